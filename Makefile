@@ -1,0 +1,67 @@
+# Everything runs in a virtual environment that these targets make themselves; a second run reuses it.
+#   make test PYTHON=python3.12 VENV=.venv312 ARGS="-k scan -x"
+
+PYTHON ?= python3
+VENV   ?= .venv
+ARGS   ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt
+
+# One stamp per set of extras, renewed when the requirements change. "dev" contains the other two.
+READY := $(VENV)/.ready
+CORE  := $(VENV)/.core
+BENCH := $(VENV)/.bench
+DEV   := $(VENV)/.dev
+NEEDS := $(READY) pyproject.toml constraints.txt
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format bench wheel clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@echo "Variables: PYTHON=$(PYTHON) VENV=$(VENV) ARGS=$(ARGS)"
+
+demo: $(CORE) ## install the core alone and run examples/demo.py
+	$(BIN)/python examples/demo.py $(ARGS)
+
+test: $(DEV) ## install everything but ray and run the tests (ARGS go to pytest)
+	$(BIN)/pytest $(ARGS)
+
+check: $(DEV) ## lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(DEV) ## mend what the linter and the formatter can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(BENCH) ## install the peers and run the benchmarks (ARGS go to python -m benchmarks)
+	$(BIN)/python -m benchmarks $(ARGS)
+
+wheel: $(DEV) ## build the sdist and the wheel into dist/
+	$(BIN)/python -m build
+
+clean: ## remove caches, build products and the virtual environment
+	rm -rf build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find $(wildcard numtok numtok_torch cli tests benchmarks examples) -name __pycache__ -type d -prune -exec rm -rf {} +
+	@if [ -e "$(READY)" ]; then echo 'rm -rf $(VENV)'; rm -rf "$(VENV)"; fi
+
+$(READY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "numtok needs Python 3.11 or later, and $(PYTHON) is " + sys.version.split()[0] + ": pass another, as in  make PYTHON=python3.11")'
+	$(PYTHON) -m venv "$(VENV)"
+	@touch $@
+
+$(CORE): $(NEEDS)
+	$(PIP) -e .
+	@touch $@
+
+$(BENCH): $(NEEDS)
+	$(PIP) -e '.[dev,hf,report]'
+	@touch $(CORE) $@
+
+$(DEV): $(NEEDS)
+	$(PIP) -e '.[dev,hf,torch,report]'
+	@touch $(CORE) $(BENCH) $@

@@ -1,0 +1,112 @@
+"""What counts as a number in text: an immutable grammar, and the rules in words.
+
+The rules are lexical: no dictionary, no language model. A *digit* is ASCII 0-9 or any Unicode decimal digit (general category Nd); a
+*letter* is a Unicode letter, mark or letter number or ``_``, except in scripts written without spaces between words (Chinese, Japanese,
+Korean, Thai, Lao, Khmer, Burmese: see ``unicode_tables.py``); a *word character* is a digit or a letter.
+
+A. **Numeral**: ``d{1,3}(,ddd)+`` or digits, then an optional fraction ``.digits``; or ``.digits`` alone; then an optional exponent
+   ``[eE]`` sign? digits. A trailing dot is outside (``in 2019.``), except before an exponent (``2.e+3`` is 2000). A comma groups only if the
+   whole run of comma-joined digits is well formed: ``1,234,567`` is one number, ``1,23`` and ``100,200,30`` are lists. A leading dot is a
+   decimal point only if the character before it is neither a word character nor a dot: ``F.2`` and ``wait...5`` are 2 and 5.
+B. **Sign**: ``-``, ``+`` or U+2212 that touches the numeral, if the character before it is not a word character, ``)``, ``]``, ``}``, ``%``,
+   ``.`` or another sign.
+C. **After a letter** digits are not a number (``B2B``, ``x_3``, ``v1.2``, ``Rs1,599``): the numeral that starts there is skipped whole. One
+   exception: a single ``x`` between two numerals separates them as ``*`` does (``10x6``); after a lone ``0`` it is hexadecimal (``0x1F``, ``0xFF``).
+D. **Glued runs** are left alone: when a numeral (or a chain of them joined by ``x``) is followed by ``.digit``, by letters and then a digit,
+   or by a second exponent, it could only be read by cutting it, so none of it is a number: ``1.2.3``, ``192.168.0.1``, ``1e5.5``, ``7R32``, hashes.
+   UUIDs (8-4-4-4-12 hexadecimal digits) are left alone too, and so is a literal whose exponent has more than 17 significant digits.
+
+``Grammar.from_pattern`` replaces all of this by a user's own regular expression.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from numtok.errors import GrammarError
+
+GROUPING_CHARACTERS = {",": "comma", "_": "underscore", "'": "apostrophe", "\u2019": "right quote", "\u2009": "thin space", "\u202f": "narrow no-break space"}
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """An immutable choice of what counts as a number.
+
+    Attributes:
+        grouping: the character that may group digits by three, or ``None`` for none. One of ``, _ '`` U+2019 U+2009 U+202F.
+        signs: read ``-``, ``+`` and U+2212 as signs.
+        exponent: read ``1e5`` as 100000; otherwise it is left alone.
+        leading_dot: read ``.5`` as 0.5; otherwise as 5.
+        unicode_digits: read every Unicode decimal digit; otherwise only ASCII ones, and the others are letters.
+        accounting: read ``(1,234)`` as -1234; the parentheses then belong to the number.
+        pattern: a regular expression that replaces the built-in rules, see :meth:`from_pattern`.
+
+    Raises:
+        GrammarError: for an option that cannot be used.
+    """
+
+    grouping: str | None = ","
+    signs: bool = True
+    exponent: bool = True
+    leading_dot: bool = True
+    unicode_digits: bool = True
+    accounting: bool = False
+    pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.grouping is not None and self.grouping not in GROUPING_CHARACTERS:
+            known = ", ".join(f"{character!r} ({name})" for character, name in GROUPING_CHARACTERS.items())
+            raise GrammarError(f"grouping={self.grouping!r} is not supported; use None or one of {known}")
+        if self.pattern is not None:
+            compile_pattern(self.pattern)
+
+    @classmethod
+    def prose(cls) -> Grammar:
+        """The default: commas group digits by three."""
+        return cls()
+
+    @classmethod
+    def data(cls) -> Grammar:
+        """For JSON, CSV and code: a comma never groups, ``[100,200,300]`` is three numbers."""
+        return cls(grouping=None)
+
+    @classmethod
+    def from_pattern(cls, pattern: str, grouping: str | None = ",") -> Grammar:
+        """A grammar given by a regular expression in the syntax of the ``regex`` package.
+
+        Every match is a number. If the expression has a group named ``number``, that group is the number and the rest is context. The number
+        must read as: optional sign, digits with optional ``grouping`` characters between them, optional fraction, optional exponent.
+
+        Slower than the built-in rules, with the same outputs.
+
+        Raises:
+            GrammarError: if the expression does not compile or matches the empty string.
+        """
+        return cls(grouping=grouping, pattern=pattern)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready options; :meth:`from_dict` is the inverse."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, options: dict[str, Any]) -> Grammar:
+        """The inverse of :meth:`to_dict`; unknown options are an error."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(options) - known):
+            raise GrammarError(f"unknown grammar option {', '.join(unknown)}; this version knows {', '.join(sorted(known))}")
+        return cls(**options)
+
+
+def compile_pattern(pattern: str) -> Any:
+    """The compiled user pattern, checked."""
+    import regex
+
+    try:
+        compiled = regex.compile(pattern)
+    except regex.error as error:
+        raise GrammarError(f"the number pattern {pattern!r} does not compile: {error}") from error
+    if compiled.fullmatch("") is not None:
+        raise GrammarError(f"the number pattern {pattern!r} matches the empty string; require at least one digit, such as \\d+")
+    return compiled

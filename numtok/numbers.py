@@ -1,0 +1,301 @@
+"""Numbers as exact decimals in a structure of arrays, until someone asks for a float.
+
+``Numbers`` holds n numbers; the value of each is ``±digits × 10**exponent``, with digits as written (leading and trailing zeros kept), so any
+length is exact. ``to_float64`` and ``to_float32`` round once, from the decimal, to nearest even (IEEE 754); ``to_decimal`` and ``format`` lose
+nothing. ``Numbers.parse`` is the inverse of ``format``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from numtok.errors import InputError
+from numtok.text import TextRows
+
+_jit = numba.njit(cache=True, nogil=True)
+
+# Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are exact doubles.
+_POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
+_PLAIN_INTEGER_DIGITS = 21  # above this, and only if zeros would have to be filled in, `format` writes an exponent
+_PLAIN_LEADING_ZEROS = 6  # likewise below 1e-7
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number in one text.
+
+    Attributes:
+        text: its surface, as written.
+        start, stop: half-open place in the text, in characters.
+        value: its exact value.
+    """
+
+    text: str
+    start: int
+    stop: int
+    value: Decimal
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """``n`` exact decimals and their places, ordered by document and place.
+
+    Attributes:
+        document: int32[n], the row each number was found in.
+        start, stop: int64[n], half-open UTF-8 byte offsets within that row.
+        negative: bool[n]; minus zero is a negative zero.
+        digits: uint8[total], the digits of all numbers, most significant first.
+        digit_offsets: int64[n + 1]; number ``i`` has ``digits[digit_offsets[i]:digit_offsets[i + 1]]``, at least one.
+        exponent: int64[n]; value = ±digits × 10**exponent.
+        rows: the text they were found in.
+    """
+
+    document: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    stop: npt.NDArray[np.int64]
+    negative: npt.NDArray[np.bool_]
+    digits: npt.NDArray[np.uint8]
+    digit_offsets: npt.NDArray[np.int64]
+    exponent: npt.NDArray[np.int64]
+    rows: TextRows
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+    @classmethod
+    def parse(cls, literals: Any) -> Numbers:
+        """Read texts that are one number each, such as the output of :meth:`format`; row i gives number i.
+
+        Args:
+            literals: a sequence of ``str``, ``int``, ``float`` or ``Decimal``, or an Arrow string array.
+
+        Raises:
+            InputError: if a row is not exactly one finite number.
+        """
+        from numtok.grammar import Grammar
+        from numtok.scan import scan
+
+        if isinstance(literals, Iterable) and not isinstance(literals, str | pa.Array | pa.ChunkedArray):
+            literals = [str(literal) for literal in literals]
+        rows = TextRows.of(literals)
+        numbers = scan(rows, Grammar())
+        whole = len(numbers) == len(rows) and bool(np.all(numbers.document == np.arange(len(rows)))) and bool(np.all(numbers.start == 0))
+        if not whole or not np.array_equal(numbers.stop, np.diff(rows.offsets)):
+            raise cls._not_a_number(rows, numbers)
+        return numbers
+
+    @staticmethod
+    def _not_a_number(rows: TextRows, numbers: Numbers) -> InputError:
+        whole = np.zeros(len(rows), np.bool_)
+        whole[numbers.document[(numbers.start == 0) & (numbers.stop == np.diff(rows.offsets)[numbers.document])]] = True
+        row = int(np.flatnonzero(~whole)[0])
+        return InputError(f"row {row}: {str(rows.array[row].as_py())[:60]!r} is not one finite decimal number")
+
+    def select(self, which: npt.NDArray[Any]) -> Numbers:
+        """The numbers at the given indices, or where the bool[n] mask is True."""
+        indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
+        lengths = np.diff(self.digit_offsets)[indices]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        places = np.arange(offsets[-1]) + np.repeat(self.digit_offsets[indices] - offsets[:-1], lengths)
+        kept = {name: getattr(self, name)[indices] for name in ("document", "start", "stop", "negative", "exponent")}
+        return dataclasses.replace(self, digits=self.digits[places], digit_offsets=offsets, **kept)
+
+    def is_zero(self) -> npt.NDArray[np.bool_]:
+        """bool[n]: every digit is 0."""
+        return _is_zero(self.digits, self.digit_offsets)
+
+    def to_float64(self) -> npt.NDArray[np.float64]:
+        """float64[n], correctly rounded from the decimal; infinite beyond the range."""
+        values, hard = _to_float64(self.digits, self.digit_offsets, self.exponent, self.negative, _POWERS_OF_TEN)
+        self._round_hard(values, hard)
+        return values
+
+    def to_float32(self) -> npt.NDArray[np.float32]:
+        """float32[n], correctly rounded from the decimal in one step (not through float64); infinite beyond the range."""
+        doubles, hard = _to_float64(self.digits, self.digit_offsets, self.exponent, self.negative, _POWERS_OF_TEN)
+        # A double that lies half-way between two float32, or below the normal range, may have been rounded there: decide from the decimal.
+        hard |= (doubles.view(np.uint64) & 0x1FFFFFFF) == 0x10000000
+        hard |= (np.abs(doubles) < 2.0**-125) & (doubles != 0)
+        with np.errstate(over="ignore", under="ignore"):
+            values = doubles.astype(np.float32)
+        self._round_hard(values, hard)
+        return values
+
+    def _round_hard(self, values: npt.NDArray[Any], hard: npt.NDArray[np.bool_]) -> None:
+        """Fill in, by Arrow's correctly rounding parser, the values that the fast path does not settle."""
+        if hard.any():
+            literals = self.select(hard).format()
+            values[hard] = pc.cast(literals, pa.from_numpy_dtype(values.dtype)).to_numpy(zero_copy_only=False)
+
+    def to_decimal(self) -> list[Decimal]:
+        """The exact values as ``decimal.Decimal``, whatever the precision of the current context."""
+        text = (self.digits + 48).tobytes().decode("ascii")
+        ends = self.digit_offsets.tolist()
+        signs = ["-" if minus else "" for minus in self.negative.tolist()]
+        return [
+            Decimal(f"{sign}{text[first:last]}E{power}")
+            for sign, first, last, power in zip(signs, ends[:-1], ends[1:], self.exponent.tolist(), strict=True)
+        ]
+
+    def format(self) -> pa.LargeStringArray:
+        """Canonical text: ASCII digits, no grouping, ``-`` if negative, never ``+``; ``0.5``, not ``.5``; trailing zeros as held.
+
+        Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or more than 6 places after the point: then
+        ``d.ddde±x``.
+        """
+        lengths = _format_lengths(self.digits, self.digit_offsets, self.exponent, self.negative)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        out = np.empty(offsets[-1], np.uint8)
+        _format(self.digits, self.digit_offsets, self.exponent, self.negative, offsets, out)
+        return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
+
+    def text(self) -> pa.LargeStringArray:
+        """The surfaces, as written."""
+        first = self.rows.offsets[self.document] + self.start
+        lengths = self.stop - self.start
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        out = np.empty(offsets[-1], np.uint8)
+        _gather(self.rows.text, first, offsets, out)
+        return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
+
+    def per_document(self) -> npt.NDArray[np.int64]:
+        """int64[documents + 1]: offsets of each document's numbers."""
+        return np.searchsorted(self.document, np.arange(len(self.rows) + 1)).astype(np.int64)
+
+
+@_jit
+def _is_zero(digits, offsets):  # type: ignore[no-untyped-def]
+    zero = np.ones(offsets.size - 1, np.bool_)
+    for i in range(offsets.size - 1):
+        for k in range(offsets[i], offsets[i + 1]):
+            if digits[k] != 0:
+                zero[i] = False
+                break
+    return zero
+
+
+@_jit
+def _to_float64(digits, offsets, exponent, negative, powers):  # type: ignore[no-untyped-def]
+    """(float64[n], bool[n]): values, and which of them are not settled."""
+    n = exponent.size
+    values = np.empty(n, np.float64)
+    hard = np.zeros(n, np.bool_)
+    for i in range(n):
+        whole = np.uint64(0)
+        for k in range(offsets[i], offsets[i + 1]):
+            whole = whole * np.uint64(10) + np.uint64(digits[k])
+            if whole > np.uint64(1) << np.uint64(53):
+                hard[i] = True
+                break
+        power = exponent[i]
+        value = np.float64(whole)
+        if whole != 0:
+            if power < -22 or power > 22:
+                hard[i] = True
+            elif power < 0:
+                value /= powers[-power]
+            else:
+                value *= powers[power]
+        values[i] = -value if negative[i] else value
+    return values, hard
+
+
+@_jit
+def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
+    """(first significant digit, count, digits before the point, plain?) for canonical notation; zero keeps one digit and its places."""
+    while first < last - 1 and digits[first] == 0:
+        first += 1
+    count = last - first
+    point = count + exponent  # the decimal point stands after this many digits
+    zero = digits[first] == 0
+    plain = exponent <= 0 or zero or point <= _PLAIN_INTEGER_DIGITS
+    if point < -_PLAIN_LEADING_ZEROS + 1:
+        plain = False
+    if zero and exponent > 0:  # 0e5 is 0
+        point = 1
+    return first, count, point, plain
+
+
+@_jit
+def _exponent_length(value):  # type: ignore[no-untyped-def]
+    length = 2  # e and sign
+    value = abs(value)
+    while True:
+        length += 1
+        value //= 10
+        if value == 0:
+            return length
+
+
+@_jit
+def _format_lengths(digits, offsets, exponent, negative):  # type: ignore[no-untyped-def]
+    n = exponent.size
+    lengths = np.empty(n, np.int64)
+    for i in range(n):
+        _, count, point, plain = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
+        if not plain:
+            length = count + (1 if count > 1 else 0) + _exponent_length(point - 1)
+        elif point <= 0:
+            length = 2 - point + count  # 0.00ddd
+        elif point >= count:
+            length = point
+        else:
+            length = count + 1
+        lengths[i] = length + (1 if negative[i] else 0)
+    return lengths
+
+
+@_jit
+def _format(digits, offsets, exponent, negative, out_offsets, out):  # type: ignore[no-untyped-def]
+    for i in range(exponent.size):
+        at = out_offsets[i]
+        if negative[i]:
+            out[at] = 0x2D
+            at += 1
+        first, count, point, plain = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
+        shown = point if plain else 1
+        if shown <= 0:
+            out[at], out[at + 1] = 0x30, 0x2E
+            at += 2
+            for _ in range(-shown):
+                out[at] = 0x30
+                at += 1
+        for k in range(count):
+            if k == shown and k > 0:
+                out[at] = 0x2E
+                at += 1
+            out[at] = digits[first + k] + 0x30
+            at += 1
+        if plain:
+            for _ in range(shown - count):
+                out[at] = 0x30
+                at += 1
+        else:
+            value = point - 1
+            out[at], out[at + 1] = 0x65, 0x2D if value < 0 else 0x2B
+            value = abs(value)
+            at = out_offsets[i + 1] - 1
+            while True:
+                out[at] = 0x30 + value % 10
+                value //= 10
+                at -= 1
+                if value == 0:
+                    break
+
+
+@_jit
+def _gather(text, first, offsets, out):  # type: ignore[no-untyped-def]
+    for i in range(first.size):
+        base = first[i] - offsets[i]
+        for k in range(offsets[i], offsets[i + 1]):
+            out[k] = text[base + k]

@@ -1,0 +1,122 @@
+"""Rows of text as one UTF-8 buffer with offsets, whatever they came as.
+
+In: a sequence of ``str``, or an Arrow array or chunked array of type string, large_string, string_view or a dictionary of these, with nulls
+and slices. Out: :class:`TextRows`, views into Arrow's own buffers. Plain string arrays are not copied; the other kinds once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class TextRows:
+    """``n`` rows of UTF-8 text.
+
+    Attributes:
+        text: uint8[bytes], the buffer; row ``r`` is ``text[offsets[r]:offsets[r + 1]]``.
+        words: uint64[bytes // 8], the same memory eight bytes at a time.
+        offsets: int64[n + 1], not necessarily starting at 0.
+        valid: bool[n], False for a null row.
+        array: the Arrow array that owns the memory.
+    """
+
+    text: npt.NDArray[np.uint8]
+    words: npt.NDArray[np.uint64]
+    offsets: npt.NDArray[np.int64]
+    valid: npt.NDArray[np.bool_]
+    array: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.valid)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of text from the first row to the last."""
+        return int(self.offsets[-1] - self.offsets[0])
+
+    @classmethod
+    def of(cls, texts: Any) -> TextRows:
+        """Take texts of any accepted kind.
+
+        Raises:
+            InputError: for another type, for text that is not valid UTF-8 (naming the document) and for a lone surrogate.
+        """
+        if isinstance(texts, TextRows):
+            return texts
+        array = _as_string_array(texts)
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise _not_utf8(array) from error
+        _, offsets, data = array.buffers()
+        width = np.int64 if pa.types.is_large_string(array.type) else np.int32
+        rows = len(array)
+        if offsets is None or offsets.size == 0:
+            where: npt.NDArray[Any] = np.zeros(1, np.int64)
+        else:
+            where = np.frombuffer(offsets, width)[array.offset : array.offset + rows + 1]
+        text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+        if text.ctypes.data % 8:  # foreign memory; Arrow's own is aligned
+            text = text.copy()
+        words = text[: len(text) // 8 * 8].view(np.uint64)
+        valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.ones(rows, np.bool_)
+        return cls(text, words, where.astype(np.int64, copy=False), valid, array)
+
+
+def _as_string_array(texts: Any) -> pa.Array:
+    """``texts`` as a string or large_string array."""
+    if isinstance(texts, str):
+        raise InputError("expected many texts, got one str; wrap it in a list: [text]")
+    if isinstance(texts, pa.ChunkedArray):
+        if texts.num_chunks == 1:
+            return _as_string_array(texts.chunk(0))
+        wide = texts.cast(pa.large_string())
+        return wide.combine_chunks() if wide.num_chunks else pa.array([], pa.large_string())
+    if isinstance(texts, pa.Array):
+        kind = texts.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            return texts
+        value = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value) or pa.types.is_null(value):
+            return texts.cast(pa.large_string())
+        raise InputError(f"expected a string column, got {kind}; cast it first, for example column.cast('string')")
+    if isinstance(texts, Iterable):
+        return _from_strings(texts if isinstance(texts, list) else list(texts))
+    raise InputError(f"expected texts as a list of str or an Arrow string array, got {type(texts).__name__}")
+
+
+def _from_strings(texts: list[Any]) -> pa.Array:
+    try:
+        return pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:
+        for number, text in enumerate(texts):
+            try:
+                str(text).encode()
+            except UnicodeEncodeError as error:
+                place = f"document {number}, character {error.start}"
+                raise InputError(f"{place}: lone surrogate U+{ord(error.object[error.start]):04X} is not text; replace it first") from error
+        raise
+    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+        number, odd = next((pair for pair in enumerate(texts) if not isinstance(pair[1], str | None)), (0, None))
+        raise InputError(f"document {number}: expected str or None, got {type(odd).__name__}") from error
+
+
+def _not_utf8(array: pa.Array) -> InputError:
+    """The error that names the first row that is not valid UTF-8."""
+    raw = array.cast(pa.large_binary())
+    for number, value in enumerate(raw):
+        try:
+            (value.as_py() or b"").decode()
+        except UnicodeDecodeError as error:
+            byte = raw[number].as_py()[error.start]
+            return InputError(f"document {number}, byte {error.start}: 0x{byte:02X} is not valid UTF-8; decode with errors='replace' first")
+    return InputError("the string array is damaged: its offsets do not fit its data")

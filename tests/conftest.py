@@ -1,0 +1,81 @@
+"""Hypothesis profiles, the shared data, and golden files, for all tests."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+# Before any test imports the libraries that read these: tests neither reach the network nor open a window.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import pytest
+from hypothesis import settings
+
+# No deadline anywhere: the first example of a property pays for a Numba compilation.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")  # --hypothesis-profile=NAME overrides
+
+TESTS = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the files under tests/golden with what the code gives now")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """``golden(name, text)`` holds ``text`` to the file tests/golden/``name``, byte for byte.
+
+    The file changes only under ``--update-golden``; a missing one is a failure, not an invitation.
+    """
+
+    def check(name: str, text: str) -> None:
+        path = TESTS / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+            return
+        if not path.is_file():
+            pytest.fail(f"{path} does not exist; run pytest with --update-golden and review what it writes")
+        assert text == path.read_bytes().decode(), f"differs from {path}; if that is meant, run pytest with --update-golden"
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of corpora and tokenizers that are too large for the repository; tests that need it skip without it."""
+    named = os.environ.get("NUMTOK_SHARED")
+    folder = Path(named) if named else TESTS.parent.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip(f"no shared data at {folder}: set NUMTOK_SHARED to the folder that has them")
+    return folder
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        pytest.skip(f"the shared data lack {path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def gpt2_json(shared: Path) -> Path:
+    """tokenizer.json of GPT-2: byte-level BPE."""
+    return _existing(shared / "tokenizers" / "gpt2.json")
+
+
+@pytest.fixture(scope="session")
+def neox_json(shared: Path) -> Path:
+    """tokenizer.json of GPT-NeoX-20B and Pythia: byte-level BPE with runs of spaces as added tokens."""
+    return _existing(shared / "tokenizers" / "gpt-neox-20b.json")
+
+
+@pytest.fixture(scope="session")
+def wiki_texts(shared: Path) -> list[str]:
+    """420 Wikipedia pages as plain text, 6.5 MB, full of tables and numbers."""
+    with _existing(shared / "corpora" / "wiki.jsonl").open(encoding="utf-8") as lines:
+        return [json.loads(line)["text"] for line in lines]
