@@ -86,7 +86,8 @@ class Numbers:
         from numtok.scan import scan
 
         if isinstance(literals, Iterable) and not isinstance(literals, str | pa.Array | pa.ChunkedArray):
-            literals = [str(literal) for literal in literals]
+            # Decimal, as str(int) refuses more than 4300 digits.
+            literals = [str(Decimal(literal) if type(literal) is int else literal) for literal in literals]
         rows = TextRows.of(literals)
         numbers = scan(rows, Grammar())
         whole = len(numbers) == len(rows) and bool(np.all(numbers.document == np.arange(len(rows)))) and bool(np.all(numbers.start == 0))
@@ -106,7 +107,7 @@ class Numbers:
         indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
         lengths = np.diff(self.digit_offsets)[indices]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        places = np.arange(offsets[-1]) + np.repeat(self.digit_offsets[indices] - offsets[:-1], lengths)
+        places = np.arange(offsets[-1]) + np.repeat(self.digit_offsets[:-1][indices] - offsets[:-1], lengths)
         kept = {name: getattr(self, name)[indices] for name in ("document", "start", "stop", "negative", "exponent")}
         return dataclasses.replace(self, digits=self.digits[places], digit_offsets=offsets, **kept)
 

@@ -24,26 +24,14 @@ from numtok.unicode_tables import character_classes
 OTHER, LETTER, SIGN, BLOCKER, DOT, DIGIT = 0, 1, 2, 3, 4, 16  # as in unicode_tables, literal so that Numba freezes them
 MAX_EXPONENT_DIGITS = 17  # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
 
-_HIGH_BITS = np.uint64(0x8080808080808080)
-_ZEROS = np.uint64(0x3030303030303030)
-_ABOVE_NINE = np.uint64(0x7676767676767676)
-_BYTE_INDEX = np.uint64(0x0001020304050607)
-_ONE = np.uint64(1)
+# The number of the one bit set in b is _LOWEST_BIT[(b * _DE_BRUIJN) >> 58].
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_LOWEST_BIT = np.zeros(64, np.int64)
+for _bit in range(64):
+    _LOWEST_BIT[(0x03F79D71B4CB0A89 << _bit & 0xFFFFFFFFFFFFFFFF) >> 58] = _bit
 
 _jit = numba.njit(cache=True, nogil=True)
 _inline = numba.njit(cache=True, nogil=True, inline="always")
-
-
-def _skippable() -> npt.NDArray[np.bool_]:
-    """bool[256]: bytes that cannot begin a digit: all but ASCII digits and the lead bytes of blocks that hold some."""
-    table = np.ones(256, np.bool_)
-    classes = character_classes()
-    for code in np.flatnonzero(classes >= DIGIT):
-        table[chr(code).encode()[0]] = False
-    return table
-
-
-SKIPPABLE = _skippable()
 
 
 @functools.cache
@@ -294,29 +282,45 @@ def _copy_digits(text, at, stop, classes, out, filled):  # type: ignore[no-untyp
 
 
 @_jit
-def _next_digit(text, words, at, stop, classes, skippable):  # type: ignore[no-untyped-def]
-    """Position of the first digit in [at, stop), or ``stop``; eight bytes at a time where the text is ASCII."""
-    while at < stop:
-        if at & 7 == 0 and at + 8 <= stop:
-            word = words[at >> 3]
-            if word & _HIGH_BITS == 0:
-                # Per byte: xor '0' maps the digits to 0..9, and adding 0x76 then sets the high bit of all others; no byte carries over.
-                found = ~((word ^ _ZEROS) + _ABOVE_NINE) & _HIGH_BITS
-                if found == 0:
-                    at += 8
-                    continue
-                lowest = (found & (~found + _ONE)) >> np.uint64(7)  # 256**k for byte k; the product's top byte is k
-                return at + np.int64((lowest * _BYTE_INDEX) >> np.uint64(56))
-        if skippable[text[at]]:
-            at += 1
-        elif text[at] < 0x80:
-            return at
-        else:
-            code, width = _decode(text, at)
-            if classes[code] >= DIGIT:
-                return at
-            at += width
-    return stop
+def _marks(text, base):  # type: ignore[no-untyped-def]
+    """uint64: bit k says that ``text[base + k]`` may begin a digit: an ASCII digit, or a lead byte that some non-ASCII digits have.
+
+    Written so that LLVM turns the loop over a slice of known length into vector compares: 64 bytes in a few instructions.
+    """
+    marks = np.uint64(0)
+    if base + 64 <= text.size:
+        block = text[base : base + 64]
+        for k in range(64):
+            byte = block[k]
+            marks |= np.uint64((np.uint8(byte - 0x30) < 10) | (byte >= 0xD9) & ((byte < 0xE2) | (byte > 0xE9))) << np.uint64(k)
+    else:
+        for k in range(text.size - base):
+            byte = text[base + k]
+            if 0x30 <= byte <= 0x39 or byte >= 0xD9:
+                marks |= np.uint64(1) << np.uint64(k)
+    return marks
+
+
+@_inline
+def _next_mark(text, at, stop, block, marks):  # type: ignore[no-untyped-def]
+    """(position, block, marks): the first marked byte in [at, stop), or some position from ``stop`` on.
+
+    ``marks`` are those of the 64 bytes from ``block * 64``, kept from call to call.
+    """
+    if at >= stop:
+        return at, block, marks
+    if at >> 6 != block:
+        block = at >> 6
+        marks = _marks(text, block << 6)
+    ahead = marks >> np.uint64(at & 63)
+    while ahead == 0:
+        block += 1
+        at = block << 6
+        if at >= stop:
+            return at, np.int64(-1), marks
+        marks = _marks(text, at)
+        ahead = marks
+    return at + _LOWEST_BIT[((ahead & (~ahead + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)], block, marks
 
 
 @_inline
@@ -406,20 +410,26 @@ def _in_parentheses(text, first, end, start, stop, classes):  # type: ignore[no-
 
 
 @_jit
-def _scan(text, words, offsets, valid, row, at, classes, skippable, plain, grouping, signs, use_exponent, leading_dot, accounting, out):  # type: ignore[no-untyped-def]
+def _scan(text, offsets, valid, row, at, classes, plain, grouping, signs, use_exponent, leading_dot, accounting, out):  # type: ignore[no-untyped-def]
     """Scan rows ``text[offsets[r]:offsets[r + 1]]`` from byte ``at`` of row ``row`` until the text or the room in ``out`` ends.
 
     Returns (row, at, numbers, digits): where to go on, and how much of ``out`` is filled.
     """
     document, starts, stops, negative, exponents, digit_ends, digits = out
     count, filled = np.int64(0), np.int64(0)
+    block, marks = np.int64(-1), np.uint64(0)
     while row < offsets.size - 1:
         start, stop = offsets[row], offsets[row + 1]
         at = max(at, start) if valid[row] else stop
         while True:
-            at = _next_digit(text, words, at, stop, classes, skippable)
+            at, block, marks = _next_mark(text, at, stop, block, marks)
             if at >= stop:
                 break
+            if text[at] >= 0x80:
+                code, width = _decode(text, at)
+                if classes[code] < DIGIT:
+                    at += width
+                    continue
             end, fraction = _plain(text, at, start, stop, plain, classes, digits, filled)
             if end >= 0 and count < starts.size:
                 document[count], negative[count], exponents[count] = row, False, -fraction
@@ -473,7 +483,6 @@ def _scan_rows(rows: TextRows, grammar: Grammar) -> list[npt.NDArray[Any]]:
     """The columns of Numbers, by :func:`_scan` with as much room as it turns out to need."""
     options = (
         character_classes(grammar.unicode_digits),
-        SKIPPABLE,
         _plain_neighbours(grammar),
         np.frombuffer((grammar.grouping or "").encode(), np.uint8),
         grammar.signs,
@@ -485,7 +494,7 @@ def _scan_rows(rows: TextRows, grammar: Grammar) -> list[npt.NDArray[Any]]:
     row, at, room, pieces = 0, 0, rows.nbytes // 16 + 64, []
     while row < len(rows):
         out = tuple(np.empty(room * 4 if kind is np.uint8 else room, kind) for kind in types)
-        row, at, count, filled = _scan(rows.text, rows.words, rows.offsets, rows.valid, row, at, *options, out)
+        row, at, count, filled = _scan(rows.text, rows.offsets, rows.valid, row, at, *options, out)
         pieces.append([column[: filled if column.dtype == np.uint8 else count] for column in out])
         room *= 2
     if len(pieces) == 1:
@@ -549,7 +558,7 @@ def _read_surfaces(found: list[tuple[int, int, int, str]], rows: TextRows, gramm
         fraction = (match[3] or "") if match else ""
         if not match or not whole + fraction:
             raise GrammarError(f"document {row}, byte {start}: the pattern matched {surface!r}, which does not read as a decimal number")
-        power = int((match[4] or "0").replace("\u2212", "-")) if len(match[4] or "") <= MAX_EXPONENT_DIGITS else None
+        power = int((match[4] or "0").replace("\u2212", "-")) if len((match[4] or "").lstrip("-+\u22120")) <= MAX_EXPONENT_DIGITS else None
         if power is None:
             raise GrammarError(f"document {row}, byte {start}: the exponent of {surface[:40]!r} has more than {MAX_EXPONENT_DIGITS} digits")
         negative.append(match[1] in ("-", "\u2212"))

@@ -23,14 +23,12 @@ class TextRows:
 
     Attributes:
         text: uint8[bytes], the buffer; row ``r`` is ``text[offsets[r]:offsets[r + 1]]``.
-        words: uint64[bytes // 8], the same memory eight bytes at a time.
         offsets: int64[n + 1], not necessarily starting at 0.
         valid: bool[n], False for a null row.
         array: the Arrow array that owns the memory.
     """
 
     text: npt.NDArray[np.uint8]
-    words: npt.NDArray[np.uint64]
     offsets: npt.NDArray[np.int64]
     valid: npt.NDArray[np.bool_]
     array: pa.Array
@@ -65,11 +63,11 @@ class TextRows:
         else:
             where = np.frombuffer(offsets, width)[array.offset : array.offset + rows + 1]
         text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-        if text.ctypes.data % 8:  # foreign memory; Arrow's own is aligned
-            text = text.copy()
-        words = text[: len(text) // 8 * 8].view(np.uint64)
         valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.ones(rows, np.bool_)
-        return cls(text, words, where.astype(np.int64, copy=False), valid, array)
+        where = where.astype(np.int64, copy=False)
+        for column in (text, where, valid):
+            column.flags.writeable = False  # all alike, wherever they came from: Numba compiles for one kind of array only
+        return cls(text, where, valid, array)
 
 
 def _as_string_array(texts: Any) -> pa.Array:
@@ -79,15 +77,16 @@ def _as_string_array(texts: Any) -> pa.Array:
     if isinstance(texts, pa.ChunkedArray):
         if texts.num_chunks == 1:
             return _as_string_array(texts.chunk(0))
-        wide = texts.cast(pa.large_string())
-        return wide.combine_chunks() if wide.num_chunks else pa.array([], pa.large_string())
+        chunks = texts.chunks or [pa.array([], texts.type)]
+        return pa.concat_arrays([_undamaged(_as_string_array(chunk)).cast(pa.large_string()) for chunk in chunks])
     if isinstance(texts, pa.Array):
         kind = texts.type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             return texts
-        value = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value) or pa.types.is_null(value):
-            return texts.cast(pa.large_string())
+        if pa.types.is_string_view(kind) or pa.types.is_null(kind):
+            return _undamaged(texts).cast(pa.large_string())
+        if pa.types.is_dictionary(kind) and kind.value_type in (pa.string(), pa.large_string(), pa.string_view(), pa.null()):
+            return _undamaged(_as_string_array(texts.dictionary)).cast(pa.large_string()).take(texts.indices)
         raise InputError(f"expected a string column, got {kind}; cast it first, for example column.cast('string')")
     if isinstance(texts, Iterable):
         return _from_strings(texts if isinstance(texts, list) else list(texts))
@@ -110,13 +109,23 @@ def _from_strings(texts: list[Any]) -> pa.Array:
         raise InputError(f"document {number}: expected str or None, got {type(odd).__name__}") from error
 
 
+def _undamaged(array: pa.Array) -> pa.Array:
+    """``array``, once it is sure that its offsets fit its data: Arrow's kernels read outside the data of one where they do not."""
+    binary = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    try:
+        array.view(binary.get(array.type, array.type)).validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InputError("the string array is damaged: its offsets do not fit its data") from error
+    return array
+
+
 def _not_utf8(array: pa.Array) -> InputError:
     """The error that names the first row that is not valid UTF-8."""
-    raw = array.cast(pa.large_binary())
+    raw = _undamaged(array).cast(pa.large_binary())
     for number, value in enumerate(raw):
         try:
             (value.as_py() or b"").decode()
         except UnicodeDecodeError as error:
             byte = raw[number].as_py()[error.start]
             return InputError(f"document {number}, byte {error.start}: 0x{byte:02X} is not valid UTF-8; decode with errors='replace' first")
-    return InputError("the string array is damaged: its offsets do not fit its data")
+    return InputError("the string array is damaged: Arrow finds it not valid, although each row is valid UTF-8")

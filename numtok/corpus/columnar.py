@@ -6,6 +6,7 @@ In: a ``Source``. Out: ``TextBatch`` es; only the text column and the kept ones 
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,19 +17,21 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 
 from numtok.corpus.batches import ReadOptions, TextBatch, as_kept, as_text, cut_batches, is_text, pick_text_column
-from numtok.corpus.lines import BOM
+from numtok.corpus.lines import BOM, refuse_utf16
 from numtok.corpus.sources import ByteStream, Source, plain_path
 from numtok.errors import InputError
 
 _MOST_ROWS = 1 << 14  # bounds a Parquet batch whose dictionary makes it look small
 _LARGEST_CSV_BLOCK = 1 << 30
+_LARGEST_HEADER = 1 << 20
 _PAGE_BUFFER = 1 << 20
 
 
-def _batch(source: Source, text: pa.Array, name: str, kept: dict[str, pa.Array], first_row: int, position: int, options: ReadOptions) -> TextBatch:
-    """One batch of checked columns."""
-    columns = {key: as_kept(column, key, source, options.kept_types.get(key)) for key, column in kept.items()}
-    return TextBatch(as_text(text, name, source), columns, first_row, position, source)
+def _batches(source: Source, batch: pa.RecordBatch, names: list[str], row: int, position: int, options: ReadOptions) -> Iterator[TextBatch]:
+    """One record batch, checked and cut: its columns are ``names``, the text first."""
+    columns = dict(zip(names, batch.columns, strict=True))
+    kept = {name: as_kept(columns[name], name, source, options.kept_types.get(name)) for name in options.keep_columns}
+    yield from cut_batches(TextBatch(as_text(columns[names[0]], names[0], source), kept, row, position, source), options.batch_bytes)
 
 
 # CSV ------------------------------------------------------------------------------------------------------------------
@@ -87,10 +90,10 @@ def _csv_pass(source: Source, options: ReadOptions, block: int) -> Iterator[Text
     delimiter = "\t" if source.format == "tsv" else ","
     parse = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     with ByteStream(source) as stream:
-        head = b"".join(iter(lambda: stream.read(block), b"")) if source.size is not None and source.size <= block and not source.compression else stream.read(block)
+        head = stream.read(block)
         names = _csv_header(head, delimiter, source)
-        if not names:
-            return
+        if not names or not (b"\n" in head or b"\r" in head):
+            return  # an empty file, or a header without its line break and hence without rows
         guess = [names[0]] if len(names) == 1 else None
         text = pick_text_column(source, options.text_column, names, guess or _csv_strings(head, names, parse), options.keep_columns)
         wanted = list(dict.fromkeys([text, *options.keep_columns]))
@@ -99,18 +102,16 @@ def _csv_pass(source: Source, options: ReadOptions, block: int) -> Iterator[Text
         replayed = pa.PythonFile(_Replayed(head, stream), mode="r")
         row = 0
         for batch in pyarrow.csv.open_csv(replayed, read_options=read, parse_options=parse, convert_options=convert):
-            kept = {name: batch.column(wanted.index(name)) for name in options.keep_columns}
-            yield from cut_batches(_batch(source, batch.column(0), text, kept, row, stream.position, options), options.batch_bytes)
+            yield from _batches(source, batch, wanted, row, stream.position, options)
             row += batch.num_rows
 
 
 def _csv_header(head: bytes, delimiter: str, source: Source) -> list[str]:
     """The names in the first line that is not blank; none for an empty file."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError('this is UTF-16, not UTF-8; convert it with "iconv -f UTF-16 -t UTF-8"', source.name, 1)
-    text = head.removeprefix(BOM).decode("utf-8", "surrogateescape")
+    refuse_utf16(head, source)
+    text = head[:_LARGEST_HEADER].removeprefix(BOM).decode("utf-8", "surrogateescape")
     try:
-        names = next((row for row in csv.reader(text.splitlines(keepends=True), delimiter=delimiter) if row), [])
+        names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), [])
     except csv.Error as error:
         raise InputError(f"the header cannot be read: {error}; the first line must name the columns", source.name, 1) from None
     for name in names:
@@ -146,7 +147,8 @@ def _csv_error(error: pa.ArrowInvalid, source: Source) -> InputError:
 
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """The documents of a Parquet file, page by page."""
-    with plain_path(source) as path, pq.ParquetFile(path, pre_buffer=False, buffer_size=_PAGE_BUFFER, page_checksum_verification=True) as file:
+    streaming = {"pre_buffer": False, "buffer_size": _PAGE_BUFFER, "page_checksum_verification": True}
+    with plain_path(source) as path, pq.ParquetFile(path, **streaming) as file:
         schema, total = file.schema_arrow, file.metadata.num_rows
         text = pick_text_column(source, options.text_column, schema.names, _strings(schema), options.keep_columns)
         wanted = list(dict.fromkeys([text, *options.keep_columns]))
@@ -154,9 +156,8 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         first_row = 0
         for batch in file.iter_batches(batch_size=rows, columns=wanted, use_threads=False):
             stop = first_row + batch.num_rows
-            kept = {name: batch.column(name) for name in options.keep_columns}
-            position = (source.size or 0) * stop // max(total, 1)
-            yield from cut_batches(_batch(source, batch.column(text), text, kept, first_row, position, options), options.batch_bytes)
+            ordered = batch.select(wanted)  # Parquet gives the columns in the order of the file
+            yield from _batches(source, ordered, wanted, first_row, (source.size or 0) * stop // total, options)
             first_row = stop
 
 
@@ -166,11 +167,11 @@ def _strings(schema: pa.Schema) -> list[str]:
 
 def _rows_per_batch(metadata: Any, text: str, batch_bytes: int) -> int:
     """How many rows hold about ``batch_bytes`` of text, by the file's own account."""
-    stored = 0
+    stored, rows = 0, int(metadata.num_rows)
     for group in range(metadata.num_row_groups):
         chunks = (metadata.row_group(group).column(index) for index in range(metadata.num_columns))
         stored += sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema == text)
-    return max(1, min(_MOST_ROWS, metadata.num_rows * batch_bytes // max(stored, 1)))
+    return max(1, min(_MOST_ROWS, rows * batch_bytes // max(stored, 1)))
 
 
 # Arrow IPC ------------------------------------------------------------------------------------------------------------
@@ -193,7 +194,5 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         first_row = 0
         for number, batch in enumerate(batches, 1):
             done, total = (number, opened.num_record_batches) if is_file else (mapped.tell(), mapped.size())
-            kept = {name: batch.column(name) for name in options.keep_columns}
-            position = (source.size or 0) * done // max(total, 1)
-            yield from cut_batches(_batch(source, batch.column(text), text, kept, first_row, position, options), options.batch_bytes)
+            yield from _batches(source, batch.select(wanted), wanted, first_row, (source.size or 0) * done // total, options)
             first_row += batch.num_rows

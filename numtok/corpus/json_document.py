@@ -41,7 +41,7 @@ def _first_line_is_object(data: bytes) -> bool:
     """Whether the first line that is not blank is a complete object, as in JSON lines (or a one-line file)."""
     try:
         return isinstance(jsonl.parse_line(data.lstrip().split(b"\n", 1)[0]), dict)
-    except (BadRow, UnicodeDecodeError):
+    except BadRow:
         return False
 
 
@@ -61,7 +61,7 @@ def _read_document(data: bytes, first: Block, stream: ByteStream, options: ReadO
     first_row, begin, rows = 0, 0, Rows()
     for at, value in itertools.chain(sample, elements):
         if rows.texts and at - begin >= options.batch_bytes:
-            yield TextBatch(*columns.arrays(rows), first_row, stream.position * at // len(text), source)
+            yield _batch(columns, rows, first_row, stream.position * at // len(text), source, options)
             first_row, begin, rows = first_row + len(rows.texts), at, Rows()
         try:
             document, kept = columns.row(value)
@@ -71,7 +71,15 @@ def _read_document(data: bytes, first: Block, stream: ByteStream, options: ReadO
         rows.texts.append(document)
         rows.kept.append(kept)
     if rows.texts:
-        yield TextBatch(*columns.arrays(rows), first_row, stream.position, source)
+        yield _batch(columns, rows, first_row, stream.position, source, options)
+
+
+def _batch(columns: Columns, rows: Rows, first_row: int, position: int, source: Source, options: ReadOptions) -> TextBatch:
+    """The gathered rows as Arrow columns."""
+    texts, kept = columns.arrays(rows)
+    if columns.text in options.keep_columns:
+        kept[columns.text] = texts
+    return TextBatch(texts, kept, first_row, position, source)
 
 
 def _settle_columns(sample: list[Any], source: Source, options: ReadOptions) -> Columns:

@@ -7,6 +7,7 @@ slow parse is the reference: it decides what is valid) or tells line, column and
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -48,7 +49,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Columns:
-    """The text column's name, and the Arrow type of each kept column."""
+    """The text column's name, and the Arrow type of each kept column other than that."""
 
     text: str
     kept: dict[str, pa.DataType]
@@ -64,8 +65,7 @@ class Columns:
             raise BadRow(f"text column {self.text!r} holds {_KINDS[type(text)]}, not a string; choose another with --text-column NAME")
         if text is not None and not text.isascii():
             _check_surrogates(text, self.text)
-        kept = [value.get(name) for name in self.kept]
-        return text, kept
+        return text, [_as_float(value.get(name), dtype) for name, dtype in self.kept.items()]
 
     def check_kept(self, kept: Sequence[Any]) -> None:
         """``BadRow`` if a kept value is not of its column's type."""
@@ -73,14 +73,22 @@ class Columns:
             try:
                 pa.array([value], dtype)
             except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-                reason = f"kept column {name!r} holds {_KINDS[type(value)]} that is not {dtype} like the rows before; do not keep this column"
-                raise BadRow(reason) from None
+                reason = f"kept column {name!r} holds {_KINDS[type(value)]} that is not {dtype} like the rows before"
+                raise BadRow(f"{reason}; do not keep this column") from None
 
     def arrays(self, rows: Rows) -> tuple[pa.Array, dict[str, pa.Array]]:
         """The rows as Arrow columns; an Arrow error if a kept value is not of its column's type."""
         texts = pa.array(rows.texts, pa.large_string())
         values = zip(*rows.kept, strict=True) if rows.kept else ([] for _ in self.kept)
         return texts, {name: pa.array(list(column), dtype) for (name, dtype), column in zip(self.kept.items(), values, strict=False)}
+
+
+def _as_float(value: Any, dtype: pa.DataType) -> Any:
+    """An integer as float where the column is one, as Arrow's parser does; ``pa.array`` refuses those beyond 2**53."""
+    if type(value) is int and pa.types.is_floating(dtype):
+        with contextlib.suppress(OverflowError):
+            return float(value)
+    return value
 
 
 def _check_surrogates(text: str, name: str) -> None:
@@ -107,6 +115,8 @@ def batches_of_blocks(blocks: Iterator[Block], source: Source, options: ReadOpti
         fast = _parse_fast(block, use)
         texts, kept, skipped = (*fast, 0) if fast else _parse_slow(block, use, source, options)
         if len(texts) or skipped:
+            if use.text in options.keep_columns:
+                kept[use.text] = texts
             yield TextBatch(texts, kept, first_row, block.position, source, skipped)
         first_row += len(texts) + skipped
 
@@ -122,7 +132,7 @@ def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.
             read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(block.data) + 1),
             parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
         )
-        # Arrow takes an object over two lines, or two objects on one, but a cut between blocks would make that fail at random.
+        # Arrow takes an object over two lines, or two objects on one, but a cut between blocks would make the first fail at random.
         if table.num_rows != block.lines:
             return None
         texts, *kept = (column.combine_chunks() for column in table.columns)
@@ -156,32 +166,37 @@ def _collect(block: Block, columns: Columns, source: Source, options: ReadOption
                     columns.check_kept(kept)
                 rows.texts.append(text)
                 rows.kept.append(kept)
-            except (BadRow, UnicodeDecodeError) as error:
+            except BadRow as error:
                 if options.on_error == "raise":
-                    raise _blame(error, source, number, offset) from None
+                    raise _blame(error, raw, source, number, offset) from None
                 rows.skipped += 1
         offset += len(raw) + 1
     return rows
 
 
-def _blame(error: BadRow | UnicodeDecodeError, source: Source, line: int, offset: int) -> InputError:
-    """The user's error for a bad row."""
-    if isinstance(error, UnicodeDecodeError):
-        return not_utf8(error, offset, source, line)
-    return InputError(f"{error}; {SKIP_HINT}" if "; " not in str(error) else f"{error}, {SKIP_HINT}", source.name, line, error.column)
+def _blame(error: BadRow, raw: bytes, source: Source, line: int, offset: int) -> InputError:
+    """The user's error for a bad row; bytes that are not UTF-8 come first, since they explain most other trouble."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as encoding:
+        return not_utf8(encoding, offset, source, line)
+    return InputError(f"{error}, {SKIP_HINT}", source.name, line, error.column)
 
 
 def parse_line(raw: bytes) -> Any:
-    """The value on one line; ``BadRow`` or ``UnicodeDecodeError`` if there is none."""
-    line = raw.decode()
+    """The value on one line; ``BadRow`` if there is none.
+
+    Bytes that are not UTF-8 become lone surrogates, so that they only matter in a column that is used, as in Arrow's parser.
+    """
+    line = raw.decode("utf-8", "surrogateescape")
     try:
         value, stop = DECODER.raw_decode(line, len(line) - len(line.lstrip(" \t\r")))
     except json.JSONDecodeError as error:
         raise BadRow(f"not valid JSON: {error.msg}; mend the line", error.pos + 1) from None
     except RecursionError:
         raise BadRow("nested too deeply to be read; mend the line") from None
-    if line[stop:].strip(" \t\r"):
-        raise BadRow("not valid JSON: more text after the value; put one object on each line", stop + 1)
+    if rest := line[stop:].lstrip(" \t\r"):
+        raise BadRow("not valid JSON: more text after the value; put one object on each line", len(line) - len(rest) + 1)
     return value
 
 
@@ -198,7 +213,8 @@ def _settle_columns(block: Block, source: Source, options: ReadOptions) -> Colum
 
 def columns_without_rows(options: ReadOptions) -> Columns:
     """The columns where no row has any field: every document is null."""
-    return Columns(options.text_column or "text", {name: options.kept_types.get(name, pa.string()) for name in options.keep_columns})
+    text = options.text_column or "text"
+    return Columns(text, {name: options.kept_types.get(name, pa.string()) for name in options.keep_columns if name != text})
 
 
 def columns_of_rows(rows: Sequence[dict[str, Any]], names: Sequence[str], source: Source, options: ReadOptions) -> Columns:
@@ -209,7 +225,8 @@ def columns_of_rows(rows: Sequence[dict[str, Any]], names: Sequence[str], source
     # With no string anywhere, a column by the right name is taken, so that the error will tell which row holds what.
     strings = strings or named[:1] or [name for name in names if not kinds[name]]
     text = pick_text_column(source, options.text_column, names, strings, options.keep_columns)
-    return Columns(text, {name: options.kept_types.get(name) or _guess_type(rows, name, source) for name in options.keep_columns})
+    kept = [name for name in options.keep_columns if name != text]
+    return Columns(text, {name: options.kept_types.get(name) or _guess_type(rows, name, source) for name in kept})
 
 
 def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
@@ -219,7 +236,7 @@ def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
     for raw in data[: cut if cut >= 0 else len(data)].split(b"\n"):
         try:
             row = parse_line(raw)
-        except (BadRow, UnicodeDecodeError):
+        except BadRow:
             continue
         if isinstance(row, dict):
             rows.append(row)

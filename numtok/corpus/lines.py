@@ -6,6 +6,7 @@ In: a ``ByteStream``. Out: ``Block`` s that end at a line break (JSON lines and 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -29,7 +30,7 @@ class Block:
     offset: int
     position: int
 
-    @property
+    @functools.cached_property
     def lines(self) -> int:
         """How many lines there are; the last needs no line break."""
         return self.data.count(b"\n") + (not self.data.endswith(b"\n"))
@@ -39,12 +40,14 @@ def read_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
     """Blocks of about ``size`` bytes, longer only for a longer line; a byte order mark at the start is left out."""
     waiting: list[bytes] = []  # pieces of a line that is not complete yet; joined once, so that a long line costs linear time
     line, offset, start = 1, 0, True
+    size = max(size, len(BOM))
     while piece := stream.read(size):
+        last = len(piece) < size
         if start:
-            piece = _skip_mark(piece + stream.read(2), stream.source)
+            refuse_utf16(piece, stream.source)
             offset, start = (len(BOM) if piece.startswith(BOM) else 0), False
             piece = piece[offset:]
-        cut = piece.rfind(b"\n") + 1
+        cut = len(piece) if last else piece.rfind(b"\n") + 1
         if not cut:
             waiting.append(piece)
             continue
@@ -52,16 +55,14 @@ def read_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
         waiting = [piece[cut:]]
         yield block
         line, offset = line + block.lines, offset + len(block.data)
-    rest = b"".join(waiting)
-    if rest:
+    if rest := b"".join(waiting):
         yield Block(rest, line, offset, stream.position)
 
 
-def _skip_mark(head: bytes, source: Source) -> bytes:
-    """The head unchanged; UTF-16 is refused here, where its mark still tells what it is."""
+def refuse_utf16(head: bytes, source: Source) -> None:
+    """``InputError`` if the first bytes are the mark of UTF-16, which can never be UTF-8."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError('this is UTF-16, not UTF-8; convert it with "iconv -f UTF-16 -t UTF-8"', source.name, 1)
-    return head
 
 
 def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) -> InputError:
@@ -95,9 +96,10 @@ def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
     """One document, held in memory; an empty file is no document."""
     data = b"".join(iter(lambda: stream.read(8 << 20), b""))
-    mark = len(BOM) if _skip_mark(data, stream.source).startswith(BOM) else 0
     if not data:
         return
+    refuse_utf16(data, stream.source)
+    mark = len(BOM) if data.startswith(BOM) else 0
     try:
         texts, skipped = pa.array([data[mark:].decode()], pa.large_string()), 0
     except UnicodeDecodeError as error:

@@ -105,7 +105,8 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in files:
             known = suffixes(name)[0]
-            if known and not name.startswith(".") and name not in SIDECARS and (asked in (None, known) or (asked, known) == ("jsonl", "json")):
+            hidden = name.startswith(".") or name in SIDECARS
+            if known and not hidden and (asked in (None, known) or (asked, known) == ("jsonl", "json")):
                 paths.append(Path(root, name))
     if not paths:
         wanted = asked or "/".join(f".{suffix}" for suffix in FORMATS)
@@ -145,7 +146,8 @@ def named_errors(source: Source) -> Iterator[None]:
         if isinstance(error, OSError) and error.strerror and error.errno:
             raise InputError(f"cannot be read: {error.strerror}; check the path, its permissions and the disk", source.name) from None
         kind = f"{source.compression}-compressed {source.format}" if source.compression else source.format
-        message = f"cannot be read as {kind}: {reason}; if it was cut short or damaged, fetch it again; if it is of another kind, tell with --format"
+        way_out = "if it was cut short or damaged, fetch it again; if it is of another kind, tell with --format"
+        message = f"cannot be read as {kind}: {reason}; {way_out}"
         raise InputError(message, source.name) from None
 
 
@@ -176,15 +178,15 @@ class _Counted:
 
 
 class ByteStream:
-    """The decompressed bytes of a source: ``read(n)`` gives up to n bytes, ``b""`` at the end; ``position`` counts stored bytes."""
+    """The decompressed bytes of a source: ``position`` counts the stored bytes consumed."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.raw: BinaryIO = sys.stdin.buffer if source.path == "-" else open(source.path, "rb")
+        self.raw: BinaryIO = sys.stdin.buffer if source.path == "-" else open(source.path, "rb")  # noqa: SIM115 (closed by __exit__)
         self.counted = _Counted(self.raw)
         self.stream: Any = self.counted
         if source.compression == "xz":
-            self.stream = lzma.LZMAFile(self.counted)  # type: ignore[arg-type]
+            self.stream = lzma.LZMAFile(self.counted)  # type: ignore[arg-type]  # noqa: SIM115
         elif source.compression:
             self.stream = pa.CompressedInputStream(pa.PythonFile(self.counted, mode="r"), source.compression)
 
@@ -193,9 +195,16 @@ class ByteStream:
         """Bytes of the stored file that were read so far."""
         return self.counted.count
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1) -> bytes:
+        """The next ``size`` bytes; fewer only at the end."""
         data: bytes = self.stream.read(size)
-        return data
+        if len(data) in (0, size):
+            return data
+        pieces, missing = [data], size - len(data)
+        while missing > 0 and (data := self.stream.read(missing)):
+            pieces.append(data)
+            missing -= len(data)
+        return b"".join(pieces)
 
     def __enter__(self) -> ByteStream:
         return self

@@ -1,0 +1,253 @@
+"""Let one call of a fast byte-level BPE encode the text between numbers, without taking the numbers out.
+
+Every number separates the text around it: the pieces between numbers are encoded independently of each other. Handing each piece over as a
+document of its own would be right, but the calls cost more than the encoding. Where it provably makes no difference, the pieces stay joined and
+the tokens that fall on the number are dropped afterwards: the pre-tokenizer of GPT-2
+(``'s|'t|... | ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+``) always cuts around a run of digits, and what it does elsewhere does not depend
+on them. A number that is more than digits is overwritten with digits, in a copy of the text. It would make a difference, so the text is cut in
+two there (a *hard* cut),
+
+- beside another character of category N, which would join the run of digits,
+- after two or more white-space characters, or after a space that the number token does not take along,
+- beside a *delicate* piece: one that holds an added token of the tokenizer, or characters that Unicode normalisation may change. These
+  pieces are encoded one by one, by the complete tokenizer; all other text by one without added tokens and normaliser.
+
+In: a text buffer and the cuts (see :mod:`numtok.subword`). Out: segments of text, and after encoding, the ids put together.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from numtok.scan import _DE_BRUIJN, _LOWEST_BIT, _class_before, _decode
+
+PLAIN, NUMBER, DELICATE, NOTHING = 0, 1, 2, 3  # kinds of segments: text, a number on its own, a delicate piece, a null row
+LONG = 32  # bytes; above, a number is overwritten so that it falls into many short words, as BPE is not linear in the length of one
+_ZERO, _SPACE, _NEWLINE = 0x30, 0x20, 0x0A
+_ONE, _NEVER = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+
+_jit = numba.njit(cache=True, nogil=True)
+
+
+@_jit
+def _suspects(text, base, double_space):  # type: ignore[no-untyped-def]
+    """uint64: bit k says that ``text[base + k]`` may be a delicate event: two spaces in a row, or a character from U+0300 on.
+
+    As in ``scan._marks``, a loop over a slice of known length becomes vector compares.
+    """
+    marks = np.uint64(0)
+    if base + 65 <= text.size:
+        block = text[base : base + 65]
+        if double_space:
+            for k in range(64):
+                marks |= np.uint64((block[k] >= 0xCC) | (block[k] == 0x20) & (block[k + 1] == 0x20)) << np.uint64(k)
+        else:
+            for k in range(64):
+                marks |= np.uint64(block[k] >= 0xCC) << np.uint64(k)
+    else:
+        for k in range(min(64, text.size - base)):
+            at = base + k
+            if text[at] >= 0xCC or (double_space and text[at] == 0x20 and at + 1 < text.size and text[at + 1] == 0x20):
+                marks |= np.uint64(1) << np.uint64(k)
+    return marks
+
+
+@_jit
+def delicate_places(text, double_space, unsafe):  # type: ignore[no-untyped-def]
+    """int64: positions in ``text`` of delicate events: two spaces in a row, and characters flagged in ``unsafe`` (if not empty).
+
+    No character below U+0300 is changed by NFC.
+    """
+    found = np.empty(64, np.int64)
+    count = 0
+    for base in range(0, text.size, 64):
+        marks = _suspects(text, base, double_space)
+        while marks != 0:
+            at = base + _LOWEST_BIT[((marks & (~marks + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)]
+            marks &= marks - np.uint64(1)
+            event = text[at] == 0x20
+            if not event and unsafe.size:
+                code, _ = _decode(text, at)
+                event = unsafe[code] != 0
+            if event:
+                if count == found.size:
+                    larger = np.empty(2 * count, np.int64)
+                    larger[:count] = found
+                    found = larger
+                found[count] = at
+                count += 1
+    return found[:count]
+
+
+@_jit
+def _needs_hard_cut(text, begin, cut, stop, end, numeric, spaces):  # type: ignore[no-untyped-def]
+    """Whether the number at [cut, stop) cannot stay joined; its piece before starts at ``begin``, the document ends at ``end``.
+
+    ``numeric`` and ``spaces`` are flags per code point (category N, white space). ``cut`` is the number's own start, or its space.
+    """
+    if stop < end:
+        if text[stop] < 0x80:
+            if numeric[text[stop]]:
+                return True
+        else:
+            code, _ = _decode(text, stop)
+            if numeric[code]:
+                return True
+    if text[cut] == _SPACE or cut == begin:
+        return False
+    last = text[cut - 1]
+    if last < 0x80 and last > 0x20 and not numeric[last]:
+        return False
+    kind, width = _class_before(text, cut, begin, numeric)
+    if kind:
+        return True
+    kind, _ = _class_before(text, cut, begin, spaces)
+    if not kind:
+        return False
+    if last == _SPACE:
+        return True
+    kind, _ = _class_before(text, cut - width, begin, spaces)
+    return kind != 0
+
+
+@_jit
+def _overwrite(text, start, stop):  # type: ignore[no-untyped-def]
+    """Make the number at [start, stop) digits: as one run, or if it is long as many, with a digit at both ends."""
+    for k in range(start, stop):
+        text[k] = _ZERO
+    if stop - start > LONG:
+        for k in range(start + 1, stop - 1, 2):
+            text[k] = _NEWLINE
+
+
+@_jit
+def divide(text, offsets, valid, document, start, stop, only_digits, places, two_forms, joins, numeric, spaces):  # type: ignore[no-untyped-def]
+    """Divide rows of ``text`` (a copy: it is written to) into segments.
+
+    Returns (kind, stop in ``text``) of each segment, segments' document offsets, the text of the delicate pieces, and per cut: where it begins,
+    its space included if it takes one along (``spaced``), and whether it stays joined.
+    """
+    cuts, rows = document.size, offsets.size - 1
+    begins, spaced, joined = np.empty(cuts, np.int64), np.empty(cuts, np.bool_), np.empty(cuts, np.bool_)
+    kinds, ends = np.empty(2 * cuts + rows, np.uint8), np.empty(2 * cuts + rows, np.int64)
+    document_segments = np.zeros(rows + 1, np.int64)
+    delicate_text = np.empty(text.size if places.size else 0, np.uint8)
+    count, rest, cut, place = 0, 0, 0, 0
+    for row in range(rows):
+        begin, end = offsets[row], offsets[row + 1]
+        if not valid[row]:
+            kinds[count], ends[count] = NOTHING, end
+            count += 1
+            document_segments[row + 1] = count
+            continue
+        was_delicate = False
+        while True:
+            # The piece from `begin` to the next cut or the end. It belongs to the segment that is open, if the cut before it is joined.
+            more = cut < cuts and document[cut] == row
+            piece_end = end
+            if more:
+                piece_end = offsets[row] + start[cut]
+                number_stop = offsets[row] + stop[cut]
+                spaced[cut] = two_forms and piece_end > begin and text[piece_end - 1] == _SPACE
+                if spaced[cut]:
+                    piece_end -= 1
+            is_delicate = False
+            if place < places.size:
+                while place < places.size and places[place] < begin:
+                    place += 1
+                k = place
+                while k < places.size and places[k] < piece_end and not is_delicate:
+                    # A pair of spaces counts only if both lie in the piece.
+                    is_delicate = text[places[k]] != _SPACE or places[k] + 1 < piece_end
+                    k += 1
+            first = cut == 0 or document[cut - 1] != row
+            if not first and joined[cut - 1] and (is_delicate or was_delicate):
+                joined[cut - 1] = False
+            if not first and not joined[cut - 1]:  # close the segment before the cut, and the number's own
+                kinds[count], ends[count] = DELICATE if was_delicate else PLAIN, begins[cut - 1]
+                kinds[count + 1], ends[count + 1] = NUMBER, begin
+                count += 2
+            if is_delicate:
+                for k in range(begin, piece_end):
+                    delicate_text[rest] = text[k]
+                    rest += 1
+            was_delicate = is_delicate
+            if not more:
+                kinds[count], ends[count] = DELICATE if is_delicate else PLAIN, end
+                count += 1
+                break
+            adjacent = piece_end == begin and not first and not spaced[cut]
+            begins[cut] = piece_end
+            joined[cut] = joins and not adjacent and not _needs_hard_cut(text, begin, piece_end, number_stop, end, numeric, spaces)
+            number_start = piece_end + (1 if spaced[cut] else 0)
+            if not only_digits[cut] or number_stop - number_start > LONG:
+                _overwrite(text, number_start, number_stop)
+            begin = number_stop
+            cut += 1
+        document_segments[row + 1] = count
+    return kinds[:count], ends[:count], document_segments, delicate_text[:rest], begins, spaced, joined
+
+
+@_jit
+def _put(out, filled, spaced, plain_form, spaced_form, first, last):  # type: ignore[no-untyped-def]
+    """Append one cut's ids; returns the new fill."""
+    filled = np.int64(filled)
+    for k in range(first, last):
+        out[filled] = spaced_form[k] if spaced else plain_form[k]
+        filled += 1
+    return filled
+
+
+@_jit
+def splice(  # type: ignore[no-untyped-def]
+    kinds, document_segments, segment_starts, begins, stops, spaced, ids, id_offsets, rest_ids, rest_offsets, widths, plain_form, spaced_form, form_offsets
+):
+    """Put the ids together: those of the segments, with the ids of cut ``c``'s form, ``form_offsets[c]:form_offsets[c + 1]``, in place of its number.
+
+    ``ids`` are those of all segments (delicate pieces and lone numbers too, then not used), ``rest_ids`` those of the delicate pieces.
+    ``begins`` and ``stops`` are the cuts' places in the text, ``widths`` the bytes of each token.
+    Returns (ids, document offsets, position of each cut, ok); not ok if some token lies across the edge of a number.
+    """
+    rows, cuts = document_segments.size - 1, begins.size
+    out = np.empty(ids.size + rest_ids.size + plain_form.size, np.int32)
+    offsets, positions = np.zeros(rows + 1, np.int64), np.empty(cuts, np.int64)
+    filled, cut, odd, ok = 0, 0, 0, True
+    for row in range(rows):
+        for segment in range(document_segments[row], document_segments[row + 1]):
+            kind = kinds[segment]
+            if kind == NUMBER:
+                positions[cut] = filled
+                filled = _put(out, filled, spaced[cut], plain_form, spaced_form, form_offsets[cut], form_offsets[cut + 1])
+                cut += 1
+            elif kind == DELICATE:
+                for k in range(rest_offsets[odd], rest_offsets[odd + 1]):
+                    out[filled] = rest_ids[k]
+                    filled += 1
+                odd += 1
+            elif kind == PLAIN:
+                # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs over every token.
+                at, k, last = np.uint64(segment_starts[segment]), np.uint64(id_offsets[segment]), np.uint64(id_offsets[segment + 1])
+                following = np.uint64(begins[cut]) if cut < cuts else _NEVER
+                fill = np.uint64(filled)
+                while k < last:
+                    if at == following:
+                        positions[cut] = fill
+                        fill = np.uint64(_put(out, fill, spaced[cut], plain_form, spaced_form, form_offsets[cut], form_offsets[cut + 1]))
+                        stop = np.uint64(stops[cut])
+                        while at < stop and k < last:
+                            at += np.uint64(widths[ids[k]])
+                            k += _ONE
+                        ok = ok and at == stop
+                        cut += 1
+                        following = np.uint64(begins[cut]) if cut < cuts else _NEVER
+                    else:
+                        token = ids[k]
+                        out[fill] = token
+                        fill += _ONE
+                        at += np.uint64(widths[token])
+                        k += _ONE
+                filled = np.int64(fill)
+                ok = ok and at == np.uint64(segment_starts[segment + 1])
+        offsets[row + 1] = filled
+    return out[:filled], offsets, positions, ok and cut == cuts

@@ -1,0 +1,80 @@
+"""Read a source tokenizer from wherever it is: its tokenizer.json as a dict, and nothing else.
+
+A source is a tokenizer.json, a folder that holds one, a hub id, a ``tokenizers.Tokenizer``, a transformers tokenizer, or ``None`` for the small
+default tokenizer of this package. Only JSON is read: nothing in a folder can run code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from numtok.errors import MissingDependencyError, TokenizerError
+
+TOKENIZER_FILE = "tokenizer.json"
+DEFAULT_FOLDER = Path(__file__).with_name("default")
+
+
+def load_source(source: Any = None) -> dict[str, Any]:
+    """The tokenizer.json of ``source``.
+
+    Raises:
+        TokenizerError: if there is none, or it is not a tokenizer.json.
+        MissingDependencyError: for a hub id without the ``huggingface_hub`` package.
+    """
+    if source is None:
+        source = DEFAULT_FOLDER
+    if isinstance(source, str | Path):
+        return _read(_find(source), source)
+    backend = getattr(source, "backend_tokenizer", source)  # transformers' fast tokenizers wrap a tokenizers.Tokenizer
+    if hasattr(backend, "to_str"):
+        return dict(json.loads(backend.to_str()))
+    raise TokenizerError(
+        f"cannot read a tokenizer from {type(source).__name__}; give a tokenizer.json, its folder, a hub id, a tokenizers.Tokenizer or a fast"
+        " transformers tokenizer (slow ones have no tokenizer.json: load them with use_fast=True)"
+    )
+
+
+def fingerprint(config: dict[str, Any]) -> str:
+    """A short hash of a tokenizer.json: equal for equal tokenizers, whatever the order of keys in the file."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:16]
+
+
+def _find(source: str | Path) -> Path:
+    path = Path(source)
+    if path.is_dir():
+        if not (path / TOKENIZER_FILE).is_file():
+            raise TokenizerError(f"{path} holds no {TOKENIZER_FILE}; save the tokenizer there with save_pretrained (fast tokenizers only)")
+        return path / TOKENIZER_FILE
+    if path.is_file():
+        return path
+    if path.suffix == ".json" or path.is_absolute() or str(source).count("/") > 1 or str(source).startswith("."):
+        raise TokenizerError(f"{path} does not exist; give a tokenizer.json, its folder or a hub id such as EleutherAI/pythia-70m")
+    return _download(str(source))
+
+
+def _download(hub_id: str) -> Path:
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError as error:
+        message = f"{hub_id} is neither a file nor a folder; loading it from the hub needs: pip install 'numtok[hf]'"
+        raise MissingDependencyError(message) from error
+    try:
+        return Path(hf_hub_download(hub_id, TOKENIZER_FILE))
+    except Exception as error:  # network, HTTP, authorisation and cache errors have no common base
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise TokenizerError(f"{hub_id} is neither a file nor a folder, and the hub did not give its {TOKENIZER_FILE}: {reason}") from error
+
+
+def _read(path: Path, source: Any) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_text("utf-8"))
+    except UnicodeDecodeError as error:
+        raise TokenizerError(f"{path}: not UTF-8 at byte {error.start}, so not a {TOKENIZER_FILE}") from error
+    except json.JSONDecodeError as error:
+        raise TokenizerError(f"{path}:{error.lineno}:{error.colno}: not JSON ({error.msg}), so not a {TOKENIZER_FILE}") from error
+    if not isinstance(config, dict) or not isinstance(config.get("model"), dict):
+        raise TokenizerError(f"{path}: has no 'model', so it is not a {TOKENIZER_FILE} (a tokenizer_config.json or vocab.json will not do)")
+    return config

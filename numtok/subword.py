@@ -1,0 +1,406 @@
+"""The text between numbers to token ids.
+
+In: rows of text, the places of the numbers to cut out, and the ids to put there. Out: token ids. The contract: the ids are those that the source
+tokenizer gives to the text with every number replaced by an added token (``AddedToken(normalized=False, special=False)``), and for byte-level BPE
+a number takes the space before it along, as a second form of that token. Two engines give the same ids:
+
+- :class:`TokenizersEngine`, for every tokenizer: numbers are replaced by a character that does not occur in the text, which is the added token.
+- :class:`GigatokenEngine`, for byte-level BPE, some fifty times faster: the numbers are cut out, see :mod:`numtok.joined`.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import warnings
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from numtok import joined
+from numtok.errors import NumtokError, TokenizerError
+from numtok.numbers import Numbers
+from numtok.text import TextRows
+from numtok.unicode_tables import flags
+
+Ints = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.int32]
+Config = dict[str, Any]  # a parsed tokenizer.json
+
+_jit = numba.njit(cache=True, nogil=True)
+
+
+class EngineWarning(UserWarning):
+    """The fast engine is not used, and why."""
+
+
+@dataclass(frozen=True)
+class NumberTokens:
+    """The added tokens that stand for a number: ids of ``[NUM]`` and, if there are two forms, of `` [NUM]`` (else -1)."""
+
+    plain: int
+    spaced: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """The numbers to cut out, c of them, in order.
+
+    Attributes:
+        document: int32[c]. start, stop: int64[c], byte offsets within the document, without the space before.
+        only_digits: bool[c], the surface is ASCII digits only.
+        plain, spaced: int32, flat ids to put in place of each cut, in its form without and with the space.
+        offsets: int64[c + 1] into both.
+    """
+
+    document: npt.NDArray[np.int32]
+    start: Ints
+    stop: Ints
+    only_digits: npt.NDArray[np.bool_]
+    plain: Ids
+    spaced: Ids
+    offsets: Ints
+
+    @classmethod
+    def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Cuts:
+        """Cut out all these numbers."""
+        only_digits = np.diff(numbers.digit_offsets) == numbers.stop - numbers.start
+        return cls(numbers.document, numbers.start, numbers.stop, only_digits, plain, spaced, offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Token ids of n documents.
+
+    Attributes:
+        ids: int32[total]. offsets: int64[n + 1].
+        positions: int64[c]: where in ``ids`` each cut's first id stands.
+        spaced: bool[c]: whether the cut took the space before it along.
+    """
+
+    ids: Ids
+    offsets: Ints
+    positions: Ints
+    spaced: npt.NDArray[np.bool_]
+
+
+class Engine(Protocol):
+    """Encodes text with numbers cut out."""
+
+    name: str
+
+    def encode(self, rows: TextRows, cuts: Cuts) -> Encoded: ...
+
+
+def is_byte_level(config: Config) -> bool:
+    """Whether this is byte-level BPE: every byte has a token, the pieces between added tokens are independent, and a space is a byte as any other."""
+    return config["model"].get("type") == "BPE" and "ByteLevel" in _parts(config.get("pre_tokenizer"), "pretokenizers")
+
+
+def _parts(part: Config | None, children: str) -> list[str]:
+    """The types of a component and, if it is a sequence, of its members."""
+    if part is None:
+        return []
+    if part["type"] == "Sequence":
+        return [name for child in part[children] for name in _parts(child, children)]
+    return [part["type"]]
+
+
+def without_numbers(config: Config, tokens: NumberTokens, parse_special: bool) -> Config:
+    """``config`` as the engines take it: no number tokens, no truncation or padding, and special tokens only if they are to be parsed."""
+    config = copy.copy(config) | {"truncation": None, "padding": None}
+    number_ids = (tokens.plain, tokens.spaced)
+    config["added_tokens"] = [
+        token for token in config.get("added_tokens") or [] if token["id"] not in number_ids and (parse_special or not token["special"])
+    ]
+    return config
+
+
+class TokenizersEngine:
+    """Every tokenizer, by Hugging Face's ``tokenizers``: exact by construction, as each number is an added token of the very same tokenizer."""
+
+    name = "tokenizers"
+
+    def __init__(self, config: Config, tokens: NumberTokens, parse_special: bool = False) -> None:
+        self._config, self._tokens, self._parse_special = config, tokens, parse_special
+        self._by_sentinel: dict[str, Any] = {}
+
+    def encode(self, rows: TextRows, cuts: Cuts) -> Encoded:
+        sentinel = self._unused_character(rows)
+        needle = np.frombuffer(sentinel.encode(), np.uint8)
+        buffer, offsets = _replace(rows.text, rows.offsets, rows.valid, cuts.document, cuts.start, cuts.stop, needle)
+        texts = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(buffer)).to_pylist()
+        encodings = self._tokenizer(sentinel).encode_batch_fast(texts, add_special_tokens=False)
+        lists = [encoding.ids for encoding in encodings]
+        id_offsets = np.concatenate([[0], np.cumsum([len(ids) for ids in lists])]).astype(np.int64)
+        flat = np.fromiter((token for ids in lists for token in ids), np.int32, int(id_offsets[-1]))
+        spaced_form = flat == self._tokens.spaced
+        places = np.flatnonzero((flat == self._tokens.plain) | spaced_form)
+        if len(places) != len(cuts.document):
+            raise NumtokError(f"the tokenizer returned {len(places)} number tokens for {len(cuts.document)} numbers; please report this tokenizer")
+        spaced = spaced_form[places]
+        ids, offsets_out, positions = _insert(flat, id_offsets, places, np.where(spaced, 1, 0), cuts.plain, cuts.spaced, cuts.offsets)
+        return Encoded(ids, offsets_out, positions, spaced)
+
+    def _unused_character(self, rows: TextRows) -> str:
+        """A private-use character that is not in the text."""
+        for code in range(0xE000, 0xF8FF):
+            if not pc.any(pc.match_substring(rows.array, chr(code))).as_py():
+                return chr(code)
+        raise NumtokError("the text uses every private-use character; encode it in smaller batches")
+
+    def _tokenizer(self, sentinel: str) -> Any:
+        if sentinel not in self._by_sentinel:
+            import tokenizers
+
+            config = without_numbers(self._config, self._tokens, parse_special=True)
+            contents = {self._tokens.plain: sentinel, self._tokens.spaced: " " + sentinel}
+            config["added_tokens"] = [
+                token | {"content": contents[token["id"]]} if token["id"] in contents else token for token in self._config["added_tokens"]
+            ]
+            tokenizer = tokenizers.Tokenizer.from_str(json.dumps(config))
+            tokenizer.encode_special_tokens = not self._parse_special
+            self._by_sentinel[sentinel] = tokenizer
+        return self._by_sentinel[sentinel]
+
+
+class GigatokenEngine:
+    """Byte-level BPE by gigatoken.
+
+    Args:
+        config: the source's tokenizer.json, number tokens included.
+
+    Raises:
+        TokenizerError: if the tokenizer is not one this engine can encode exactly; the message says why.
+    """
+
+    name = "gigatoken"
+
+    def __init__(self, config: Config, tokens: NumberTokens, parse_special: bool = False) -> None:
+        import gigatoken
+
+        if not is_byte_level(config):
+            raise TokenizerError(f"it is not byte-level BPE but {config['model'].get('type')}")
+        config = without_numbers(config, tokens, parse_special)
+        _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
+        self._two_forms = tokens.spaced >= 0
+        try:
+            self._complete = gigatoken.Tokenizer.from_json(json.dumps(config))
+            bare = config | {"added_tokens": [], "normalizer": None}
+            self._bare = gigatoken.Tokenizer.from_json(json.dumps(bare))
+            vocabulary = self._bare.vocab
+        except BaseException as error:  # a Rust panic is not an Exception
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            raise TokenizerError(f"gigatoken cannot load it: {error}") from error
+        longest = max(map(len, vocabulary.values()))
+        self._widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)  # 8 bits stay in the first-level cache
+        for token, content in vocabulary.items():
+            self._widths[token] = len(content)
+        self._joins = _pre_tokenizes_like_gpt2(config)
+        self._unsafe = flags("nfc_unsafe") if config.get("normalizer") else np.empty(0, np.uint8)
+        self._runs_of_spaces = any(token["content"].strip(" ") == "" for token in config["added_tokens"])
+        words = [token["content"] for token in config["added_tokens"] if token["content"].strip(" ")]
+        self._added = _alternatives(words)
+
+    def encode(self, rows: TextRows, cuts: Cuts) -> Encoded:
+        first, last = int(rows.offsets[0]), int(rows.offsets[-1])
+        text, offsets = rows.text[first:last].copy(), rows.offsets - first
+        kinds, ends, segments, delicate_text, begins, spaced, _ = joined.divide(
+            text,
+            offsets,
+            rows.valid,
+            cuts.document,
+            cuts.start,
+            cuts.stop,
+            cuts.only_digits,
+            self._delicate_places(text),
+            self._two_forms,
+            self._joins,
+            flags("number"),
+            flags("space"),
+        )
+        starts = np.concatenate([offsets[:1], ends])
+        ids, id_offsets = _gigatoken_ids(self._bare if self._joins else self._complete, text, starts)
+        delicate_ends = np.cumsum(np.diff(starts)[kinds == joined.DELICATE])
+        rest_ids, rest_offsets = _gigatoken_ids(self._complete, delicate_text, np.concatenate([offsets[:1], delicate_ends]))
+        stops = offsets[cuts.document] + cuts.stop
+        out, out_offsets, positions, ok = joined.splice(
+            kinds,
+            segments,
+            starts,
+            begins,
+            stops,
+            spaced,
+            ids,
+            id_offsets,
+            rest_ids,
+            rest_offsets,
+            self._widths,
+            cuts.plain,
+            cuts.spaced,
+            cuts.offsets,
+        )
+        if not ok:
+            raise NumtokError("gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please report this tokenizer")
+        return Encoded(out, out_offsets, positions, spaced)
+
+    def _delicate_places(self, text: npt.NDArray[np.uint8]) -> Ints:
+        if not self._joins:
+            return np.empty(0, np.int64)
+        places: Ints = joined.delicate_places(text, self._runs_of_spaces, self._unsafe)
+        if self._added:
+            places = np.sort(np.concatenate([places, [match.start() for match in self._added.finditer(text.data)]])).astype(np.int64)
+        return places
+
+
+def _gigatoken_ids(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[npt.NDArray[np.uint32], Ints]:
+    """(ids, offsets) of documents in one buffer, without copying it."""
+    import awkward as ak
+
+    if len(offsets) == 1:
+        return np.empty(0, np.uint32), np.zeros(1, np.int64)
+    characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
+    documents = ak.contents.ListOffsetArray(ak.index.Index64(offsets), characters, parameters={"__array__": "string"})
+    layout = tokenizer.encode_batch(ak.Array(documents), parallel=False).layout
+    return np.asarray(layout.content.data), np.asarray(layout.offsets.data)
+
+
+def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
+    """A pattern that finds any of the words, the longest first."""
+    if not words:
+        return None
+    return re.compile(b"|".join(re.escape(word.encode()) for word in sorted(words, key=len, reverse=True)))
+
+
+def _check_added_tokens(added: list[Config], two_forms: bool) -> None:
+    """Refuse added tokens whose matching depends on more than the piece of text they stand in."""
+    for token in added:
+        if token["lstrip"] or token["rstrip"] or token["single_word"]:
+            raise TokenizerError(f"its added token {token['content']!r} strips spaces or wants whole words")
+        if two_forms and not token["normalized"] and token["content"].endswith(" "):
+            raise TokenizerError(f"its added token {token['content']!r} may take the space before a number")
+
+
+def _pre_tokenizes_like_gpt2(config: Config) -> bool:
+    """Whether cuts may be joined: GPT-2's own pre-tokenizer, no more than NFC before it, nothing unusual in the model."""
+    pre_tokenizer, normalizer, model = config["pre_tokenizer"], config.get("normalizer"), config["model"]
+    return (
+        pre_tokenizer["type"] == "ByteLevel"
+        and not pre_tokenizer["add_prefix_space"]
+        and pre_tokenizer.get("use_regex", True)
+        and (normalizer is None or normalizer == {"type": "NFC"})
+        and not any(model.get(option) for option in ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"))
+    )
+
+
+# Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks, emoji, code, and numbers beside all of them.
+SELF_CHECK = [
+    "The mass is -1.5e3 kg, i.e. about 3,300 pounds; it's 10km away.\n\n5 more\t\t6\r\n 7  8   9",
+    "  leading and trailing   \n \n  \t ",
+    "don't DON'T we'll we've I'd 1990's '5' 'll'5's",
+    "naïve café\u0301 re\u0301sume\u0301 5\u0301 Ångström Å 3½ ²5 10² x₂ 5\u00a06\u2009000",
+    "今年は2020年5月です。温度-5度 Привет 7 мир! שלום 3 عدد ٤٢ ไทย 9",
+    "🙂5🙂 👩‍👩‍👧 1️⃣ \u200b5\u200b \ufeff6 \x00 7 \x7f",
+    "for (i=0; i<10; ++i) { a[i] = 0x1F + 1e-9; } // v1.2.3 192.168.0.1 __x_3__",
+    "[100,200,300] (1,234) $5.00 -$3 10-20 3--2 =+3 1/2 10^6 10x6 50% #7 @8 & ~9",
+    "\n5", "\n\n5", " \n 5", "a  5", "a\u00a05", "5", " 5", "5 ", "\u30005", "", "a\u2028\u20285",
+    "WWW.HTTP.com/A_b-C?d=1&e=22#f33 ALLCAPS123 camelCase4Thing",
+]  # fmt: skip
+
+
+def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", parse_special: bool = False) -> Engine:
+    """The engine to use: gigatoken where it gives the same ids, else tokenizers.
+
+    Args:
+        engine: ``"auto"``, ``"gigatoken"`` or ``"tokenizers"``.
+
+    Raises:
+        TokenizerError: for another engine, or ``"gigatoken"`` where it cannot be used.
+    """
+    if engine not in ("auto", "gigatoken", "tokenizers"):
+        raise TokenizerError(f"engine={engine!r} is unknown; use 'auto', 'gigatoken' or 'tokenizers'")
+    slow = TokenizersEngine(config, tokens, parse_special)
+    if engine == "tokenizers":
+        return slow
+    try:
+        fast = GigatokenEngine(config, tokens, parse_special)
+        _compare(fast, slow, tokens)
+        return fast
+    except TokenizerError as error:
+        if engine == "gigatoken":
+            raise TokenizerError(f"engine='gigatoken' cannot be used for this tokenizer: {error}") from error
+        if is_byte_level(config):
+            warnings.warn(f"using the slower engine 'tokenizers', because {error}", EngineWarning, stacklevel=4)
+        return slow
+
+
+def _compare(fast: Engine, slow: Engine, tokens: NumberTokens) -> None:
+    """Raise TokenizerError if the engines differ on SELF_CHECK."""
+    from numtok.scan import scan
+
+    numbers = scan(SELF_CHECK)
+    count = len(numbers)
+    plain, spaced = np.full(count, tokens.plain, np.int32), np.full(count, tokens.spaced, np.int32)
+    cuts = Cuts.of(numbers, plain, spaced, np.arange(count + 1))
+    got, expected = fast.encode(numbers.rows, cuts), slow.encode(numbers.rows, cuts)
+    if not np.array_equal(got.offsets, expected.offsets) or not np.array_equal(got.ids, expected.ids):
+        rows = zip(np.split(got.ids, got.offsets[1:-1]), np.split(expected.ids, expected.offsets[1:-1]), SELF_CHECK, strict=True)
+        text = next(text for a, b, text in rows if not np.array_equal(a, b))
+        raise TokenizerError(f"gigatoken gives other ids than tokenizers for {text!r}")
+
+
+@_jit
+def _replace(text, offsets, valid, document, start, stop, needle):  # type: ignore[no-untyped-def]
+    """(buffer, offsets) of the text with every cut replaced by ``needle``; null rows become empty."""
+    rows = offsets.size - 1
+    out = np.empty(offsets[-1] - offsets[0] + document.size * needle.size, np.uint8)
+    out_offsets = np.empty(rows + 1, np.int64)
+    out_offsets[0] = 0
+    filled, cut = 0, 0
+    for row in range(rows):
+        at = offsets[row]
+        end = offsets[row + 1] if valid[row] else at
+        while cut < document.size and document[cut] == row:
+            for k in range(at, offsets[row] + start[cut]):
+                out[filled] = text[k]
+                filled += 1
+            for k in range(needle.size):
+                out[filled] = needle[k]
+                filled += 1
+            at = offsets[row] + stop[cut]
+            cut += 1
+        for k in range(at, end):
+            out[filled] = text[k]
+            filled += 1
+        out_offsets[row + 1] = filled
+    return out[:filled], out_offsets
+
+
+@_jit
+def _insert(ids, offsets, places, form, plain, spaced, insert_offsets):  # type: ignore[no-untyped-def]
+    """``ids`` with the one id at each place replaced by that cut's ids; (ids, offsets, positions)."""
+    out = np.empty(ids.size - places.size + plain.size, np.int32)
+    out_offsets = np.empty(offsets.size, np.int64)
+    out_offsets[0] = 0
+    positions = np.empty(places.size, np.int64)
+    filled, cut = 0, 0
+    for row in range(offsets.size - 1):
+        for k in range(offsets[row], offsets[row + 1]):
+            if cut < places.size and places[cut] == k:
+                positions[cut] = filled
+                for m in range(insert_offsets[cut], insert_offsets[cut + 1]):
+                    out[filled] = spaced[m] if form[cut] else plain[m]
+                    filled += 1
+                cut += 1
+            else:
+                out[filled] = ids[k]
+                filled += 1
+        out_offsets[row + 1] = filled
+    return out, out_offsets, positions

@@ -1,0 +1,395 @@
+"""Exact decimals and their conversions, held to rational arithmetic and to Python's own decimal."""
+
+from __future__ import annotations
+
+import decimal
+import math
+import random
+import time
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numtok
+from numtok import Grammar, Numbers
+from numtok.errors import InputError
+
+# ---- References, written from IEEE 754 and from the docstring of `format`
+
+
+def rounded(value: Decimal, significand_bits: int, smallest: int, largest: int) -> float:
+    """``value`` rounded once to nearest even, in a format with subnormals: multiples of 2**smallest, overflow at 2**largest."""
+    sign = -1.0 if value.is_signed() else 1.0
+    if not value or value.adjusted() < -400:
+        return sign * 0.0
+    if value.adjusted() > 400:
+        return sign * math.inf
+    magnitude = abs(Fraction(value))
+    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    if magnitude < Fraction(2) ** exponent:
+        exponent -= 1  # now 2**exponent <= magnitude < 2**(exponent + 1)
+    unit = max(exponent - significand_bits + 1, smallest)
+    significand = round(magnitude / Fraction(2) ** unit)  # a Fraction rounds halves to even
+    return sign * (math.inf if significand >= 2 ** (largest - unit) else math.ldexp(significand, unit))
+
+
+def rounded64(value: Decimal) -> float:
+    return rounded(value, 53, -1074, 1024)
+
+
+def rounded32(value: Decimal) -> float:
+    return rounded(value, 24, -149, 128)
+
+
+def canonical(value: Decimal) -> str:
+    """``format`` in the terms of the decimal module."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    point = len(digits) + exponent  # digits before the decimal point
+    if not value and exponent > 0:
+        return "-0" if sign else "0"
+    plain = point >= -5 and (exponent <= 0 or point <= 21)
+    return f"{value:f}" if plain else f"{value:e}"
+
+
+def bits(values: Any) -> list[int]:
+    """The bit patterns, so that 0 and -0 differ."""
+    return [int(value) for value in values.view(f"uint{values.itemsize * 8}")]
+
+
+def check(literals: Sequence[str]) -> None:
+    """Every conversion of every literal."""
+    numbers = Numbers.parse(literals)
+    decimals = [Decimal(literal) for literal in literals]
+    assert [value.as_tuple() for value in numbers.to_decimal()] == [value.as_tuple() for value in decimals]
+    assert numbers.is_zero().tolist() == [not value for value in decimals]
+    assert bits(numbers.to_float64()) == bits(np.array([rounded64(value) for value in decimals], np.float64))
+    assert bits(numbers.to_float32()) == bits(np.array([rounded32(value) for value in decimals], np.float32))
+    formatted = numbers.format()
+    formatted.validate(full=True)
+    assert formatted.to_pylist() == [canonical(value) for value in decimals]
+    again = Numbers.parse(formatted)
+    assert again.to_decimal() == decimals
+    assert again.negative.tolist() == numbers.negative.tolist()
+    assert again.format().equals(formatted)
+
+
+# ---- Hard cases
+
+HARD = [
+    *("0", "-0", "0.0", "-0.000", "0e5", "-0e5", "000", "0e-400", "0e99999999999999999", "0e-99999999999999999", "0.0000000"),
+    *("1", "-1", "007", "1.0", "1.50", "100", "1e5", "1e-5", "1E+5", "10e-1", "0.1", "0.3", "123456789.123456789"),
+    *("1e22", "1e23", "9007199254740992", "9007199254740993", "9007199254740994", "9007199254740991e22", "9007199254740992e-22"),
+    *("18446744073709551615", "18446744073709551616", "99999999999999999999", "100000000000000000000", "1e20", "1e21", "123e19", "123e18"),
+    *("0.000001", "0.0000001", "0.00000012", "0.0000010", "0.00000100", "12e-7", "-0.00000012"),
+    *("1e400", "-1e400", "1e-400", "-1e-400", "1e99999999999999", "1e-99999999999999", "9" * 400, "0." + "0" * 400 + "1"),
+    *("31415926535897932384626433832795028841971693993751058209749445", "0.271828182845904523536028747135266249775724709369995957496696"),
+    # float64: the largest, the boundary to infinity, the smallest normal, subnormals, half of the smallest
+    *("1.7976931348623157e308", "1.7976931348623158e308", "1.7976931348623159e308", "1.797693134862315807e308", "1.797693134862315808e308"),
+    *("2.2250738585072014e-308", "2.2250738585072011e-308", "4.9e-324", "2.4703282292062327e-324", "2.4703282292062328e-324", "7.4e-324"),
+    # float32: the same
+    *("3.4028234663852886e38", "3.4028235677973366e38", "3.4028235677973367e38", "340282356779733661637539395458142568447"),
+    *("340282356779733661637539395458142568448", "340282356779733661637539395458142568449", "-340282356779733661637539395458142568448"),
+    *(
+        "1.1754943508222875e-38",
+        "1.1754942807573643e-38",
+        "1.401298464324817e-45",
+        "7.006492321624085e-46",
+        "7.006492321624086e-46",
+        "2e-45",
+    ),
+    *(
+        "16777217",
+        "16777217.0000000000000000000000001",
+        "16777216.9999999999999999999999999",
+        "16777219",
+        "8388608.5",
+        "8388609.5",
+        "1.00000005960464477539",
+    ),
+]
+
+
+@pytest.mark.parametrize("literal", HARD, ids=[literal[:40] for literal in HARD])
+def test_hard_cases(literal: str) -> None:
+    check([literal])
+    assert float(Numbers.parse([literal]).to_float64()[0]) == float(literal)
+
+
+def test_hard_cases_together() -> None:
+    check(HARD)
+
+
+def beside(value: Decimal) -> list[str]:
+    """An exact decimal and two that differ from it far behind the last digit that any float holds."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    minus, whole = "-" if sign else "", int("".join(map(str, digits)))
+    return [f"{minus}{whole}e{exponent}", f"{minus}{whole}{'0' * 30}1e{exponent - 31}", f"{minus}{whole - 1}{'9' * 31}e{exponent - 31}"]
+
+
+def test_halfway_between_two_float32() -> None:
+    dice = random.Random(4)
+    patterns = [0, 1, 2, 0x007FFFFF, 0x00800000, 0x00FFFFFF, 0x7F7FFFFE, 0x7F7FFFFF, *(dice.randrange(0x7F800000) for _ in range(600))]
+    below = np.array(patterns, np.uint32).view(np.float32).astype(np.float64)
+    above = np.array([pattern + 1 for pattern in patterns], np.uint32).view(np.float32).astype(np.float64)
+    above[np.isinf(above)] = 2.0**128
+    middles = (below + above) / 2  # 25 significant bits: exact in float64, among subnormals and before infinity too
+    check([literal for middle in middles.tolist() for literal in beside(Decimal(middle))])
+
+
+def test_halfway_between_two_float64() -> None:
+    dice = random.Random(5)
+    patterns = [0, 1, 2, (1 << 52) - 1, 1 << 52, 0x7FEFFFFFFFFFFFFE, 0x7FEFFFFFFFFFFFFF, *(dice.randrange(0x7FF << 52) for _ in range(150))]
+    literals = []
+    for pattern in patterns:
+        below = Fraction(float(np.array(pattern, np.uint64).view(np.float64)))
+        above = Fraction(2) ** 1024 if pattern == 0x7FEFFFFFFFFFFFFF else Fraction(float(np.array(pattern + 1, np.uint64).view(np.float64)))
+        middle = (below + above) / 2  # its denominator is a power of two: as a decimal it ends
+        places = middle.denominator.bit_length() - 1
+        literals += beside(Decimal(middle.numerator * 5**places).scaleb(-places))
+    check(literals)
+
+
+def test_float32_of_all_magnitudes_survive_their_shortest_decimal() -> None:
+    values = np.arange(0, 0x7F800000, 99_991, np.uint32).view(np.float32)
+    assert bits(Numbers.parse([np.format_float_scientific(value) for value in values]).to_float32()) == bits(values)
+
+
+def test_a_million_digits() -> None:
+    digits = "".join(random.Random(6).choices("123456789", k=1_000_000))
+    begin = time.perf_counter()
+    numbers = Numbers.parse(
+        [digits, f"0.{digits}", f"-{digits}e-1000000", f"{'0' * 1_000_000}7", f"0.{'0' * 1_000_000}7", f"1{'0' * 1_000_000}"]
+    )
+    first = float(f"0.{digits[:40]}")
+    assert numbers.to_float64().tolist() == [math.inf, first, -first, 7.0, 0.0, math.inf]
+    assert numbers.to_float32().tolist() == [math.inf, np.float32(first), -np.float32(first), 7.0, 0.0, math.inf]
+    values = numbers.to_decimal()
+    assert values[0] == Decimal(digits)
+    assert values[2].as_tuple() == Decimal(f"-0.{digits}").as_tuple()
+    formatted = numbers.format().to_pylist()
+    assert formatted[:4] == [digits, f"0.{digits}", f"-0.{digits}", "7"]
+    assert formatted[4] == "7e-1000001"
+    assert Numbers.parse(formatted).to_decimal() == values
+    assert time.perf_counter() - begin < 10
+
+
+# ---- Decimals of all magnitudes
+
+
+@st.composite
+def literals(draw: st.DrawFn) -> str:
+    digits = draw(st.text("0123456789", min_size=1, max_size=40))
+    point = draw(st.integers(1, len(digits)))
+    sign = draw(st.sampled_from(["", "-", "+"]))
+    exponent = draw(st.none() | st.integers(-30, 30) | st.integers(-400, 400) | st.integers(-(10**16), 10**16))
+    fraction = f".{digits[point:]}" if digits[point:] else ""
+    return f"{sign}{digits[:point]}{fraction}" + ("" if exponent is None else f"e{exponent}")
+
+
+@settings(max_examples=500)
+@given(st.lists(literals(), max_size=20))
+def test_all_conversions(given_literals: list[str]) -> None:
+    check(given_literals)
+
+
+@given(st.lists(st.decimals(allow_nan=False, allow_infinity=False), max_size=20))
+def test_parse_takes_decimals(values: list[Decimal]) -> None:
+    assert [value.as_tuple() for value in Numbers.parse(values).to_decimal()] == [value.as_tuple() for value in values]
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
+def test_parse_takes_floats(values: list[float]) -> None:
+    assert bits(Numbers.parse(values).to_float64()) == bits(np.array(values, np.float64))
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=20))
+def test_float32_survives_its_shortest_decimal(values: list[float]) -> None:
+    expected = np.array(values, np.float32)
+    assert bits(Numbers.parse([str(value) for value in expected]).to_float32()) == bits(expected)
+
+
+@given(st.lists(st.integers(), max_size=20))
+def test_parse_takes_integers(values: list[int]) -> None:
+    assert Numbers.parse(values).to_decimal() == values
+
+
+def test_parse_takes_integers_that_python_does_not_print() -> None:
+    values = [10**5000, -(10**5000) - 1]
+    assert Numbers.parse(values).to_decimal() == [Decimal(value) for value in values]
+
+
+def test_value_with_the_digits_held() -> None:
+    """``±digits × 10**exponent``, digits as written."""
+    numbers = Numbers.parse(["-007.50e3", "1,234.5", ".5", "2.e+3", "٤٢"])
+    digits = [numbers.digits[a:b].tolist() for a, b in zip(numbers.digit_offsets[:-1], numbers.digit_offsets[1:], strict=True)]
+    assert digits == [[0, 0, 7, 5, 0], [1, 2, 3, 4, 5], [5], [2], [4, 2]]
+    assert numbers.exponent.tolist() == [1, -1, -1, 3, 0]
+    assert numbers.negative.tolist() == [True, False, False, False, False]
+
+
+def test_the_decimal_context_does_not_matter() -> None:
+    with decimal.localcontext() as context:
+        context.prec, context.Emax, context.Emin = 3, 9, -9
+        values = Numbers.parse(["123456789.123456789", "1e99999"]).to_decimal()
+    assert values == [Decimal("123456789.123456789"), Decimal("1e99999")]
+
+
+# ---- format
+
+
+@pytest.mark.parametrize(
+    ("literal", "expected"),
+    [
+        (".5", "0.5"),
+        ("+0.50", "0.50"),
+        ("007", "7"),
+        ("-007.10", "-7.10"),
+        ("1,234,567.89", "1234567.89"),
+        ("٤٢", "42"),
+        ("−5", "-5"),
+        ("2.e+3", "2000"),
+        ("1e5", "100000"),
+        ("1.50e1", "15.0"),
+        ("1e20", "100000000000000000000"),
+        ("1e21", "1e+21"),
+        ("123e19", "1.23e+21"),
+        ("1234567890123456789012345", "1234567890123456789012345"),
+        ("1e-6", "0.000001"),
+        ("1e-7", "1e-7"),
+        ("0.00000120", "0.00000120"),
+        ("0.000000120", "1.20e-7"),
+        ("0", "0"),
+        ("-0", "-0"),
+        ("000", "0"),
+        ("0e5", "0"),
+        ("-0.00", "-0.00"),
+        ("0e-9", "0e-9"),
+        ("-12.5e-3", "-0.0125"),
+    ],
+)
+def test_format(literal: str, expected: str) -> None:
+    assert Numbers.parse([literal]).format().to_pylist() == [expected]
+
+
+# ---- zero
+
+
+def test_zero_minus_zero_and_nothing_are_different() -> None:
+    numbers = numtok.scan(["0 and -0", None, "", "0.00 1"])
+    assert numbers.is_zero().tolist() == [True, True, True, False]
+    assert numbers.negative.tolist() == [False, True, False, False]
+    assert [str(value) for value in numbers.to_decimal()] == ["0", "-0", "0.00", "1"]
+    assert np.signbit(numbers.to_float64()).tolist() == np.signbit(numbers.to_float32()).tolist() == [False, True, False, False]
+    assert numbers.per_document().tolist() == [0, 2, 2, 2, 4]
+
+
+# ---- select, per_document, text
+
+
+def columns(numbers: Numbers) -> list[Any]:
+    return [
+        *zip(numbers.document.tolist(), numbers.start.tolist(), numbers.text().to_pylist(), map(str, numbers.to_decimal()), strict=True)
+    ]
+
+
+def test_select() -> None:
+    numbers = numtok.scan(["1 -22 3.50", None, "é 4e7 0"])
+    everything = columns(numbers)
+    assert columns(numbers.select(np.array([True, False, True, True, False]))) == [everything[i] for i in (0, 2, 3)]
+    assert columns(numbers.select(np.array([4, 0, 0, -1]))) == [everything[i] for i in (4, 0, 0, 4)]
+    assert columns(numbers.select(np.arange(5, dtype=np.int32))) == everything
+    for nothing in (np.array([], np.int64), np.zeros(5, np.bool_)):
+        empty = numbers.select(nothing)
+        assert (len(empty), empty.digit_offsets.tolist(), columns(empty)) == (0, [0], [])
+    picked = numbers.select(np.array([3, 1]))
+    assert picked.to_float64().tolist() == [4e7, -22.0]
+    assert [column.dtype for column in vars(picked).values() if isinstance(column, np.ndarray)] == [
+        column.dtype for column in vars(numbers).values() if isinstance(column, np.ndarray)
+    ]
+
+
+@given(st.lists(literals(), min_size=1, max_size=20), st.data())
+def test_select_equals_a_loop(given_literals: list[str], data: st.DataObject) -> None:
+    numbers = Numbers.parse(given_literals)
+    which = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=20))
+    everything = columns(numbers)
+    assert columns(numbers.select(np.array(which, np.int64))) == [everything[i] for i in which]
+
+
+def test_per_document() -> None:
+    texts = ["", "1 2", None, "3", "x", "4 5 6", ""]
+    offsets = numtok.scan(texts).per_document()
+    assert offsets.tolist() == [0, 0, 2, 2, 3, 3, 6, 6]
+    assert offsets.dtype == np.int64
+    assert numtok.scan([]).per_document().tolist() == [0]
+
+
+def test_text() -> None:
+    numbers = numtok.scan(pa.array(["skip 0", "é −1,000 年２", "(5)"]).slice(1), Grammar(accounting=True))
+    assert numbers.text().to_pylist() == ["−1,000", "２", "(5)"]
+    assert numbers.text().type == numbers.format().type == pa.large_string()
+    assert numtok.scan([]).text().to_pylist() == []
+
+
+def test_types() -> None:
+    numbers = numtok.scan(["1.5 -2"])
+    assert {name: str(column.dtype) for name, column in vars(numbers).items() if isinstance(column, np.ndarray)} == {
+        "document": "int32",
+        "start": "int64",
+        "stop": "int64",
+        "negative": "bool",
+        "digits": "uint8",
+        "digit_offsets": "int64",
+        "exponent": "int64",
+    }
+    assert (numbers.to_float64().dtype, numbers.to_float32().dtype) == (np.float64, np.float32)
+
+
+# ---- parse
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_parse_takes_arrow_arrays(kind: pa.DataType) -> None:
+    array = pa.array(["9", "1,000", "-2.5", "7e3"], kind)
+    assert [str(value) for value in Numbers.parse(array).to_decimal()] == ["9", "1000", "-2.5", "7E+3"]
+    assert [str(value) for value in Numbers.parse(array[1:3]).to_decimal()] == ["1000", "-2.5"]
+    assert len(Numbers.parse(pa.chunked_array([array, array]))) == 8
+    assert len(Numbers.parse(array[:0])) == 0
+
+
+@pytest.mark.parametrize(
+    "literal",
+    ["", " 1", "1 ", "x", "1 2", "1,23", "1.2.3", "nan", "inf", "-", ".", "1.", "$5", "5kg", "--5", "0x1F", "e5", "1e", "½", "12:30"],
+)
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_parse_names_the_row(literal: str, row: int) -> None:
+    given_literals = ["1", "2", "3"]
+    given_literals[row] = literal
+    for form in (given_literals, pa.array(given_literals)):
+        with pytest.raises(InputError, match=f"^row {row}: .* is not one finite decimal number$") as caught:
+            Numbers.parse(form)
+        assert repr(literal) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1, None], [1, float("nan")], [1, math.inf], [1, Decimal("NaN")], [1, Decimal("Infinity")], [1, "two"], pa.array(["1", None])],
+)
+def test_parse_takes_finite_numbers_only(values: Any) -> None:
+    with pytest.raises(InputError, match="^row 1: "):
+        Numbers.parse(values)
+
+
+@pytest.mark.parametrize("values", ["1", 1, None, pa.array([1, 2])])
+def test_parse_takes_many_texts(values: Any) -> None:
+    with pytest.raises(InputError, match="expected"):
+        Numbers.parse(values)
