@@ -1,8 +1,8 @@
 """The grammar once more, as one regular expression: slow, short, and the reference that the fast scanner is held to.
 
-In: one text and the options of a built-in :class:`numtok.Grammar`. Out: ``(start, stop, surface, value)`` of each number, places in characters.
-Written from the rules in :mod:`numtok.grammar` alone; the letters A to D below are theirs. It knows nothing of bytes: it shares with the
-scanner only the Unicode ranges.
+In: one text and the options of a built-in :class:`numtok.Grammar`. Out: ``(start, stop, surface, value)`` of each number, in characters.
+Written from the rules in :mod:`numtok.grammar`; the letters A to D below are theirs. It knows nothing of bytes, and shares with the scanner
+only the Unicode ranges.
 """
 
 from __future__ import annotations

@@ -385,7 +385,7 @@ def test_parse_names_the_row(literal: str, row: int) -> None:
     [[1, None], [1, float("nan")], [1, math.inf], [1, Decimal("NaN")], [1, Decimal("Infinity")], [1, "two"], pa.array(["1", None])],
 )
 def test_parse_takes_finite_numbers_only(values: Any) -> None:
-    with pytest.raises(InputError, match="^row 1: "):
+    with pytest.raises(InputError, match=r"^row 1: "):
         Numbers.parse(values)
 
 

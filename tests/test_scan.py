@@ -558,7 +558,7 @@ def test_patterns_that_cannot_be_used(pattern: str, message: str) -> None:
 
 @pytest.mark.parametrize(("pattern", "text"), [("[a-z]+", "é x"), (r"\d+x\d+", "é 1x2"), ("1,", "é 1,"), (r"\.", "é ."), ("-", "é -")])
 def test_pattern_that_finds_no_number(pattern: str, text: str) -> None:
-    with pytest.raises(GrammarError, match="document 1, byte 3: the pattern matched .* does not read as a decimal number"):
+    with pytest.raises(GrammarError, match=r"document 1, byte 3: the pattern matched .* does not read as a decimal number"):
         numtok.scan(["", text], Grammar.from_pattern(pattern))
 
 
@@ -585,7 +585,7 @@ def test_presets() -> None:
 
 def test_options_that_cannot_be_used() -> None:
     for grouping in (";", "", ",,", " "):
-        with pytest.raises(GrammarError, match="grouping=.* is not supported"):
+        with pytest.raises(GrammarError, match=r"grouping=.* is not supported"):
             Grammar(grouping=grouping)
     with pytest.raises(GrammarError, match="unknown grammar option commas, dots; this version knows accounting"):
         Grammar.from_dict({"dots": 1, "commas": True})

@@ -1,0 +1,70 @@
+"""Floating-point embedding: one ``[NUM]`` per number, shown as the 32 bits of its float32.
+
+In: n numbers. Out: ``number_bits``, either uint8[n, 32], each 0 or 1 (sign, 8 exponent bits, 23 mantissa bits, most significant first), or compact,
+uint32[n]. Inverse: put the bits together; exact for every float32. The Language of Numbers / Floating-Point Embedding: IEEE 754 bits through a
+small ReLU network (equation 3 of the paper; the network is ``numtok_torch.FloatBitsEmbedding``).
+
+-28.5 is 1 10000011 11001000000000000000000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.numbers import Numbers
+from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
+from numtok.representations.xval import clip_to_float32
+
+
+@dataclass(frozen=True)
+class FloatBits(SingleToken):
+    """The bits of one float32 per number.
+
+    Attributes:
+        compact: store uint32 instead of 32 bytes; the torch layer takes either.
+        overflow: for values that are infinite as float32, or not zero but zero as float32.
+    """
+
+    compact: bool = False
+    overflow: str = "text"
+    name: ClassVar[str] = "bits"
+
+    def __post_init__(self) -> None:
+        self._check_overflow()
+
+    def fits(self, numbers: Numbers) -> Mask:
+        return finite_float32(numbers.to_float32(), numbers)
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {"number_bits": pa.uint32() if self.compact else pa.fixed_shape_tensor(pa.uint8(), [32])}
+
+    def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
+        words = clip_to_float32(numbers.to_float32(), numbers).view(np.uint32)
+        if self.compact:
+            return {"number_bits": pa.array(words)}
+        storage = pa.FixedSizeListArray.from_arrays(pa.array(to_bits(words).reshape(-1)), 32)
+        return {"number_bits": pa.ExtensionArray.from_storage(self.columns()["number_bits"], storage)}
+
+    def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
+        column = columns["number_bits"]
+        if self.compact:
+            words = column.to_numpy(zero_copy_only=False).astype(np.uint32, copy=False)
+        else:
+            words = from_bits(np.asarray(column.to_numpy_ndarray()))
+        return numbers_from_floats(words.view(np.float32), self.name)
+
+
+def to_bits(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
+    """uint32[n] to uint8[n, 32], most significant bit first."""
+    return np.unpackbits(words.astype(">u4").view(np.uint8)).reshape(-1, 32)
+
+
+def from_bits(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
+    """The inverse of :func:`to_bits`."""
+    return np.packbits(bits.reshape(-1)).view(">u4").astype(np.uint32)

@@ -1,0 +1,24 @@
+"""Subword: the baseline. Numbers stay ordinary text, and the subword tokenizer does what it does.
+
+In: n numbers. Out: nothing but their places: ``number_index`` points at the token in which each number begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from numtok.numbers import Numbers
+from numtok.representations.base import Mask, Representation
+
+
+@dataclass(frozen=True)
+class Subword(Representation):
+    """No tokens, no tensors; it holds every number."""
+
+    name: ClassVar[str] = "subword"
+
+    def fits(self, numbers: Numbers) -> Mask:
+        return np.ones(len(numbers), np.bool_)
