@@ -2,6 +2,32 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
+
+from numtok.errors import NumtokError
 from numtok.grammar import Grammar
 from numtok.numbers import Number, Numbers
+from numtok.representations import FloatBits, PlaceValue, Subword, XVal
 from numtok.scan import extract, scan
+from numtok.tokenizer import EncodeReport, Encoding, Tokenizer
+
+try:
+    __version__ = version("numtok")
+except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = "0+unknown"
+
+__all__ = [
+    "EncodeReport",
+    "Encoding",
+    "FloatBits",
+    "Grammar",
+    "Number",
+    "Numbers",
+    "NumtokError",
+    "PlaceValue",
+    "Subword",
+    "Tokenizer",
+    "XVal",
+    "extract",
+    "scan",
+]

@@ -148,6 +148,32 @@ class TokenizersEngine:
         ids, offsets_out, positions = _insert(flat, id_offsets, places, np.where(spaced, 1, 0), cuts.plain, cuts.spaced, cuts.offsets)
         return Encoded(ids, offsets_out, positions, spaced)
 
+    def decode(self, ids: list[int], numbers: list[str]) -> str:
+        """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself."""
+        sentinel = "\ue000"
+        pieces = str(self._tokenizer(sentinel).decode(ids, skip_special_tokens=False)).split(sentinel)
+        return "".join(piece + number for piece, number in zip(pieces, [*numbers, ""], strict=True))
+
+    def special_frame(self) -> tuple[list[int], list[int]]:
+        """Ids that the post-processor puts before and after a text."""
+        encoding = self._tokenizer("\ue000").encode("a", add_special_tokens=True)
+        inside = [k for k, special in enumerate(encoding.special_tokens_mask) if not special]
+        if not inside:
+            raise TokenizerError("the tokenizer gives no token for 'a', so the places of its special tokens cannot be told")
+        return encoding.ids[: inside[0]], encoding.ids[inside[-1] + 1 :]
+
+    def first_tokens(self, text: str, characters: list[int]) -> list[int]:
+        """The token in which each character lies; for a character without one, the next that has."""
+        encoding = self._tokenizer("\ue000").encode(text, add_special_tokens=False)
+        found = []
+        for character in characters:
+            token = None
+            while token is None and character < len(text):
+                token = encoding.char_to_token(character)
+                character += 1
+            found.append(len(encoding.ids) - 1 if token is None else token)
+        return found
+
     def _unused_character(self, rows: TextRows) -> str:
         """A private-use character that is not in the text."""
         for code in range(0xE000, 0xF8FF):
@@ -187,9 +213,10 @@ class GigatokenEngine:
 
         if not is_byte_level(config):
             raise TokenizerError(f"it is not byte-level BPE but {config['model'].get('type')}")
-        config = without_numbers(config, tokens, parse_special)
+        source, config = config, without_numbers(config, tokens, parse_special)
         _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
         self._two_forms = tokens.spaced >= 0
+        self.slow = TokenizersEngine(source, tokens, parse_special)
         try:
             self._complete = gigatoken.Tokenizer.from_json(json.dumps(config))
             bare = config | {"added_tokens": [], "normalizer": None}
@@ -200,11 +227,12 @@ class GigatokenEngine:
                 raise
             raise TokenizerError(f"gigatoken cannot load it: {error}") from error
         longest = max(map(len, vocabulary.values()))
-        self._widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)  # 8 bits stay in the first-level cache
+        self.widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)  # 8 bits stay in the first-level cache
         for token, content in vocabulary.items():
-            self._widths[token] = len(content)
+            self.widths[token] = len(content)
         self._joins = _pre_tokenizes_like_gpt2(config)
         self._unsafe = flags("nfc_unsafe") if config.get("normalizer") else np.empty(0, np.uint8)
+        self.normalizes = config.get("normalizer") is not None
         self._runs_of_spaces = any(token["content"].strip(" ") == "" for token in config["added_tokens"])
         words = [token["content"] for token in config["added_tokens"] if token["content"].strip(" ")]
         self._added = _alternatives(words)
@@ -242,7 +270,7 @@ class GigatokenEngine:
             id_offsets,
             rest_ids,
             rest_offsets,
-            self._widths,
+            self.widths,
             cuts.plain,
             cuts.spaced,
             cuts.offsets,
@@ -250,6 +278,12 @@ class GigatokenEngine:
         if not ok:
             raise NumtokError("gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please report this tokenizer")
         return Encoded(out, out_offsets, positions, spaced)
+
+    def has_unsafe(self, rows: TextRows) -> npt.NDArray[np.bool_]:
+        """bool[rows]: whether the normalizer may change the row."""
+        places = joined.delicate_places(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
+        counts = np.searchsorted(places, rows.offsets)
+        return np.asarray(np.diff(counts) > 0)
 
     def _delicate_places(self, text: npt.NDArray[np.uint8]) -> Ints:
         if not self._joins:
@@ -300,6 +334,42 @@ def _pre_tokenizes_like_gpt2(config: Config) -> bool:
     )
 
 
+def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
+    """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text encoded without cuts."""
+    rows, per_document = numbers.rows, numbers.per_document()
+    if isinstance(engine, GigatokenEngine):
+        places, settled = _walk(encoded.ids, encoded.offsets, rows.offsets, per_document, numbers.start, engine.widths)
+        if engine.normalizes:
+            settled &= ~engine.has_unsafe(rows)
+        slow = engine.slow
+    else:
+        places, settled = np.empty(len(numbers), np.int64), np.zeros(len(rows), np.bool_)
+        slow = engine
+    for row in np.flatnonzero(~settled & (np.diff(per_document) > 0)):
+        text = rows.array[int(row)].as_py()
+        encoded_text = text.encode()
+        which = slice(per_document[row], per_document[row + 1])
+        characters = [len(encoded_text[:start].decode()) for start in numbers.start[which]]
+        places[which] = np.array(slow.first_tokens(text, characters)) + encoded.offsets[row]
+    return places
+
+
+@_jit
+def _walk(ids, offsets, text_offsets, per_document, start, widths):  # type: ignore[no-untyped-def]
+    """(places, bool[rows]: whether the tokens' widths add up to the row's bytes)."""
+    places = np.empty(start.size, np.int64)
+    settled = np.ones(offsets.size - 1, np.bool_)
+    for row in range(offsets.size - 1):
+        at, number = 0, per_document[row]
+        for k in range(offsets[row], offsets[row + 1]):
+            at += widths[ids[k]]
+            while number < per_document[row + 1] and start[number] < at:
+                places[number] = k
+                number += 1
+        settled[row] = at == text_offsets[row + 1] - text_offsets[row]
+    return places, settled
+
+
 # Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks, emoji, code, and numbers beside all of them.
 SELF_CHECK = [
     "The mass is -1.5e3 kg, i.e. about 3,300 pounds; it's 10km away.\n\n5 more\t\t6\r\n 7  8   9",
@@ -326,19 +396,18 @@ def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", pars
     """
     if engine not in ("auto", "gigatoken", "tokenizers"):
         raise TokenizerError(f"engine={engine!r} is unknown; use 'auto', 'gigatoken' or 'tokenizers'")
-    slow = TokenizersEngine(config, tokens, parse_special)
     if engine == "tokenizers":
-        return slow
+        return TokenizersEngine(config, tokens, parse_special)
     try:
         fast = GigatokenEngine(config, tokens, parse_special)
-        _compare(fast, slow, tokens)
+        _compare(fast, fast.slow, tokens)
         return fast
     except TokenizerError as error:
         if engine == "gigatoken":
             raise TokenizerError(f"engine='gigatoken' cannot be used for this tokenizer: {error}") from error
         if is_byte_level(config):
             warnings.warn(f"using the slower engine 'tokenizers', because {error}", EngineWarning, stacklevel=4)
-        return slow
+        return TokenizersEngine(config, tokens, parse_special)
 
 
 def _compare(fast: Engine, slow: Engine, tokens: NumberTokens) -> None:
@@ -346,6 +415,8 @@ def _compare(fast: Engine, slow: Engine, tokens: NumberTokens) -> None:
     from numtok.scan import scan
 
     numbers = scan(SELF_CHECK)
+    if tokens.plain < 0:  # numbers stay text
+        numbers = numbers.select(np.empty(0, np.int64))
     count = len(numbers)
     plain, spaced = np.full(count, tokens.plain, np.int32), np.full(count, tokens.spaced, np.int32)
     cuts = Cuts.of(numbers, plain, spaced, np.arange(count + 1))

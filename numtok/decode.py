@@ -1,0 +1,193 @@
+"""Token ids back to text, with the numbers put in.
+
+In: token ids, the positions of number tokens and the text of each number. Out: one text per document. Byte-level tokenizers are decoded here, byte for
+byte; the others by ``tokenizers``, whose decoders put spaces where they think they belong.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.representations import Spelled
+from numtok.subword import TokenizersEngine, is_byte_level
+
+Ints = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.int32]
+
+_jit = numba.njit(cache=True, nogil=True)
+
+
+class TokenBytes(NamedTuple):
+    """The bytes of every token: token ``t`` is ``values[offsets[t]:offsets[t + 1]]``."""
+
+    values: npt.NDArray[np.uint8]
+    offsets: Ints
+
+
+def is_lossless(config: dict[str, Any]) -> bool:
+    """Whether the bytes of the tokens are the bytes of the text: byte-level BPE, encoded and decoded."""
+    decoder = config.get("decoder") or {}
+    return is_byte_level(config) and decoder.get("type") == "ByteLevel"
+
+
+def byte_of_character() -> dict[str, int]:
+    """GPT-2's printable stand-ins for bytes: printable Latin-1 characters are themselves, the other bytes follow from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in set(printable)]
+    return {chr(byte): byte for byte in printable} | {chr(256 + k): byte for k, byte in enumerate(others)}
+
+
+def token_bytes(config: dict[str, Any]) -> TokenBytes:
+    """The bytes of every token of a byte-level tokenizer; ids without a token are empty."""
+    table = byte_of_character()
+    contents = {number: bytes(table[c] for c in token) for token, number in config["model"]["vocab"].items() if all(c in table for c in token)}
+    contents |= {token["id"]: token["content"].encode() for token in config["added_tokens"]}
+    lengths = np.zeros(max(contents) + 2, np.int64)
+    for number, content in contents.items():
+        lengths[number + 1] = len(content)
+    values = b"".join(contents.get(number, b"") for number in range(max(contents) + 1))
+    return TokenBytes(np.frombuffer(values, np.uint8), np.cumsum(lengths))
+
+
+def frame_symbols(symbols: npt.NDArray[np.uint16], offsets: Ints, ids: Ids, plain: int, spaced: int, end: int) -> tuple[Ids, Ids, Ints]:
+    """(flat ids without space, with space, offsets) of spelled-out numbers, each within its frame (-1: no such token)."""
+    framed = int(plain >= 0) + int(end >= 0)
+    counts = np.diff(offsets)
+    out_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts + framed)])
+    flat = np.full(out_offsets[-1], end, np.int32)
+    places = np.arange(len(symbols)) + np.repeat(out_offsets[:-1] - offsets[:-1] + int(plain >= 0), counts)
+    flat[places] = ids[symbols]
+    if plain < 0:
+        return flat, flat, out_offsets
+    flat[out_offsets[:-1]] = plain
+    with_space = flat.copy()
+    with_space[out_offsets[:-1]] = spaced
+    return flat, with_space, out_offsets
+
+
+def read_symbols(ids: Ids, positions: Ints, symbol_ids: Ids, end: int) -> Spelled:
+    """The inverse of :func:`frame_symbols`: the symbols that follow the token at each position, up to the first that is none."""
+    symbol_of = np.full(int(max(ids.max(initial=0), symbol_ids.max(initial=0))) + 1, -1, np.int32)
+    symbol_of[symbol_ids] = np.arange(len(symbol_ids))
+    symbols, offsets = _read_symbols(ids, positions, symbol_of)
+    return Spelled(symbols, offsets)
+
+
+def number_stops(ids: Ids, positions: Ints, symbol_ids: Ids, end: int) -> Ints:
+    """Where each number's tokens end: after its one token, or after its symbols and ``[/NUM]``."""
+    if not len(symbol_ids):
+        return positions + 1
+    return np.asarray(_number_stops(ids, positions, symbol_ids, end))
+
+
+def byte_level(
+    table: TokenBytes, ids: Ids, offsets: Ints, positions: Ints, stops: Ints, surfaces: pa.LargeStringArray, spaced: int, before: int, after: int
+) -> pa.LargeStringArray:
+    """Texts of byte-level ids; bytes that are not UTF-8, which only ids out of order can give, become U+FFFD."""
+    text, text_offsets = _buffers(surfaces)
+    known = len(table.offsets) - 1
+    ids = np.where((ids < 0) | (ids >= known), 0, ids).astype(np.int32) if len(ids) and (ids.max() >= known or ids.min() < 0) else ids
+    out, out_offsets = _byte_level(table.values, table.offsets, ids, offsets, positions, stops, text, text_offsets, spaced, before, after)
+    texts = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(out_offsets), pa.py_buffer(out))
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        texts = pa.array([value.as_py().decode("utf-8", "replace") for value in texts.cast(pa.large_binary())], pa.large_string())
+    return texts
+
+
+def by_tokenizers(
+    engine: TokenizersEngine, ids: Ids, offsets: Ints, positions: Ints, stops: Ints, surfaces: pa.LargeStringArray, before: int, after: int
+) -> pa.LargeStringArray:
+    """Texts of any tokenizer's ids: decode with a stand-in for each number, then put the numbers in."""
+    texts = []
+    first = 0
+    spoken = surfaces.to_pylist()
+    for row in range(len(offsets) - 1):
+        last = first
+        pieces: list[int] = []
+        at = int(offsets[row]) + before
+        while last < len(positions) and positions[last] < offsets[row + 1]:
+            pieces += ids[at : positions[last] + 1].tolist()
+            at = int(stops[last])
+            last += 1
+        pieces += ids[at : max(at, int(offsets[row + 1]) - after)].tolist()
+        texts.append(engine.decode(pieces, spoken[first:last]))
+        first = last
+    return pa.array(texts, pa.large_string())
+
+
+def _buffers(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], Ints]:
+    from numtok.text import TextRows
+
+    rows = TextRows.of(texts)
+    return rows.text, rows.offsets
+
+
+@_jit
+def _read_symbols(ids, positions, symbol_of):  # type: ignore[no-untyped-def]
+    symbols = np.empty(ids.size, np.uint16)
+    offsets = np.zeros(positions.size + 1, np.int64)
+    filled = 0
+    for i in range(positions.size):
+        at = positions[i] + 1
+        while at < ids.size and symbol_of[ids[at]] >= 0:
+            symbols[filled] = symbol_of[ids[at]]
+            filled += 1
+            at += 1
+        offsets[i + 1] = filled
+    return symbols[:filled], offsets
+
+
+@_jit
+def _number_stops(ids, positions, symbol_ids, end):  # type: ignore[no-untyped-def]
+    """``symbol_ids`` is sorted."""
+    stops = np.empty(positions.size, np.int64)
+    for i in range(positions.size):
+        at = positions[i] + 1
+        while at < ids.size:
+            place = np.searchsorted(symbol_ids, ids[at])
+            if place == symbol_ids.size or symbol_ids[place] != ids[at]:
+                break
+            at += 1
+        stops[i] = at + 1 if at < ids.size and ids[at] == end else at
+    return stops
+
+
+@_jit
+def _byte_level(values, starts, ids, offsets, positions, stops, text, text_offsets, spaced, before, after):  # type: ignore[no-untyped-def]
+    """Two passes over the tokens: sizes, then bytes."""
+    rows = offsets.size - 1
+    out_offsets = np.zeros(rows + 1, np.int64)
+    out = np.empty(0, np.uint8)
+    for writing in range(2):
+        number, filled = 0, np.int64(0)
+        for row in range(rows):
+            at, end = offsets[row] + before, offsets[row + 1] - after
+            while at < end:
+                if number < positions.size and positions[number] == at:
+                    if ids[at] == spaced:
+                        if writing:
+                            out[filled] = 0x20
+                        filled += 1
+                    first, last = text_offsets[number], text_offsets[number + 1]
+                    at = stops[number]
+                    number += 1
+                    source = text
+                else:
+                    first, last = starts[ids[at]], starts[ids[at] + 1]
+                    at += 1
+                    source = values
+                if writing:
+                    for k in range(first, last):
+                        out[filled + k - first] = source[k]
+                filled += last - first
+            out_offsets[row + 1] = filled
+        if not writing:
+            out = np.empty(filled, np.uint8)
+    return out, out_offsets

@@ -1,0 +1,544 @@
+"""Tokenizer: text to token ids and number tensors, and back.
+
+In: texts. Out: an Arrow record batch with one row per text (``FORMAT.md``). ``decode_batch`` is the inverse of ``encode_batch``: byte for byte
+with ``keep_text=True``, else the same text with its numbers in canonical form, as far as the representation holds them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok import decode, schema
+from numtok.errors import RepresentationError, SchemaError, TokenizerError
+from numtok.grammar import Grammar
+from numtok.numbers import Numbers
+from numtok.representations import END_NUM, NUM, Representation, SingleToken, SpelledOut, Subword, XVal, check_combination, from_dict
+from numtok.scan import scan
+from numtok.source import fingerprint, load_source
+from numtok.subword import Cuts, Encoded, Engine, NumberTokens, TokenizersEngine, first_tokens, is_byte_level, make_engine
+from numtok.text import TextRows
+
+SETTINGS_FILE = "numtok.json"
+LEADING_SPACE = ("auto", "separate")
+
+
+@dataclass
+class EncodeReport:
+    """What became of the numbers; reports add up with ``+``.
+
+    Attributes:
+        documents, bytes, tokens: of the input and output.
+        numbers: found by the grammar.
+        left_as_text: numbers that stay ordinary text, by the representation that cannot hold them.
+        clipped: numbers replaced by the nearest that the representation holds, by representation.
+        in_added_tokens: digits inside the tokenizer's own added tokens, which are not numbers.
+    """
+
+    documents: int = 0
+    bytes: int = 0
+    tokens: int = 0
+    numbers: int = 0
+    left_as_text: dict[str, int] = field(default_factory=dict)
+    clipped: dict[str, int] = field(default_factory=dict)
+    in_added_tokens: int = 0
+
+    def __add__(self, other: EncodeReport) -> EncodeReport:
+        def add(a: Any, b: Any) -> Any:
+            return {key: a.get(key, 0) + b.get(key, 0) for key in a | b} if isinstance(a, dict) else a + b
+
+        return EncodeReport(**{one.name: add(getattr(self, one.name), getattr(other, one.name)) for one in dataclasses.fields(self)})
+
+
+class Encoding:
+    """One encoded text: a record batch of one row. ``encoding["number_scaled"]`` is that column as numpy, ``input_ids`` and the like are attributes."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        values, _ = schema.flat(schema.column(self.batch, name))
+        if isinstance(values, pa.ExtensionArray):
+            return np.asarray(values.to_numpy_ndarray())
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        if name.startswith("_") or name == "batch" or name not in self.batch.schema.names:
+            raise AttributeError(f"Encoding has no {name!r}; its columns are {', '.join(self.__dict__['batch'].schema.names)}")
+        return self[name]
+
+    def __len__(self) -> int:
+        return len(self["input_ids"])
+
+    def __repr__(self) -> str:
+        return f"Encoding({len(self)} tokens, {len(self['number_index'])} numbers)"
+
+
+class Tokenizer:
+    """A subword tokenizer that knows numbers. Make one with :meth:`from_pretrained`.
+
+    Attributes:
+        numbers: the representations. grammar: what counts as a number.
+        config: the source's tokenizer.json with the number tokens added, as a dict.
+        tokens: the id of every token that numtok uses for numbers.
+        fingerprint: equal for tokenizers that give equal ids.
+    """
+
+    def __init__(
+        self,
+        config: dict[str, Any],
+        numbers: Sequence[Representation],
+        grammar: Grammar | None = None,
+        engine: str = "auto",
+        leading_space: str = "auto",
+    ) -> None:
+        check_combination(tuple(numbers))
+        if leading_space not in LEADING_SPACE:
+            raise TokenizerError(f"leading_space={leading_space!r} is unknown; use 'auto' or 'separate'")
+        self.numbers, self.grammar, self.leading_space = tuple(numbers), grammar or Grammar(), leading_space
+        two_forms = leading_space == "auto" and is_byte_level(config)
+        self.config, self.tokens = add_number_tokens(config, self.numbers, two_forms)
+        self._number_tokens = NumberTokens(self.tokens.get(NUM, -1), self.tokens.get(f" {NUM}", -1))
+        self._engine_choice = engine
+        self.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        source: Any = None,
+        numbers: Sequence[Representation] | None = None,
+        grammar: Grammar | None = None,
+        engine: str = "auto",
+        leading_space: str | None = None,
+    ) -> Tokenizer:
+        """Put numbers into a tokenizer, or load one that :meth:`save_pretrained` wrote.
+
+        Args:
+            source: a tokenizer.json, a folder, a hub id, a ``tokenizers.Tokenizer``, a transformers tokenizer; ``None`` for the small default
+                tokenizer inside the package.
+            numbers: representations, ``[XVal()]`` if not given; several that share ``[NUM]`` can be combined.
+            grammar: what counts as a number.
+            engine: ``"gigatoken"``, ``"tokenizers"`` (same ids, slower), or ``"auto"``, the first that can be used.
+            leading_space: ``"auto"``, two forms ``[NUM]`` and `` [NUM]`` for byte-level BPE and one for others, or ``"separate"``, always one.
+
+        Options that are not given are those the folder was saved with.
+
+        Raises:
+            TokenizerError: if the source cannot be found, read or used.
+        """
+        saved = _saved_settings(source)
+        if numbers is None:
+            numbers = [from_dict(options) for options in saved["numbers"]] if saved else [XVal()]
+        if grammar is None:
+            grammar = Grammar.from_dict(saved["grammar"]) if saved else Grammar()
+        if leading_space is None:
+            leading_space = str(saved["leading_space"]) if saved else "auto"
+        return cls(load_source(source), numbers, grammar, engine, leading_space)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write ``tokenizer.json``, which also loads in ``tokenizers`` and transformers, and ``numtok.json`` to a folder."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = {"format": schema.FORMAT_VERSION, **self._settings(), "leading_space": self.leading_space}
+        for name, content in (("tokenizer.json", self.config), (SETTINGS_FILE, settings)):
+            temporary = folder / f".{name}.tmp"
+            temporary.write_text(json.dumps(content, ensure_ascii=False, indent=None if name == "tokenizer.json" else 2) + "\n", "utf-8")
+            temporary.replace(folder / name)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"grammar": self.grammar.to_dict(), "numbers": [representation.to_dict() for representation in self.numbers]}
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        return fingerprint({"tokenizer": self.config, "leading_space": self.leading_space, **self._settings()})
+
+    @functools.cached_property
+    def engine(self) -> Engine:
+        """What encodes the text between numbers; ``engine.name`` says which it is."""
+        return make_engine(self.config, self._number_tokens, self._engine_choice)
+
+    @functools.cached_property
+    def _special_engine(self) -> Engine:
+        """Likewise, with special tokens in the text parsed."""
+        return make_engine(self.config, self._number_tokens, self._engine_choice, parse_special=True)
+
+    @functools.cached_property
+    def _slow_engine(self) -> TokenizersEngine:
+        return TokenizersEngine(self.config, self._number_tokens)
+
+    @functools.cached_property
+    def _frame(self) -> tuple[list[int], list[int]]:
+        """Ids before and after a text with ``add_special_tokens``."""
+        return self._slow_engine.special_frame()
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the largest id: the number of rows an embedding needs."""
+        added = (token["id"] for token in self.config["added_tokens"])
+        return 1 + max([*_vocabulary(self.config).values(), *added])
+
+    def encode(self, text: str, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Encoding:
+        """:meth:`encode_batch` for one text."""
+        return Encoding(self.encode_batch([text], keep_text, add_special_tokens, parse_special))
+
+    def encode_batch(self, texts: Any, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> pa.RecordBatch:
+        """Encode many texts.
+
+        Args:
+            texts: an Arrow string array of any kind, or a sequence of ``str``; a null row stays null.
+            keep_text: also store what :meth:`decode_batch` needs to give back every byte.
+            add_special_tokens: put the source tokenizer's special tokens (``[CLS]``, ``<s>``) around each text.
+            parse_special: read special tokens that are written in the text as such; otherwise they are ordinary text.
+
+        Returns:
+            One row per text; see ``FORMAT.md`` for the columns.
+
+        Raises:
+            InputError: for texts that are not text.
+            RepresentationError: for a number that a representation with ``overflow="error"`` cannot hold.
+        """
+        return self.encode_with_report(texts, keep_text, add_special_tokens, parse_special)[0]
+
+    def encode_with_report(
+        self, texts: Any, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False
+    ) -> tuple[pa.RecordBatch, EncodeReport]:
+        """:meth:`encode_batch`, and what became of the numbers."""
+        rows = TextRows.of(texts)
+        found = scan(rows, self.grammar)
+        numbers = self._outside_added_tokens(found, parse_special)
+        report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(found) - len(numbers))
+        numbers = self._apply_overflow(numbers, report)
+        engine = self._special_engine if parse_special else self.engine
+        if isinstance(self.numbers[0], Subword):
+            nothing = np.empty(0, np.int32)
+            encoded = engine.encode(rows, Cuts.of(numbers.select(nothing), nothing, nothing, np.zeros(1, np.int64)))
+            encoded = dataclasses.replace(encoded, positions=first_tokens(engine, encoded, numbers))
+            columns: dict[str, Any] = {}
+        else:
+            columns, cuts, spelled = self._encode_numbers(numbers)
+            encoded = engine.encode(rows, cuts)
+            columns |= self._token_stream(spelled, encoded)
+        if add_special_tokens:
+            encoded, columns = self._add_frame(encoded, columns, numbers)
+        report.tokens = len(encoded.ids)
+        return self._batch(rows, numbers, encoded, columns, keep_text, add_special_tokens), report
+
+    def _outside_added_tokens(self, numbers: Numbers, parse_special: bool) -> Numbers:
+        """Without the numbers that are inside an added token which the text may contain, such as ``<extra_id_0>``."""
+        pattern = self._tokens_with_digits[parse_special]
+        if pattern is None or not len(numbers):
+            return numbers
+        rows = numbers.rows
+        base = int(rows.offsets[0])
+        spans = [match.span() for match in pattern.finditer(rows.text[base : int(rows.offsets[-1])].data)]
+        if not spans:
+            return numbers
+        starts, stops = np.array(spans, np.int64).T + base
+        row = np.searchsorted(rows.offsets, starts, "right") - 1
+        inside_row = stops <= rows.offsets[row + 1]
+        starts, stops = starts[inside_row], stops[inside_row]
+        first = rows.offsets[numbers.document] + numbers.start
+        last = rows.offsets[numbers.document] + numbers.stop
+        nearest = np.searchsorted(starts, last, "left") - 1  # the last span that begins before the number ends
+        overlaps = (nearest >= 0) & (np.append(stops, -1)[nearest] > first)
+        return numbers.select(~overlaps)
+
+    @functools.cached_property
+    def _tokens_with_digits(self) -> tuple[re.Pattern[bytes] | None, re.Pattern[bytes] | None]:
+        """Patterns of the added tokens that hold a digit: without and with the special ones."""
+        ours = set(self.tokens.values())
+        patterns: list[re.Pattern[bytes] | None] = []
+        for special in (False, True):
+            words = [
+                token["content"]
+                for token in self.config["added_tokens"]
+                if token["id"] not in ours and (special or not token["special"]) and any(character.isdecimal() for character in token["content"])
+            ]
+            ordered = sorted(words, key=len, reverse=True)
+            patterns.append(re.compile(b"|".join(re.escape(word.encode()) for word in ordered)) if words else None)
+        return patterns[0], patterns[1]
+
+    def _apply_overflow(self, numbers: Numbers, report: EncodeReport) -> Numbers:
+        """The numbers that all representations take; the others are counted, or an error."""
+        keep = np.ones(len(numbers), np.bool_)
+        for representation in self.numbers:
+            fits = representation.fits(numbers)
+            if representation.overflow == "error" and not fits.all():
+                raise _overflow_error(representation, numbers.select(~fits))
+            if representation.overflow == "text" and not fits.all():
+                report.left_as_text[representation.name] = int((keep & ~fits).sum())
+                keep &= fits
+        kept = numbers if keep.all() else numbers.select(keep)
+        for representation in self.numbers:
+            if clipped := int(representation.clipped(kept).sum()):
+                report.clipped[representation.name] = clipped
+        return kept
+
+    def _encode_numbers(self, numbers: Numbers) -> tuple[dict[str, Any], Cuts, Any]:
+        """(columns, what to cut out and put in, spelled numbers if they are spelled out)."""
+        count = len(numbers)
+        first = self.numbers[0]
+        if isinstance(first, SpelledOut):
+            spelled = first.encode(numbers)
+            plain, spaced, offsets = decode.frame_symbols(spelled.symbols, spelled.offsets, self._symbol_ids, *self._frame_ids)
+            return {}, Cuts.of(numbers, plain, spaced, offsets), spelled
+        columns: dict[str, Any] = {}
+        for representation in self.numbers:
+            assert isinstance(representation, SingleToken)
+            columns |= representation.encode(numbers)
+        plain, spaced = np.full(count, self._number_tokens.plain, np.int32), np.full(count, self._number_tokens.spaced, np.int32)
+        return columns, Cuts.of(numbers, plain, spaced, np.arange(count + 1)), None
+
+    @functools.cached_property
+    def _symbol_ids(self) -> npt.NDArray[np.int32]:
+        """int32[symbols]: the token of each symbol of a spelled-out representation."""
+        alphabet = self.numbers[0].alphabet if isinstance(self.numbers[0], SpelledOut) else ()
+        return np.array([self.tokens[symbol] for symbol in alphabet], np.int32)
+
+    @property
+    def _frame_ids(self) -> tuple[int, int, int]:
+        """Ids of ``[NUM]``, `` [NUM]`` and ``[/NUM]`` around a spelled-out number; -1 where there is none."""
+        return self._number_tokens.plain, self._number_tokens.spaced, self.tokens.get(END_NUM, -1)
+
+    def _token_stream(self, spelled: Any, encoded: Encoded) -> dict[str, Any]:
+        """The column with one value per token, if the representation has one."""
+        first = self.numbers[0]
+        if spelled is None or not isinstance(first, SpelledOut) or first.stream is None:
+            return {}
+        dense = np.zeros(len(encoded.ids), spelled.stream.dtype)
+        places = np.repeat(encoded.positions + 1 - spelled.offsets[:-1], np.diff(spelled.offsets)) + np.arange(len(spelled.symbols))
+        dense[places] = spelled.stream
+        return {first.stream[0]: dense}
+
+    def _add_frame(self, encoded: Encoded, columns: dict[str, Any], numbers: Numbers) -> tuple[Encoded, dict[str, Any]]:
+        """With the special tokens around each valid document."""
+        before, after = self._frame
+        lengths = np.where(numbers.rows.valid, len(before) + len(after), 0)
+        shift = np.concatenate([[0], np.cumsum(lengths)])
+        offsets = encoded.offsets + shift
+        ids = np.empty(offsets[-1], np.int32)
+        places = np.arange(len(encoded.ids)) + np.repeat(shift[:-1] + len(before), np.diff(encoded.offsets))
+        ids[places] = encoded.ids
+        for row in np.flatnonzero(numbers.rows.valid):
+            ids[offsets[row] : offsets[row] + len(before)] = before
+            ids[offsets[row + 1] - len(after) : offsets[row + 1]] = after
+        first = self.numbers[0]
+        if isinstance(first, SpelledOut) and first.stream is not None:
+            dense = np.zeros(len(ids), columns[first.stream[0]].dtype)
+            dense[places] = columns[first.stream[0]]
+            columns = columns | {first.stream[0]: dense}
+        return dataclasses.replace(encoded, ids=ids, offsets=offsets, positions=encoded.positions + shift[numbers.document] + len(before)), columns
+
+    def _batch(
+        self, rows: TextRows, numbers: Numbers, encoded: Encoded, columns: dict[str, Any], keep_text: bool, add_special_tokens: bool
+    ) -> pa.RecordBatch:
+        """Assemble the record batch."""
+        per_document = numbers.per_document()
+        large = len(encoded.ids) > schema.LIST_LIMIT or (keep_text and rows.nbytes > schema.LIST_LIMIT)
+        index = (encoded.positions - encoded.offsets[:-1][numbers.document]).astype(np.int32)
+        columns = {"input_ids": encoded.ids, "number_index": index, "number_value": numbers.to_float64(), **columns}
+        if keep_text:
+            columns["number_text"] = numbers.text().cast(pa.string())
+        described = self.batch_schema(keep_text, add_special_tokens, large)
+        arrays = []
+        for one in described:
+            if one.name == "text":
+                continue
+            values = columns[one.name]
+            offsets = encoded.offsets if len(values) == len(encoded.ids) and self._is_per_token(one.name) else per_document
+            arrays.append(schema.list_array(values, offsets, one.type.value_type, rows.valid, large))
+        if not keep_text:
+            return pa.RecordBatch.from_arrays(arrays, schema=described)
+        without = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(described)[:-1], described.metadata))
+        return without.append_column(described.field("text"), self._unrecovered(rows, without).cast(described.field("text").type))
+
+    def _is_per_token(self, name: str) -> bool:
+        streams = {one.stream[0] for one in self.numbers if isinstance(one, SpelledOut) and one.stream}
+        return name == "input_ids" or name in streams
+
+    def _unrecovered(self, rows: TextRows, batch: pa.RecordBatch) -> pa.Array:
+        """The texts that ids and number surfaces do not give back, because the source tokenizer normalises; null for the others."""
+        import pyarrow.compute as pc
+
+        same = pc.equal(self.decode_batch(batch).cast(pa.large_string()), rows.array.cast(pa.large_string()))
+        return pc.if_else(pc.fill_null(same, True), pa.scalar(None, pa.large_string()), rows.array.cast(pa.large_string()))
+
+    def batch_schema(self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False) -> pa.Schema:
+        """The schema of the batches that :meth:`encode_batch` returns."""
+        metadata = {
+            **self._settings(),
+            "tokenizer": self.fingerprint,
+            "tokens": self.tokens,
+            "vocab_size": self.vocab_size,
+            "frame": list(self._frame) if add_special_tokens else [[], []],
+        }
+        return schema.build_schema(self.numbers, keep_text, metadata, large)
+
+    def decode(self, encoding: Any, numbers: Sequence[Any] | None = None) -> str:
+        """The text of one :class:`Encoding`, or of token ids with the values of their ``[NUM]`` tokens in order.
+
+        Raises:
+            SchemaError: if there are not as many values as number tokens.
+        """
+        if isinstance(encoding, Encoding):
+            return str(self.decode_batch(encoding.batch)[0].as_py())
+        ids = np.asarray(encoding, np.int64).astype(np.int32)
+        index = np.flatnonzero((ids == self._number_tokens.plain) | (ids == self._number_tokens.spaced)) if self.tokens else np.empty(0, np.int64)
+        if isinstance(self.numbers[0], SpelledOut):
+            surfaces = self._read_spelled(ids, index)
+        elif numbers is None:
+            surfaces = pa.array([NUM] * len(index), pa.large_string())
+        elif len(numbers) != len(index):
+            raise SchemaError(f"the ids hold {len(index)} number tokens, but {len(numbers)} values are given; give one value each")
+        else:
+            surfaces = Numbers.parse([value.item() if isinstance(value, np.generic) else value for value in numbers]).format()
+        return str(self._text(ids, np.array([0, len(ids)]), index, surfaces)[0].as_py())
+
+    def decode_batch(self, batch: pa.RecordBatch) -> pa.Array:
+        """The texts of a batch that this tokenizer encoded; the inverse of :meth:`encode_batch`.
+
+        Numbers come from ``number_text`` if the batch has it, else from the first representation, in canonical form.
+
+        Raises:
+            SchemaError: if the batch comes from another tokenizer, or lacks a column.
+        """
+        metadata = schema.read_metadata(batch.schema)
+        if metadata["tokenizer"] != self.fingerprint:
+            raise SchemaError(
+                f"the batch was encoded by another tokenizer (fingerprint {metadata['tokenizer']}, this one has {self.fingerprint}); load the one that"
+                " encoded it, with the same representations and grammar"
+            )
+        ids, offsets = schema.flat(schema.column(batch, "input_ids"))
+        index, number_offsets = schema.flat(schema.column(batch, "number_index"))
+        ids_array = ids.to_numpy(zero_copy_only=False)
+        positions = index.to_numpy(zero_copy_only=False) + np.repeat(offsets[:-1], np.diff(number_offsets))
+        surfaces = self._surfaces(batch, ids_array, positions)
+        before, after = metadata["frame"]
+        texts = self._text(ids_array, offsets, positions, surfaces, len(before), len(after))
+        valid = batch.column("input_ids").is_valid()
+        import pyarrow.compute as pc
+
+        texts = pc.if_else(valid, texts, pa.scalar(None, texts.type)) if batch.column("input_ids").null_count else texts
+        if "text" in batch.schema.names:
+            texts = pc.coalesce(batch.column("text").cast(texts.type), texts)
+        return texts.cast(pa.string()) if texts.nbytes < schema.LIST_LIMIT else texts
+
+    def _surfaces(self, batch: pa.RecordBatch, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]) -> pa.LargeStringArray | None:
+        """The text of every number of a batch; None if the numbers are ordinary tokens."""
+        first = self.numbers[0]
+        if isinstance(first, Subword):
+            return None
+        if "number_text" in batch.schema.names:
+            return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
+        if isinstance(first, SpelledOut):
+            return self._read_spelled(ids, positions)
+        assert isinstance(first, SingleToken)
+        return first.decode({name: schema.flat(schema.column(batch, name))[0] for name in first.columns()}).format()
+
+    def _read_spelled(self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]) -> pa.LargeStringArray:
+        first = self.numbers[0]
+        assert isinstance(first, SpelledOut)
+        return first.decode(decode.read_symbols(ids, positions, self._symbol_ids, self._frame_ids[2]))
+
+    def _text(
+        self,
+        ids: npt.NDArray[np.int32],
+        offsets: npt.NDArray[np.int64],
+        positions: npt.NDArray[np.int64],
+        surfaces: pa.LargeStringArray | None,
+        before: int = 0,
+        after: int = 0,
+    ) -> pa.LargeStringArray:
+        """Token ids to text, with the surfaces at the numbers' positions."""
+        if surfaces is None:
+            positions, surfaces = np.empty(0, np.int64), pa.array([], pa.large_string())
+        symbols = np.sort(self._symbol_ids) if isinstance(self.numbers[0], SpelledOut) else np.empty(0, np.int32)
+        stops = decode.number_stops(ids, positions, symbols, self._frame_ids[2])
+        if decode.is_lossless(self.config):
+            return decode.byte_level(self._token_bytes, ids, offsets, positions, stops, surfaces, self._number_tokens.spaced, before, after)
+        return decode.by_tokenizers(self._slow_engine, ids, offsets, positions, stops, surfaces, before, after)
+
+    @functools.cached_property
+    def _token_bytes(self) -> decode.TokenBytes:
+        return decode.token_bytes(self.config)
+
+
+def add_number_tokens(config: dict[str, Any], numbers: Sequence[Representation], two_forms: bool) -> tuple[dict[str, Any], dict[str, int]]:
+    """``config`` with the tokens that the representations need, and the ids of all of them.
+
+    Ids are given out in a fixed order after the largest there is; tokens that are there already keep theirs, so a saved tokenizer does not change.
+
+    Raises:
+        TokenizerError: if the source already has ``[NUM]`` as a token of another kind.
+    """
+    wanted: list[str] = []
+    symbols: list[str] = []
+    first = numbers[0]
+    if isinstance(first, SingleToken) or (isinstance(first, SpelledOut) and first.framed):
+        wanted = [NUM, f" {NUM}"] if two_forms else [NUM]
+    if isinstance(first, SpelledOut):
+        symbols = list(first.alphabet)
+        wanted += [END_NUM] if first.framed else []
+    vocabulary = _vocabulary(config)
+    added = {token["content"]: token for token in config.get("added_tokens") or []}
+    tokens: dict[str, int] = {}
+    entries = list(config.get("added_tokens") or [])
+    following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)])
+    for content in [*wanted, *symbols]:
+        if content in added:
+            token = added[content]
+            if content in wanted and (token["special"] or token["normalized"]):
+                raise TokenizerError(
+                    f"the source tokenizer already has {content!r} as a special or normalized token; numtok needs it as an ordinary added token:"
+                    " remove it from the source, or start from the original tokenizer"
+                )
+            tokens[content] = token["id"]
+        elif content in symbols and content in vocabulary:
+            tokens[content] = vocabulary[content]
+        else:
+            flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+            entries.append({"id": following, "content": content, **flags})
+            tokens[content] = following
+            following += 1
+    return config | {"added_tokens": entries}, tokens
+
+
+def _vocabulary(config: dict[str, Any]) -> Mapping[str, int]:
+    """Token to id, of the model without added tokens; a Unigram model has a list."""
+    vocabulary = config["model"]["vocab"]
+    return {token: number for number, (token, _) in enumerate(vocabulary)} if isinstance(vocabulary, list) else vocabulary
+
+
+def _saved_settings(source: Any) -> dict[str, Any] | None:
+    """The numtok.json beside a saved tokenizer, if there is one."""
+    if not isinstance(source, str | Path):
+        return None
+    path = Path(source)
+    path = (path if path.is_dir() else path.parent) / SETTINGS_FILE
+    if not path.is_file() or (Path(source).is_file() and Path(source).name != "tokenizer.json"):
+        return None
+    try:
+        settings = json.loads(path.read_text("utf-8"))
+        _ = settings["grammar"], settings["numbers"], settings["leading_space"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise TokenizerError(f"{path} is damaged ({error}); save the tokenizer again") from error
+    return dict(settings)
+
+
+def _overflow_error(representation: Representation, beyond: Numbers) -> RepresentationError:
+    surface = beyond.text()[0].as_py()
+    shown = surface if len(surface) <= 60 else f"{surface[:40]}... ({len(surface)} characters)"
+    return RepresentationError(
+        f"document {beyond.document[0]}, byte {beyond.start[0]}: {representation.name} cannot hold {shown}; use overflow='text' to leave such numbers as"
+        " text, or 'clip'"
+    )
