@@ -20,7 +20,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from numtok.scan import _DE_BRUIJN, _LOWEST_BIT, _class_before, _decode
+from numtok.scan import _DE_BRUIJN, _LOWEST_BIT
+from numtok.scan_rules import _class_before, _decode
 
 PLAIN, NUMBER, DELICATE, NOTHING = 0, 1, 2, 3  # kinds of segments: text, a number on its own, a delicate piece, a null row
 LONG = 32  # bytes; above, a number is overwritten so that it falls into many short words, as BPE is not linear in the length of one
@@ -122,17 +123,18 @@ def _overwrite(text, start, stop):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def divide(text, offsets, valid, document, start, stop, only_digits, places, two_forms, joins, numeric, spaces):  # type: ignore[no-untyped-def]
+def divide(  # type: ignore[no-untyped-def]
+    text, offsets, valid, document, start, stop, only_digits, places, two_forms, joins, numeric, spaces, kinds, ends, begins, stops, spaced
+):
     """Divide rows of ``text`` (a copy: it is written to) into segments.
 
-    Returns (kind, stop in ``text``) of each segment, segments' document offsets, the text of the delicate pieces, and per cut: where it begins,
-    its space included if it takes one along (``spaced``), and whether it stays joined.
+    Fills ``kinds`` and ``ends`` (place in ``text``) of the segments, and per cut ``begins`` (its space included if it takes one along: ``spaced``)
+    and ``stops``. Returns (number of segments, segments' document offsets, the text of the delicate pieces).
     """
     cuts, rows = document.size, offsets.size - 1
-    begins, spaced, joined = np.empty(cuts, np.int64), np.empty(cuts, np.bool_), np.empty(cuts, np.bool_)
-    kinds, ends = np.empty(2 * cuts + rows, np.uint8), np.empty(2 * cuts + rows, np.int64)
     document_segments = np.zeros(rows + 1, np.int64)
     delicate_text = np.empty(text.size if places.size else 0, np.uint8)
+    joined = False  # does the cut before the piece stay joined?
     count, rest, cut, place = 0, 0, 0, 0
     for row in range(rows):
         begin, end = offsets[row], offsets[row + 1]
@@ -162,9 +164,7 @@ def divide(text, offsets, valid, document, start, stop, only_digits, places, two
                     is_delicate = text[places[k]] != _SPACE or places[k] + 1 < piece_end
                     k += 1
             first = cut == 0 or document[cut - 1] != row
-            if not first and joined[cut - 1] and (is_delicate or was_delicate):
-                joined[cut - 1] = False
-            if not first and not joined[cut - 1]:  # close the segment before the cut, and the number's own
+            if not first and (not joined or is_delicate or was_delicate):  # close the segment before the cut, and the number's own
                 kinds[count], ends[count] = DELICATE if was_delicate else PLAIN, begins[cut - 1]
                 kinds[count + 1], ends[count + 1] = NUMBER, begin
                 count += 2
@@ -178,15 +178,15 @@ def divide(text, offsets, valid, document, start, stop, only_digits, places, two
                 count += 1
                 break
             adjacent = piece_end == begin and not first and not spaced[cut]
-            begins[cut] = piece_end
-            joined[cut] = joins and not adjacent and not _needs_hard_cut(text, begin, piece_end, number_stop, end, numeric, spaces)
+            begins[cut], stops[cut] = piece_end, number_stop
+            joined = joins and not adjacent and not _needs_hard_cut(text, begin, piece_end, number_stop, end, numeric, spaces)
             number_start = piece_end + (1 if spaced[cut] else 0)
             if not only_digits[cut] or number_stop - number_start > LONG:
                 _overwrite(text, number_start, number_stop)
             begin = number_stop
             cut += 1
         document_segments[row + 1] = count
-    return kinds[:count], ends[:count], document_segments, delicate_text[:rest], begins, spaced, joined
+    return count, document_segments, delicate_text[:rest]
 
 
 @_jit
@@ -201,22 +201,41 @@ def _put(out, filled, spaced, plain_form, spaced_form, first, last):  # type: ig
 
 @_jit
 def splice(  # type: ignore[no-untyped-def]
-    kinds, document_segments, segment_starts, begins, stops, spaced, ids, id_offsets, rest_ids, rest_offsets, widths, plain_form, spaced_form, form_offsets
+    kinds,
+    document_segments,
+    segment_starts,
+    begins,
+    stops,
+    spaced,
+    ids,
+    id_offsets,
+    rest_ids,
+    rest_offsets,
+    widths,
+    plain_form,
+    spaced_form,
+    form_offsets,
+    out,
+    offsets,
+    positions,
 ):
     """Put the ids together: those of the segments, with the ids of cut ``c``'s form, ``form_offsets[c]:form_offsets[c + 1]``, in place of its number.
 
     ``ids`` are those of all segments (delicate pieces and lone numbers too, then not used), ``rest_ids`` those of the delicate pieces.
-    ``begins`` and ``stops`` are the cuts' places in the text, ``widths`` the bytes of each token.
-    Returns (ids, document offsets, position of each cut, ok); not ok if some token lies across the edge of a number.
+    ``begins`` and ``stops`` are the cuts' places in the text, ``widths`` the bytes of each token, empty if no cut
+    is joined: then no token is looked up, as a normaliser or a prefix space may make the bytes of the tokens others than those of the text.
+    Fills ``out``, the document ``offsets`` and the ``positions`` of the cuts. Returns (number of ids, ok); not ok if some token lies across the edge
+    of a number.
     """
     rows, cuts = document_segments.size - 1, begins.size
-    out = np.empty(ids.size + rest_ids.size + plain_form.size, np.int32)
-    offsets, positions = np.zeros(rows + 1, np.int64), np.empty(cuts, np.int64)
+    offsets[0] = 0
     filled, cut, odd, ok = 0, 0, 0, True
     for row in range(rows):
         for segment in range(document_segments[row], document_segments[row + 1]):
             kind = kinds[segment]
             if kind == NUMBER:
+                if cut == cuts:  # widths that do not add up consumed it before
+                    return filled, False
                 positions[cut] = filled
                 filled = _put(out, filled, spaced[cut], plain_form, spaced_form, form_offsets[cut], form_offsets[cut + 1])
                 cut += 1
@@ -225,6 +244,10 @@ def splice(  # type: ignore[no-untyped-def]
                     out[filled] = rest_ids[k]
                     filled += 1
                 odd += 1
+            elif kind == PLAIN and widths.size == 0:
+                for k in range(id_offsets[segment], id_offsets[segment + 1]):
+                    out[filled] = ids[k]
+                    filled += 1
             elif kind == PLAIN:
                 # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs over every token.
                 at, k, last = np.uint64(segment_starts[segment]), np.uint64(id_offsets[segment]), np.uint64(id_offsets[segment + 1])
@@ -250,4 +273,4 @@ def splice(  # type: ignore[no-untyped-def]
                 filled = np.int64(fill)
                 ok = ok and at == np.uint64(segment_starts[segment + 1])
         offsets[row + 1] = filled
-    return out[:filled], offsets, positions, ok and cut == cuts
+    return filled, ok and cut == cuts

@@ -8,6 +8,7 @@ nothing. ``Numbers.parse`` is the inverse of ``format``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from numtok import buffers
 from numtok.errors import InputError
 from numtok.text import TextRows
 
@@ -95,6 +97,21 @@ class Numbers:
             raise cls._not_a_number(rows, numbers)
         return numbers
 
+    @classmethod
+    def from_digits(
+        cls,
+        negative: npt.NDArray[np.bool_],
+        digits: npt.NDArray[np.uint8],
+        digit_offsets: npt.NDArray[np.int64],
+        exponent: npt.NDArray[np.int64],
+    ) -> Numbers:
+        """Numbers given by their digits, as in the attributes of the same names; row i of their text is :meth:`format` of number i."""
+        count = len(negative)
+        nowhere = np.zeros(count, np.int64)
+        bare = cls(np.arange(count, dtype=np.int32), nowhere, nowhere, negative, digits, digit_offsets, exponent, TextRows.of([]))
+        rows = TextRows.of(bare.format())
+        return dataclasses.replace(bare, stop=np.diff(rows.offsets), rows=rows)
+
     @staticmethod
     def _not_a_number(rows: TextRows, numbers: Numbers) -> InputError:
         whole = np.zeros(len(rows), np.bool_)
@@ -106,30 +123,58 @@ class Numbers:
         """The numbers at the given indices, or where the bool[n] mask is True."""
         indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
         lengths = np.diff(self.digit_offsets)[indices]
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        offsets = buffers.offsets_of(lengths)
         places = np.arange(offsets[-1]) + np.repeat(self.digit_offsets[:-1][indices] - offsets[:-1], lengths)
         kept = {name: getattr(self, name)[indices] for name in ("document", "start", "stop", "negative", "exponent")}
         return dataclasses.replace(self, digits=self.digits[places], digit_offsets=offsets, **kept)
+
+    def without_sign(self) -> Numbers:
+        """The magnitudes, with each sign left to the text around: ``start`` is behind it, and ``negative`` is False.
+
+        A sign is ``-``, ``+`` or U+2212; the parentheses of ``(1,234)`` in accounts stay in the text too.
+        """
+        first = self.rows.text[self.rows.offsets[self.document] + self.start]
+        parenthesis = first == 0x28
+        width = np.where((first == 0x2D) | (first == 0x2B) | parenthesis, 1, np.where(first == 0xE2, 3, 0))
+        unsigned = np.zeros(len(self), np.bool_)
+        return dataclasses.replace(self, start=self.start + width, stop=self.stop - parenthesis, negative=unsigned)
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """bool[n]: every digit is 0."""
         return _is_zero(self.digits, self.digit_offsets)
 
     def to_float64(self) -> npt.NDArray[np.float64]:
-        """float64[n], correctly rounded from the decimal; infinite beyond the range."""
-        values, hard = _to_float64(self.digits, self.digit_offsets, self.exponent, self.negative, _POWERS_OF_TEN)
-        self._round_hard(values, hard)
-        return values
+        """float64[n], read-only, correctly rounded from the decimal; infinite beyond the range."""
+        return self._float64
 
     def to_float32(self) -> npt.NDArray[np.float32]:
-        """float32[n], correctly rounded from the decimal in one step (not through float64); infinite beyond the range."""
-        doubles, hard = _to_float64(self.digits, self.digit_offsets, self.exponent, self.negative, _POWERS_OF_TEN)
-        # A double that lies half-way between two float32, or below the normal range, may have been rounded there: decide from the decimal.
-        hard |= (doubles.view(np.uint64) & 0x1FFFFFFF) == 0x10000000
-        hard |= (np.abs(doubles) < 2.0**-125) & (doubles != 0)
+        """float32[n], read-only, correctly rounded from the decimal in one step (not through float64); infinite beyond the range."""
+        return self._float32
+
+    @functools.cached_property
+    def _fast(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+        """(values, which of them are not settled yet) of the fast path to float64."""
+        values, hard = buffers.empty(len(self), np.float64), buffers.full(len(self), False, np.bool_)
+        _to_float64(self.digits, self.digit_offsets, self.exponent, self.negative, _POWERS_OF_TEN, values, hard)
+        return values, hard
+
+    @functools.cached_property
+    def _float64(self) -> npt.NDArray[np.float64]:
+        values, hard = self._fast
+        if hard.any():
+            values = values.copy()
+            self._round_hard(values, hard)
+        values.flags.writeable = False
+        return values
+
+    @functools.cached_property
+    def _float32(self) -> npt.NDArray[np.float32]:
+        doubles, hard = self._fast
+        values, unsure = buffers.empty(len(self), np.float32), buffers.empty(len(self), np.bool_)
         with np.errstate(over="ignore", under="ignore"):
-            values = doubles.astype(np.float32)
-        self._round_hard(values, hard)
+            _narrow(doubles, doubles.view(np.uint64), hard, values, unsure)
+        self._round_hard(values, unsure)
+        values.flags.writeable = False
         return values
 
     def _round_hard(self, values: npt.NDArray[Any], hard: npt.NDArray[np.bool_]) -> None:
@@ -155,8 +200,8 @@ class Numbers:
         ``d.ddde±x``.
         """
         lengths = _format_lengths(self.digits, self.digit_offsets, self.exponent, self.negative)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        out = np.empty(offsets[-1], np.uint8)
+        offsets = buffers.offsets_of(lengths)
+        out = buffers.empty(offsets[-1], np.uint8)
         _format(self.digits, self.digit_offsets, self.exponent, self.negative, offsets, out)
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
@@ -164,8 +209,8 @@ class Numbers:
         """The surfaces, as written."""
         first = self.rows.offsets[self.document] + self.start
         lengths = self.stop - self.start
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        out = np.empty(offsets[-1], np.uint8)
+        offsets = buffers.offsets_of(lengths)
+        out = buffers.empty(offsets[-1], np.uint8)
         _gather(self.rows.text, first, offsets, out)
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
@@ -186,12 +231,9 @@ def _is_zero(digits, offsets):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _to_float64(digits, offsets, exponent, negative, powers):  # type: ignore[no-untyped-def]
-    """(float64[n], bool[n]): values, and which of them are not settled."""
-    n = exponent.size
-    values = np.empty(n, np.float64)
-    hard = np.zeros(n, np.bool_)
-    for i in range(n):
+def _to_float64(digits, offsets, exponent, negative, powers, values, hard):  # type: ignore[no-untyped-def]
+    """Fill ``values`` (float64[n]), and mark in ``hard`` (bool[n]) which of them are not settled."""
+    for i in range(exponent.size):
         whole = np.uint64(0)
         for k in range(offsets[i], offsets[i + 1]):
             whole = whole * np.uint64(10) + np.uint64(digits[k])
@@ -200,7 +242,7 @@ def _to_float64(digits, offsets, exponent, negative, powers):  # type: ignore[no
                 break
         power = exponent[i]
         value = np.float64(whole)
-        if whole != 0:
+        if whole != 0 and power != 0:
             if power < -22 or power > 22:
                 hard[i] = True
             elif power < 0:
@@ -208,7 +250,19 @@ def _to_float64(digits, offsets, exponent, negative, powers):  # type: ignore[no
             else:
                 value *= powers[power]
         values[i] = -value if negative[i] else value
-    return values, hard
+
+
+@_jit
+def _narrow(doubles, bits, hard, values, unsure):  # type: ignore[no-untyped-def]
+    """Fill ``values`` (float32[n]) from correctly rounded doubles, and mark in ``unsure`` where the decimal must decide.
+
+    That is where the double is not settled, where it lies half-way between two float32 (it may have been rounded there), and below float32's
+    normal range.
+    """
+    for i in range(doubles.size):
+        values[i] = np.float32(doubles[i])
+        small = abs(doubles[i]) < 2.0**-125 and doubles[i] != 0.0
+        unsure[i] = hard[i] or small or (bits[i] & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
 
 
 @_jit

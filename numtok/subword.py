@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok import joined
+from numtok import buffers, joined
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers import Numbers
 from numtok.text import TextRows
@@ -226,6 +226,7 @@ class GigatokenEngine:
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise TokenizerError(f"gigatoken cannot load it: {error}") from error
+        vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in config["added_tokens"]}
         longest = max(map(len, vocabulary.values()))
         self.widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)  # 8 bits stay in the first-level cache
         for token, content in vocabulary.items():
@@ -238,9 +239,13 @@ class GigatokenEngine:
         self._added = _alternatives(words)
 
     def encode(self, rows: TextRows, cuts: Cuts) -> Encoded:
-        first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-        text, offsets = rows.text[first:last].copy(), rows.offsets - first
-        kinds, ends, segments, delicate_text, begins, spaced, _ = joined.divide(
+        first, last, count = int(rows.offsets[0]), int(rows.offsets[-1]), len(cuts.document)
+        text, offsets = buffers.empty(last - first, np.uint8), rows.offsets - first
+        text[:] = rows.text[first:last]
+        kinds, ends = buffers.empty(2 * count + len(rows), np.uint8), buffers.empty(2 * count + len(rows) + 1, np.int64)
+        ends[0] = 0
+        begins, stops, spaced = buffers.empty(count, np.int64), buffers.empty(count, np.int64), buffers.empty(count, np.bool_)
+        segments, document_segments, delicate_text = joined.divide(
             text,
             offsets,
             rows.valid,
@@ -253,15 +258,21 @@ class GigatokenEngine:
             self._joins,
             flags("number"),
             flags("space"),
-        )
-        starts = np.concatenate([offsets[:1], ends])
-        ids, id_offsets = _gigatoken_ids(self._bare if self._joins else self._complete, text, starts)
-        delicate_ends = np.cumsum(np.diff(starts)[kinds == joined.DELICATE])
-        rest_ids, rest_offsets = _gigatoken_ids(self._complete, delicate_text, np.concatenate([offsets[:1], delicate_ends]))
-        stops = offsets[cuts.document] + cuts.stop
-        out, out_offsets, positions, ok = joined.splice(
             kinds,
-            segments,
+            ends[1:],
+            begins,
+            stops,
+            spaced,
+        )
+        kinds, starts = kinds[:segments], ends[: segments + 1]
+        ids, id_offsets = _gigatoken_ids(self._bare if self._joins else self._complete, text, starts)
+        rest_starts = buffers.offsets_of(np.diff(starts)[kinds == joined.DELICATE])
+        rest_ids, rest_offsets = _gigatoken_ids(self._complete, delicate_text, rest_starts)
+        out = buffers.empty(len(ids) + len(rest_ids) + len(cuts.plain), np.int32)
+        out_offsets, positions = buffers.empty(len(rows) + 1, np.int64), buffers.empty(count, np.int64)
+        filled, ok = joined.splice(
+            kinds,
+            document_segments,
             starts,
             begins,
             stops,
@@ -270,14 +281,17 @@ class GigatokenEngine:
             id_offsets,
             rest_ids,
             rest_offsets,
-            self.widths,
+            self.widths if self._joins else self.widths[:0],
             cuts.plain,
             cuts.spaced,
             cuts.offsets,
+            out,
+            out_offsets,
+            positions,
         )
         if not ok:
             raise NumtokError("gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please report this tokenizer")
-        return Encoded(out, out_offsets, positions, spaced)
+        return Encoded(out[:filled], out_offsets, positions, spaced)
 
     def has_unsafe(self, rows: TextRows) -> npt.NDArray[np.bool_]:
         """bool[rows]: whether the normalizer may change the row."""
@@ -402,7 +416,7 @@ def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", pars
         fast = GigatokenEngine(config, tokens, parse_special)
         _compare(fast, fast.slow, tokens)
         return fast
-    except TokenizerError as error:
+    except NumtokError as error:
         if engine == "gigatoken":
             raise TokenizerError(f"engine='gigatoken' cannot be used for this tokenizer: {error}") from error
         if is_byte_level(config):

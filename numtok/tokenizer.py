@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok import decode, schema
+from numtok import buffers, decode, schema
 from numtok.errors import RepresentationError, SchemaError, TokenizerError
 from numtok.grammar import Grammar
 from numtok.numbers import Numbers
@@ -296,8 +296,8 @@ class Tokenizer:
         for representation in self.numbers:
             assert isinstance(representation, SingleToken)
             columns |= representation.encode(numbers)
-        plain, spaced = np.full(count, self._number_tokens.plain, np.int32), np.full(count, self._number_tokens.spaced, np.int32)
-        return columns, Cuts.of(numbers, plain, spaced, np.arange(count + 1)), None
+        plain, spaced = (buffers.full(count, token, np.int32) for token in (self._number_tokens.plain, self._number_tokens.spaced))
+        return columns, Cuts.of(numbers, plain, spaced, buffers.offsets_of(buffers.full(count, 1, np.int64))), None
 
     @functools.cached_property
     def _symbol_ids(self) -> npt.NDArray[np.int32]:

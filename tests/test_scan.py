@@ -223,7 +223,13 @@ RARE = [
     *"é–年日ก½²Ⅻ٤０７𝟙𝟚€😀\u0301\u200b",
     *("1,234", "1,23", "1.5", "2.e+3", "1e5", "e-3", "0x", "0xF", "10x6", "km", "ee", "...", "--", "_1"),
     *("1e12345678901234567", "1e123456789012345678", "1e-000012345678901234567", "1e-٠0012345678901234567"),
-    *(UUID, "1234567e-123e-123e-123e-1234567890ab", "abcdefab-cdef-abcd-efab-cdefabcdefab", "0a1b2c3d-4e5f"),
+    *(
+        UUID,
+        "1234567e-123e-123e-123e-1234567890ab",
+        "abcdefab-cdef-abcd-efab-cdefabcdefab",
+        "7bcdabcd-7bcd-abcd-1bcd-9bcdabcdabcd",
+        "0a1b2c3d-4e5f",
+    ),
     *("12345678-", "-1234", "-1234-1234-123456789012", "123456789012", "deadbeef", "9f86d081884c7d65"),
 ]
 PIECES = COMMON * 4 + RARE
@@ -311,6 +317,28 @@ def test_more_numbers_than_expected(joint: str, rows: int) -> None:
     assert numbers.text().to_pylist() == ["1", "23", "4.5", "1e3"] * 1000 * rows
     assert numbers.per_document().tolist() == [4000 * row for row in range(rows + 1)]
     assert numbers.digits.tobytes() == bytes([1, 2, 3, 4, 5, 1]) * 1000 * rows
+
+
+@pytest.mark.parametrize("text", [f"a {UUID}", "1,234,567.89e-12x3", "(1,234)", "é −.5", "a 0x1F", "v1.2.3", "1e5.5", "abc1", "２３，年4"])
+@pytest.mark.parametrize("grammar", [Grammar(), Grammar(accounting=True)])
+def test_rows_do_not_see_each_other(text: str, grammar: Grammar) -> None:
+    """Rows lie side by side in memory: cut one anywhere, and each part is read as if it were alone."""
+    for cut in range(len(text) + 1):
+        texts = [text[:cut], text[cut:], text[:cut]]
+        assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
+
+
+@pytest.mark.parametrize("separator", ["-", ":"])
+def test_uuid_with_digits_anywhere(separator: str) -> None:
+    """However few of its characters are digits, a UUID is recognised from any of them."""
+    forms = [
+        separator.join(groups)
+        for groups in (["abcdefab", "cdef", "abcd", "efab", "cdefabcdefab"], ["abcdabcd", "abcd", "abcd", "abcd", "dcbadcbadcba"])
+    ]
+    masks = [{k} for k in range(36)] + [set(range(a, b)) for a, b in itertools.combinations((0, 8, 9, 13, 14, 18, 19, 23, 24, 36), 2)]
+    texts = ["".join("7" if k in mask and c != separator else c for k, c in enumerate(form)) for form in forms for mask in masks]
+    assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
+    assert (len(numtok.scan(texts)) == 0) == (separator == "-")
 
 
 # ---- Inputs

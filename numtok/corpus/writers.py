@@ -164,6 +164,18 @@ def open_writer(
     """
     path = Path(path)
     kind, codec = _check_options(path, format, compression)
+    with new_file(path, overwrite) as file:
+        writer = BatchWriter(path, file, schema, kind, codec, row_group_bytes)
+        try:
+            yield writer
+            writer.finish()
+        finally:
+            writer.abandon()
+
+
+@contextlib.contextmanager
+def new_file(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
+    """A file under a temporary name, unbuffered; when the context ends well it gets its own, else it is removed. Whoever writes to it flushes it to the disk."""
     if os.path.isdir(path):
         raise OutputError(f"{path} is a folder; name a file in it")
     if os.path.lexists(path) and not overwrite:
@@ -174,15 +186,11 @@ def open_writer(
         file = open(temporary, "wb", buffering=0)  # noqa: SIM115 (closed below, before it is renamed)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}; check the folder and its permissions") from error
-    writer: BatchWriter | None = None
     try:
-        writer = BatchWriter(path, file, schema, kind, codec, row_group_bytes)
-        yield writer
-        writer.finish()
+        yield file
+        file.close()
         _publish(temporary, path, overwrite)
     finally:
-        if writer is not None:
-            writer.abandon()
         file.close()
         temporary.unlink(missing_ok=True)
 

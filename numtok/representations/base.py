@@ -35,11 +35,15 @@ class Representation(ABC):
         name: what the command line and JSON call it.
         overflow: for numbers that it cannot hold: ``"text"`` leaves them as ordinary text, ``"clip"`` takes the nearest one it can, ``"error"``
             refuses. Nothing is dropped or changed silently: the first two are counted.
+        carries_sign: whether it shows the sign. If not, it holds magnitudes, and the sign stays in the text (:meth:`Numbers.without_sign`).
+        positional: the integer options that ``parse`` reads after a colon, in order: ``fone:6,4``.
         tokens: the added tokens it needs besides ``[NUM]``.
     """
 
     name: ClassVar[str]
     overflow: str = "text"
+    carries_sign: ClassVar[bool] = True
+    positional: ClassVar[tuple[str, ...]] = ()
     tokens: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -94,14 +98,39 @@ class SpelledOut(Representation):
     """Each number as a sequence of symbols, each symbol one token; nothing else is needed to read it back.
 
     Attributes:
-        alphabet: the symbols. One that is a token of the source tokenizer is that token; the others are added.
-        framed: whether ``[NUM]`` and ``[/NUM]`` stand around each number.
+        framed: whether ``[NUM]`` and ``[/NUM]`` stand around each number. If not, every number has :attr:`length` symbols.
+        shares_vocabulary: whether a symbol that is a token of the source tokenizer is that token. If not, all symbols are added tokens.
         stream: name and type of a column with one value per token of the document, or None.
     """
 
-    alphabet: ClassVar[tuple[str, ...]]
     framed: ClassVar[bool] = True
+    shares_vocabulary: ClassVar[bool] = True
     stream: ClassVar[tuple[str, pa.DataType] | None] = None
+
+    @property
+    @abstractmethod
+    def alphabet(self) -> tuple[str, ...]:
+        """The symbols, as in the papers."""
+
+    @property
+    def length(self) -> int | None:
+        """Symbols per number; None if that depends on the number."""
+        return None
+
+    @property
+    def first_symbols(self) -> range:
+        """The symbols that can begin a number that is not framed: with two forms, each has one with a space before it."""
+        return range(0)
+
+    @property
+    def token_strings(self) -> tuple[str, ...]:
+        """The token of each symbol: the symbol, or, if the vocabulary is not shared, ``[NUM:602]``, which is no word of any vocabulary."""
+        return self.alphabet if self.shares_vocabulary else tuple(f"[NUM:{symbol}]" for symbol in self.alphabet)
+
+    @property
+    def spaced_token_strings(self) -> tuple[str, ...]:
+        """The second form, with a space before it, of the token of each of :attr:`first_symbols`."""
+        return tuple(f" {self.token_strings[symbol]}" for symbol in self.first_symbols)
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> Spelled:
@@ -115,6 +144,17 @@ class SpelledOut(Representation):
 def finite_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> Mask:
     """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
     return np.isfinite(values) & ((values != 0) | numbers.is_zero())
+
+
+def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """[n, ...] as an Arrow array of tensors, without a copy if it is contiguous."""
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    return pa.ExtensionArray.from_storage(kind, pa.FixedSizeListArray.from_arrays(flat, type=kind.storage_type))
+
+
+def tensor_values(column: pa.Array) -> npt.NDArray[Any]:
+    """The inverse of :func:`tensor_array`."""
+    return np.asarray(column.to_numpy_ndarray())
 
 
 def numbers_from_floats(values: npt.NDArray[Any], name: str) -> Numbers:

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from numtok.numbers import Numbers
 from numtok.representations.base import Mask, Spelled, SpelledOut
-from numtok.scan import _class_at
+from numtok.scan_rules import _class_at
 from numtok.unicode_tables import DIGIT, character_classes
 
 LIMIT = 32767

@@ -1,0 +1,36 @@
+"""Memory for large arrays, from Arrow's pool.
+
+Arrow's allocator keeps freed memory for the next batch, where NumPy's gives arrays of this size back to the system every time: touching fresh pages
+then takes longer than filling them (measured: 24 times, for 12 MB). Arrays made here go into record batches without a copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Like ``numpy.empty``."""
+    kind = np.dtype(kind)
+    if count == 0:
+        return np.empty(0, kind)
+    return np.frombuffer(pa.allocate_buffer(int(count) * kind.itemsize), kind)
+
+
+def full(count: int, value: Any, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Like ``numpy.full``."""
+    array = empty(count, kind)
+    array.fill(value)
+    return array
+
+
+def offsets_of(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """int64[n + 1]: 0 and the running sum of the lengths."""
+    offsets = empty(len(lengths) + 1, np.int64)
+    offsets[0] = 0
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets

@@ -1,0 +1,188 @@
+"""Whole corpora: files of text to one file of encoded rows, and back.
+
+In: files, folders, globs or standard input. Out: one Parquet or Arrow file that appears when it is complete, and a ``Summary``. Memory is bounded
+whatever the size of the input: a few batches per worker are on their way at once. ``decode_corpus`` is the inverse of ``encode_corpus``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+
+from numtok.corpus.batches import TextBatch
+from numtok.corpus.decoding import decode_corpus, tokenizer_of
+from numtok.corpus.flow import Sink, run_ordered
+from numtok.corpus.readers import Source, find_inputs, read_batches
+from numtok.corpus.summary import (
+    BATCH_BYTES,
+    SAMPLE_BYTES,
+    Progress,
+    Run,
+    Summary,
+    processors,
+    refuse_input_as_output,
+    sample,
+    tokens_per_number,
+)
+from numtok.corpus.writers import open_writer
+from numtok.errors import InputError, NumtokError
+from numtok.tokenizer import EncodeReport, Tokenizer
+
+__all__ = ["Progress", "Summary", "decode_corpus", "encode_corpus", "tokenizer_of"]
+
+ON_THE_WAY = 2  # batches between reader and writer, besides one for each worker
+
+Encoded = tuple[pa.RecordBatch, EncodeReport]
+
+
+class _Piece(NamedTuple):
+    """A batch, and the stored bytes of all inputs up to its end."""
+
+    batch: TextBatch
+    read: int
+
+
+def encode_corpus(
+    inputs: Sequence[str | Path],
+    output: str | Path,
+    tokenizer: Tokenizer,
+    *,
+    text_column: str | None = None,
+    keep_columns: Sequence[str] = (),
+    keep_text: bool = False,
+    add_special_tokens: bool = False,
+    parse_special: bool = False,
+    input_format: str | None = None,
+    output_format: str | None = None,
+    compression: str | None = "zstd",
+    text_unit: Literal["line", "file"] = "line",
+    workers: int | None = None,
+    batch_bytes: int = BATCH_BYTES,
+    overwrite: bool = False,
+    on_error: Literal["raise", "skip"] = "raise",
+    progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Encode files into one Parquet or Arrow file, a row per document, in the order of the inputs.
+
+    Args:
+        inputs: files, folders, globs, or ``-`` for standard input; see :func:`numtok.corpus.readers.find_inputs`.
+        output: ends in .parquet, .arrow, .feather or .ipc, unless ``output_format`` tells.
+        tokenizer: what encodes; its ``encode_with_report`` is called from several threads.
+        text_column, input_format, text_unit, on_error: see :func:`numtok.corpus.readers.read_batches`.
+        keep_columns: other columns of the input, stored after numtok's own.
+        keep_text, add_special_tokens, parse_special: see :meth:`numtok.Tokenizer.encode_batch`.
+        output_format, compression, overwrite: see :func:`numtok.corpus.writers.open_writer`.
+        workers: threads that encode; by default one per processor.
+        batch_bytes: about how much text is encoded at once.
+        progress: called from the calling thread, some times a second.
+
+    Raises:
+        NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt.
+    """
+    sources = find_inputs(inputs, input_format)
+    base = tokenizer.batch_schema(keep_text, add_special_tokens)
+    refuse_input_as_output(sources, output)
+    _refuse_own_names(keep_columns, base)
+    run = Run.start(sources, output, progress)
+    reader = _Reader(sources, {"text_column": text_column, "batch_bytes": batch_bytes, "text_unit": text_unit, "on_error": on_error})
+    pieces, described = reader.with_kept_columns(keep_columns, base)
+
+    def work(piece: _Piece) -> Encoded:
+        with _located(piece.batch):
+            encoded, report = tokenizer.encode_with_report(piece.batch.texts, keep_text, add_special_tokens, parse_special)
+            return _with_kept(encoded, piece.batch, described), report
+
+    @contextmanager
+    def sink() -> Iterator[Sink[_Piece, Encoded]]:
+        with open_writer(output, described, output_format, compression, overwrite) as writer:
+
+            def write(piece: _Piece, result: Encoded) -> None:
+                writer.write(result[0])
+                run.report += result[1]
+                run.read, run.skipped, run.written = piece.read, run.skipped + piece.batch.skipped, writer.bytes_written
+
+            yield write
+
+    workers = workers or processors()
+    run_ordered(pieces, work, sink, _size, workers, (workers + ON_THE_WAY) * batch_bytes, run.tick)
+    summary = run.summary()
+    if reader.sampled and (costs := tokens_per_number(pa.concat_arrays(reader.sampled), tokenizer)):
+        summary.tokens_before, summary.tokens_after = costs
+    return summary
+
+
+class _Reader:
+    """All batches of all sources, with the first megabyte of text put aside."""
+
+    def __init__(self, sources: Sequence[Source], options: dict[str, Any]) -> None:
+        self.sampled: list[pa.Array] = []
+        self._sources, self._options, self._sampled_bytes = sources, options, 0
+
+    def with_kept_columns(self, names: Sequence[str], base: pa.Schema) -> tuple[Iterable[_Piece], pa.Schema]:
+        """(pieces, ``base`` with the kept columns): their types are those of the first batch."""
+        kinds: dict[str, pa.DataType] = {}
+        pieces = self._pieces(tuple(names), kinds)
+        if not names:
+            return pieces, base
+        first = list(itertools.islice(pieces, 1))
+        kinds.update({name: first[0].batch.kept[name].type if first else pa.string() for name in names})
+        return itertools.chain(first, pieces), pa.schema([*base, *(pa.field(name, kind) for name, kind in kinds.items())], base.metadata)
+
+    def _pieces(self, names: tuple[str, ...], kinds: dict[str, pa.DataType]) -> Iterator[_Piece]:
+        done = 0
+        for source in self._sources:
+            for batch in read_batches(source, keep_columns=names, kept_types=kinds, **self._options):
+                self._put_aside(batch.texts)
+                yield _Piece(batch, done + batch.position)
+            done += source.size or 0
+
+    def _put_aside(self, texts: pa.Array) -> None:
+        if self._sampled_bytes < SAMPLE_BYTES and len(texts):
+            some = sample(texts, SAMPLE_BYTES - self._sampled_bytes)
+            copied = pa.array(some.to_pylist(), pa.large_string())  # a slice would keep the whole batch in memory
+            self.sampled.append(copied)
+            self._sampled_bytes += copied.nbytes
+
+
+def _size(piece: _Piece) -> int:
+    return int(piece.batch.texts.nbytes)
+
+
+def _refuse_own_names(keep_columns: Sequence[str], base: pa.Schema) -> None:
+    """A kept column must not look like one of numtok's."""
+    taken = [name for name in keep_columns if name in base.names or name == "text"]
+    if taken:
+        hint = "use keep_text (--keep-text) to be able to give every text back" if taken[0] == "text" else "rename it in the input"
+        raise InputError(f"column {taken[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}")
+
+
+def _with_kept(encoded: pa.RecordBatch, batch: TextBatch, described: pa.Schema) -> pa.RecordBatch:
+    """The encoded rows with the kept columns behind them."""
+    own = len(encoded.schema)
+    if not encoded.schema.field("input_ids").type.equals(described.field("input_ids").type):
+        raise InputError("the document has more than 2**31 tokens, which a row cannot hold; cut it into several")
+    kept = [batch.kept[field.name] for field in list(described)[own:]]
+    cast = [column.cast(field.type) for column, field in zip(kept, list(described)[own:], strict=True)]
+    return pa.RecordBatch.from_arrays([*encoded.columns, *cast], schema=described)
+
+
+@contextmanager
+def _located(batch: TextBatch) -> Iterator[None]:
+    """Errors about a document of a batch name its file and row instead."""
+    try:
+        yield
+    except NumtokError as error:
+        document = re.match(r"document (\d+), ", str(error))
+        row = batch.first_row + (int(document[1]) if document else 0) + 1
+        near = "row" if document and not batch.skipped else "near row"
+        error.args = (f"{batch.source.name}, {near} {row}: {str(error)[document.end() if document else 0 :]}",)
+        raise
+    except Exception as error:
+        error.add_note(f"while encoding rows {batch.first_row + 1} to {batch.first_row + len(batch.texts)} of {batch.source.name}")
+        raise

@@ -1,0 +1,149 @@
+"""What the pipelines tell: ``Progress`` while they run, ``Summary`` at the end, and the tokens that numbers cost before and after."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.corpus.sources import Source
+from numtok.errors import OutputError
+from numtok.representations import SpelledOut, Subword
+from numtok.scan import scan
+from numtok.subword import Cuts, first_tokens
+from numtok.text import TextRows
+from numtok.tokenizer import EncodeReport, Tokenizer
+
+BATCH_BYTES = 4 << 20
+SAMPLE_BYTES = 1 << 20
+
+
+class Progress(NamedTuple):
+    """How far a pipeline is.
+
+    Attributes:
+        read: bytes of the input files, as stored, whose rows are written.
+        total: bytes of all input files; None if one of them is a pipe.
+        documents, tokens: written so far.
+        written: bytes of the output file so far.
+        seconds: since the start.
+    """
+
+    read: int
+    total: int | None
+    documents: int
+    tokens: int
+    written: int
+    seconds: float
+
+
+@dataclass
+class Summary:
+    """What became of a corpus.
+
+    Attributes:
+        documents, bytes, numbers, tokens: rows, bytes of text, numbers found, tokens.
+        skipped: rows that could not be read and were left out.
+        left_as_text, clipped: numbers by the representation that could not hold them.
+        in_added_tokens: digits within the tokenizer's own tokens, which are not numbers.
+        tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the first megabyte; None without numbers.
+        output, output_bytes: the file.
+        seconds: from the first read to the complete file.
+    """
+
+    documents: int = 0
+    bytes: int = 0
+    numbers: int = 0
+    tokens: int = 0
+    skipped: int = 0
+    left_as_text: dict[str, int] = field(default_factory=dict)
+    clipped: dict[str, int] = field(default_factory=dict)
+    in_added_tokens: int = 0
+    tokens_before: float | None = None
+    tokens_after: float | None = None
+    output: str = ""
+    output_bytes: int = 0
+    seconds: float = 0.0
+
+    def take(self, report: EncodeReport) -> None:
+        """Fill in what the reports of all batches add up to."""
+        for one in dataclasses.fields(report):
+            setattr(self, one.name, getattr(report, one.name))
+
+
+@dataclass
+class Run:
+    """How far one run is, and its clock; the writer's thread fills it in."""
+
+    output: Path
+    total: int | None
+    progress: Callable[[Progress], None] | None
+    report: EncodeReport = field(default_factory=EncodeReport)
+    read: int = 0
+    skipped: int = 0
+    written: int = 0
+    started: float = field(default_factory=time.perf_counter)
+
+    @classmethod
+    def start(cls, sources: Sequence[Source], output: str | Path, progress: Callable[[Progress], None] | None) -> Run:
+        sizes = [source.size for source in sources]
+        return cls(Path(output), None if None in sizes else sum(size or 0 for size in sizes), progress)
+
+    def tick(self) -> None:
+        if self.progress:
+            seconds = time.perf_counter() - self.started
+            self.progress(Progress(self.read, self.total, self.report.documents, self.report.tokens, self.written, seconds))
+
+    def summary(self) -> Summary:
+        found = Summary(skipped=self.skipped, output=str(self.output), output_bytes=self.output.stat().st_size)
+        found.take(self.report)
+        found.seconds = time.perf_counter() - self.started
+        return found
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> None:
+    """Raise OutputError if the output is one of the inputs, which it would replace."""
+    if os.path.exists(output) and any(source.path != "-" and os.path.samefile(source.path, output) for source in sources):
+        raise OutputError(f"{output} is also an input; choose another name")
+
+
+def sample(texts: pa.Array, missing: int) -> pa.Array:
+    """The first rows of about ``missing`` bytes."""
+    rows = TextRows.of(texts)
+    return texts.slice(0, max(1, int(np.searchsorted(rows.offsets, rows.offsets[0] + missing))))
+
+
+def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, float] | None:
+    """(before, after): the mean number of tokens that overlap a number; None if there is no number.
+
+    Before is counted on the ids that the source tokenizer alone gives. A number left as text costs the same before and after.
+    """
+    rows = TextRows.of(texts)
+    numbers = scan(rows, tokenizer.grammar)
+    if not len(numbers):
+        return None
+    nothing = np.empty(0, np.int32)
+    encoded = tokenizer.engine.encode(rows, Cuts.of(numbers.select(nothing), nothing, nothing, np.zeros(1, np.int64)))
+    first = first_tokens(tokenizer.engine, encoded, numbers)
+    last = first_tokens(tokenizer.engine, encoded, dataclasses.replace(numbers, start=numbers.stop - 1))
+    before = last - first + 1
+    after = before.copy()
+    representation = tokenizer.numbers[0]
+    if not isinstance(representation, Subword):
+        taken = np.logical_and.reduce([one.fits(numbers) | one.clipped(numbers) for one in tokenizer.numbers])
+        after[taken] = 1
+        if isinstance(representation, SpelledOut):
+            after[taken] = np.diff(representation.encode(numbers.select(taken)).offsets) + 2 * representation.framed
+    return float(before.mean()), float(after.mean())

@@ -1,0 +1,78 @@
+"""Texts into .jsonl or .txt files, the counterpart of ``writers.py`` for decoded text.
+
+In: record batches whose first column is the text. Out: one JSON object per row, or one line per row; the file appears when it is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from numtok.corpus.writers import new_file
+from numtok.errors import OutputError
+
+TEXT_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "txt"}
+
+
+class TextWriter:
+    """An open text file: ``write`` record batches; ``rows`` and ``bytes_written`` tell how far it is."""
+
+    def __init__(self, path: Path, file: BinaryIO, kind: str) -> None:
+        self.path, self.rows, self.bytes_written = path, 0, 0
+        self._file, self._kind = file, kind
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append the rows. ``OutputError`` if the disk refuses, or a text with a line break is to be a line."""
+        lines = self._json_lines(batch) if self._kind == "jsonl" else self._plain_lines(batch.column(0))
+        data = memoryview("".join(lines).encode())
+        try:
+            while data:
+                count = self._file.write(data)
+                self.bytes_written += count
+                data = data[count:]
+        except OSError as error:
+            raise self._refusal(error) from error
+        self.rows += batch.num_rows
+
+    def finish(self) -> None:
+        """Force all of it to the disk."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def _json_lines(self, batch: pa.RecordBatch) -> Iterator[str]:
+        return (json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in batch.to_pylist())
+
+    def _plain_lines(self, texts: pa.Array) -> Iterator[str]:
+        breaks = pc.fill_null(pc.match_substring_regex(texts, r"[\r\n]"), False)
+        if pc.any(breaks).as_py():
+            row = self.rows + pc.index(breaks, True).as_py() + 1
+            raise OutputError(
+                f"{self.path}: document {row} has a line break, so it is no line of a .txt file; write .jsonl or .parquet instead"
+            )
+        return ((text or "") + "\n" for text in texts.to_pylist())
+
+    def _refusal(self, error: OSError) -> OutputError:
+        reason = f"{error.strerror or error}, after {self.bytes_written:,} bytes"
+        refusal = OutputError(
+            f"cannot write {self.path}: {reason}; nothing is left under that name: make room or choose another place, then run again"
+        )
+        refusal.errno = error.errno
+        return refusal
+
+
+@contextlib.contextmanager
+def open_text_writer(path: Path, kind: str, overwrite: bool = False) -> Iterator[TextWriter]:
+    """A context in which to ``write`` record batches as ``"jsonl"`` or ``"txt"``; see ``open_writer``."""
+    with new_file(path, overwrite) as file:
+        writer = TextWriter(path, file, kind)
+        yield writer
+        writer.finish()
