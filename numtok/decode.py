@@ -72,9 +72,10 @@ def frame_symbols(symbols: npt.NDArray[np.uint16], offsets: Ints, ids: Ids, plai
 
 def read_symbols(ids: Ids, positions: Ints, symbol_ids: Ids, end: int) -> Spelled:
     """The inverse of :func:`frame_symbols`: the symbols that follow the token at each position, up to the first that is none."""
-    symbol_of = np.full(int(max(ids.max(initial=0), symbol_ids.max(initial=0))) + 1, -1, np.int32)
+    beyond = int(symbol_ids.max(initial=-1)) + 1  # whatever a model may give, the table has no more places than there are tokens
+    symbol_of = np.full(beyond + 1, -1, np.int32)
     symbol_of[symbol_ids] = np.arange(len(symbol_ids))
-    symbols, offsets = _read_symbols(ids, positions, symbol_of)
+    symbols, offsets = _read_symbols(np.where((ids < 0) | (ids > beyond), beyond, ids), positions, symbol_of)
     return Spelled(symbols, offsets)
 
 
@@ -91,8 +92,10 @@ def byte_level(
     """Texts of byte-level ids; bytes that are not UTF-8, which only ids out of order can give, become U+FFFD."""
     text, text_offsets = _buffers(surfaces)
     known = len(table.offsets) - 1
-    ids = np.where((ids < 0) | (ids >= known), 0, ids).astype(np.int32) if len(ids) and (ids.max() >= known or ids.min() < 0) else ids
-    out, out_offsets = _byte_level(table.values, table.offsets, ids, offsets, positions, stops, text, text_offsets, spaced, before, after)
+    starts = np.append(table.offsets, table.offsets[-1])  # ids that are no token, which a model may give, are one more, empty one
+    if len(ids) and (ids.max() >= known or ids.min() < 0):
+        ids = np.where((ids < 0) | (ids >= known), known, ids).astype(np.int32)
+    out, out_offsets = _byte_level(table.values, starts, ids, offsets, positions, stops, text, text_offsets, spaced, before, after)
     texts = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(out_offsets), pa.py_buffer(out))
     try:
         texts.validate(full=True)
@@ -117,7 +120,7 @@ def by_tokenizers(
             at = int(stops[last])
             last += 1
         pieces += ids[at : max(at, int(offsets[row + 1]) - after)].tolist()
-        texts.append(engine.decode(pieces, spoken[first:last]))
+        texts.append(engine.decode([token for token in pieces if token >= 0], spoken[first:last]))  # a model may give ids that are no token
         first = last
     return pa.array(texts, pa.large_string())
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from numtok.scan import _DE_BRUIJN, _LOWEST_BIT
 from numtok.scan_rules import _class_before, _decode
@@ -29,6 +30,7 @@ _ZERO, _SPACE, _NEWLINE = 0x30, 0x20, 0x0A
 _ONE, _NEVER = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
 _jit = numba.njit(cache=True, nogil=True)
+_inline = numba.njit(cache=True, nogil=True, inline="always")
 
 
 @_jit
@@ -68,7 +70,7 @@ def delicate_places(text, double_space, unsafe):  # type: ignore[no-untyped-def]
             at = base + _LOWEST_BIT[((marks & (~marks + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)]
             marks &= marks - np.uint64(1)
             event = text[at] == 0x20
-            if not event and unsafe.size:
+            if not event and unsafe.size and not (text[at] == 0xE2 and text[at + 1] == 0x80 and text[at + 2] > 0x81):  # dashes, quotes
                 code, _ = _decode(text, at)
                 event = unsafe[code] != 0
             if event:
@@ -82,89 +84,104 @@ def delicate_places(text, double_space, unsafe):  # type: ignore[no-untyped-def]
 
 
 @_jit
-def _needs_hard_cut(text, begin, cut, stop, end, numeric, spaces):  # type: ignore[no-untyped-def]
-    """Whether the number at [cut, stop) cannot stay joined; its piece before starts at ``begin``, the document ends at ``end``.
+def _hard_after(text, stop, numeric):  # type: ignore[no-untyped-def]
+    """Whether the character at ``stop`` would join a run of digits before it."""
+    if text[stop] < 0x80:
+        return numeric[text[stop]] != 0
+    code, _ = _decode(text, stop)
+    return numeric[code] != 0
 
-    ``numeric`` and ``spaces`` are flags per code point (category N, white space). ``cut`` is the number's own start, or its space.
-    """
-    if stop < end:
-        if text[stop] < 0x80:
-            if numeric[text[stop]]:
-                return True
-        else:
-            code, _ = _decode(text, stop)
-            if numeric[code]:
-                return True
-    if text[cut] == _SPACE or cut == begin:
-        return False
-    last = text[cut - 1]
-    if last < 0x80 and last > 0x20 and not numeric[last]:
-        return False
-    kind, width = _class_before(text, cut, begin, numeric)
+
+@_jit
+def _hard_before(text, begin, start, numeric, spaces):  # type: ignore[no-untyped-def]
+    """Whether the character before ``start``, in the piece from ``begin``, would join a run of digits, or be split off a run of white space."""
+    kind, width = _class_before(text, start, begin, numeric)
     if kind:
         return True
-    kind, _ = _class_before(text, cut, begin, spaces)
+    kind, _ = _class_before(text, start, begin, spaces)
     if not kind:
         return False
-    if last == _SPACE:
+    if text[start - 1] == _SPACE:
         return True
-    kind, _ = _class_before(text, cut - width, begin, spaces)
+    kind, _ = _class_before(text, start - width, begin, spaces)
     return kind != 0
 
 
 @_jit
 def _overwrite(text, start, stop):  # type: ignore[no-untyped-def]
-    """Make the number at [start, stop) digits: as one run, or if it is long as many, with a digit at both ends."""
-    for k in range(start, stop):
-        text[k] = _ZERO
-    if stop - start > LONG:
-        for k in range(start + 1, stop - 1, 2):
-            text[k] = _NEWLINE
+    """Make the number at [start, stop) zeros, mostly one token: as one run, or if it is long as many, with a digit at both ends."""
+    if stop - start <= np.uint64(8) and start + np.uint64(8) <= np.uint64(text.size):
+        for k in range(np.uint64(8)):  # eight selects instead of a loop whose length nobody can predict
+            at = start + k
+            text[at] = _ZERO if at < stop else text[at]
+        return
+    for at in range(start, stop):
+        text[at] = _ZERO
+    if stop - start > np.uint64(LONG):
+        for at in range(start + _ONE, stop - _ONE, np.uint64(2)):
+            text[at] = _NEWLINE
+
+
+@_inline
+def _is_hard(text, begin, start, stop, end, first, two_forms, ascii_kinds, numeric, spaces):  # type: ignore[no-untyped-def]
+    """(hard cut?, takes the space before it along?) for the number at [start, stop), its piece before from ``begin``, its document to ``end``.
+
+    ``numeric`` and ``spaces`` are flags per code point (category N, white space); ``ascii_kinds`` settles most cases without them.
+    """
+    if start == begin:  # at the start of the document, or right behind another number
+        hard, spaced = not first, False
+    else:
+        # No branches where text decides: nobody could predict them.
+        last = ascii_kinds[text[start - _ONE]]
+        inner = np.uint64(2) if start - begin >= np.uint64(2) else _ONE
+        more = ascii_kinds[text[start - inner]]
+        more = more if inner > _ONE else np.uint8(0)
+        spaced = (last == 1) & two_forms
+        hard = (last == 2) & ((more == 1) | (more == 2))
+        if (last == 3) | ((last == 1) & (not two_forms)) | ((last == 2) & (more == 3)):
+            hard = _hard_before(text, np.int64(begin), np.int64(start), numeric, spaces)
+    if stop < end and ascii_kinds[text[stop]] == 3:
+        hard = hard or _hard_after(text, np.int64(stop), numeric)
+    return hard, spaced
 
 
 @_jit
 def divide(  # type: ignore[no-untyped-def]
-    text, offsets, valid, document, start, stop, only_digits, places, two_forms, joins, numeric, spaces, kinds, ends, begins, stops, spaced
+    text, offsets, valid, per_document, start, stop, places, two_forms, joins, ascii_kinds, numeric, spaces, kinds, ends, begins, stops, spaced
 ):
     """Divide rows of ``text`` (a copy: it is written to) into segments.
 
-    Fills ``kinds`` and ``ends`` (place in ``text``) of the segments, and per cut ``begins`` (its space included if it takes one along: ``spaced``)
-    and ``stops``. Returns (number of segments, segments' document offsets, the text of the delicate pieces).
+    Fills ``kinds`` and ``ends`` (place in ``text``) of the segments, and per cut ``begins`` (its space included if it takes one along:
+    ``spaced``) and ``stops``. Returns (number of segments, segments' document offsets, the text of the delicate pieces).
+    ``ascii_kinds``: see :func:`ascii_kinds`.
     """
-    cuts, rows = document.size, offsets.size - 1
+    rows = offsets.size - 1
     document_segments = np.zeros(rows + 1, np.int64)
     delicate_text = np.empty(text.size if places.size else 0, np.uint8)
-    joined = False  # does the cut before the piece stay joined?
-    count, rest, cut, place = 0, 0, 0, 0
+    count, rest, place = 0, 0, 0
+    following = np.uint64(places[0]) if places.size else _NEVER  # the next delicate place
     for row in range(rows):
-        begin, end = offsets[row], offsets[row + 1]
-        if not valid[row]:
-            kinds[count], ends[count] = NOTHING, end
-            count += 1
-            document_segments[row + 1] = count
-            continue
-        was_delicate = False
-        while True:
-            # The piece from `begin` to the next cut or the end. It belongs to the segment that is open, if the cut before it is joined.
-            more = cut < cuts and document[cut] == row
+        begin, end = np.uint64(offsets[row]), np.uint64(offsets[row + 1])
+        base, first, last = begin, per_document[row], per_document[row + 1]
+        was_delicate, joined = False, True
+        for cut in range(first, last + 1):
+            # The piece from `begin` to this cut or the end. It belongs to the segment that is open, if the cut before it is joined.
             piece_end = end
-            if more:
-                piece_end = offsets[row] + start[cut]
-                number_stop = offsets[row] + stop[cut]
-                spaced[cut] = two_forms and piece_end > begin and text[piece_end - 1] == _SPACE
-                if spaced[cut]:
-                    piece_end -= 1
+            if cut < last:
+                number_start, number_stop = base + np.uint64(start[cut]), base + np.uint64(stop[cut])
+                hard, is_spaced = _is_hard(text, begin, number_start, number_stop, end, cut == first, two_forms, ascii_kinds, numeric, spaces)
+                piece_end = number_start - _ONE if is_spaced else number_start
             is_delicate = False
-            if place < places.size:
-                while place < places.size and places[place] < begin:
+            if following < piece_end:
+                while place < places.size and places[place] < np.int64(begin):
                     place += 1
                 k = place
-                while k < places.size and places[k] < piece_end and not is_delicate:
+                while k < places.size and places[k] < np.int64(piece_end) and not is_delicate:
                     # A pair of spaces counts only if both lie in the piece.
-                    is_delicate = text[places[k]] != _SPACE or places[k] + 1 < piece_end
+                    is_delicate = text[places[k]] != _SPACE or places[k] + 1 < np.int64(piece_end)
                     k += 1
-            first = cut == 0 or document[cut - 1] != row
-            if not first and (not joined or is_delicate or was_delicate):  # close the segment before the cut, and the number's own
+                following = np.uint64(places[place]) if place < places.size else _NEVER
+            if cut > first and (not joined or is_delicate or was_delicate):  # close the segment before the last cut, and the number's own
                 kinds[count], ends[count] = DELICATE if was_delicate else PLAIN, begins[cut - 1]
                 kinds[count + 1], ends[count + 1] = NUMBER, begin
                 count += 2
@@ -173,20 +190,30 @@ def divide(  # type: ignore[no-untyped-def]
                     delicate_text[rest] = text[k]
                     rest += 1
             was_delicate = is_delicate
-            if not more:
-                kinds[count], ends[count] = DELICATE if is_delicate else PLAIN, end
-                count += 1
-                break
-            adjacent = piece_end == begin and not first and not spaced[cut]
-            begins[cut], stops[cut] = piece_end, number_stop
-            joined = joins and not adjacent and not _needs_hard_cut(text, begin, piece_end, number_stop, end, numeric, spaces)
-            number_start = piece_end + (1 if spaced[cut] else 0)
-            if not only_digits[cut] or number_stop - number_start > LONG:
+            if cut < last:
+                begins[cut], stops[cut], spaced[cut] = piece_end, number_stop, is_spaced
+                joined = joins and not hard
                 _overwrite(text, number_start, number_stop)
-            begin = number_stop
-            cut += 1
+                begin = number_stop
+        kinds[count], ends[count] = DELICATE if was_delicate else PLAIN, end
+        if not valid[row]:
+            kinds[count] = NOTHING
+        count += 1
         document_segments[row + 1] = count
     return count, document_segments, delicate_text[:rest]
+
+
+def ascii_kinds() -> npt.NDArray[np.uint8]:
+    """uint8[256] of what a byte beside a number means for a cut: 0 nothing, 1 a space, 2 other white space, 3 a digit or not ASCII."""
+    table = np.full(256, 3, np.uint8)
+    table[:128] = 0
+    table[[ord(character) for character in "\t\n\v\f\r"]] = 2
+    table[ord(" ")] = 1
+    table[ord("0") : ord("9") + 1] = 3
+    return table
+
+
+ASCII_KINDS = ascii_kinds()
 
 
 @_jit
@@ -251,26 +278,28 @@ def splice(  # type: ignore[no-untyped-def]
             elif kind == PLAIN:
                 # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs over every token.
                 at, k, last = np.uint64(segment_starts[segment]), np.uint64(id_offsets[segment]), np.uint64(id_offsets[segment + 1])
-                following = np.uint64(begins[cut]) if cut < cuts else _NEVER
+                end = np.uint64(segment_starts[segment + 1])
                 fill = np.uint64(filled)
-                while k < last:
-                    if at == following:
-                        positions[cut] = fill
-                        fill = np.uint64(_put(out, fill, spaced[cut], plain_form, spaced_form, form_offsets[cut], form_offsets[cut + 1]))
-                        stop = np.uint64(stops[cut])
-                        while at < stop and k < last:
-                            at += np.uint64(widths[ids[k]])
-                            k += _ONE
-                        ok = ok and at == stop
-                        cut += 1
-                        following = np.uint64(begins[cut]) if cut < cuts else _NEVER
-                    else:
+                while True:
+                    following = min(end, np.uint64(begins[cut])) if cut < cuts else end
+                    while at < following and k < last:
                         token = ids[k]
                         out[fill] = token
-                        fill += _ONE
                         at += np.uint64(widths[token])
+                        fill += _ONE
                         k += _ONE
+                    ok = ok and at == following
+                    if k >= last:
+                        break
+                    positions[cut] = fill
+                    fill = np.uint64(_put(out, fill, spaced[cut], plain_form, spaced_form, form_offsets[cut], form_offsets[cut + 1]))
+                    stop = np.uint64(stops[cut])
+                    while at < stop and k < last:
+                        at += np.uint64(widths[ids[k]])
+                        k += _ONE
+                    ok = ok and at == stop
+                    cut += 1
                 filled = np.int64(fill)
-                ok = ok and at == np.uint64(segment_starts[segment + 1])
+                ok = ok and at == end
         offsets[row + 1] = filled
     return filled, ok and cut == cuts

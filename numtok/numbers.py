@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,6 +29,7 @@ _jit = numba.njit(cache=True, nogil=True)
 
 # Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are exact doubles.
 _POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
+_FEW = 64  # numbers left out in `select`, up to which copying whole stretches is faster
 _PLAIN_INTEGER_DIGITS = 21  # above this, and only if zeros would have to be filled in, `format` writes an exponent
 _PLAIN_LEADING_ZEROS = 6  # likewise below 1e-7
 
@@ -121,12 +123,22 @@ class Numbers:
 
     def select(self, which: npt.NDArray[Any]) -> Numbers:
         """The numbers at the given indices, or where the bool[n] mask is True."""
+        if which.dtype == np.bool_ and len(which) - np.count_nonzero(which) <= _FEW:
+            return self._without(np.flatnonzero(~which))
         indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
-        lengths = np.diff(self.digit_offsets)[indices]
+        lengths = buffers.empty(len(indices), np.int64)
+        _digit_counts(self.digit_offsets, indices, lengths)
         offsets = buffers.offsets_of(lengths)
-        places = np.arange(offsets[-1]) + np.repeat(self.digit_offsets[:-1][indices] - offsets[:-1], lengths)
-        kept = {name: getattr(self, name)[indices] for name in ("document", "start", "stop", "negative", "exponent")}
-        return dataclasses.replace(self, digits=self.digits[places], digit_offsets=offsets, **kept)
+        digits = buffers.empty(int(offsets[-1]), np.uint8)
+        _gather(self.digits, _take(self.digit_offsets[:-1], indices), offsets, digits)
+        kept = {name: _take(getattr(self, name), indices) for name in ("document", "start", "stop", "negative", "exponent")}
+        chosen = dataclasses.replace(self, digits=digits, digit_offsets=offsets, **kept)
+        for name in ("_float64", "_float32"):  # carry over what is known already
+            if name in self.__dict__:
+                values = _take(self.__dict__[name], indices)
+                values.flags.writeable = False
+                chosen.__dict__[name] = values
+        return chosen
 
     def without_sign(self) -> Numbers:
         """The magnitudes, with each sign left to the text around: ``start`` is behind it, and ``negative`` is False.
@@ -138,6 +150,24 @@ class Numbers:
         width = np.where((first == 0x2D) | (first == 0x2B) | parenthesis, 1, np.where(first == 0xE2, 3, 0))
         unsigned = np.zeros(len(self), np.bool_)
         return dataclasses.replace(self, start=self.start + width, stop=self.stop - parenthesis, negative=unsigned)
+
+    def _without(self, few: npt.NDArray[np.int64]) -> Numbers:
+        """All but a few: what lies between them is copied in one go."""
+
+        def cut(values: npt.NDArray[Any], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+            kept = buffers.empty(len(values) - int((stops - starts).sum()), values.dtype)
+            edges = zip([0, *stops.tolist()], [*starts.tolist(), len(values)], strict=True)
+            return np.concatenate([values[a:b] for a, b in edges], out=kept)
+
+        lengths = cut(np.diff(self.digit_offsets), few, few + 1)
+        digits = cut(self.digits, self.digit_offsets[few], self.digit_offsets[few + 1])
+        kept = {name: cut(getattr(self, name), few, few + 1) for name in ("document", "start", "stop", "negative", "exponent")}
+        chosen = dataclasses.replace(self, digits=digits, digit_offsets=buffers.offsets_of(lengths), **kept)
+        for name in ("_float64", "_float32"):  # carry over what is known already
+            if name in self.__dict__:
+                chosen.__dict__[name] = cut(self.__dict__[name], few, few + 1)
+                chosen.__dict__[name].flags.writeable = False
+        return chosen
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """bool[n]: every digit is 0."""
@@ -215,8 +245,25 @@ class Numbers:
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
     def per_document(self) -> npt.NDArray[np.int64]:
-        """int64[documents + 1]: offsets of each document's numbers."""
-        return np.searchsorted(self.document, np.arange(len(self.rows) + 1)).astype(np.int64)
+        """int64[documents + 1], read-only: offsets of each document's numbers."""
+        return self._per_document
+
+    @functools.cached_property
+    def _per_document(self) -> npt.NDArray[np.int64]:
+        offsets = np.searchsorted(self.document, np.arange(len(self.rows) + 1, dtype=np.int32)).astype(np.int64)
+        offsets.flags.writeable = False
+        return offsets
+
+
+def _take(values: npt.NDArray[Any], indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    return np.take(values, indices, out=buffers.empty(len(indices), values.dtype), mode="wrap")
+
+
+@_jit
+def _digit_counts(offsets, indices, counts):  # type: ignore[no-untyped-def]
+    for i in range(indices.size):
+        first = indices[i] if indices[i] >= 0 else indices[i] + offsets.size - 1
+        counts[i] = offsets[first + 1] - offsets[first]
 
 
 @_jit

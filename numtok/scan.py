@@ -192,6 +192,8 @@ def _scan(text, marks, offsets, valid, row, at, classes, plain, grouping, signs,
     """
     document, starts, stops, negative, exponents, digit_ends, digits = out
     count, filled = np.int64(0), np.int64(0)
+    room, digit_room = np.uint64(starts.size), np.uint64(digits.size)  # unsigned with signed would be compared as floats
+    safe = np.uint64(max(0, text.size - 8))
     while row < offsets.size - 1:
         start, stop = offsets[row], offsets[row + 1]
         at = max(at, start) if valid[row] else stop
@@ -203,14 +205,18 @@ def _scan(text, marks, offsets, valid, row, at, classes, plain, grouping, signs,
                 break
             # The common case: bare digits between neighbours that do not matter.
             before = plain[text[place - _ONE]] if place > row_start else np.uint8(1)
-            end, copied = place, fill
-            while end < row_stop and copied < digits.size and text[end] >= 0x30 and text[end] <= 0x39:
-                digits[copied] = text[end] - 0x30
-                copied += _ONE
-                end += _ONE
-            if end + _ONE < row_stop and end > place and number < starts.size:
+            # Its length is that of a run of marks; if it is short, eight bytes are copied whatever the length: nobody could predict it.
+            beyond = ~(marks[place >> _SIX] >> (place & np.uint64(63)))
+            length = _LOWEST_BIT[((beyond & (~beyond + _ONE)) * _DE_BRUIJN) >> np.uint64(58)]
+            end, copied = place + length, fill + length
+            if length <= np.uint64(8) and (place & np.uint64(63)) + length < np.uint64(64) and fill + np.uint64(8) <= digit_room and place < safe:
+                for k in range(np.uint64(8)):
+                    digits[fill + k] = text[place + k] - np.uint8(0x30)
+            else:
+                end = row_stop
+            if end + _ONE < row_stop and text[end - _ONE] < 0x80 and number < room:
                 after, later = plain[text[end]], plain[text[end + _ONE]]
-                if before & ((after >> 1) | ((after >> 2) & (later >> 1))) & 1 and end - place != 8:  # eight may begin a UUID
+                if before & ((after >> 1) | ((after >> 2) & (later >> 1))) & 1 and end - place != np.uint64(8):  # eight may begin a UUID
                     starts[number], stops[number], digit_ends[number] = place - row_start, end - row_start, copied
                     number += _ONE
                     fill, place = copied, end
@@ -221,7 +227,7 @@ def _scan(text, marks, offsets, valid, row, at, classes, plain, grouping, signs,
                     place += np.uint64(width)
                     continue
             end, fraction = _plain(text, place, row_start, row_stop, plain, classes, digits, fill)
-            if end != 0 and number < starts.size:
+            if end != 0 and number < room:
                 starts[number], stops[number] = place - row_start, end - row_start
                 fill += end - place
                 if fraction != 0:

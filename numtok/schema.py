@@ -58,6 +58,8 @@ def read_metadata(schema: pa.Schema) -> dict[str, Any]:
     try:
         metadata = json.loads(described)
         version = metadata["format"]
+        if version == FORMAT_VERSION:
+            _ = metadata["tokenizer"], metadata["frame"]
     except (ValueError, TypeError, KeyError) as error:
         raise SchemaError(f"the 'numtok' schema metadata is damaged: {described[:80]!r}") from error
     if version != FORMAT_VERSION:

@@ -14,6 +14,8 @@ from typing import Any
 from numtok.errors import MissingDependencyError, TokenizerError
 
 TOKENIZER_FILE = "tokenizer.json"
+MODELS = ("BPE", "WordPiece", "Unigram", "WordLevel")
+FLAGS = {"content", "single_word", "lstrip", "rstrip", "normalized", "special"}
 DEFAULT_FOLDER = Path(__file__).with_name("default")
 
 
@@ -27,14 +29,45 @@ def load_source(source: Any = None) -> dict[str, Any]:
     if source is None:
         source = DEFAULT_FOLDER
     if isinstance(source, str | Path):
-        return _read(_find(source), source)
+        path = _find(source)
+        return numbered(_read(path), path)
     backend = getattr(source, "backend_tokenizer", source)  # transformers' fast tokenizers wrap a tokenizers.Tokenizer
     if hasattr(backend, "to_str"):
-        return dict(json.loads(backend.to_str()))
+        return numbered(dict(json.loads(backend.to_str())), type(source).__name__)
     raise TokenizerError(
         f"cannot read a tokenizer from {type(source).__name__}; give a tokenizer.json, its folder, a hub id, a tokenizers.Tokenizer or a fast"
         " transformers tokenizer (slow ones have no tokenizer.json: load them with use_fast=True)"
     )
+
+
+def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
+    """``config`` with the ids that its added tokens really have: ``tokenizers`` does not read them, it numbers those it does not know anew.
+
+    Raises:
+        TokenizerError: if an added token would get the id of another token, as the vocabulary has holes.
+    """
+    model = config["model"]
+    if not isinstance(model.get("vocab"), dict | list) or model.get("type", "BPE") not in MODELS:
+        raise TokenizerError(f"{name}: the model has no vocab, or is not {', '.join(MODELS)}, so it is not a {TOKENIZER_FILE}")
+    vocabulary = model["vocab"]
+    if isinstance(vocabulary, list):  # Unigram
+        vocabulary = {entry[0]: number for number, entry in enumerate(vocabulary)}
+    ids: dict[str, int] = {}
+    following = len(vocabulary)
+    entries = []
+    for token in config.get("added_tokens") or []:
+        if not isinstance(token, dict) or not FLAGS <= token.keys():
+            raise TokenizerError(f"{name}: the entry {str(token)[:80]} of added_tokens lacks one of {', '.join(sorted(FLAGS))}")
+        content = token["content"]
+        ids[content] = vocabulary.get(content, ids.get(content, following))
+        following = max(following, ids[content] + 1)
+        entries.append(token | {"id": ids[content]})
+    if (largest := max(vocabulary.values(), default=-1)) >= following:
+        raise TokenizerError(
+            f"{name}: the vocabulary has holes ({len(vocabulary)} tokens, ids up to {largest}), so that an added token would get the id of another"
+            " one; fill the holes with unused tokens"
+        )
+    return config | {"added_tokens": entries}
 
 
 def fingerprint(config: dict[str, Any]) -> str:
@@ -68,7 +101,7 @@ def _download(hub_id: str) -> Path:
         raise TokenizerError(f"{hub_id} is neither a file nor a folder, and the hub did not give its {TOKENIZER_FILE}: {reason}") from error
 
 
-def _read(path: Path, source: Any) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text("utf-8"))
     except UnicodeDecodeError as error:

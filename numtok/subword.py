@@ -11,8 +11,10 @@ a number takes the space before it along, as a second form of that token. Two en
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import re
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -32,6 +34,7 @@ from numtok.unicode_tables import flags
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
 Config = dict[str, Any]  # a parsed tokenizer.json
+SMALL_TEXT = 1 << 16
 
 _jit = numba.njit(cache=True, nogil=True)
 
@@ -42,10 +45,16 @@ class EngineWarning(UserWarning):
 
 @dataclass(frozen=True)
 class NumberTokens:
-    """The added tokens that stand for a number: ids of ``[NUM]`` and, if there are two forms, of `` [NUM]`` (else -1)."""
+    """The added tokens of numtok.
+
+    Attributes:
+        plain, spaced: ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if there is none.
+        hidden: ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in a text is ordinary text.
+    """
 
     plain: int
     spaced: int = -1
+    hidden: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +63,15 @@ class Cuts:
 
     Attributes:
         document: int32[c]. start, stop: int64[c], byte offsets within the document, without the space before.
-        only_digits: bool[c], the surface is ASCII digits only.
+        per_document: int64[documents + 1], offsets of each document's cuts.
         plain, spaced: int32, flat ids to put in place of each cut, in its form without and with the space.
         offsets: int64[c + 1] into both.
     """
 
     document: npt.NDArray[np.int32]
+    per_document: Ints
     start: Ints
     stop: Ints
-    only_digits: npt.NDArray[np.bool_]
     plain: Ids
     spaced: Ids
     offsets: Ints
@@ -70,8 +79,7 @@ class Cuts:
     @classmethod
     def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Cuts:
         """Cut out all these numbers."""
-        only_digits = np.diff(numbers.digit_offsets) == numbers.stop - numbers.start
-        return cls(numbers.document, numbers.start, numbers.stop, only_digits, plain, spaced, offsets)
+        return cls(numbers.document, numbers.per_document(), numbers.start, numbers.stop, plain, spaced, offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +123,9 @@ def _parts(part: Config | None, children: str) -> list[str]:
 def without_numbers(config: Config, tokens: NumberTokens, parse_special: bool) -> Config:
     """``config`` as the engines take it: no number tokens, no truncation or padding, and special tokens only if they are to be parsed."""
     config = copy.copy(config) | {"truncation": None, "padding": None}
-    number_ids = (tokens.plain, tokens.spaced)
+    ours = {tokens.plain, tokens.spaced, *tokens.hidden}
     config["added_tokens"] = [
-        token for token in config.get("added_tokens") or [] if token["id"] not in number_ids and (parse_special or not token["special"])
+        token for token in config.get("added_tokens") or [] if token["id"] not in ours and (parse_special or not token["special"])
     ]
     return config
 
@@ -150,9 +158,11 @@ class TokenizersEngine:
 
     def decode(self, ids: list[int], numbers: list[str]) -> str:
         """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself."""
-        sentinel = "\ue000"
-        pieces = str(self._tokenizer(sentinel).decode(ids, skip_special_tokens=False)).split(sentinel)
-        return "".join(piece + number for piece, number in zip(pieces, [*numbers, ""], strict=True))
+        for code in range(0xE000, 0xE010):  # another one if the text itself has it
+            pieces = str(self._tokenizer(chr(code)).decode(ids, skip_special_tokens=False)).split(chr(code))
+            if len(pieces) == len(numbers) + 1:
+                return "".join(piece + number for piece, number in zip(pieces, [*numbers, ""], strict=True))
+        raise NumtokError(f"the ids do not hold the {len(numbers)} number tokens they should, or too many private-use characters")
 
     def special_frame(self) -> tuple[list[int], list[int]]:
         """Ids that the post-processor puts before and after a text."""
@@ -186,11 +196,16 @@ class TokenizersEngine:
             import tokenizers
 
             config = without_numbers(self._config, self._tokens, parse_special=True)
-            contents = {self._tokens.plain: sentinel, self._tokens.spaced: " " + sentinel}
+            # All tokens stay, as `tokenizers` numbers them anew; the hidden ones get a name with a noncharacter, which no text has.
+            contents = {token: f"{sentinel}\ufdd0{token}" for token in self._tokens.hidden}
+            contents |= {self._tokens.plain: sentinel, self._tokens.spaced: " " + sentinel}
             config["added_tokens"] = [
                 token | {"content": contents[token["id"]]} if token["id"] in contents else token for token in self._config["added_tokens"]
             ]
-            tokenizer = tokenizers.Tokenizer.from_str(json.dumps(config))
+            try:
+                tokenizer = tokenizers.Tokenizer.from_str(json.dumps(config))
+            except Exception as error:  # it knows no narrower class
+                raise TokenizerError(f"tokenizers cannot load it: {error}") from error
             tokenizer.encode_special_tokens = not self._parse_special
             self._by_sentinel[sentinel] = tokenizer
         return self._by_sentinel[sentinel]
@@ -249,13 +264,13 @@ class GigatokenEngine:
             text,
             offsets,
             rows.valid,
-            cuts.document,
+            cuts.per_document,
             cuts.start,
             cuts.stop,
-            cuts.only_digits,
             self._delicate_places(text),
             self._two_forms,
             self._joins,
+            joined.ASCII_KINDS,
             flags("number"),
             flags("space"),
             kinds,
@@ -312,8 +327,11 @@ def _gigatoken_ids(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -
     """(ids, offsets) of documents in one buffer, without copying it."""
     import awkward as ak
 
-    if len(offsets) == 1:
-        return np.empty(0, np.uint32), np.zeros(1, np.int64)
+    if len(text) <= SMALL_TEXT:  # lists then cost less than awkward arrays
+        data = text.tobytes()
+        lists = tokenizer.encode_batch_list([data[a:b] for a, b in itertools.pairwise(offsets.tolist())], parallel=False)
+        ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
+        return ids, buffers.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists)))
     characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
     documents = ak.contents.ListOffsetArray(ak.index.Index64(offsets), characters, parameters={"__array__": "string"})
     layout = tokenizer.encode_batch(ak.Array(documents), parallel=False).layout
@@ -420,8 +438,16 @@ def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", pars
         if engine == "gigatoken":
             raise TokenizerError(f"engine='gigatoken' cannot be used for this tokenizer: {error}") from error
         if is_byte_level(config):
-            warnings.warn(f"using the slower engine 'tokenizers', because {error}", EngineWarning, stacklevel=4)
+            warnings.warn(f"using the slower engine 'tokenizers', because {error}", EngineWarning, stacklevel=_level_of_caller())
         return TokenizersEngine(config, tokens, parse_special)
+
+
+def _level_of_caller() -> int:
+    """The ``stacklevel`` at which the function that calls this one warns about the code that called numtok."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("numtok", "functools"):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _compare(fast: Engine, slow: Engine, tokens: NumberTokens) -> None:

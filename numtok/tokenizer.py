@@ -10,11 +10,12 @@ import dataclasses
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -73,8 +74,10 @@ class Encoding:
         return np.asarray(values.to_numpy(zero_copy_only=False))
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
-        if name.startswith("_") or name == "batch" or name not in self.batch.schema.names:
-            raise AttributeError(f"Encoding has no {name!r}; its columns are {', '.join(self.__dict__['batch'].schema.names)}")
+        if name.startswith("_") or name == "batch":  # copy and pickle ask for such before there is a batch
+            raise AttributeError(name)
+        if name not in self.batch.schema.names:
+            raise AttributeError(f"Encoding has no {name!r}; its columns are {', '.join(self.batch.schema.names)}")
         return self[name]
 
     def __len__(self) -> int:
@@ -101,6 +104,7 @@ class Tokenizer:
         grammar: Grammar | None = None,
         engine: str = "auto",
         leading_space: str = "auto",
+        own: Collection[str] = (),
     ) -> None:
         check_combination(tuple(numbers))
         if leading_space not in LEADING_SPACE:
@@ -108,8 +112,11 @@ class Tokenizer:
         self.numbers, self.grammar, self.leading_space = tuple(numbers), grammar or Grammar(), leading_space
         two_forms = leading_space == "auto" and is_byte_level(config)
         self.config, self.tokens = add_number_tokens(config, self.numbers, two_forms)
-        self._number_tokens = NumberTokens(self.tokens.get(NUM, -1), self.tokens.get(f" {NUM}", -1))
+        self._own = own_tokens(self.config, self.tokens, own)
+        plain, spaced = self.tokens.get(NUM, -1), self.tokens.get(f" {NUM}", -1)
+        self._number_tokens = NumberTokens(plain, spaced, tuple(number for number in self._own.values() if number not in (plain, spaced)))
         self._engine_choice = engine
+        self._schemas: dict[tuple[bool, bool, bool], pa.Schema] = {}
         self.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
 
     @classmethod
@@ -143,13 +150,18 @@ class Tokenizer:
             grammar = Grammar.from_dict(saved["grammar"]) if saved else Grammar()
         if leading_space is None:
             leading_space = str(saved["leading_space"]) if saved else "auto"
-        return cls(load_source(source), numbers, grammar, engine, leading_space)
+        return cls(load_source(source), numbers, grammar, engine, leading_space, saved.get("tokens", ()) if saved else ())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made on demand: the engines, some of which cannot be pickled."""
+        made = {name for name, value in vars(type(self)).items() if isinstance(value, functools.cached_property)}
+        return {name: value for name, value in vars(self).items() if name not in made}
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write ``tokenizer.json``, which also loads in ``tokenizers`` and transformers, and ``numtok.json`` to a folder."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        settings = {"format": schema.FORMAT_VERSION, **self._settings(), "leading_space": self.leading_space}
+        settings = {"format": schema.FORMAT_VERSION, **self._settings(), "leading_space": self.leading_space, "tokens": list(self._own)}
         for name, content in (("tokenizer.json", self.config), (SETTINGS_FILE, settings)):
             temporary = folder / f".{name}.tmp"
             temporary.write_text(json.dumps(content, ensure_ascii=False, indent=None if name == "tokenizer.json" else 2) + "\n", "utf-8")
@@ -174,7 +186,7 @@ class Tokenizer:
 
     @functools.cached_property
     def _slow_engine(self) -> TokenizersEngine:
-        return TokenizersEngine(self.config, self._number_tokens)
+        return TokenizersEngine(self.config, dataclasses.replace(self._number_tokens, hidden=()))
 
     @functools.cached_property
     def _frame(self) -> tuple[list[int], list[int]]:
@@ -217,6 +229,7 @@ class Tokenizer:
         found = scan(rows, self.grammar)
         numbers = self._outside_added_tokens(found, parse_special)
         report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(found) - len(numbers))
+        numbers.to_float64()  # computed once here, whatever is left out below
         numbers = self._apply_overflow(numbers, report)
         engine = self._special_engine if parse_special else self.engine
         if isinstance(self.numbers[0], Subword):
@@ -256,7 +269,7 @@ class Tokenizer:
     @functools.cached_property
     def _tokens_with_digits(self) -> tuple[re.Pattern[bytes] | None, re.Pattern[bytes] | None]:
         """Patterns of the added tokens that hold a digit: without and with the special ones."""
-        ours = set(self.tokens.values())
+        ours = set(self._own.values())
         patterns: list[re.Pattern[bytes] | None] = []
         for special in (False, True):
             words = [
@@ -275,8 +288,8 @@ class Tokenizer:
             fits = representation.fits(numbers)
             if representation.overflow == "error" and not fits.all():
                 raise _overflow_error(representation, numbers.select(~fits))
-            if representation.overflow == "text" and not fits.all():
-                report.left_as_text[representation.name] = int((keep & ~fits).sum())
+            if representation.overflow == "text" and (left := int((keep & ~fits).sum())):
+                report.left_as_text[representation.name] = left
                 keep &= fits
         kept = numbers if keep.all() else numbers.select(keep)
         for representation in self.numbers:
@@ -345,7 +358,8 @@ class Tokenizer:
         """Assemble the record batch."""
         per_document = numbers.per_document()
         large = len(encoded.ids) > schema.LIST_LIMIT or (keep_text and rows.nbytes > schema.LIST_LIMIT)
-        index = (encoded.positions - encoded.offsets[:-1][numbers.document]).astype(np.int32)
+        index = buffers.empty(len(numbers), np.int32)
+        _positions_in_document(encoded.positions, encoded.offsets, numbers.document, index)
         columns = {"input_ids": encoded.ids, "number_index": index, "number_value": numbers.to_float64(), **columns}
         if keep_text:
             columns["number_text"] = numbers.text().cast(pa.string())
@@ -375,6 +389,8 @@ class Tokenizer:
 
     def batch_schema(self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False) -> pa.Schema:
         """The schema of the batches that :meth:`encode_batch` returns."""
+        if (known := self._schemas.get((keep_text, add_special_tokens, large))) is not None:
+            return known
         metadata = {
             **self._settings(),
             "tokenizer": self.fingerprint,
@@ -382,7 +398,9 @@ class Tokenizer:
             "vocab_size": self.vocab_size,
             "frame": list(self._frame) if add_special_tokens else [[], []],
         }
-        return schema.build_schema(self.numbers, keep_text, metadata, large)
+        built = schema.build_schema(self.numbers, keep_text, metadata, large)
+        self._schemas[keep_text, add_special_tokens, large] = built
+        return built
 
     def decode(self, encoding: Any, numbers: Sequence[Any] | None = None) -> str:
         """The text of one :class:`Encoding`, or of token ids with the values of their ``[NUM]`` tokens in order.
@@ -393,7 +411,8 @@ class Tokenizer:
         if isinstance(encoding, Encoding):
             return str(self.decode_batch(encoding.batch)[0].as_py())
         ids = np.asarray(encoding, np.int64).astype(np.int32)
-        index = np.flatnonzero((ids == self._number_tokens.plain) | (ids == self._number_tokens.spaced)) if self.tokens else np.empty(0, np.int64)
+        number_tokens = [token for token in (self._number_tokens.plain, self._number_tokens.spaced) if token >= 0]
+        index = np.flatnonzero(np.isin(ids, number_tokens))
         if isinstance(self.numbers[0], SpelledOut):
             surfaces = self._read_spelled(ids, index)
         elif numbers is None:
@@ -473,6 +492,12 @@ class Tokenizer:
         return decode.token_bytes(self.config)
 
 
+@numba.njit(cache=True, nogil=True)
+def _positions_in_document(positions, offsets, document, out):  # type: ignore[no-untyped-def]
+    for i in range(positions.size):
+        out[i] = positions[i] - offsets[document[i]]
+
+
 def add_number_tokens(config: dict[str, Any], numbers: Sequence[Representation], two_forms: bool) -> tuple[dict[str, Any], dict[str, int]]:
     """``config`` with the tokens that the representations need, and the ids of all of them.
 
@@ -511,6 +536,16 @@ def add_number_tokens(config: dict[str, Any], numbers: Sequence[Representation],
             tokens[content] = following
             following += 1
     return config | {"added_tokens": entries}, tokens
+
+
+def own_tokens(config: dict[str, Any], tokens: Mapping[str, int], named: Collection[str]) -> dict[str, int]:
+    """Content and id of the added tokens that are numtok's, not the source's: those in use, and of other representations that were saved before.
+
+    In a text they are never tokens.
+    """
+    names = {NUM, f" {NUM}", END_NUM, *tokens, *named}
+    entries = [token for token in config["added_tokens"] if token["content"] in names and not token["special"] and not token["normalized"]]
+    return {token["content"]: token["id"] for token in entries}
 
 
 def _vocabulary(config: dict[str, Any]) -> Mapping[str, int]:

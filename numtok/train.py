@@ -1,7 +1,8 @@
 """Train a byte-level BPE tokenizer on text with its numbers taken out.
 
-In: texts. Out: a tokenizer.json as a dict: GPT-2's pre-tokenizer and byte alphabet, no normalizer, one special token. Numbers, each with the space that
-its token takes along, and all other ASCII digits are cut out of the training text, so no merge spans a number and digits stay single-byte tokens.
+In: texts. Out: a tokenizer.json as a dict: GPT-2's pre-tokenizer and byte alphabet, no normalizer, one special token. Numbers,
+each with the space that its token takes along, and all other ASCII digits are cut out of the training text, so no merge spans a
+number and digits stay single-byte tokens.
 
 The tokenizer inside the package (``numtok/default/tokenizer.json``) is made from 420 pages of Wikipedia with::
 

@@ -206,13 +206,13 @@ def test_long_runs(kind: str) -> None:
     check(documents, ours, oracle(kind).encode(documents))
 
 
-# In context ---------------------------------------------------------------------------------------------------------------------------------------
+# In context ------------------------------------------------------------------------------------------------------------
 
 GPT2 = ["gpt2", "neox"]
-RUN_OF_SPACES = regex.compile("  $")
-NOT_ENDING_IN_SPACE = regex.compile(r"\s[^\S ]$")
-NUMERIC_BEFORE, NUMERIC_AFTER = regex.compile(r"\p{N}$"), regex.compile(r"\p{N}")
-MARK_BEFORE = regex.compile(r"[^\s\p{L}\p{N}]$")
+RUN_OF_SPACES = regex.compile(r"  \Z")
+NOT_ENDING_IN_SPACE = regex.compile(r"\p{White_Space}(?! )\p{White_Space}\Z")
+NUMERIC_BEFORE, NUMERIC_AFTER = regex.compile(r"\p{N}\Z"), regex.compile(r"\p{N}")
+MARK_BEFORE = regex.compile(r"[^\p{White_Space}\p{L}\p{N}]\Z")
 
 
 def is_torn(text: str, start: int, stop: int, runs_of_spaces: bool) -> bool:
@@ -253,6 +253,35 @@ def ids_around_numbers(tok: Tokenizer, ids: list[int]) -> list[int]:
     return [token for token in ids if token not in ours]
 
 
+@functools.cache
+def words_of() -> Any:
+    """GPT-2's pre-tokenizer: the places of a text's words, in characters."""
+    pre_tokenizer = oracle("gpt2").plain_source.pre_tokenizer
+    return lambda text: [place for _, place in pre_tokenizer.pre_tokenize_str(text)]
+
+
+def check_is_torn(text: str, start: int, stop: int) -> None:
+    """A number is torn out of a word exactly if the words around it are others without it."""
+    cut = start - (text[start - 1 : start] == " ")
+    around = words_of()(text[:cut]) + [(first + stop, last + stop) for first, last in words_of()(text[stop:])]
+    inside = [place for place in words_of()(text) if place[1] <= cut or place[0] >= stop]
+    assert is_torn(text, start, stop, runs_of_spaces=False) == (around != inside), repr(text)
+
+
+def test_the_condition_is_exact_beside_every_fragment() -> None:
+    documents = triples(NUMBERS)
+    for text, spans in zip(documents, oracle("gpt2").numbers(list(documents)), strict=True):
+        for start, stop in spans:
+            check_is_torn(text, start, stop)
+
+
+@settings(max_examples=300)
+@given(document=texts)
+def test_the_condition_is_exact(document: str) -> None:
+    for start, stop in oracle("gpt2").numbers([document])[0]:
+        check_is_torn(document, start, stop)
+
+
 @pytest.mark.parametrize("kind", GPT2)
 @settings(max_examples=300)
 @given(document=texts)
@@ -274,18 +303,7 @@ def _in_context(kind: str, documents: list[str]) -> None:
             assert ids_around_numbers(tok, ids) == ids_in_context(source, text, spans), repr(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"), [("10²", "gpt2"), ("½5", "gpt2"), ("a\n\n5", "gpt2"), ("a (-5", "gpt2"), ("a =.5", "gpt2"), ("a  5", "neox")]
-)
-def test_the_condition_is_needed(text: str, kind: str) -> None:
-    """Each part of it rules out a text for which it does not hold."""
-    spans = oracle(kind).numbers([text])[0]
-    assert [is_torn(text, start, stop, kind == "neox") for start, stop in spans] == [True]
-    ids = tokenizer(kind, "gigatoken").encode_batch([text])["input_ids"].to_pylist()[0]
-    assert ids_around_numbers(tokenizer(kind, "gigatoken"), ids) != ids_in_context(oracle(kind).plain_source, text, spans)
-
-
-# Real tokenizers ----------------------------------------------------------------------------------------------------------------------------------
+# Real tokenizers -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module", params=["gpt2_json", "neox_json"])
@@ -322,28 +340,51 @@ def test_contract_of_real_tokenizers_on_random_text(real_tokenizers: tuple[Token
     holds()
 
 
+def pieces(documents: list[str], size: int = 2000) -> list[str | None]:
+    """The same text in rows of that many characters: the other library's time is not linear in the length of a row."""
+    return [text[start : start + size] for text in documents for start in range(0, len(text), size)]
+
+
 def test_contract_on_wikipedia(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], wiki_texts: list[str]) -> None:
     fast, slow, reference = real_tokenizers
-    batch = fast.encode_batch(wiki_texts)
-    check(list(wiki_texts), batch["input_ids"].to_pylist(), reference.encode(list(wiki_texts)))
-    assert batch.equals(slow.encode_batch(wiki_texts), check_metadata=True)
+    documents = pieces(wiki_texts)
+    batch = fast.encode_batch(documents)
+    check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
+    whole = fast.encode_batch(wiki_texts[::20])
+    assert whole.equals(slow.encode_batch(wiki_texts[::20]), check_metadata=True)
+    check(list(wiki_texts[::20]), whole["input_ids"].to_pylist(), reference.encode(list(wiki_texts[::20])))
 
 
 def test_wikipedia_in_context(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], wiki_texts: list[str]) -> None:
-    """On real text: pages without torn numbers keep all ids, and few numbers are torn."""
+    """On real text: pieces without torn numbers keep all their ids, and few numbers are torn."""
     fast, _, reference = real_tokenizers
     runs_of_spaces = any(token["content"] == "  " for token in fast.config["added_tokens"])
-    pages = [page for text in wiki_texts[:40] for page in text.split("\n")]  # by the line, so that most have no torn number
+    documents = pieces(wiki_texts[::10], 200)
     torn, count = 0, 0
-    for text, spans, ids in zip(pages, reference.numbers(list(pages)), fast.encode_batch(pages)["input_ids"].to_pylist(), strict=True):
-        here = [is_torn(text, start, stop, runs_of_spaces) for start, stop in spans]
+    for text, spans, row in zip(
+        documents, reference.numbers(documents), fast.encode_batch(documents)["input_ids"].to_pylist(), strict=True
+    ):
+        here = [is_torn(text or "", start, stop, runs_of_spaces) for start, stop in spans]
         torn, count = torn + sum(here), count + len(here)
         if here and not any(here):
-            assert ids_around_numbers(fast, ids) == ids_in_context(reference.plain_source, text, spans), repr(text)
-    assert 0 < torn < 0.02 * count
+            assert ids_around_numbers(fast, row) == ids_in_context(reference.plain_source, text or "", spans), repr(text)
+    assert 0 < torn < 0.05 * count
 
 
-# Choice of the engine -----------------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("text", ["a\n\n5", "a (-5", 'a "-5', "a  5"])
+def test_the_condition_is_needed(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], text: str) -> None:
+    """It rules out texts whose ids do differ; with others, such as ``10²``, words differ and ids only if the vocabulary has such a merge."""
+    fast, _, reference = real_tokenizers
+    runs_of_spaces = any(token["content"] == "  " for token in fast.config["added_tokens"])
+    spans = reference.numbers([text])[0]
+    if text == "a  5" and not runs_of_spaces:
+        pytest.skip("has no runs of spaces as added tokens")
+    assert [is_torn(text, start, stop, runs_of_spaces) for start, stop in spans] == [True]
+    ids = fast.encode_batch([text])["input_ids"].to_pylist()[0]
+    assert ids_around_numbers(fast, ids) != ids_in_context(reference.plain_source, text, spans)
+
+
+# Choice of the engine --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
@@ -409,11 +450,3 @@ def test_self_check_catches_a_wrong_engine(monkeypatch: pytest.MonkeyPatch, faul
     assert isinstance(tok.engine, TokenizersEngine)
     with pytest.raises(TokenizerError, match="engine='gigatoken' cannot be used"):
         Tokenizer(trained.config("gpt2"), [TAKES_ALL], engine="gigatoken")
-
-
-def test_self_check_is_varied() -> None:
-    """The self-check has what tokenizers differ on; a text taken out of it would weaken the choice of engines."""
-    joined = "\n".join(SELF_CHECK)
-    for kind in (SPACES[:8], NUMERIC[:2], MARKS[:2], ["e\u0301", "🙂", "今", "Привет", "5", "'ll"]):
-        assert all(fragment in joined for fragment in kind), kind
-    assert len(FRAGMENTS) == len(set(FRAGMENTS))

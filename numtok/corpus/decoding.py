@@ -52,10 +52,14 @@ def decode_corpus(
         inputs: files that :func:`encode_corpus` wrote.
         output: its suffix decides. ``.txt`` has one text per line and nothing else.
         tokenizer: the one they were encoded with; without it, one made by :func:`tokenizer_of` from the first file and ``source``.
-        source, workers, batch_bytes, overwrite, progress: as for :func:`encode_corpus`.
+        source: the source tokenizer, where ``tokenizer`` is not given; by default the one inside the package.
+        workers: threads that decode; by default one per processor.
+        batch_bytes: about how much encoded data is decoded at once.
+        overwrite: replace an output that is there already, once the new one is complete.
+        progress: called from the calling thread, several times a second.
 
     Raises:
-        NumtokError: if the files do not belong to the tokenizer, or cannot be read or written; nothing is left under the output's name then.
+        NumtokError: if the files do not belong to the tokenizer, or cannot be read or written; no output is left then.
     """
     sources = find_inputs(inputs)
     refuse_input_as_output(sources, output)
@@ -89,7 +93,7 @@ def decode_corpus(
 
     workers = workers or processors()
     run_ordered(_pieces(sources, batch_bytes), work, sink, _size, workers, (workers + 2) * batch_bytes, run.tick)
-    return run.summary()
+    return run.complete(Summary())
 
 
 def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
@@ -107,18 +111,14 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
         tokenizer = Tokenizer.from_pretrained(source, numbers, grammar, leading_space=leading_space)
         if tokenizer.fingerprint == metadata["tokenizer"]:
             return tokenizer
-    raise SchemaError(
-        f"{path}: was encoded with another source tokenizer than {source or 'the default one'}; name that one with --tokenizer"
-    )
+    raise SchemaError(f"{path}: was encoded with another tokenizer than {source or 'the default one'}; name the right one with --tokenizer")
 
 
 def _decoded_schema(source: Source) -> pa.Schema:
     """The text, then the columns that are not numtok's."""
     own = {"input_ids", "place_value", "text"}
-    fields = next(read_encoded(source.path)).schema
-    return pa.schema(
-        [pa.field("text", pa.large_string()), *(one for one in fields if one.name not in own and not one.name.startswith("number_"))]
-    )
+    kept = [one for one in next(read_encoded(source.path)).schema if one.name not in own and not one.name.startswith("number_")]
+    return pa.schema([pa.field("text", pa.large_string()), *kept])
 
 
 def _pieces(sources: Sequence[Source], batch_bytes: int) -> Iterator[_Piece]:

@@ -1,11 +1,12 @@
 """Read, work, write: an ordered pipeline with bounded memory.
 
-In: an iterator of items, a function that works on one item, and a context that takes the results. Out: every result, in the order of the items. The
-items are read in the calling thread (so that an interrupt reaches a read that blocks), worked on by ``workers`` threads, and written by one thread that
-also opens and closes the output. What is read but not yet written has a budget in bytes, whatever each stage's speed; an item larger than the budget
-passes alone.
+In: an iterator of items, a function that works on one item, and a context that takes the results. Out: every result, in the
+order of the items. The items are read in the calling thread (so that an interrupt reaches a read that blocks), worked on by
+``workers`` threads, and written by one thread that also opens and closes the output. What is read but not yet written has a
+budget in bytes, whatever each stage's speed; an item larger than the budget passes alone.
 
-The first failure in the order of the items stops all stages, closes the output as its context does on an exception, and is raised once.
+The first failure in the order of the items stops all stages, closes the output as its context does on an exception, and is
+raised once.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def _feed(
     writer: _Writer[Item, Result],
     tick: Callable[[], None],
 ) -> None:
-    """Hand every item to the pool and, in order, to the writer, as far as the budget allows; a failed read waits for what came before it."""
+    """Hand every item to the pool and, in order, to the writer, as far as the budget allows."""
     source = iter(items)
     while not writer.finished.is_set():
         try:

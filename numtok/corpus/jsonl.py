@@ -65,7 +65,11 @@ class Columns:
             raise BadRow(f"text column {self.text!r} holds {_KINDS[type(text)]}, not a string; choose another with --text-column NAME")
         if text is not None and not text.isascii():
             _check_surrogates(text, self.text)
-        return text, [_as_float(value.get(name), dtype) for name, dtype in self.kept.items()]
+        kept = [_as_float(value.get(name), dtype) for name, dtype in self.kept.items()]
+        for (name, dtype), one in zip(self.kept.items(), kept, strict=True):
+            if _would_be_cut(one, dtype):
+                raise BadRow(f"kept column {name!r} holds a fraction, but {dtype} before; do not keep this column")
+        return text, kept
 
     def check_kept(self, kept: Sequence[Any]) -> None:
         """``BadRow`` if a kept value is not of its column's type."""
@@ -89,6 +93,15 @@ def _as_float(value: Any, dtype: pa.DataType) -> Any:
         with contextlib.suppress(OverflowError):
             return float(value)
     return value
+
+
+def _would_be_cut(value: Any, dtype: pa.DataType) -> bool:
+    """Whether ``value`` has a float where ``dtype`` has an integer: ``pa.array`` drops the fraction without a word."""
+    if pa.types.is_list(dtype) and isinstance(value, list):
+        return any(_would_be_cut(one, dtype.value_type) for one in value)
+    if pa.types.is_struct(dtype) and isinstance(value, dict):
+        return any(_would_be_cut(value.get(part.name), part.type) for part in dtype)
+    return isinstance(value, float) and pa.types.is_integer(dtype)
 
 
 def _check_surrogates(text: str, name: str) -> None:

@@ -1,7 +1,7 @@
 """Whole corpora: files of text to one file of encoded rows, and back.
 
-In: files, folders, globs or standard input. Out: one Parquet or Arrow file that appears when it is complete, and a ``Summary``. Memory is bounded
-whatever the size of the input: a few batches per worker are on their way at once. ``decode_corpus`` is the inverse of ``encode_corpus``.
+In: files, folders, globs or standard input. Out: one Parquet or Arrow file that appears when it is complete, and a ``Summary``.
+Memory is bounded whatever the size of the input: a few batches are on their way at once. ``decode_corpus`` is the inverse.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from numtok.corpus.summary import (
     processors,
     refuse_input_as_output,
     sample,
-    tokens_per_number,
 )
 from numtok.corpus.writers import open_writer
 from numtok.errors import InputError, NumtokError
@@ -74,13 +73,20 @@ def encode_corpus(
         inputs: files, folders, globs, or ``-`` for standard input; see :func:`numtok.corpus.readers.find_inputs`.
         output: ends in .parquet, .arrow, .feather or .ipc, unless ``output_format`` tells.
         tokenizer: what encodes; its ``encode_with_report`` is called from several threads.
-        text_column, input_format, text_unit, on_error: see :func:`numtok.corpus.readers.read_batches`.
+        text_column: where the text is; see :func:`numtok.corpus.readers.read_batches`.
         keep_columns: other columns of the input, stored after numtok's own.
-        keep_text, add_special_tokens, parse_special: see :meth:`numtok.Tokenizer.encode_batch`.
-        output_format, compression, overwrite: see :func:`numtok.corpus.writers.open_writer`.
+        keep_text: also store what it takes to give back every byte.
+        add_special_tokens: put the source tokenizer's special tokens around each text.
+        parse_special: read special tokens that are written in the text as such.
+        input_format: of the inputs, whatever their suffix.
+        output_format: parquet or arrow, whatever the suffix.
+        compression: of the output; see :func:`numtok.corpus.writers.open_writer`.
+        text_unit: in ``.txt``, whether a line or the whole file is a document.
         workers: threads that encode; by default one per processor.
         batch_bytes: about how much text is encoded at once.
-        progress: called from the calling thread, some times a second.
+        overwrite: replace an output that is there already, once the new one is complete.
+        on_error: ``"skip"`` leaves out bad rows of JSON lines and text files, and counts them.
+        progress: called from the calling thread, several times a second.
 
     Raises:
         NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt.
@@ -108,13 +114,12 @@ def encode_corpus(
                 run.read, run.skipped, run.written = piece.read, run.skipped + piece.batch.skipped, writer.bytes_written
 
             yield write
+            summary.costs(reader.sampled, tokenizer)  # before the output gets its name: an interrupt then leaves nothing
 
+    summary = Summary()
     workers = workers or processors()
     run_ordered(pieces, work, sink, _size, workers, (workers + ON_THE_WAY) * batch_bytes, run.tick)
-    summary = run.summary()
-    if reader.sampled and (costs := tokens_per_number(pa.concat_arrays(reader.sampled), tokenizer)):
-        summary.tokens_before, summary.tokens_after = costs
-    return summary
+    return run.complete(summary)
 
 
 class _Reader:

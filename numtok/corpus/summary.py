@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from numtok.corpus.sources import Source
 from numtok.errors import OutputError
-from numtok.representations import SpelledOut, Subword
+from numtok.inspection import subword_spans, taken_numbers, token_counts
+from numtok.representations import Subword
 from numtok.scan import scan
-from numtok.subword import Cuts, first_tokens
 from numtok.text import TextRows
 from numtok.tokenizer import EncodeReport, Tokenizer
 
@@ -72,10 +72,10 @@ class Summary:
     output_bytes: int = 0
     seconds: float = 0.0
 
-    def take(self, report: EncodeReport) -> None:
-        """Fill in what the reports of all batches add up to."""
-        for one in dataclasses.fields(report):
-            setattr(self, one.name, getattr(report, one.name))
+    def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
+        """Measure ``tokens_before`` and ``tokens_after`` on some texts."""
+        if sampled and (costs := tokens_per_number(pa.concat_arrays(sampled), tokenizer)):
+            self.tokens_before, self.tokens_after = costs
 
 
 @dataclass
@@ -101,11 +101,13 @@ class Run:
             seconds = time.perf_counter() - self.started
             self.progress(Progress(self.read, self.total, self.report.documents, self.report.tokens, self.written, seconds))
 
-    def summary(self) -> Summary:
-        found = Summary(skipped=self.skipped, output=str(self.output), output_bytes=self.output.stat().st_size)
-        found.take(self.report)
-        found.seconds = time.perf_counter() - self.started
-        return found
+    def complete(self, summary: Summary) -> Summary:
+        """``summary`` with what this run counted."""
+        for one in dataclasses.fields(self.report):
+            setattr(summary, one.name, getattr(self.report, one.name))
+        summary.skipped, summary.output, summary.output_bytes = self.skipped, str(self.output), self.output.stat().st_size
+        summary.seconds = time.perf_counter() - self.started
+        return summary
 
 
 def processors() -> int:
@@ -130,20 +132,13 @@ def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, flo
 
     Before is counted on the ids that the source tokenizer alone gives. A number left as text costs the same before and after.
     """
-    rows = TextRows.of(texts)
-    numbers = scan(rows, tokenizer.grammar)
+    numbers = scan(texts, tokenizer.grammar)
     if not len(numbers):
         return None
-    nothing = np.empty(0, np.int32)
-    encoded = tokenizer.engine.encode(rows, Cuts.of(numbers.select(nothing), nothing, nothing, np.zeros(1, np.int64)))
-    first = first_tokens(tokenizer.engine, encoded, numbers)
-    last = first_tokens(tokenizer.engine, encoded, dataclasses.replace(numbers, start=numbers.stop - 1))
+    first, last = subword_spans(tokenizer, numbers)
     before = last - first + 1
     after = before.copy()
-    representation = tokenizer.numbers[0]
-    if not isinstance(representation, Subword):
-        taken = np.logical_and.reduce([one.fits(numbers) | one.clipped(numbers) for one in tokenizer.numbers])
-        after[taken] = 1
-        if isinstance(representation, SpelledOut):
-            after[taken] = np.diff(representation.encode(numbers.select(taken)).offsets) + 2 * representation.framed
+    taken = taken_numbers(tokenizer, numbers)
+    if not isinstance(tokenizer.numbers[0], Subword):
+        after[taken] = token_counts(tokenizer, numbers.select(taken))
     return float(before.mean()), float(after.mean())

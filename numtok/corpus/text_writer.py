@@ -55,16 +55,12 @@ class TextWriter:
         breaks = pc.fill_null(pc.match_substring_regex(texts, r"[\r\n]"), False)
         if pc.any(breaks).as_py():
             row = self.rows + pc.index(breaks, True).as_py() + 1
-            raise OutputError(
-                f"{self.path}: document {row} has a line break, so it is no line of a .txt file; write .jsonl or .parquet instead"
-            )
+            raise OutputError(f"{self.path}: document {row} has a line break, so it is no line of a .txt file; write .jsonl instead")
         return ((text or "") + "\n" for text in texts.to_pylist())
 
     def _refusal(self, error: OSError) -> OutputError:
-        reason = f"{error.strerror or error}, after {self.bytes_written:,} bytes"
-        refusal = OutputError(
-            f"cannot write {self.path}: {reason}; nothing is left under that name: make room or choose another place, then run again"
-        )
+        reason = f"{error.strerror or error}, after {self.bytes_written:,} bytes; nothing is left under that name"
+        refusal = OutputError(f"cannot write {self.path}: {reason}: make room or choose another place, then run again")
         refusal.errno = error.errno
         return refusal
 

@@ -175,7 +175,10 @@ def open_writer(
 
 @contextlib.contextmanager
 def new_file(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
-    """A file under a temporary name, unbuffered; when the context ends well it gets its own, else it is removed. Whoever writes to it flushes it to the disk."""
+    """An unbuffered file under a temporary name: it gets its own when the context ends well, else it is removed.
+
+    Forcing what is written to the disk is left to the writer.
+    """
     if os.path.isdir(path):
         raise OutputError(f"{path} is a folder; name a file in it")
     if os.path.lexists(path) and not overwrite:

@@ -1,24 +1,38 @@
-"""All representations by name. ``parse("xval,bits")`` reads what the command line takes, ``from_dict`` what JSON holds."""
+"""All representations by name. ``parse("xval,fone:6,4")`` reads what the command line takes, ``from_dict`` what JSON holds."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 from numtok.errors import RepresentationError
 from numtok.representations.base import END_NUM, NUM, Representation, SingleToken, Spelled, SpelledOut
+from numtok.representations.charton import B1999, FP15, P10, P1000
+from numtok.representations.exponent import ExponentBins
 from numtok.representations.float_bits import FloatBits
+from numtok.representations.fone import FoNE
+from numtok.representations.log_fourier import LogFourier
 from numtok.representations.place_value import PlaceValue
 from numtok.representations.subword import Subword
 from numtok.representations.xval import XVal
 
-REPRESENTATIONS: dict[str, type[Representation]] = {kind.name: kind for kind in (XVal, FloatBits, PlaceValue, Subword)}
+REPRESENTATIONS: dict[str, type[Representation]] = {
+    kind.name: kind for kind in (XVal, FloatBits, FoNE, PlaceValue, P10, P1000, B1999, FP15, ExponentBins, LogFourier, Subword)
+}
 
 __all__ = [
+    "B1999",
     "END_NUM",
+    "FP15",
     "NUM",
+    "P10",
+    "P1000",
     "REPRESENTATIONS",
+    "ExponentBins",
     "FloatBits",
+    "FoNE",
+    "LogFourier",
     "PlaceValue",
     "Representation",
     "SingleToken",
@@ -36,21 +50,65 @@ def from_dict(options: dict[str, Any]) -> Representation:
     """The inverse of ``Representation.to_dict``; unknown names and options are an error."""
     options = dict(options)
     kind = _named(str(options.pop("name", None)))
-    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]  # every concrete one is a dataclass
-    if unknown := sorted(set(options) - known):
+    known = _options(kind)
+    if unknown := sorted(set(options) - set(known)):
         raise RepresentationError(f"{kind.name} has no option {', '.join(unknown)}; it has {', '.join(sorted(known)) or 'none'}")
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+    return _make(kind, {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
 
 
-def parse(text: str) -> tuple[Representation, ...]:
-    """Representations from a list such as ``xval,bits``, as the command line takes it.
+def parse(text: str, **options: Any) -> tuple[Representation, ...]:
+    """Representations from a list such as ``xval,fone:6,4,bits``, as the command line takes it.
+
+    Args:
+        text: names, each perhaps with integers after a colon, in the order of its ``positional`` options.
+        options: such as ``compact=True`` or ``overflow="clip"``, for every representation in the list that has them.
 
     Raises:
-        RepresentationError: for an unknown name, or representations that cannot be combined.
+        RepresentationError: for an unknown name or option, or representations that cannot be combined.
     """
-    chosen = tuple(_named(name.strip())() for name in text.split(",") if name.strip())
-    check_combination(chosen)
-    return chosen
+    chosen: list[tuple[type[Representation], list[int]]] = []
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, colon, first = map(str.strip, part.partition(":"))
+        if colon:
+            chosen.append((_named(name), [_integer(first, part)]))
+        elif re.fullmatch(r"[+-]?\d+", part):
+            if not chosen or not chosen[-1][1]:
+                raise RepresentationError(f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as in fone:6,4")
+            chosen[-1][1].append(int(part))
+        else:
+            chosen.append((_named(name), []))
+    if unused := [name for name in options if not any(name in _options(kind) for kind, _ in chosen)]:
+        raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
+    made = tuple(
+        _make(kind, _by_position(kind, values) | {k: v for k, v in options.items() if k in _options(kind)}) for kind, values in chosen
+    )
+    check_combination(made)
+    return made
+
+
+def _integer(text: str, part: str) -> int:
+    if not re.fullmatch(r"[+-]?\d+", text):
+        raise RepresentationError(f"{part!r}: expected integers after the colon, as in fone:6,4")
+    return int(text)
+
+
+def _by_position(kind: type[Representation], values: list[int]) -> dict[str, Any]:
+    if len(values) > len(kind.positional):
+        takes = f"takes {', '.join(kind.positional)}" if kind.positional else "takes none"
+        raise RepresentationError(f"{kind.name}:{','.join(map(str, values))}: too many numbers after the colon; {kind.name} {takes}")
+    return dict(zip(kind.positional, values, strict=False))
+
+
+def _options(kind: type[Representation]) -> dict[str, Any]:
+    """Names of the options, and whether each has to be given."""
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # every concrete one is a dataclass
+    return {field.name: field.default is dataclasses.MISSING for field in fields}
+
+
+def _make(kind: type[Representation], options: dict[str, Any]) -> Representation:
+    if missing := [name for name, needed in _options(kind).items() if needed and name not in options]:
+        raise RepresentationError(f"{kind.name} needs {' and '.join(missing)}, as in {kind.name}:6,4")
+    return kind(**options)
 
 
 def check_combination(chosen: tuple[Representation, ...]) -> None:
@@ -59,7 +117,9 @@ def check_combination(chosen: tuple[Representation, ...]) -> None:
         raise RepresentationError(f"no representation given; choose from {', '.join(REPRESENTATIONS)}")
     names = [representation.name for representation in chosen]
     if len(chosen) > 1 and (alone := [one.name for one in chosen if not isinstance(one, SingleToken)]):
-        raise RepresentationError(f"{alone[0]} stands alone; it cannot be combined with {', '.join(name for name in names if name != alone[0])}")
+        raise RepresentationError(
+            f"{alone[0]} stands alone; it cannot be combined with {', '.join(name for name in names if name != alone[0])}"
+        )
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise RepresentationError(f"{repeated[0]} is given twice; every representation has one set of columns")
 

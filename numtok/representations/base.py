@@ -1,8 +1,8 @@
 """What a representation of numbers is: tokens in the text, and tensors beside it.
 
-In: :class:`numtok.numbers.Numbers`. Out: for a :class:`SingleToken`, one ``[NUM]`` per number and Arrow arrays with one value per number; for a
-:class:`SpelledOut`, a short sequence of symbols per number. Each has its inverse beside it. A representation is a frozen dataclass: equal options,
-equal representation, and ``to_dict`` and ``from_dict`` are JSON.
+In: :class:`numtok.numbers.Numbers`. Out: for a :class:`SingleToken`, one ``[NUM]`` per number and Arrow arrays with one value per number;
+for a :class:`SpelledOut`, a short sequence of symbols per number. Each has its inverse beside it. A representation is a frozen dataclass:
+equal options, equal representation, and ``to_dict`` and ``from_dict`` are JSON.
 
 To add one: a module of its own in this folder, a frozen dataclass that derives from one of the two, and its name in ``__init__.py``.
 """
@@ -33,8 +33,8 @@ class Representation(ABC):
 
     Attributes:
         name: what the command line and JSON call it.
-        overflow: for numbers that it cannot hold: ``"text"`` leaves them as ordinary text, ``"clip"`` takes the nearest one it can, ``"error"``
-            refuses. Nothing is dropped or changed silently: the first two are counted.
+        overflow: for numbers that it cannot hold: ``"text"`` leaves them as ordinary text, ``"clip"`` takes the nearest one it can,
+            ``"error"`` refuses. Nothing is dropped or changed silently: the first two are counted.
         carries_sign: whether it shows the sign. If not, it holds magnitudes, and the sign stays in the text (:meth:`Numbers.without_sign`).
         positional: the integer options that ``parse`` reads after a colon, in order: ``fone:6,4``.
         tokens: the added tokens it needs besides ``[NUM]``.
@@ -130,7 +130,8 @@ class SpelledOut(Representation):
     @property
     def spaced_token_strings(self) -> tuple[str, ...]:
         """The second form, with a space before it, of the token of each of :attr:`first_symbols`."""
-        return tuple(f" {self.token_strings[symbol]}" for symbol in self.first_symbols)
+        tokens = self.token_strings
+        return tuple(f" {tokens[symbol]}" for symbol in self.first_symbols)
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> Spelled:
@@ -143,7 +144,9 @@ class SpelledOut(Representation):
 
 def finite_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> Mask:
     """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
-    return np.isfinite(values) & ((values != 0) | numbers.is_zero())
+    good: Mask = np.isfinite(values)
+    zero = values == 0
+    return good & (~zero | numbers.is_zero()) if zero.any() else good
 
 
 def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:

@@ -13,10 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok import buffers
 from numtok.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
 from numtok.representations.xval import clip_to_float32
@@ -62,7 +64,23 @@ class FloatBits(SingleToken):
 
 def to_bits(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
     """uint32[n] to uint8[n, 32], most significant bit first."""
-    return np.unpackbits(words.astype(">u4").view(np.uint8)).reshape(-1, 32)
+    bits = buffers.empty(32 * len(words), np.uint8)
+    _to_bits(words, _EIGHT_BITS, bits.view(np.uint64))
+    return bits.reshape(-1, 32)
+
+
+# The eight bits of each byte, one byte each, as one word in memory order.
+_EIGHT_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)).view(np.uint64)
+
+
+@numba.njit(cache=True, nogil=True)
+def _to_bits(words, eight_bits, bits):  # type: ignore[no-untyped-def]
+    for i in range(words.size):
+        word = words[i]
+        bits[4 * i] = eight_bits[word >> np.uint32(24)]
+        bits[4 * i + 1] = eight_bits[(word >> np.uint32(16)) & np.uint32(0xFF)]
+        bits[4 * i + 2] = eight_bits[(word >> np.uint32(8)) & np.uint32(0xFF)]
+        bits[4 * i + 3] = eight_bits[word & np.uint32(0xFF)]
 
 
 def from_bits(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:

@@ -1,24 +1,26 @@
 """FoNE: one ``[NUM]`` per number, shown as cosine and sine of 2πx/T for periods T that are powers of ten, one per digit.
 
-In: n numbers, their magnitudes; the sign stays in the text, as in the paper. Out: ``number_fourier``, float32[n, m + n, 2]: cosine and sine for the
-periods 10**(1 - n) to 10**m, ascending, for m integer and n fraction digits; or compact, ``number_digits``, uint8[n, m + n]: the digits, least
-significant first, so that digit k is the leading one in feature k's phase. Inverse: from the least significant digit up (:func:`inverse_digits`);
-exact for every decimal with at most m integer and n fraction digits, at any m + n, through float32, float16 and bfloat16. FoNE: Precise
-Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025), definition 3.1 and algorithm 1; 4.17 has the phases .7, .17 and .417.
+In: n numbers, their magnitudes; the sign stays in the text, as in the paper. Out: ``number_fourier``, float32[n, m + n, 2]: cosine and sine
+for the periods 10**(1 - n) to 10**m, ascending, for m integer and n fraction digits; or compact, ``number_digits``, uint8[n, m + n]: the
+digits, least significant first, so that digit k is the leading one in feature k's phase. Inverse: from the least significant digit up
+(:func:`inverse_digits`); exact for every decimal with at most m integer and n fraction digits, at any m + n, through float32, float16 and
+bfloat16. FoNE: Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025), definition 3.1 and algorithm 1; 4.17 has the
+phases .7, .17 and .417.
 
 Phases come from the digits, never from a float of the whole number: the fraction of a turn at period 10**i is 0.ddd..., and each is the one
 before it behind the next digit, divided by ten. Features are within 1e-7 of their true value, whatever the length.
 
-**Other bases.** ``bases=(2, 5, 10)`` has the periods 2, 5 and 10 times every 10**i from 10**-n up to 10**(m + 1) - 1, sorted, as the authors' code
-does: (m + n) features for base 10, m + n + 1 for each other. Every base has the same exact inverse: with X = x·10**n = b·J + r, the phases of base b
-are those of the remainder r over b, then of the digits of J.
+**Other bases.** ``bases=(2, 5, 10)`` has the periods 2, 5 and 10 times every 10**i from 10**-n up to 10**(m + 1) - 1, sorted, as the
+authors' code does: (m + n) features for base 10, m + n + 1 for each other. Every base has the same exact inverse: with X = x·10**n = b·J +
+r, the phases of base b are those of the remainder r over b, then of the digits of J.
 
-**Two decoders.** ``rule="nearest phase"`` is the paper's head: digit k is the j whose phase j/b is nearest to that of feature k, for all bases
-together. It reads what a model that was trained on digits puts out; it does not invert the encoder, where the digits below turn the phase
-further: 4.96 gives 7, 0, 5. ``rule="exact"`` inverts the encoder.
+**Two decoders.** ``rule="nearest phase"`` is the paper's head: digit k is the j whose phase j/b is nearest to that of feature k, for all
+bases together. It reads what a model that was trained on digits puts out; it does not invert the encoder, where the digits below turn the
+phase further, so that 4.96 reads as 5.06. ``rule="exact"`` inverts the encoder.
 
-**Chunks.** ``chunk=5`` splits long numbers into groups of five digits (the paper's appendix on long numbers), counted from the least significant, the
-last one filled up with zeros; the tensor is [chunks, features of five digits, 2], or compact [chunks, 5], and each chunk is encoded by itself.
+**Chunks.** ``chunk=5`` splits long numbers into groups of five digits (the paper's appendix on long numbers), counted from the least
+significant, the last one filled up with zeros; the tensor is [chunks, features of five digits, 2], or compact [chunks, 5], and each chunk
+is encoded by itself.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ import pyarrow as pa
 from numtok import buffers
 from numtok.errors import RepresentationError
 from numtok.numbers import Numbers
+from numtok.representations import decimals
 from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_values
 
 RULES = ("exact", "nearest phase")
@@ -72,7 +75,9 @@ class FoNE(SingleToken):
     def __post_init__(self) -> None:
         self._check_overflow()
         if min(self.int_digits, self.frac_digits) < 0 or self.n_digits < 1:
-            raise RepresentationError(f"fone: int_digits={self.int_digits}, frac_digits={self.frac_digits} must not be negative, nor both 0")
+            raise RepresentationError(
+                f"fone: int_digits={self.int_digits}, frac_digits={self.frac_digits} must not be negative, nor both 0"
+            )
         if not self.bases or len(set(self.bases)) < len(self.bases) or any(base not in range(2, 11) for base in self.bases):
             raise RepresentationError(f"fone: bases={self.bases} must be different integers from 2 to 10, such as (10,) or (2, 5, 10)")
         if self.chunk is not None and self.chunk < 1:
@@ -81,7 +86,7 @@ class FoNE(SingleToken):
 
     @property
     def n_digits(self) -> int:
-        """m + n."""
+        """The digits held, m + n."""
         return self.int_digits + self.frac_digits
 
     @property
@@ -103,7 +108,7 @@ class FoNE(SingleToken):
 
     def fits(self, numbers: Numbers) -> Mask:
         out = buffers.empty(len(numbers), np.bool_)
-        _fits(numbers.digits, numbers.digit_offsets, numbers.exponent, self.int_digits, self.frac_digits, out)
+        decimals.fits(numbers.digits, numbers.digit_offsets, numbers.exponent, self.int_digits, self.frac_digits, out)
         return out
 
     def columns(self) -> dict[str, pa.DataType]:
@@ -129,13 +134,13 @@ class FoNE(SingleToken):
     def digits(self, numbers: Numbers) -> Digits:
         """uint8[n, m + n], least significant first: the digits of the nearest number that is held."""
         out = buffers.full(len(numbers) * self.n_digits, 0, np.uint8)
-        _place(numbers.digits, numbers.digit_offsets, numbers.exponent, self.int_digits, self.frac_digits, out)
+        decimals.place(numbers.digits, numbers.digit_offsets, numbers.exponent, self.int_digits, self.frac_digits, out)
         return out.reshape(-1, self.n_digits)
 
     def numbers(self, digits: Digits) -> Numbers:
         """The inverse of :meth:`digits`."""
         flat = np.ascontiguousarray(digits).reshape(-1)
-        values, offsets, exponent = _without_zeros(flat, self.n_digits, self.frac_digits)
+        values, offsets, exponent = decimals.without_zeros(flat, self.n_digits, self.frac_digits)
         return Numbers.from_digits(np.zeros(len(digits), np.bool_), values, offsets, exponent)
 
     def features(self, digits: Digits) -> Features:
@@ -145,15 +150,19 @@ class FoNE(SingleToken):
         flat = np.ascontiguousarray(groups).reshape(-1)  # [n * chunks * width]
         out = buffers.empty(flat.size // width * len(self.periods) * 2, np.float32)
         for place, base in enumerate(self.bases):
-            slots = flat if base == 10 else _divide(flat, width, base)
+            slots = flat if base == 10 else decimals.divide(flat, width, base)
             _features(slots, width + (base < 10), base, place, len(self.bases), len(self.periods), _COSINES, _SINES, out)
         return out.reshape(-1, *self.shape)
 
     def decode_digits(self, features: npt.NDArray[Any], rule: str = "exact") -> Digits:
-        """Any float[n, *shape] to uint8[n, m + n], least significant first.
+        """Digits of features that a model gives.
 
         Args:
+            features: any float[n, *shape].
             rule: ``"exact"`` inverts the encoder, ``"nearest phase"`` reads each digit by itself.
+
+        Returns:
+            uint8[n, m + n], least significant first.
 
         Raises:
             RepresentationError: for features of another shape, or that are not finite.
@@ -164,11 +173,12 @@ class FoNE(SingleToken):
             raise RepresentationError(f"fone: features have the shape {features.shape}, expected (n, {', '.join(map(str, self.shape))})")
         features = np.ascontiguousarray(features, np.float32)
         if not np.isfinite(features).all():
-            raise RepresentationError(f"fone: the features of number {np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(1))[0]} are not finite")
+            wrong = np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(1))[0]
+            raise RepresentationError(f"fone: the features of number {wrong} are not finite; mask it out before decoding")
         groups = features.reshape(-1, len(self.periods), 2)
         width = self.chunk or self.n_digits
         found = inverse_digits(groups, width, self.bases) if rule == "exact" else nearest_phase(groups, width, self.bases)
-        return found.reshape(len(features), -1)[:, : self.n_digits]
+        return found.reshape(-1, self._chunks * width)[:, : self.n_digits]
 
     def _by_chunk(self, digits: Digits) -> Digits:
         """uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros; as it is if there are no chunks."""
@@ -182,14 +192,14 @@ class FoNE(SingleToken):
 def inverse_digits(features: Features, width: int, bases: tuple[int, ...] = (10,)) -> Digits:
     """float32[n, features, 2] to uint8[n, width], least significant first: the inverse of the encoder, by its largest base.
 
-    Digit by digit, the digits found so far say how far they turn the next phase; what is left is a multiple of a tenth of a turn. Every phase may be
-    off by up to a twentieth of a turn.
+    Digit by digit, the digits found so far say how far they turn the next phase; what is left is a multiple of a tenth of a turn. Every
+    phase may be off by up to a twentieth of a turn.
     """
     base, steps = bases[-1], width + (bases[-1] < 10)
     slots = buffers.empty(len(features) * steps, np.uint8)
     _inverse(np.ascontiguousarray(features).reshape(-1), steps, base, len(bases) - 1, len(bases), features.shape[1], slots)
-    digits = slots if base == 10 else _multiply(slots, width, base)
-    return digits.reshape(-1, width)
+    digits = slots if base == 10 else decimals.multiply(slots, width, base)
+    return np.asarray(digits).reshape(-1, width)
 
 
 def nearest_phase(features: Features, width: int, bases: tuple[int, ...] = (10,)) -> Digits:
@@ -197,7 +207,7 @@ def nearest_phase(features: Features, width: int, bases: tuple[int, ...] = (10,)
     turns = np.arange(10)[:, None] / np.array(bases)  # [10, bases]
     table = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], -1)  # [10, bases, 2]
     by_digit = features[:, : width * len(bases)].reshape(len(features), width, -1)  # [n, width, bases * 2]
-    return np.argmax(by_digit @ table.reshape(10, -1).T, axis=-1).astype(np.uint8)
+    return np.asarray(np.argmax(by_digit @ table.reshape(10, -1).T, axis=-1), np.uint8)
 
 
 _TABLE = 1000  # turns are looked up to three digits, and the rest of the angle, below π/1000, is a short power series
@@ -208,121 +218,9 @@ _SINES[[_TABLE // 2, _TABLE]] = 0.0
 
 
 @_jit
-def _fits(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
-    for i in range(exponent.size):
-        place = exponent[i] + offsets[i + 1] - 1 - offsets[i]  # of the first digit: the power of ten
-        fits = True
-        if place >= before or exponent[i] < -after:
-            for k in range(offsets[i], offsets[i + 1]):
-                if digits[k] != 0 and (place >= before or place < -after):
-                    fits = False
-                    break
-                place -= 1
-        out[i] = fits
-
-
-@_jit
-def _place(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
-    """Digits to their slots in ``out``, which holds zeros; slot k is the digit of 10**(k - after)."""
-    width = before + after
-    for i in range(exponent.size):
-        row = i * width
-        slot = exponent[i] + offsets[i + 1] - 1 - offsets[i] + after
-        beyond = False
-        for k in range(offsets[i], offsets[i + 1]):
-            if slot >= width:
-                beyond |= digits[k] != 0
-            elif slot >= 0:
-                out[row + slot] = digits[k]
-            elif slot == -1 and _rounds_up(digits, k, offsets[i + 1], out[row] & 1):
-                beyond |= _increment(out, row, row + width)
-                break
-            else:
-                break
-            slot -= 1
-        if beyond:
-            for k in range(row, row + width):
-                out[k] = 9
-
-
-@_jit
-def _rounds_up(digits, first, last, odd):  # type: ignore[no-untyped-def]
-    """Whether dropping digits [first, last) rounds the digit before them up: to nearest, halves to even."""
-    if digits[first] != 5 or odd:
-        return digits[first] >= 5
-    for k in range(first + 1, last):
-        if digits[k] != 0:
-            return True
-    return False
-
-
-@_jit
-def _increment(out, first, last):  # type: ignore[no-untyped-def]
-    """Add one to the digits [first, last), least significant first; True if that gives one digit more."""
-    for k in range(first, last):
-        if out[k] < 9:
-            out[k] += 1
-            return False
-        out[k] = 0
-    return True
-
-
-@_jit
-def _without_zeros(slots, width, after):  # type: ignore[no-untyped-def]
-    """(digits, offsets, exponent) of each row of slots, without leading zeros, and without trailing ones after the point."""
-    count = slots.size // width
-    digits, offsets, exponent = np.empty(slots.size, np.uint8), np.zeros(count + 1, np.int64), np.zeros(count, np.int64)
-    filled = 0
-    for i in range(count):
-        row = i * width
-        high, low = width - 1, 0
-        while high > 0 and slots[row + high] == 0:
-            high -= 1
-        while low < after and low < high and slots[row + low] == 0:
-            low += 1
-        if slots[row + high] == 0:  # zero
-            high = low
-        for k in range(high, low - 1, -1):
-            digits[filled] = slots[row + k]
-            filled += 1
-        exponent[i] = low - after if slots[row + high] != 0 else 0
-        offsets[i + 1] = filled
-    return digits[:filled].copy(), offsets, exponent
-
-
-@_jit
-def _divide(digits, width, base):  # type: ignore[no-untyped-def]
-    """Each row of digits X = base * J + r as r, then the digits of J: width + 1 slots."""
-    count = digits.size // width
-    out = np.empty(count * (width + 1), np.uint8)
-    for i in range(count):
-        remainder = 0
-        for k in range(width - 1, -1, -1):
-            remainder = remainder * 10 + digits[i * width + k]
-            out[i * (width + 1) + k + 1] = remainder // base
-            remainder %= base
-        out[i * (width + 1)] = remainder
-    return out
-
-
-@_jit
-def _multiply(slots, width, base):  # type: ignore[no-untyped-def]
-    """The inverse of :func:`_divide`."""
-    count = slots.size // (width + 1)
-    out = np.empty(count * width, np.uint8)
-    for i in range(count):
-        carry = np.int64(slots[i * (width + 1)])
-        for k in range(width):
-            carry += base * np.int64(slots[i * (width + 1) + k + 1])
-            out[i * width + k] = carry % 10
-            carry //= 10
-    return out
-
-
-@_jit
 def _features(slots, width, base, first, step, features, cosines, sines, out):  # type: ignore[no-untyped-def]
     """Cosine and sine of every slot's phase; slot k of a row goes to feature first + k * step."""
-    radix = np.float64(base)
+    radix = float(base)
     for i in range(slots.size // width):
         turn = 0.0  # in [0, 1): correct to some units in the last place of a double, as each error is divided by ten with the digits
         to = 2 * (i * features + first)
@@ -337,7 +235,7 @@ def _features(slots, width, base, first, step, features, cosines, sines, out):  
             out[to] = cosines[near] * cosine - sines[near] * sine
             out[to + 1] = sines[near] * cosine + cosines[near] * sine
             to += 2 * step
-        radix = np.float64(base)
+        radix = float(base)
 
 
 @_jit

@@ -1,8 +1,8 @@
 """Place values: each number spelled out between ``[NUM]`` and ``[/NUM]``, each digit with the index of its place.
 
-In: n numbers. Out: the characters of each number as written, one token each, and ``place_value``, int16 per token of the document: for a digit of
-10**p, p + 1 if p >= 0, else p; 0 for everything that is not a digit of a number. 123.45 is 3, 2, 1, 0 (the point), -1, -2. Inverse: the characters.
-Exact for every decimal, as written. Place-value positions on GPT-NeoX, see the README's references.
+In: n numbers. Out: the characters of each number as written, one token each, and ``place_value``, int16 per token of the document: for a
+digit of 10**p, p + 1 if p >= 0, else p; 0 for everything that is not a digit of a number. 123.45 is 3, 2, 1, 0 (the point), -1, -2.
+Inverse: the characters. Exact for every decimal, as written. Place-value positions on GPT-NeoX, see the README's references.
 
 =====================  ==================================================================================================
 literal                indices
@@ -14,6 +14,14 @@ leading dot ``.5``     0 -1
 exponent ``1.5e3``     4 0 3 0 0: the mantissa's digits at their true places, the exponent's digits 0
 other scripts ``１２``  the ASCII digits 1 2, indices 2 1
 =====================  ==================================================================================================
+
+**Least significant digit first** (``order="lsd"``), as papers on arithmetic train: the mantissa is written backwards, each digit with its
+own index; the sign stays in front and the exponent behind. -123.45e6 is ``- 5 4 . 3 2 1 e 6``. The same again is the inverse.
+
+**Offsets** (``max_offset=k``), so that a model meets the indices of longer numbers than it is trained on: all indices of a document's
+digits are moved away from 0 by one number from 0 to k. It is drawn from ``seed`` and the document's text, so that it does not depend on how
+documents are put into batches; change the seed to draw anew. Transformers Can Do Arithmetic with the Right Embeddings (McLeish et al.
+2024), section 3.
 """
 
 from __future__ import annotations
@@ -25,12 +33,14 @@ import numba
 import numpy as np
 import pyarrow as pa
 
+from numtok.errors import RepresentationError
 from numtok.numbers import Numbers
 from numtok.representations.base import Mask, Spelled, SpelledOut
 from numtok.scan_rules import _class_at
 from numtok.unicode_tables import DIGIT, character_classes
 
 LIMIT = 32767
+ORDERS = ("msd", "lsd")
 
 _jit = numba.njit(cache=True, nogil=True)
 
@@ -41,19 +51,32 @@ class PlaceValue(SpelledOut):
 
     Attributes:
         overflow: for numbers with an index beyond ±32767 (``"clip"``: those indices are clipped).
+        order: ``"msd"``, digits as written, or ``"lsd"``, the least significant first.
+        max_offset: the largest random offset; 0 for none.
+        seed: of the offsets, 0 to 2**63 - 1.
     """
 
     overflow: str = "text"
+    order: str = "msd"
+    max_offset: int = 0
+    seed: int = 0
     name: ClassVar[str] = "place"
     alphabet: ClassVar[tuple[str, ...]] = tuple("0123456789-+.eE,_'")
     stream: ClassVar[tuple[str, pa.DataType] | None] = ("place_value", pa.int16())
 
     def __post_init__(self) -> None:
         self._check_overflow()
+        if self.order not in ORDERS:
+            raise RepresentationError(f"place: order={self.order!r} is unknown; use one of {', '.join(map(repr, ORDERS))}")
+        if not 0 <= self.max_offset < LIMIT:
+            raise RepresentationError(f"place: max_offset={self.max_offset} must be from 0 to {LIMIT - 1}")
+        if not 0 <= self.seed < 2**63:
+            raise RepresentationError(f"place: seed={self.seed} must be from 0 to 2**63 - 1")
 
     def fits(self, numbers: Numbers) -> Mask:
         digits = np.diff(numbers.digit_offsets)
-        return (digits + numbers.exponent <= LIMIT) & (numbers.exponent >= -LIMIT)
+        limit = LIMIT - self.max_offset
+        return (digits + numbers.exponent <= limit) & (numbers.exponent >= -limit)
 
     def encode(self, numbers: Numbers) -> Spelled:
         rows = numbers.rows
@@ -68,10 +91,18 @@ class PlaceValue(SpelledOut):
             character_classes(),
             _SYMBOL_OF,
         )
+        if self.max_offset:
+            _move(places, offsets, numbers.document, rows.text, rows.offsets, self.seed, self.max_offset)
+        if self.order == "lsd":
+            order = _mantissas_backwards(symbols, offsets)
+            symbols, places = symbols[order], places[order]
         return Spelled(symbols, offsets, places)
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        characters = np.frombuffer("".join(self.alphabet).encode(), np.uint8)[spelled.symbols]
+        symbols = spelled.symbols
+        if self.order == "lsd":
+            symbols = symbols[_mantissas_backwards(symbols, spelled.offsets)]
+        characters = np.frombuffer("".join(self.alphabet).encode(), np.uint8)[symbols]
         offsets = pa.py_buffer(np.ascontiguousarray(spelled.offsets, np.int64))
         return pa.LargeStringArray.from_buffers(len(spelled.offsets) - 1, offsets, pa.py_buffer(characters))
 
@@ -85,7 +116,8 @@ def _symbols() -> np.ndarray[tuple[int], np.dtype[np.uint16]]:
 
 
 _SYMBOL_OF = _symbols()
-_MINUS, _COMMA, _NONE = PlaceValue.alphabet.index("-"), PlaceValue.alphabet.index(","), 255
+_MINUS, _PLUS, _COMMA, _NONE = PlaceValue.alphabet.index("-"), PlaceValue.alphabet.index("+"), PlaceValue.alphabet.index(","), 255
+_EXPONENTS = PlaceValue.alphabet.index("e"), PlaceValue.alphabet.index("E")
 
 
 @_jit
@@ -126,3 +158,37 @@ def _spell(text, offsets, document, start, stop, digit_counts, exponent, classes
             at += width
         out[i + 1] = filled
     return symbols[:filled], out, places[:filled]
+
+
+@_jit
+def _mantissas_backwards(symbols, offsets):  # type: ignore[no-untyped-def]
+    """int64[symbols]: their order with each number's mantissa reversed, which is what stands behind the sign and before the exponent."""
+    order = np.arange(symbols.size)
+    for i in range(offsets.size - 1):
+        first, last = offsets[i], offsets[i]
+        if first < offsets[i + 1] and (symbols[first] == _MINUS or symbols[first] == _PLUS):
+            first += 1
+            last += 1
+        while last < offsets[i + 1] and symbols[last] != _EXPONENTS[0] and symbols[last] != _EXPONENTS[1]:
+            last += 1
+        for k in range(first, last):
+            order[k] = last - 1 - (k - first)
+    return order
+
+
+@_jit
+def _move(places, offsets, document, text, rows, seed, max_offset):  # type: ignore[no-untyped-def]
+    """Move the places of every document's digits away from 0, by the document's offset."""
+    current, offset = -1, np.int64(0)
+    for i in range(document.size):
+        if document[i] != current:
+            current = document[i]
+            value = np.uint64(0xCBF29CE484222325) ^ np.uint64(seed)  # FNV-1a of the text, then the finish of splitmix64
+            for k in range(rows[current], rows[current + 1]):
+                value = (value ^ np.uint64(text[k])) * np.uint64(0x100000001B3)
+            value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            offset = np.int64((value ^ (value >> np.uint64(31))) % np.uint64(max_offset + 1))
+        for k in range(offsets[i], offsets[i + 1]):
+            if places[k] != 0:
+                places[k] = max(-LIMIT, min(LIMIT, places[k] + (offset if places[k] > 0 else -offset)))

@@ -28,7 +28,8 @@ class XVal(SingleToken):
     Attributes:
         scale: what values are multiplied with; positive.
         clip: the largest magnitude after scaling, or None; larger ones become ±clip and are counted.
-        overflow: for values that are infinite as float32, or not zero but zero as float32 (``"clip"``: the nearest finite, non-zero float32).
+        overflow: for values that are infinite as float32, or not zero but zero as float32 (``"clip"``: the nearest finite float32 that is
+            not zero).
     """
 
     scale: float = 1.0
@@ -42,6 +43,30 @@ class XVal(SingleToken):
             raise RepresentationError(f"xval: scale={self.scale} must be a positive, finite number")
         if self.clip is not None and not self.clip > 0:
             raise RepresentationError(f"xval: clip={self.clip} must be positive, or None for no clipping")
+
+    @classmethod
+    def fit(cls, numbers: Numbers, target: float = 5.0, quantile: float | None = None, overflow: str = "text") -> XVal:
+        """Scale and clip such that the numbers of a corpus come to lie within ±``target``, as the paper wants.
+
+        Args:
+            numbers: of the corpus, or of a sample of it.
+            target: what the largest magnitude is scaled to, 5 in the paper.
+            quantile: take this quantile of the magnitudes, such as 0.999, for the largest, and clip what is larger; None for no such cut.
+            overflow: as in the class.
+
+        Raises:
+            RepresentationError: if no number is finite and not zero, or an option is out of range.
+        """
+        if not (np.isfinite(target) and target > 0):
+            raise RepresentationError(f"xval: target={target} must be a positive, finite number")
+        if quantile is not None and not 0 < quantile <= 1:
+            raise RepresentationError(f"xval: quantile={quantile} must be above 0 and at most 1, or None for the largest magnitude")
+        magnitude = np.abs(numbers.to_float64())
+        magnitude = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
+        if not len(magnitude):
+            raise RepresentationError(f"xval: none of the {len(numbers)} numbers is finite and not zero, so there is no scale to fit")
+        largest = float(magnitude.max() if quantile is None else np.quantile(magnitude, quantile))
+        return cls(scale=target / largest, clip=target, overflow=overflow)
 
     def _scaled(self, numbers: Numbers) -> npt.NDArray[np.float32]:
         """float32[n], not clipped; at scale 1 rounded once, from the decimal."""

@@ -1,0 +1,79 @@
+"""Options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from numtok import Grammar, Tokenizer
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+INPUT_FORMATS = ("jsonl", "json", "csv", "tsv", "txt", "parquet", "arrow")
+
+
+def _all(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, shown in this order."""
+
+    def apply(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return apply
+
+
+tokenizer_option = click.option(
+    "--tokenizer", metavar="PATH", help="A tokenizer.json, its folder or a hub id. Default: the small English one inside numtok."
+)
+grammar_options = _all(
+    click.option(
+        "--grammar",
+        type=click.Choice(["prose", "data"]),
+        default="prose",
+        show_default=True,
+        help="What counts as a number. prose: 1,234 is one number; data (JSON, CSV, code): a comma never groups.",
+    ),
+    click.option("--pattern", metavar="REGEX", help="Instead: every match of this regular expression is a number."),
+)
+overflow_option = click.option(
+    "--overflow",
+    type=click.Choice(["text", "clip", "error"]),
+    help="Numbers that the representation cannot hold stay text (the default), become the nearest it can hold, or are an error.",
+)
+workers_option = click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads. Default: one per processor.")
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+
+
+def make_grammar(name: str, pattern: str | None) -> Grammar:
+    """The grammar of ``--grammar`` and ``--pattern``."""
+    from numtok import Grammar
+
+    if pattern is not None:
+        return Grammar.from_pattern(pattern, grouping="," if name == "prose" else None)
+    return Grammar.data() if name == "data" else Grammar.prose()
+
+
+def make_tokenizer(
+    source: str | None, numbers: str, grammar: Grammar, overflow: str | None = None, engine: str = "auto", leading_space: str | None = None
+) -> Tokenizer:
+    """The tokenizer of ``--tokenizer``, ``--numbers`` and the options that go with them."""
+    import dataclasses
+
+    from numtok import Tokenizer
+    from numtok.representations import parse
+
+    chosen: list[Any] = list(parse(numbers))
+    if overflow is not None:
+        chosen = [dataclasses.replace(one, overflow=overflow) if _has_overflow(one) else one for one in chosen]
+    return Tokenizer.from_pretrained(source, chosen, grammar, engine, leading_space)
+
+
+def _has_overflow(representation: Any) -> bool:
+    import dataclasses
+
+    return "overflow" in {one.name for one in dataclasses.fields(representation)}

@@ -1,0 +1,177 @@
+"""The page of ``numtok inspect --html``: one self-contained file, light and dark.
+
+In: an ``Inspection``. Out: HTML. All text goes through ``html.escape``, and the page's policy forbids it to load anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .page_style import BEHAVIOUR, STYLE
+from .values import shown_float, shown_value
+
+if TYPE_CHECKING:
+    from numtok.inspection import Found, Inspection, Token, View
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+VISIBLE = {"\n": "⏎", "\t": "⇥", "\r": "␍"}
+LEGEND = (
+    ("var(--shade2)", "text token", None),
+    ("var(--number-line)", "token of a number", None),
+    ("", "place of a digit below it: 1 ones, 2 tens, −1 tenths", "place"),
+    ("var(--sign)", "sign bit", "bits"),
+    ("var(--exponent)", "exponent bits", "bits"),
+    ("var(--mantissa)", "mantissa bits", "bits"),
+)
+
+
+def write_page(inspection: Inspection, path: str) -> None:
+    """Write the page, replacing what is there."""
+    from numtok.errors import OutputError
+
+    try:
+        Path(path).write_text(page(inspection), "utf-8")
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}; check the folder and its permissions") from error
+
+
+def page(inspection: Inspection) -> str:
+    """The whole page."""
+    found = len(inspection.numbers)
+    title = f"{found:,} number{'s' * (found != 1)} in {len(inspection.text):,} characters"
+    parts = [
+        "<!doctype html>",
+        '<html lang="en" data-theme="light"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>numtok: {title}</title><style>{STYLE}</style></head><body><main>",
+        f'<header><div class="mark">#</div><h1>{title}</h1><button type="button">Dark</button></header>',
+        f'<div class="card text">{_text(inspection)}</div>',
+        *_costs(inspection),
+        *_numbers(inspection),
+        "<h2>Representations</h2>",
+        _legend(inspection),
+        *(_view(inspection, view) for view in inspection.views),
+        "<footer>Point at a number to see it everywhere. Made by <code>numtok inspect</code>.</footer>",
+        f'</main><div id="tip"></div><script>{BEHAVIOUR}</script></body></html>',
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _text(inspection: Inspection) -> str:
+    """The text with its numbers marked."""
+    pieces, at = [], 0
+    for index, one in enumerate(inspection.numbers):
+        pieces.append(escape(inspection.text[at : one.start]))
+        pieces.append(f'<span class="n" data-n="{index}" data-tip="{_number_tip(one)}">{escape(one.text)}</span>')
+        at = one.stop
+    return "".join([*pieces, escape(inspection.text[at:])])
+
+
+def _number_tip(one: Found) -> str:
+    lines = [
+        f"exact    {_short(str(one.value))}",
+        f"float64  {shown_float(one.as_float)}",
+        f"place    characters {one.start} to {one.stop}",
+    ]
+    return escape("\n".join(lines))
+
+
+def _costs(inspection: Inspection) -> Iterator[str]:
+    """One bar per representation: how many tokens, and how many of them are numbers'."""
+    most = max(len(view.tokens) for view in inspection.views) or 1
+    yield '<h2>Tokens</h2><div class="card cost">'
+    for view in inspection.views:
+        of_numbers = sum(token.number is not None for token in view.tokens)
+        widths = [100 * count / most for count in (of_numbers, len(view.tokens) - of_numbers)]
+        bar = f'<u class="num" style="width:{widths[0]:.2f}%"></u><u style="width:{widths[1]:.2f}%"></u>'
+        told = f"{of_numbers:,} for numbers, {len(view.tokens) - of_numbers:,} for text"
+        yield f'<div>{escape(_name(view))}</div><div class="bar" data-tip="{told}">{bar}</div><div class="mono">{len(view.tokens):,}</div>'
+    yield "</div>"
+
+
+def _numbers(inspection: Inspection) -> Iterator[str]:
+    if not inspection.numbers:
+        return
+    yield '<h2>Numbers</h2><div class="card"><div class="scroll"><table><tr><th>as written</th><th class="figure">exact value</th>'
+    yield '<th class="figure">float64</th><th class="figure">characters</th></tr>'
+    for index, one in enumerate(inspection.numbers):
+        figures = (_short(str(one.value)), shown_float(one.as_float), f"{one.start}–{one.stop}")
+        cells = "".join(f'<td class="figure">{escape(figure)}</td>' for figure in figures)
+        yield f"<tr><td>{_pill(inspection, index)}</td>{cells}</tr>"
+    yield "</table></div></div>"
+
+
+def _legend(inspection: Inspection) -> str:
+    names = {name for view in inspection.views for name in view.names} | {None}
+    swatches = [
+        (f'<em style="background:{colour}"></em>' if colour else "<small>2</small>", label)
+        for colour, label, needs in LEGEND
+        if needs in names
+    ]
+    items = (f"<span>{swatch}{label}</span>" for swatch, label in swatches)
+    return f'<div class="legend">{"".join(items)}</div>'
+
+
+def _view(inspection: Inspection, view: View) -> str:
+    cost = "" if view.per_number is None else f", {view.per_number:.2f} per number"
+    left = len(inspection.numbers) - len(view.taken)
+    remark = f"{len(view.tokens):,} tokens{cost}" + (f", {left:,} left as text" if left else "")
+    places = any(token.place for token in view.tokens)
+    tokens = "".join(_token(token, view, places) for token in view.tokens)
+    head = f'<div class="head"><h3>{escape(_name(view))}</h3><span class="remark">{remark}</span></div>'
+    return f'<div class="card">{head}<div class="tokens">{tokens}</div>{_columns(inspection, view)}</div>'
+
+
+def _token(token: Token, view: View, places: bool) -> str:
+    """A chip, with the place value below it where the representation has them."""
+    shown = "".join(f"<i>{VISIBLE[c]}</i>" if c in VISIBLE else "<i>·</i>" if c == " " else escape(c) for c in token.text)
+    part = token.text.startswith("\\x") and len(token.text) >= 4
+    kind = "t num" if token.number is not None else "t part" if part else "t"
+    number = "" if token.number is None else f' data-n="{token.number}"'
+    tip = f"id     {token.id}\ntoken  {token.text!r}" + (f"\nplace  {token.place}" if token.place else "")
+    below = f"<small>{str(token.place).replace('-', '−') if token.place else ''}</small>" if places else ""
+    return f'<span class="{kind}"{number} data-tip="{escape(tip)}"><b>{shown}</b>{below}</span>'
+
+
+def _columns(inspection: Inspection, view: View) -> str:
+    """The tensors, a row per number."""
+    if not view.columns or not view.taken:
+        return ""
+    rows = ["<tr><th>number</th>" + "".join(f"<th>{escape(name)}</th>" for name in view.columns) + "</tr>"]
+    for place, number in enumerate(view.taken):
+        cells = "".join(f"<td>{_value(name, column[place])}</td>" for name, column in view.columns.items())
+        rows.append(f"<tr><td>{_pill(inspection, number)}</td>{cells}</tr>")
+    return f'<div class="columns scroll"><table>{"".join(rows)}</table></div>'
+
+
+def _value(name: str, value: Any) -> str:
+    """Bits as cells, phases as dials, all else as figures."""
+    shown = shown_value(name, value)
+    if name == "number_bits":
+        cells = "".join("<s></s>" if bit == "1" else '<s class="o"></s>' for bit in shown.replace(" ", ""))
+        return f'<span class="bits" data-tip="{shown}">{cells}</span>'
+    if getattr(value, "ndim", 0) == 2:
+        return f'<span class="dials" data-tip="{escape(shown)}">{"".join(_dial(x, y) for x, y in value.tolist())}</span>'
+    return f'<span class="mono">{escape(shown)}</span>'
+
+
+def _dial(cosine: float, sine: float) -> str:
+    hand = f'<line x1="12" y1="12" x2="{12 + 9 * cosine:.2f}" y2="{12 - 9 * sine:.2f}"/>'
+    return f'<svg viewBox="0 0 24 24"><circle cx="12" cy="12" r="10.5"/>{hand}</svg>'
+
+
+def _pill(inspection: Inspection, index: int) -> str:
+    one = inspection.numbers[index]
+    return f'<span class="n mono" data-n="{index}" data-tip="{_number_tip(one)}">{escape(_short(one.text))}</span>'
+
+
+def _name(view: View) -> str:
+    return " + ".join(view.names)
+
+
+def _short(text: str, most: int = 40) -> str:
+    return text if len(text) <= most else f"{text[: most - 12]}…({len(text):,} characters)"

@@ -1,0 +1,72 @@
+"""``numtok train``: a byte-level BPE tokenizer that has seen no digit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from .console import Clock, ProgressLine, debug_option, duration, print_table, size
+from .options import INPUT_FORMATS, grammar_options, make_grammar, overwrite_option, quiet_option
+
+EPILOG = """\b
+Examples:
+  numtok train sample.jsonl -o my-tokenizer --vocab-size 1000
+  numtok encode sample.jsonl -o sample.parquet --tokenizer my-tokenizer
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="Gets a tokenizer.json.")
+@click.option("--vocab-size", type=click.IntRange(257), default=16000, show_default=True, help="Tokens in all.")
+@click.option("--min-frequency", type=click.IntRange(1), default=2, show_default=True, help="How often a pair must occur to be merged.")
+@click.option("--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings.")
+@click.option("--format", "input_format", type=click.Choice(INPUT_FORMATS), help="Format of the inputs, whatever their suffix.")
+@grammar_options
+@overwrite_option
+@quiet_option
+@debug_option
+def train(
+    inputs: tuple[str, ...],
+    output: str,
+    vocab_size: int,
+    min_frequency: int,
+    text_column: str | None,
+    input_format: str | None,
+    grammar: str,
+    pattern: str | None,
+    overwrite: bool,
+    quiet: bool,
+) -> None:
+    """Train a byte-level BPE tokenizer on text with its numbers taken out.
+
+    Merges never span a number, and digits stay single tokens. The result loads in numtok, tokenizers and transformers.
+    """
+    from numtok.train import save_tokenizer, train_tokenizer
+
+    clock = Clock()
+    with ProgressLine(quiet) as progress:
+        texts = _texts(inputs, input_format, text_column, progress, clock)
+        config = train_tokenizer(texts, vocab_size, grammar=make_grammar(grammar, pattern), min_frequency=min_frequency)
+    path = save_tokenizer(config, output, overwrite)
+    if not quiet:
+        tokens = len(config["model"]["vocab"])
+        print_table([("tokens", f"{tokens:,}", ""), ("size", size(path.stat().st_size), ""), ("time", duration(clock()), "")], str(path))
+
+
+def _texts(inputs: tuple[str, ...], format: str | None, text_column: str | None, progress: ProgressLine, clock: Clock) -> Iterator[Any]:
+    """The texts of all inputs, with progress while they are read."""
+    from numtok.corpus.readers import find_inputs, read_batches
+    from numtok.corpus.summary import Progress
+
+    sources = find_inputs(inputs, format)
+    sizes = [source.size for source in sources]
+    total = None if None in sizes else sum(one or 0 for one in sizes)
+    done = 0
+    for source in sources:
+        for batch in read_batches(source, text_column):
+            yield batch.texts
+            progress(Progress(done + batch.position, total, 0, 0, 0, clock()))
+        done += source.size or 0

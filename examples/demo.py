@@ -1,0 +1,61 @@
+"""Encode the sample, show what became of it, decode it and compare every byte: ``python examples/demo.py``, or ``make demo``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+import numtok
+from numtok.corpus.pipeline import decode_corpus, encode_corpus
+from numtok.inspection import inspect_text
+
+SAMPLE = Path(__file__).with_name("sample.jsonl")
+SHOWN = ("doc-01", "doc-04", "doc-13")
+
+
+def texts_of(path: Path) -> dict[str, str]:
+    """The sample's documents by id."""
+    rows = map(json.loads, path.read_text("utf-8").splitlines())
+    return {row["id"]: row["text"] for row in rows}
+
+
+def show(text: str, tokenizer: numtok.Tokenizer) -> None:
+    """One document as a person wants to see it."""
+    (view,) = inspect_text(text, [tokenizer]).views
+    encoding = tokenizer.encode(text)
+    print(f"  text     {text}")
+    print(f"  numbers  {'  '.join(number.text for number in numtok.extract(text, tokenizer.grammar))}")
+    print(f"  tokens   {'|'.join(token.text for token in view.tokens)}")
+    print(f"  ids      {' '.join(map(str, encoding.input_ids[:16]))} ...")
+    print(f"  values   {' '.join(map(str, encoding.number_scaled))}")
+    bits = "".join(map(str, encoding.number_bits[0]))
+    print(f"  bits     {bits[0]} {bits[1:9]} {bits[9:]}, the first number as float32\n")
+
+
+def main() -> int:
+    """0 if every byte came back."""
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
+    original = texts_of(SAMPLE)
+    print(f"numtok {numtok.__version__}: {len(original)} documents, {tokenizer.vocab_size:,} tokens, engine {tokenizer.engine.name}\n")
+    for name in SHOWN:
+        show(original[name], tokenizer)
+    with tempfile.TemporaryDirectory() as folder:
+        encoded, back = Path(folder, "sample.parquet"), Path(folder, "sample.jsonl")
+        summary = encode_corpus([SAMPLE], encoded, tokenizer, keep_columns=["id"], keep_text=True)
+        columns = ", ".join(pq.read_schema(encoded).names)
+        decode_corpus([encoded], back, tokenizer)
+        same = texts_of(back) == original
+    before, after, left = summary.tokens_before, summary.tokens_after, sum(summary.left_as_text.values())
+    print(f"{summary.numbers} numbers in {summary.documents} documents became {summary.tokens:,} tokens: {after:.2f} per number,")
+    print(f"where the tokenizer alone spends {before:.2f}. Left as text, being outside float32: {left}.")
+    print(f"Columns: {columns}")
+    print("Decoded: every byte is the same." if same else "Decoded: THE TEXT CHANGED.")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,341 @@
+"""P10, P1000, B1999 and FP15: a sign, a few significant digits and a power of ten, in one to five tokens of their own.
+
+In: n numbers. Out: symbols, the same count for every number; no tensor. Inverse: the number rounded to ``digits`` significant digits, exact
+for every number that has no more. Linear Algebra with Transformers (Charton 2021), section 3; xVal (Golkar et al. 2023), table 1.
+
+=======  ====================  ==============  ========================  =============  =====================
+class    −60.2, integer form   decimal form    symbols, 16 exponents     and for zero   symbols per number
+=======  ====================  ==============  ========================  =============  =====================
+P10      ``- 6 0 2 E-1``       ``- 6 0 2 e+1``  2 + 10 + 16 = 28         none           2 + digits
+P1000    ``- 602 E-1``         ``- 6.02 e+1``   2 + 900 + 16 = 918       1              3
+B1999    ``-602 E-1``          ``-6.02 e+1``    1800 + 16 = 1816         2              2
+FP15     ``-602E-1``           ``-6.02e+1``     1800 * 16 = 28800        2              1
+=======  ====================  ==============  ========================  =============  =====================
+
+**Rounding** is from the decimal as written, to nearest, halves to even: 1.245 is 124E-2, 1.2450001 is 125E-2. **Zero** is as long as every
+other number, ``+ 0 0 0 E0``, ``+ 000 E0``, ``000 E0`` or ``000E0``, and minus zero is another number. **Out of range**, after rounding, is
+what ``overflow`` says; ``"clip"`` gives the largest magnitude, or the smallest that is not zero.
+
+**Differences from the authors' code** (LAWT). There zero is shorter (``+ 0 E0``), and the sign of minus zero is lost; the decimal is first
+rounded to a double, so that ties go either way; P10, P1000 and B1999 have the exponents E-100 to E100, with smaller numbers turned into
+zero; FP15 has N100e0 to N999e15 for our 100E-9 to 999E6, shorter mantissas for smaller numbers, and one symbol for everything larger, which
+reads back as 1e9.
+
+**Tokens.** The vocabulary is not shared with the source tokenizer, where 602 may be a token of the text: ``- 602 E-1`` is the added tokens
+``[NUM:-] [NUM:602] [NUM:E-1]``. ``len(alphabet)`` are added, and for byte-level BPE a second form with a space for each of
+``first_symbols``.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok import buffers
+from numtok.errors import RepresentationError
+from numtok.numbers import Numbers
+from numtok.representations import decimals
+from numtok.representations.base import Mask, Spelled, SpelledOut
+
+FORMS = ("integer", "decimal")
+MAX_SYMBOLS = 2**16
+
+_jit = numba.njit(cache=True, nogil=True)
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Charton(SpelledOut):
+    """What the four have in common.
+
+    Attributes:
+        digits: significant digits.
+        decades: the smallest and the largest power of ten of the first digit: (-7, 8) is 16 exponents, for zero and 1e-7 <= abs(x) < 1e9.
+        form: ``"integer"``, −602 and E-1, or ``"decimal"``, −6.02 and e+1.
+        overflow: for numbers outside the decades.
+    """
+
+    digits: int = 3
+    decades: tuple[int, int] = (-7, 8)
+    form: str = "integer"
+    overflow: str = "text"
+    framed: ClassVar[bool] = False
+    shares_vocabulary: ClassVar[bool] = False
+    positional: ClassVar[tuple[str, ...]] = ("digits",)
+
+    def __post_init__(self) -> None:
+        self._check_overflow()
+        if self.form not in FORMS:
+            raise RepresentationError(f"{self.name}: form={self.form!r} is unknown; use one of {', '.join(map(repr, FORMS))}")
+        if not 1 <= self.digits <= 18:
+            raise RepresentationError(f"{self.name}: digits={self.digits} must be from 1 to 18")
+        if self.decades[0] > self.decades[1]:
+            raise RepresentationError(
+                f"{self.name}: decades={self.decades} must be the smallest and the largest power of ten, such as (-7, 8)"
+            )
+        if self._n_symbols > MAX_SYMBOLS:
+            raise RepresentationError(
+                f"{self.name}: {self.digits} digits and {self._n_exponents} exponents need {self._n_symbols:,} symbols, more than"
+                f" {MAX_SYMBOLS:,}; take fewer digits, fewer decades, or p10"
+            )
+
+    @property
+    def _n_symbols(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def _n_exponents(self) -> int:
+        return self.decades[1] - self.decades[0] + 1
+
+    @property
+    def _n_mantissas(self) -> int:
+        """Zero included."""
+        return 9 * int(10 ** (self.digits - 1)) + 1
+
+    @property
+    def _exponent_of_zero(self) -> int:
+        """As an index: the exponent 0, or the nearest to it."""
+        shift = self.digits - 1 if self.form == "integer" else 0
+        return min(max(0, self.decades[0] - shift), self.decades[1] - shift) + shift - self.decades[0]
+
+    def fits(self, numbers: Numbers) -> Mask:
+        mantissa, decade = self._rounded(numbers)
+        return np.asarray((mantissa == 0) | ((decade >= self.decades[0]) & (decade <= self.decades[1])))
+
+    def encode(self, numbers: Numbers) -> Spelled:
+        mantissa, decade = self._rounded(numbers)
+        low, high = self.decades
+        smallest = 10 ** (self.digits - 1)
+        _clip(mantissa, decade, low, high, smallest, self._exponent_of_zero)
+        minus = numbers.negative.astype(np.int64)
+        symbols = self._symbols(minus, mantissa, decade)
+        count = symbols.shape[1]
+        return Spelled(symbols.reshape(-1), np.arange(len(numbers) + 1) * count)
+
+    def decode(self, spelled: Spelled) -> pa.LargeStringArray:
+        """Each number as text; symbols that are no number, such as a mantissa alone, as they are, one behind the other."""
+        assert self.length is not None
+        whole = np.diff(spelled.offsets) == self.length
+        table = spelled.symbols[spelled.offsets[:-1][whole][:, None] + np.arange(self.length)].astype(np.int64)  # [numbers, length]
+        minus, mantissa, decade, valid = self._read(table)
+        values, offsets, exponent = decimals.split(mantissa, decade + self.decades[0] - self.digits + 1)
+        texts = Numbers.from_digits(minus, values, offsets, exponent).rows.array
+        whole[whole] = valid
+        if whole.all():
+            return texts
+        spoken = texts.filter(pa.array(valid)).to_pylist()[::-1]
+        starts = spelled.offsets.tolist()
+        return pa.array(
+            [
+                spoken.pop() if good else "".join(self.alphabet[symbol] for symbol in spelled.symbols[first:last].tolist())
+                for good, first, last in zip(whole.tolist(), starts[:-1], starts[1:], strict=True)
+            ],
+            pa.large_string(),
+        )
+
+    def _rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
+        """(mantissa of ``digits`` digits or 0, power of ten of its first digit), int64[n] each."""
+        mantissa, decade = buffers.empty(len(numbers), np.int64), buffers.empty(len(numbers), np.int64)
+        decimals.round_to(numbers.digits, numbers.digit_offsets, numbers.exponent, self.digits, mantissa, decade)
+        return mantissa, decade
+
+    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
+        """uint16[n, length]; ``decade`` counts from the smallest."""
+        raise NotImplementedError
+
+    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
+        """The inverse of :meth:`_symbols`: (minus, mantissa, decade, whether each row is a number)."""
+        raise NotImplementedError
+
+    def _code(self, mantissa: Ints) -> Ints:
+        """0 for zero, and 1 for the smallest mantissa."""
+        return np.maximum(mantissa - (self._n_mantissas // 9 - 1), 0)
+
+    def _mantissa(self, code: Ints) -> Ints:
+        """The inverse of :meth:`_code`."""
+        return np.where(code > 0, code + (self._n_mantissas // 9 - 1), 0)
+
+
+@dataclass(frozen=True)
+class P10(Charton):
+    """``- 6 0 2 E-1``: sign, digits one by one, exponent."""
+
+    name: ClassVar[str] = "p10"
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        return ("+", "-", *"0123456789", *_exponents(self.digits, self.decades, self.form))
+
+    @property
+    def length(self) -> int:
+        return self.digits + 2
+
+    @property
+    def first_symbols(self) -> range:
+        return range(2)
+
+    @property
+    def _n_symbols(self) -> int:
+        return 12 + self._n_exponents
+
+    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
+        out = buffers.empty(len(minus) * self.length, np.uint16)
+        _spell(minus, mantissa, decade, self.digits, out)
+        return out.reshape(-1, self.length)
+
+    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
+        digits, decade = table[:, 1:-1] - 2, table[:, -1] - 12
+        valid = (table[:, 0] < 2) & (digits >= 0).all(1) & (digits < 10).all(1) & (decade >= 0)
+        powers = 10 ** np.arange(self.digits - 1, -1, -1, dtype=np.int64)
+        return table[:, 0] == 1, digits @ powers, decade, valid
+
+
+@dataclass(frozen=True)
+class P1000(Charton):
+    """``- 602 E-1``: sign, mantissa, exponent."""
+
+    name: ClassVar[str] = "p1000"
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        return ("+", "-", *_mantissas(self.digits, self.form), *_exponents(self.digits, self.decades, self.form))
+
+    @property
+    def length(self) -> int:
+        return 3
+
+    @property
+    def first_symbols(self) -> range:
+        return range(2)
+
+    @property
+    def _n_symbols(self) -> int:
+        return 2 + self._n_mantissas + self._n_exponents
+
+    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
+        return np.stack([minus, 2 + self._code(mantissa), 2 + self._n_mantissas + decade], 1).astype(np.uint16)
+
+    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
+        code, decade = table[:, 1] - 2, table[:, 2] - 2 - self._n_mantissas
+        valid = (table[:, 0] < 2) & (code >= 0) & (code < self._n_mantissas) & (decade >= 0)
+        return table[:, 0] == 1, self._mantissa(code), decade, valid
+
+
+@dataclass(frozen=True)
+class B1999(Charton):
+    """``-602 E-1``: signed mantissa, exponent."""
+
+    name: ClassVar[str] = "b1999"
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        return (*_signed(_mantissas(self.digits, self.form)), *_exponents(self.digits, self.decades, self.form))
+
+    @property
+    def length(self) -> int:
+        return 2
+
+    @property
+    def first_symbols(self) -> range:
+        return range(2 * self._n_mantissas)
+
+    @property
+    def _n_symbols(self) -> int:
+        return 2 * self._n_mantissas + self._n_exponents
+
+    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
+        return np.stack([2 * self._code(mantissa) + minus, 2 * self._n_mantissas + decade], 1).astype(np.uint16)
+
+    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
+        code, decade = table[:, 0] // 2, table[:, 1] - 2 * self._n_mantissas
+        return table[:, 0] % 2 == 1, self._mantissa(code), decade, (code < self._n_mantissas) & (decade >= 0)
+
+
+@dataclass(frozen=True)
+class FP15(Charton):
+    """``-602E-1``: the whole number in one symbol."""
+
+    name: ClassVar[str] = "fp15"
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        return _whole(self.digits, self.decades, self.form, self._exponent_of_zero)
+
+    @property
+    def length(self) -> int:
+        return 1
+
+    @property
+    def first_symbols(self) -> range:
+        return range(self._n_symbols)
+
+    @property
+    def _n_symbols(self) -> int:
+        return 2 * (self._n_mantissas - 1) * self._n_exponents + 2
+
+    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
+        code = self._code(mantissa)
+        index = np.where(code > 0, decade * (self._n_mantissas - 1) + code, 0)
+        return (2 * index + minus).astype(np.uint16)[:, None]
+
+    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
+        minus, index = table[:, 0] % 2 == 1, table[:, 0] // 2
+        decade, code = np.divmod(index - 1, self._n_mantissas - 1)
+        return minus, self._mantissa(np.where(index > 0, code + 1, 0)), np.maximum(decade, 0), table[:, 0] < self._n_symbols
+
+
+@functools.lru_cache(maxsize=32)
+def _mantissas(digits: int, form: str) -> tuple[str, ...]:
+    """Zero, then the others in order."""
+    written = (f"{mantissa:0{digits}d}" for mantissa in (0, *range(10 ** (digits - 1), 10**digits)))
+    return tuple(f"{text[0]}.{text[1:]}".rstrip(".") if form == "decimal" else text for text in written)
+
+
+def _exponents(digits: int, decades: tuple[int, int], form: str) -> tuple[str, ...]:
+    every = range(decades[0], decades[1] + 1)
+    return tuple(f"e{decade:+d}" if form == "decimal" else f"E{decade - digits + 1}" for decade in every)
+
+
+def _signed(mantissas: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sign + mantissa for mantissa in mantissas for sign in ("", "-"))
+
+
+@functools.lru_cache(maxsize=8)
+def _whole(digits: int, decades: tuple[int, int], form: str, exponent_of_zero: int) -> tuple[str, ...]:
+    signed, exponents = _signed(_mantissas(digits, form)), _exponents(digits, decades, form)
+    zeros = tuple(zero + exponents[exponent_of_zero] for zero in signed[:2])
+    return (*zeros, *(mantissa + exponent for exponent in exponents for mantissa in signed[2:]))
+
+
+@_jit
+def _clip(mantissa, decade, low, high, smallest, zero):  # type: ignore[no-untyped-def]
+    """Bring every number into the decades, and count ``decade`` from ``low``; zero has its own."""
+    for i in range(mantissa.size):
+        if mantissa[i] == 0:
+            decade[i] = zero + low
+        elif decade[i] < low:
+            mantissa[i], decade[i] = smallest, low
+        elif decade[i] > high:
+            mantissa[i], decade[i] = smallest * 10 - 1, high
+        decade[i] -= low
+
+
+@_jit
+def _spell(minus, mantissa, decade, digits, out):  # type: ignore[no-untyped-def]
+    """The symbols of P10."""
+    at = 0
+    for i in range(minus.size):
+        out[at] = minus[i]
+        rest = np.uint64(mantissa[i])
+        for k in range(at + digits, at, -1):
+            out[k] = np.uint64(2) + rest % np.uint64(10)
+            rest //= np.uint64(10)
+        out[at + digits + 1] = 12 + decade[i]
+        at += digits + 2

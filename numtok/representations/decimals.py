@@ -1,0 +1,174 @@
+"""Decimal digits in arrays: the kernels that several representations share.
+
+In: the ``digits``, ``digit_offsets`` and ``exponent`` of n numbers. Out: digits in slots, one row of a fixed width per number, uint8[n *
+width], least significant first; or rounded to a few significant digits, int64[n]; and back.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+_jit = numba.njit(cache=True, nogil=True)
+
+
+@_jit
+def fits(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
+    """Whether each number has at most so many digits before and after the point, without leading and trailing zeros."""
+    for i in range(exponent.size):
+        place = exponent[i] + offsets[i + 1] - 1 - offsets[i]  # of the first digit: the power of ten
+        fits = True
+        if place >= before or exponent[i] < -after:
+            for k in range(offsets[i], offsets[i + 1]):
+                if digits[k] != 0 and (place >= before or place < -after):
+                    fits = False
+                    break
+                place -= 1
+        out[i] = fits
+
+
+@_jit
+def place(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
+    """Digits to their slots in ``out``, which holds zeros; slot k is the digit of 10**(k - after)."""
+    width = before + after
+    for i in range(exponent.size):
+        row = i * width
+        slot = exponent[i] + offsets[i + 1] - 1 - offsets[i] + after
+        beyond = False
+        for k in range(offsets[i], offsets[i + 1]):
+            if slot >= width:
+                beyond |= digits[k] != 0
+            elif slot >= 0:
+                out[row + slot] = digits[k]
+            elif slot == -1 and _rounds_up(digits, k, offsets[i + 1], out[row] & 1):
+                beyond |= _increment(out, row, row + width)
+                break
+            else:
+                break
+            slot -= 1
+        if beyond:
+            for k in range(row, row + width):
+                out[k] = 9
+
+
+@_jit
+def _rounds_up(digits, first, last, odd):  # type: ignore[no-untyped-def]
+    """Whether dropping digits [first, last) rounds the digit before them up: to nearest, halves to even."""
+    if digits[first] != 5 or odd:
+        return digits[first] >= 5
+    for k in range(first + 1, last):
+        if digits[k] != 0:
+            return True
+    return False
+
+
+@_jit
+def _increment(out, first, last):  # type: ignore[no-untyped-def]
+    """Add one to the digits [first, last), least significant first; True if that gives one digit more."""
+    for k in range(first, last):
+        if out[k] < 9:
+            out[k] += 1
+            return False
+        out[k] = 0
+    return True
+
+
+@_jit
+def without_zeros(slots, width, after):  # type: ignore[no-untyped-def]
+    """(digits, offsets, exponent) of each row of slots, without leading zeros, and without trailing ones after the point."""
+    count = slots.size // width
+    digits, offsets, exponent = np.empty(slots.size, np.uint8), np.zeros(count + 1, np.int64), np.zeros(count, np.int64)
+    filled = 0
+    for i in range(count):
+        row = i * width
+        high, low = width - 1, 0
+        while high > 0 and slots[row + high] == 0:
+            high -= 1
+        while low < after and low < high and slots[row + low] == 0:
+            low += 1
+        if slots[row + high] == 0:  # zero
+            high = low
+        for k in range(high, low - 1, -1):
+            digits[filled] = slots[row + k]
+            filled += 1
+        exponent[i] = low - after if slots[row + high] != 0 else 0
+        offsets[i + 1] = filled
+    return digits[:filled].copy(), offsets, exponent
+
+
+@_jit
+def divide(digits, width, base):  # type: ignore[no-untyped-def]
+    """Each row of digits X = base * J + r as r, then the digits of J: width + 1 slots."""
+    count = digits.size // width
+    out = np.empty(count * (width + 1), np.uint8)
+    for i in range(count):
+        remainder = 0
+        for k in range(width - 1, -1, -1):
+            remainder = remainder * 10 + digits[i * width + k]
+            out[i * (width + 1) + k + 1] = remainder // base
+            remainder %= base
+        out[i * (width + 1)] = remainder
+    return out
+
+
+@_jit
+def multiply(slots, width, base):  # type: ignore[no-untyped-def]
+    """The inverse of :func:`divide`."""
+    count = slots.size // (width + 1)
+    out = np.empty(count * width, np.uint8)
+    for i in range(count):
+        carry = np.int64(slots[i * (width + 1)])
+        for k in range(width):
+            carry += base * np.int64(slots[i * (width + 1) + k + 1])
+            out[i * width + k] = carry % 10
+            carry //= 10
+    return out
+
+
+@_jit
+def round_to(digits, offsets, exponent, count, mantissa, decade):  # type: ignore[no-untyped-def]
+    """``count`` significant digits of each number, rounded to nearest, halves to even, and the power of ten of the first."""
+    limit = np.int64(10) ** count
+    for i in range(exponent.size):
+        first, last = offsets[i], offsets[i + 1]
+        while first < last and digits[first] == 0:
+            first += 1
+        whole = np.int64(0)
+        for k in range(first, first + count):
+            whole = whole * 10 + (digits[k] if k < last else 0)
+        power = exponent[i] + last - 1 - first
+        rest = first + count
+        if rest < last and digits[rest] >= 5:
+            up = digits[rest] > 5 or whole % 2 == 1
+            while not up and rest + 1 < last:
+                rest += 1
+                up = digits[rest] != 0
+            if up:
+                whole += 1
+            if whole == limit:
+                whole //= 10
+                power += 1
+        mantissa[i], decade[i] = whole, power
+
+
+@_jit
+def split(mantissa, exponent):  # type: ignore[no-untyped-def]
+    """(digits, offsets, exponent) of mantissa * 10**exponent, without trailing zeros."""
+    digits, offsets, powers = np.empty(mantissa.size * 19, np.uint8), np.zeros(mantissa.size + 1, np.int64), exponent.copy()
+    filled = 0
+    for i in range(mantissa.size):
+        rest = mantissa[i]
+        if rest == 0:
+            powers[i] = 0
+        while rest != 0 and rest % 10 == 0:
+            rest //= 10
+            powers[i] += 1
+        count = 1
+        while rest >= 10**count and count < 19:
+            count += 1
+        for k in range(filled + count - 1, filled - 1, -1):
+            digits[k] = rest % 10
+            rest //= 10
+        filled += count
+        offsets[i + 1] = filled
+    return digits[:filled].copy(), offsets, powers

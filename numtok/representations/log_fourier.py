@@ -1,0 +1,153 @@
+"""Log-Fourier: one ``[NUM]`` per number, shown as its sign and the cosine and sine of 2πL/T for L = log10 abs(x) at several periods T.
+
+In: n numbers. Out: ``number_log_fourier``, float32[n, k + 1, 2]. Row 0 holds flags: the sign, -1 or 1, and 1 if the number is zero, else 0.
+Rows 1 to k hold cosine and sine for the periods 1000**((k - j) / (k - 1)), j = 1 to k: from 1000 decades, the magnitude as a whole, down to
+one, the place of the leading digits on a slide rule; they are 0 for zero. Inverse: L from the longest period to the shortest, each saying
+which turn of the next it is, then rounded to seven significant digits: exact for every decimal that has no more, and else within a relative
+error of 5.1e-7. Fourier features of the logarithm; numbers from 1e-499 up to 1e499, all of float64 among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok import buffers
+from numtok.errors import RepresentationError
+from numtok.numbers import Numbers
+from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_values
+
+LONGEST_PERIOD = 1000.0  # decades; half of it in each direction
+MAX_DECADE = 499
+SIGNIFICANT_DIGITS = 7
+
+_jit = numba.njit(cache=True, nogil=True)
+
+
+@dataclass(frozen=True)
+class LogFourier(SingleToken):
+    """Sign, zero flag, and Fourier features of the logarithm of the magnitude.
+
+    Attributes:
+        n_frequencies: k, at least 2. More of them leave more room for error when a model's output is decoded.
+        overflow: for numbers below 1e-499, other than zero, or from 1e499 on (``"clip"``: the nearest magnitude that is held).
+    """
+
+    n_frequencies: int = 8
+    overflow: str = "text"
+    name: ClassVar[str] = "logfourier"
+    positional: ClassVar[tuple[str, ...]] = ("n_frequencies",)
+
+    def __post_init__(self) -> None:
+        self._check_overflow()
+        if self.n_frequencies < 2:
+            raise RepresentationError(
+                f"logfourier: n_frequencies={self.n_frequencies} must be at least 2: the longest period and the shortest"
+            )
+
+    @property
+    def periods(self) -> npt.NDArray[np.float64]:
+        """float64[k], in decades, descending from 1000 to 1."""
+        steps = self.n_frequencies - 1
+        return np.array([LONGEST_PERIOD ** ((steps - j) / steps) for j in range(steps + 1)])
+
+    def fits(self, numbers: Numbers) -> Mask:
+        _, decade, zero = _logarithms(numbers.digits, numbers.digit_offsets, numbers.exponent)
+        return np.asarray(zero | ((decade >= -MAX_DECADE) & (decade < MAX_DECADE)))
+
+    def columns(self) -> dict[str, pa.DataType]:
+        return {"number_log_fourier": pa.fixed_shape_tensor(pa.float32(), [self.n_frequencies + 1, 2])}
+
+    def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
+        fraction, decade, zero = _logarithms(numbers.digits, numbers.digit_offsets, numbers.exponent)
+        fraction[decade < -MAX_DECADE], fraction[decade >= MAX_DECADE] = 0.0, 1 - 1e-9
+        decade = np.clip(decade, -MAX_DECADE, MAX_DECADE - 1)
+        out = buffers.empty(len(numbers) * (self.n_frequencies + 1) * 2, np.float32)
+        _encode(numbers.negative, fraction, decade, zero, self.periods, out)
+        kind = self.columns()["number_log_fourier"]
+        return {"number_log_fourier": tensor_array(out, kind)}
+
+    def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
+        features: npt.NDArray[Any] = tensor_values(columns["number_log_fourier"])  # [n, k + 1, 2]
+        if not np.isfinite(features).all():
+            raise RepresentationError("logfourier: number_log_fourier holds infinite values or NaN; mask them out before decoding")
+        turns = np.arctan2(features[:, 1:, 1].astype(np.float64), features[:, 1:, 0]) / (2 * np.pi)  # [n, k], in -0.5 to 0.5
+        logarithm = LONGEST_PERIOD * turns[:, 0]
+        for j, period in enumerate(self.periods[1:], 1):
+            logarithm = period * (turns[:, j] + np.round(logarithm / period - turns[:, j]))
+        logarithm[features[:, 0, 1] > 0.5] = -np.inf  # zero
+        digits, offsets, exponent = _significant(logarithm)
+        return Numbers.from_digits(features[:, 0, 0] < 0, digits, offsets, exponent)
+
+
+@_jit
+def _logarithms(digits, offsets, exponent):  # type: ignore[no-untyped-def]
+    """log10 of each magnitude as fraction, float64[n] in [0, 1], and decade, int64[n], both 0 for zero; and whether it is zero, bool[n]."""
+    count = exponent.size
+    fraction, decade, zero = np.zeros(count, np.float64), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    for i in range(count):
+        first, last = offsets[i], offsets[i + 1]
+        while first < last and digits[first] == 0:
+            first += 1
+        if first == last:
+            zero[i] = True
+            continue
+        whole, used = np.int64(0), min(last - first, 18)
+        for k in range(first, first + used):
+            whole = whole * 10 + digits[k]
+        decade[i] = exponent[i] + last - 1 - first
+        if used > 1 or whole > 1:
+            fraction[i] = math.log10(whole / 10.0 ** (used - 1))
+    return fraction, decade, zero
+
+
+@_jit
+def _encode(negative, fraction, decade, zero, periods, out):  # type: ignore[no-untyped-def]
+    at = 0
+    for i in range(decade.size):
+        out[at] = -1.0 if negative[i] else 1.0
+        out[at + 1] = 1.0 if zero[i] else 0.0
+        at += 2
+        for period in periods:
+            if zero[i]:
+                out[at] = out[at + 1] = 0.0
+            else:
+                turn = fraction[i] if period == 1.0 else (decade[i] + fraction[i]) / period
+                angle = 2 * math.pi * (turn - math.floor(turn))
+                out[at], out[at + 1] = math.cos(angle), math.sin(angle)
+            at += 2
+
+
+@_jit
+def _significant(logarithm):  # type: ignore[no-untyped-def]
+    """(digits, offsets, exponent) of 10**logarithm to seven significant digits, without trailing zeros; minus infinity is zero."""
+    count = logarithm.size
+    digits, offsets = np.empty(count * SIGNIFICANT_DIGITS, np.uint8), np.zeros(count + 1, np.int64)
+    exponent = np.zeros(count, np.int64)
+    filled = 0
+    for i in range(count):
+        whole, width = np.int64(0), 1
+        if logarithm[i] != -np.inf:
+            decade = np.int64(math.floor(logarithm[i]))
+            whole, width = np.int64(10.0 ** (logarithm[i] - decade + SIGNIFICANT_DIGITS - 1) + 0.5), SIGNIFICANT_DIGITS
+            if whole == 10**SIGNIFICANT_DIGITS:
+                whole //= 10
+                decade += 1
+            exponent[i] = decade - (SIGNIFICANT_DIGITS - 1)
+            while whole % 10 == 0:
+                whole //= 10
+                width -= 1
+                exponent[i] += 1
+        for k in range(filled + width - 1, filled - 1, -1):
+            digits[k] = whole % 10
+            whole //= 10
+        filled += width
+        offsets[i + 1] = filled
+    return digits[:filled].copy(), offsets, exponent

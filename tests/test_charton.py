@@ -1,0 +1,258 @@
+"""P10, P1000, B1999 and FP15: the published encoders where they agree with us, and where they do not."""
+
+from __future__ import annotations
+
+import json
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import Numbers
+from numtok.errors import RepresentationError
+from numtok.representations import B1999, FP15, P10, P1000, Spelled, from_dict
+from numtok.representations.charton import Charton
+
+KINDS: list[type[Charton]] = [P10, P1000, B1999, FP15]
+
+
+def symbols_of(representation: Charton, literals: list[str]) -> list[list[str]]:
+    spelled = representation.encode(Numbers.parse(literals))
+    words = np.array(representation.alphabet)[spelled.symbols]
+    return [list(map(str, row)) for row in np.split(words, spelled.offsets[1:-1])]
+
+
+def spelled_as(representation: Charton, rows: list[list[str]]) -> Spelled:
+    number = {symbol: k for k, symbol in enumerate(representation.alphabet)}
+    symbols = np.array([number[symbol] for row in rows for symbol in row], np.uint16)
+    return Spelled(symbols, np.cumsum([0, *map(len, rows)]))
+
+
+def decoded(representation: Charton, literals: list[str]) -> list[Decimal]:
+    return [Decimal(text) for text in representation.decode(representation.encode(Numbers.parse(literals))).to_pylist()]
+
+
+def same(a: Decimal, b: Decimal) -> bool:
+    """Equal, and zeros of equal sign."""
+    return a == b and a.is_signed() == b.is_signed()
+
+
+def literals(digits: st.SearchStrategy[str], exponents: st.SearchStrategy[int]) -> st.SearchStrategy[str]:
+    return st.builds(lambda sign, text, power: f"{sign}{text}e{power}", st.sampled_from(["", "-"]), digits, exponents)
+
+
+ANY_DIGITS = st.text("0123456789", min_size=1, max_size=30) | st.from_regex(r"[0-9]{1,4}50{0,20}[01]?", fullmatch=True)
+
+# ---- Vocabulary
+
+
+@pytest.mark.parametrize(("kind", "published", "zeros"), [(P10, 28, 0), (P1000, 918, 1), (B1999, 1816, 2), (FP15, 28800, 2)])
+@pytest.mark.parametrize("form", ["integer", "decimal"])
+def test_vocabulary_sizes_of_the_papers_and_what_zero_needs(kind: type[Charton], published: int, zeros: int, form: str) -> None:
+    representation = kind(form=form)
+    assert len(set(representation.alphabet)) == len(representation.alphabet) == published + zeros
+
+
+@pytest.mark.parametrize(
+    ("kind", "integer", "decimal"),
+    [
+        (P10, ["-", "6", "0", "2", "E-1"], ["-", "6", "0", "2", "e+1"]),
+        (P1000, ["-", "602", "E-1"], ["-", "6.02", "e+1"]),
+        (B1999, ["-602", "E-1"], ["-6.02", "e+1"]),
+        (FP15, ["-602E-1"], ["-6.02e+1"]),
+    ],
+)
+def test_the_example_of_xval(kind: type[Charton], integer: list[str], decimal: list[str]) -> None:
+    assert symbols_of(kind(), ["-60.2"]) == [integer]
+    assert symbols_of(kind(form="decimal"), ["-60.2"]) == [decimal]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_token_is_a_word_of_another_vocabulary(kind: type[Charton], gpt2_json: Path, neox_json: Path) -> None:
+    representation = kind()
+    assert not representation.shares_vocabulary and not representation.framed
+    tokens = [*representation.token_strings, *representation.spaced_token_strings]
+    assert len(tokens) == len(set(tokens)) == len(representation.alphabet) + len(representation.first_symbols)
+    for path in (gpt2_json, neox_json):
+        vocabulary = json.loads(path.read_text("utf-8"))["model"]["vocab"]
+        assert not set(tokens) & set(vocabulary)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_begin_with_first_symbols_only(kind: type[Charton]) -> None:
+    representation = kind()
+    assert representation.length is not None
+    spelled = representation.encode(Numbers.parse(["1", "-1", "0", "-0", "999e6", "-999e6", "1e-7"]))
+    table = spelled.symbols.reshape(-1, representation.length)
+    assert all(symbol in representation.first_symbols for symbol in table[:, 0])
+    assert not any(symbol in representation.first_symbols for symbol in table[:, 1:].ravel())
+    assert symbols_of(representation, ["-999e6"])[0][-1].endswith("E6")
+
+
+# ---- The published encoders
+
+
+def test_golden_symbols(shared: Path) -> None:
+    """Mantissa and exponent of FP15 are N{mantissa}e{e} there, with value mantissa * 10**(e - 9); signed mantissas carry an N."""
+    lines = [json.loads(line) for line in (shared / "golden" / "charton_lawt.jsonl").read_text().splitlines()]
+    numbers = [line["number"] for line in lines]
+    for kind in (P10, P1000, B1999):
+        assert symbols_of(kind(), numbers) == [[symbol.removeprefix("N") for symbol in line[kind.name.upper()]] for line in lines]
+    for got, line in zip(symbols_of(FP15(), numbers), lines, strict=True):
+        mantissa, _, exponent = line["FP15"][0].removeprefix("N").partition("e")
+        assert got == [f"{mantissa}E{int(exponent) - 9}"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_zero_is_as_long_as_any_number(kind: type[Charton]) -> None:
+    """In the published P10 and P1000 it is shorter, and tells by its length that it is zero."""
+    lengths = {len(row) for row in symbols_of(kind(), ["0", "-0", "0.000", "5", "-123456789", "1e-7"])}
+    assert lengths == {kind().length}
+
+
+def test_minus_zero_is_another_number() -> None:
+    assert symbols_of(P10(), ["0", "-0"]) == [["+", "0", "0", "0", "E0"], ["-", "0", "0", "0", "E0"]]
+    assert symbols_of(P1000(), ["0", "-0"]) == [["+", "000", "E0"], ["-", "000", "E0"]]
+    assert symbols_of(B1999(form="decimal"), ["0", "-0"]) == [["0.00", "e+0"], ["-0.00", "e+0"]]
+    assert symbols_of(FP15(), ["0", "-0"]) == [["000E0"], ["-000E0"]]
+    for kind in KINDS:
+        assert all(map(same, decoded(kind(), ["0", "-0"]), [Decimal("0"), Decimal("-0")]))
+
+
+def test_large_numbers_are_not_the_symbol_of_overflow() -> None:
+    """Published FP15 deletes 1.23e8 where it is not in the vocabulary, and reads its overflow symbol back as 1e9."""
+    assert symbols_of(FP15(), ["1.23e8"]) == [["123E6"]]
+    numbers = Numbers.parse(["1e9", "2e30", "-1e9"])
+    assert not FP15().fits(numbers).any()
+    assert decoded(FP15(overflow="clip"), ["1e9", "2e30", "-1e9"]) == [Decimal("9.99e8"), Decimal("9.99e8"), Decimal("-9.99e8")]
+    assert FP15(overflow="clip").clipped(numbers).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounding_is_from_the_decimal(kind: type[Charton]) -> None:
+    """The double of 2.675 lies below it, that of 1.005 too; as decimals they are ties."""
+    tied = ["2.675", "2.665", "1.005", "1.015", "0.0001235", "1.2450", "1.24500000000000000000000000001", "9.995", "9.985"]
+    expected = ["2.68", "2.66", "1.00", "1.02", "0.000124", "1.24", "1.25", "10.0", "9.98"]
+    assert decoded(kind(), tied) == [Decimal(text) for text in expected]
+
+
+# ---- Every number
+
+
+@pytest.mark.parametrize("form", ["integer", "decimal"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_number_held_comes_back(kind: type[Charton], form: str) -> None:
+    representation = kind(form=form)
+    exact = [f"{sign}{mantissa}e{power}" for sign in ("", "-") for mantissa in (100, 101, 999, 550) for power in range(-9, 7)]
+    assert all(map(same, decoded(representation, exact), map(Decimal, exact)))
+
+
+def test_every_symbol_of_fp15_reads_back_as_itself() -> None:
+    representation = FP15()
+    every = Spelled(np.arange(len(representation.alphabet), dtype=np.uint16), np.arange(len(representation.alphabet) + 1))
+    texts = representation.decode(every).to_pylist()
+    assert all(same(Decimal(text), Decimal(symbol)) for text, symbol in zip(texts, representation.alphabet, strict=True))
+    np.testing.assert_array_equal(representation.encode(Numbers.parse(texts)).symbols, every.symbols)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("digits", "decades"), [(1, (0, 0)), (2, (-20, -3)), (3, (-7, 8)), (3, (2, 5))])
+def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple[int, int]) -> None:
+    representation = kind(digits=digits, decades=decades)
+    assert len(representation.alphabet) == representation._n_symbols
+
+    @given(literals(ANY_DIGITS, st.integers(-45, 15)))
+    def check(literal: str) -> None:
+        expected = Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(literal)
+        fits = not expected or decades[0] <= expected.adjusted() <= decades[1]
+        assert representation.fits(Numbers.parse([literal])).tolist() == [fits]
+        if fits:
+            assert same(decoded(representation, [literal])[0], expected)
+
+    check()
+
+
+@pytest.mark.parametrize("digits", [1, 5, 17, 18])
+def test_p10_takes_many_digits(digits: int) -> None:
+    representation = P10(digits=digits, decades=(-400, 400))
+
+    @given(literals(ANY_DIGITS, st.integers(-450, 450)))
+    def check(literal: str) -> None:
+        expected = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emax=10**6, Emin=-(10**6)).create_decimal(literal)
+        if representation.fits(Numbers.parse([literal])).all():
+            assert same(decoded(representation, [literal])[0], expected)
+
+    check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("literal", "fits", "nearest"),
+    [
+        ("1e-7", True, "1e-7"),
+        ("0.000000099950", True, "1.00e-7"),
+        ("0.0000000999499", False, "1.00e-7"),
+        ("1e-99999999999999999", False, "1.00e-7"),
+        ("999000000", True, "9.99e8"),
+        ("999499999.9", True, "9.99e8"),
+        ("-999500000", False, "-9.99e8"),
+        ("-1e99999999999999999", False, "-9.99e8"),
+        ("0e99", True, "0"),
+    ],
+)
+def test_the_edges_of_the_range(kind: type[Charton], literal: str, fits: bool, nearest: str) -> None:
+    numbers = Numbers.parse([literal])
+    representation = kind(overflow="clip")
+    assert representation.fits(numbers).tolist() == [fits]
+    assert representation.clipped(numbers).tolist() == [not fits]
+    assert decoded(representation, [literal]) == [Decimal(nearest)]
+
+
+# ---- Symbols that are no number
+
+
+def test_symbols_that_are_no_number_are_given_as_they_are() -> None:
+    p10, p1000, b1999 = P10(), P1000(), B1999()
+    rows = [["+", "5", "0", "0", "E0"], ["+", "+"], ["5", "+", "0", "0", "E0"], ["-", "0", "6", "0", "E-1"], [], ["+", "5", "0", "0", "0"]]
+    assert p10.decode(spelled_as(p10, rows)).to_pylist() == ["500", "++", "5+00E0", "-6", "", "+5000"]
+    rows = [["+", "602", "E0"], ["+", "E0", "602"], ["602", "602", "E0"], ["+", "-", "E0"]]
+    assert p1000.decode(spelled_as(p1000, rows)).to_pylist() == ["602", "+E0602", "602602E0", "+-E0"]
+    rows = [["-602", "E-2"], ["E0", "E0"], ["602", "602"], ["602"]]
+    assert b1999.decode(spelled_as(b1999, rows)).to_pylist() == ["-6.02", "E0E0", "602602", "602"]
+
+
+def test_no_numbers() -> None:
+    for kind in KINDS:
+        spelled = kind().encode(Numbers.parse([]))
+        assert len(spelled.symbols) == 0 and spelled.offsets.tolist() == [0]
+        assert kind().decode(spelled).to_pylist() == []
+
+
+# ---- Options
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_options_go_to_json_and_back(kind: type[Charton]) -> None:
+    representation = kind(digits=2, decades=(-3, 3), form="decimal", overflow="error")
+    assert from_dict(json.loads(json.dumps(representation.to_dict()))) == representation
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (P1000, {"digits": 5}, "p1000: 5 digits and 16 exponents need 90,019 symbols"),
+        (FP15, {"digits": 3, "decades": (-20, 20)}, "more than 65,536"),
+        (P10, {"digits": 0}, "from 1 to 18"),
+        (P10, {"digits": 19}, "from 1 to 18"),
+        (P10, {"decades": (3, 2)}, "decades"),
+        (P10, {"form": "float"}, "form"),
+        (P10, {"overflow": "drop"}, "overflow"),
+    ],
+)
+def test_options_that_cannot_be(kind: type[Charton], options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        kind(**options)
