@@ -255,6 +255,7 @@ def splice(  # type: ignore[no-untyped-def]
     of a number.
     """
     rows, cuts = document_segments.size - 1, begins.size
+    single = plain_form.size == cuts  # every number is one token
     offsets[0] = 0
     filled, cut, odd, ok = 0, 0, 0, True
     for row in range(rows):
@@ -292,7 +293,11 @@ def splice(  # type: ignore[no-untyped-def]
                     if k >= last:
                         break
                     positions[cut] = fill
-                    fill = np.uint64(_put(out, fill, spaced[cut], plain_form, spaced_form, form_offsets[cut], form_offsets[cut + 1]))
+                    if single:
+                        out[fill] = spaced_form[cut] if spaced[cut] else plain_form[cut]
+                        fill += _ONE
+                    else:
+                        fill = np.uint64(_put(out, fill, spaced[cut], plain_form, spaced_form, form_offsets[cut], form_offsets[cut + 1]))
                     stop = np.uint64(stops[cut])
                     while at < stop and k < last:
                         at += np.uint64(widths[ids[k]])

@@ -230,6 +230,9 @@ class GigatokenEngine:
             raise TokenizerError(f"it is not byte-level BPE but {config['model'].get('type')}")
         source, config = config, without_numbers(config, tokens, parse_special)
         _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
+        if not parse_special:
+            unread = [token["content"] for token in source["added_tokens"] or [] if token["special"]]
+            _check_unread_tokens(unread, [token["content"] for token in config["added_tokens"]], two_forms=tokens.spaced >= 0)
         self._two_forms = tokens.spaced >= 0
         self.slow = TokenizersEngine(source, tokens, parse_special)
         try:
@@ -352,6 +355,15 @@ def _check_added_tokens(added: list[Config], two_forms: bool) -> None:
             raise TokenizerError(f"its added token {token['content']!r} strips spaces or wants whole words")
         if two_forms and not token["normalized"] and token["content"].endswith(" "):
             raise TokenizerError(f"its added token {token['content']!r} may take the space before a number")
+
+
+def _check_unread_tokens(unread: list[str], added: list[str], two_forms: bool) -> None:
+    """Refuse special tokens that are not parsed but still hide another added token: ``tokenizers`` passes over the whole of them."""
+    prefixes = {content[:length] for content in added for length in range(1, len(content) + 1)}
+    for content in unread:
+        ends = two_forms and content.endswith(" ")  # hides the space of the number after it
+        if ends or any(content[start:] in prefixes for start in range(1, len(content))) or any(other in content for other in added):
+            raise TokenizerError(f"its special token {content!r} overlaps another added token")
 
 
 def _pre_tokenizes_like_gpt2(config: Config) -> bool:

@@ -1,7 +1,7 @@
 """The ``[NUM]`` contract: ids are those of the source tokenizer with an added token in place of every number, whatever stands beside it.
 
-The oracle shares nothing with numtok but the places of the numbers: it puts a character that the text does not hold in place of each of them, makes
-that character an added token of the source, and lets Hugging Face's ``tokenizers`` encode the result.
+The oracle shares nothing with numtok but the places of the numbers: it puts a character that the text does not hold in place of each of
+them, makes that character an added token of the source, and lets Hugging Face's ``tokenizers`` encode the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 import regex
 import trained
-from hostile import FRAGMENTS, MARKS, NUMBERS, NUMERIC, SPACES, rows, texts, triples
+from hostile import NUMBERS, rows, texts, triples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken
@@ -28,7 +28,7 @@ import numtok
 from numtok import subword
 from numtok.errors import NumtokError, TokenizerError
 from numtok.representations import NUM, PlaceValue, Representation, Subword, XVal
-from numtok.subword import SELF_CHECK, EngineWarning, GigatokenEngine, TokenizersEngine
+from numtok.subword import EngineWarning, GigatokenEngine, TokenizersEngine
 from numtok.tokenizer import Tokenizer
 
 Config = dict[str, Any]
@@ -121,7 +121,7 @@ def check_numbers(tok: Tokenizer, batch: pa.RecordBatch, places: list[list[tuple
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
 def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
-    documents: list[str | None] = list(triples(NUMBERS if engine == "gigatoken" else NUMBERS[:3]))
+    documents: list[str | None] = list(triples(NUMBERS[::2] if engine == "gigatoken" else NUMBERS[1:2]))
     tok, reference = tokenizer(kind, engine), oracle(kind)
     batch = tok.encode_batch(documents)
     check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
@@ -129,7 +129,7 @@ def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(documents=rows, parse_special=st.booleans(), add_special_tokens=st.booleans(), separate=st.booleans())
 def test_contract(
     kind: str, engine: str, documents: list[str | None], parse_special: bool, add_special_tokens: bool, separate: bool
@@ -145,7 +145,7 @@ def test_contract(
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(documents=rows)
 def test_contract_of_spelled_out_numbers(kind: str, engine: str, documents: list[str | None]) -> None:
     """What stands around a spelled-out number is what stands around ``[NUM]``; its digits' tokens never occur by other ways."""
@@ -165,7 +165,7 @@ def test_contract_of_spelled_out_numbers(kind: str, engine: str, documents: list
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(documents=rows)
 def test_subword_leaves_text_alone(kind: str, engine: str, documents: list[str | None]) -> None:
     tok, source = tokenizer(kind, engine, Subword()), oracle(kind).plain_source
@@ -220,8 +220,8 @@ def is_torn(text: str, start: int, stop: int, runs_of_spaces: bool) -> bool:
 
     It does if and only if
     - a character of category N that is not part of the number touches it (``10²``, ``½5``): GPT-2 sees one run of digits;
-    - two or more white-space characters precede it, and the last is not a space (``\\n\\n5``): GPT-2 sets the last one apart, for the word that
-      follows; at the end of a text, which a number token is, it does not;
+    - two or more white-space characters precede it, and the last is not a space (``\\n\\n5``): GPT-2 sets the last one apart, for the word
+      that follows; at the end of a text, which a number token is, it does not;
     - the number begins with a sign or a dot that follows another mark (``(-5``, ``=.5``): GPT-2 sees one run of marks;
     - the tokenizer has runs of spaces as added tokens, and two or more spaces precede the number: the added token takes the number's space.
     """
@@ -269,7 +269,7 @@ def check_is_torn(text: str, start: int, stop: int) -> None:
 
 
 def test_the_condition_is_exact_beside_every_fragment() -> None:
-    documents = triples(NUMBERS)
+    documents = triples(NUMBERS[:4])
     for text, spans in zip(documents, oracle("gpt2").numbers(list(documents)), strict=True):
         for start, stop in spans:
             check_is_torn(text, start, stop)
@@ -292,7 +292,7 @@ def test_text_keeps_the_ids_it_has_in_context(kind: str, document: str) -> None:
 
 @pytest.mark.parametrize("kind", GPT2)
 def test_text_keeps_the_ids_it_has_beside_every_fragment(kind: str) -> None:
-    _in_context(kind, triples())
+    _in_context(kind, triples(NUMBERS[::2]))
 
 
 def _in_context(kind: str, documents: list[str]) -> None:
@@ -319,7 +319,7 @@ def real_tokenizers(real: Path) -> tuple[Tokenizer, Tokenizer, Oracle]:
 
 def test_contract_of_real_tokenizers(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle]) -> None:
     fast, slow, reference = real_tokenizers
-    documents: list[str | None] = list(triples())
+    documents: list[str | None] = list(triples(NUMBERS[1::2]))
     batch = fast.encode_batch(documents)
     check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
     check_numbers(fast, batch, reference.numbers(documents))
@@ -373,7 +373,7 @@ def test_wikipedia_in_context(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracl
 
 @pytest.mark.parametrize("text", ["a\n\n5", "a (-5", 'a "-5', "a  5"])
 def test_the_condition_is_needed(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], text: str) -> None:
-    """It rules out texts whose ids do differ; with others, such as ``10²``, words differ and ids only if the vocabulary has such a merge."""
+    """Texts that it rules out do differ (``10²`` does in words; in ids only where the vocabulary has such a merge)."""
     fast, _, reference = real_tokenizers
     runs_of_spaces = any(token["content"] == "  " for token in fast.config["added_tokens"])
     spans = reference.numbers([text])[0]
@@ -412,6 +412,20 @@ def test_gigatoken_refuses_special_tokens_that_strip() -> None:
     tok = tokenizer("roberta", "gigatoken")
     with pytest.raises(TokenizerError, match="<mask>"):
         tok.encode_batch(["5 <mask>"], parse_special=True)
+
+
+@pytest.mark.parametrize(
+    ("special", "ordinary", "text"),
+    [("<|a|>", "|>b", "x <|a|>b 5"), ("<|a|>", "a", "x <|a|> a 5"), ("<|a|> ", "zz", "x <|a|> 5")],
+    ids=["end", "inside", "space"],
+)
+def test_special_tokens_that_hide_others(special: str, ordinary: str, text: str) -> None:
+    """A special token is passed over as a whole, also where it is not parsed, and what overlaps it is no token either."""
+    source = trained.source("gpt2")
+    source.add_tokens([AddedToken(special, special=True, normalized=False), AddedToken(ordinary, special=False, normalized=False)])
+    with pytest.warns(EngineWarning, match="overlaps"):
+        tok = Tokenizer.from_pretrained(source, [TAKES_ALL])
+    assert tok.encode_batch([text])["input_ids"].to_pylist() == Oracle(json.loads(source.to_str()), tok.tokens).encode([text])
 
 
 def test_auto_parses_special_tokens_that_strip() -> None:

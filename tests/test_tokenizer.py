@@ -109,11 +109,8 @@ def canonical(tok: Tokenizer, text: str) -> str:
         if before.endswith("<|") and raw[stop:].startswith(b"|>") and surface == "0.00":  # an added token: not a number
             pass
         elif isinstance(first, PlaceValue):
-            digits = Numbers.parse([surface])
             spoken = "".join(character if character in "+-.eE," else str(int(character)) for character in surface.replace("−", "-"))
-            assert digits.to_decimal() == Numbers.parse([spoken]).to_decimal()
         elif not isinstance(first, Subword) and np.isfinite(value) and (value != 0 or Decimal(found.to_decimal()[0]) == 0):
-            spoken = Numbers.parse([repr(float(np.float32(value)))]).format()[0].as_py()
             spoken = Numbers.parse(pa.array([np.float32(value)], pa.float32()).cast(pa.large_string())).format()[0].as_py()
         out += raw[at:start].decode() + spoken
         at = stop
@@ -230,11 +227,9 @@ def test_literals_are_text(kind: str, representations: int) -> None:
     literal = f"{NUM} 5 {NUM}{END_NUM} {END_NUM}6 {NUM}"
     batch = tok.encode_batch([literal, f"{NUM} {NUM}{END_NUM}"], parse_special=False)
     assert batch["number_value"].to_pylist() == [[5.0, 6.0], []]
-    ours = {tok.tokens[name] for name in (NUM, f" {NUM}", END_NUM) if name in tok.tokens}
-    assert not ours & set(ids_of(batch)[1] or [])
-    assert sum(token in ours for token in ids_of(batch)[0] or []) == len(
-        ours & {tok.tokens.get(NUM), tok.tokens.get(f" {NUM}")} and [1, 1]
-    ) * (2 if END_NUM in tok.tokens else 1)
+    forms, end = {tok.tokens.get(NUM), tok.tokens.get(f" {NUM}")}, tok.tokens.get(END_NUM)
+    counts = [(sum(token in forms for token in ids or []), (ids or []).count(end)) for ids in ids_of(batch)]
+    assert counts == [(2 if NUM in tok.tokens else 0, 2 if END_NUM in tok.tokens else 0), (0, 0)]
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "gpt2"])
@@ -281,7 +276,7 @@ def test_saved_folder_is_a_plain_tokenizer(kind: str, tmp_path: Path) -> None:
         assert [loaded(text, add_special_tokens=False)["input_ids"] for text in spoken] == expected
         assert len(loaded) == tok.vocab_size
         assert NUM in loaded.decode(expected[0], skip_special_tokens=True)
-        again = Tokenizer.from_pretrained(loaded, [XVal()])
+        again = Tokenizer.from_pretrained(loaded, [XVal()], engine=tok.engine.name)
         assert again.tokens == tok.tokens
         assert ids_of(again.encode_batch(texts_)) == expected
 

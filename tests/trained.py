@@ -1,4 +1,4 @@
-"""Small tokenizers of every kind that is met in the wild, trained on the spot: nothing to download, and every part that can go wrong is in one.
+"""Small tokenizers of every kind that is met in the wild, trained on the spot: nothing to download, every part that can go wrong is in one.
 
 ``config(kind)`` is the tokenizer.json of a kind as a dict (a fresh copy), ``BYTE_LEVEL`` and ``OTHERS`` are the kinds.
 """

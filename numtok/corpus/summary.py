@@ -21,7 +21,7 @@ from numtok.scan import scan
 from numtok.text import TextRows
 from numtok.tokenizer import EncodeReport, Tokenizer
 
-BATCH_BYTES = 4 << 20
+BATCH_BYTES = 1 << 20  # larger ones are no faster and cost memory in every stage
 SAMPLE_BYTES = 1 << 20
 
 
