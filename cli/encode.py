@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import ProgressLine, counts, debug_option, duration, print_table, size
+from .console import ProgressLine, counts, debug_option, duration, print_table, print_warning, size
 from .options import (
     INPUT_FORMATS,
     grammar_options,
     make_grammar,
-    make_tokenizer,
+    make_representations,
     overflow_option,
     overwrite_option,
     quiet_option,
@@ -20,6 +20,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from numtok.corpus.fitting import Fit
     from numtok.corpus.summary import Summary
 
 EPILOG = """\b
@@ -27,14 +28,20 @@ Examples:
   numtok encode sample.jsonl -o sample.parquet
   numtok encode sample.jsonl -o bits.arrow --numbers xval,bits --keep-column id
   numtok encode sample.jsonl -o exact.parquet --numbers place --keep-text
+  numtok encode sample.jsonl -o digits.parquet --numbers xval,fone:6,4,bits --compact
+  numtok encode sample.jsonl -o scaled.parquet --fit --fit-quantile 0.99
   cat sample.jsonl | numtok encode - -o piped.parquet --quiet
 """
+VANISHING = 0.01  # share of numbers lost to a scale, above which the user is told
 
 
 @click.command(epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="A .parquet, .arrow, .feather or .ipc file.")
-@click.option("--numbers", default="xval", show_default=True, metavar="LIST", help="Representations, such as xval or xval,bits or place.")
+@click.option("--numbers", default="xval", show_default=True, metavar="LIST", help="Representations, such as xval or xval,fone:6,4,bits or p10.")
+@click.option("--compact", is_flag=True, help="Store bits as one integer and fone as digits; the torch layers take either.")
+@click.option("--fit", is_flag=True, help="Find xval's scale first, such that the largest number of the first 100,000 documents becomes 5.")
+@click.option("--fit-quantile", type=click.FloatRange(0, 1, min_open=True), metavar="Q", help="With --fit: not the largest, but this quantile.")
 @tokenizer_option
 @click.option("--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings.")
 @click.option("--keep-column", "keep_columns", multiple=True, metavar="NAME", help="Also store this column; repeatable.")
@@ -70,6 +77,9 @@ def encode(
     overflow: str | None,
     engine: str,
     leading_space: str | None,
+    compact: bool,
+    fit: bool,
+    fit_quantile: float | None,
     quiet: bool,
     **options: Any,
 ) -> None:
@@ -78,16 +88,24 @@ def encode(
     INPUT is a file, a folder, a pattern such as 'data/*.jsonl.zst', or - for standard input. JSON lines, JSON, CSV, TSV, text,
     Parquet and Arrow are read, plain or compressed (.gz, .zst, .bz2, .xz).
     """
+    from numtok import Tokenizer
+    from numtok.corpus.fitting import fit_xval
     from numtok.corpus.pipeline import encode_corpus
 
-    made = make_tokenizer(tokenizer, numbers, make_grammar(grammar, pattern), overflow, engine, leading_space)
+    rules, chosen, fitted = make_grammar(grammar, pattern), make_representations(numbers, overflow, compact), None
+    if fit or fit_quantile is not None:
+        reading = {name: options[name] for name in ("text_column", "input_format", "text_unit", "on_error")}
+        chosen, fitted = fit_xval(inputs, chosen, rules, quantile=fit_quantile, **reading)
+        if fitted.vanishing > VANISHING:
+            print_warning(f"with this scale {fitted.vanishing:.0%} of the numbers are too small for xval; try --fit-quantile 0.99")
+    made = Tokenizer.from_pretrained(tokenizer, chosen, rules, engine, leading_space)
     with ProgressLine(quiet) as progress:
         summary = encode_corpus(inputs, options.pop("output"), made, progress=progress, **options)
     if not quiet:
-        print_summary(summary, numbers)
+        print_summary(summary, numbers, fitted)
 
 
-def print_summary(summary: Summary, numbers: str) -> None:
+def print_summary(summary: Summary, numbers: str, fitted: Fit | None = None) -> None:
     """The table at the end."""
     seconds = max(summary.seconds, 1e-9)
     rows = [
@@ -96,6 +114,9 @@ def print_summary(summary: Summary, numbers: str) -> None:
         ("tokens", f"{summary.tokens:,}", f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else ""),
         ("numbers", f"{summary.numbers:,}", f"as {numbers}"),
     ]
+    if fitted is not None:
+        where = f"{fitted.numbers:,} numbers, the first {fitted.documents:,} documents"
+        rows.append(("xval's scale", f"{fitted.xval.scale:.6g}", f"{fitted.largest:.6g} becomes {fitted.xval.clip:g}; {where}"))
     if summary.tokens_before is not None and summary.tokens_after is not None:
         rows.append(("tokens per number", f"{summary.tokens_after:.2f}", f"{summary.tokens_before:.2f} by the tokenizer alone"))
     if any(summary.left_as_text.values()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -116,7 +117,7 @@ def _column_lines(inspection: Inspection, view: View, limit: int, width: int) ->
     return ["", *_aligned(rows, width, indent="")]
 
 
-def _aligned(rows: list[tuple[str, ...]], width: int, indent: str = "  ") -> list[str]:
+def _aligned(rows: Sequence[tuple[str, ...]], width: int, indent: str = "  ") -> list[str]:
     """A table whose first line is a dim heading; its last column is cut where the line ends."""
     widths = [max(_columns_of(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = ["  ".join(cell + " " * (size - _columns_of(cell)) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]

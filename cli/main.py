@@ -57,7 +57,7 @@ def _warnings_on_one_line() -> Iterator[None]:
     import warnings
 
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: print_warning(str(message))  # type: ignore[assignment]
+        warnings.showwarning = lambda message, *_, **__: print_warning(str(message))
         yield
 
 

@@ -9,6 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from numtok import Grammar, Tokenizer
+    from numtok.representations import Representation
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -62,15 +63,21 @@ def make_tokenizer(
     source: str | None, numbers: str, grammar: Grammar, overflow: str | None = None, engine: str = "auto", leading_space: str | None = None
 ) -> Tokenizer:
     """The tokenizer of ``--tokenizer``, ``--numbers`` and the options that go with them."""
+    from numtok import Tokenizer
+
+    return Tokenizer.from_pretrained(source, make_representations(numbers, overflow), grammar, engine, leading_space)
+
+
+def make_representations(numbers: str, overflow: str | None = None, compact: bool = False) -> list[Representation]:
+    """The representations of ``--numbers``, ``--overflow`` and ``--compact``."""
     import dataclasses
 
-    from numtok import Tokenizer
     from numtok.representations import parse
 
-    chosen: list[Any] = list(parse(numbers))
+    chosen: list[Any] = list(parse(numbers, compact=True) if compact else parse(numbers))
     if overflow is not None:
         chosen = [dataclasses.replace(one, overflow=overflow) if _has_overflow(one) else one for one in chosen]
-    return Tokenizer.from_pretrained(source, chosen, grammar, engine, leading_space)
+    return chosen
 
 
 def _has_overflow(representation: Any) -> bool:

@@ -1,7 +1,8 @@
 """Token ids back to text, with the numbers put in.
 
-In: token ids, the positions of number tokens and the text of each number. Out: one text per document. Byte-level tokenizers are decoded here, byte for
-byte; the others by ``tokenizers``, whose decoders put spaces where they think they belong.
+In: token ids, the positions of number tokens and the text of each number. Out: one text per document. Byte-level tokenizers are decoded
+here, byte for byte; the others by ``tokenizers``, whose decoders put spaces where they think they belong. The symbols of spelled-out numbers
+become token ids here too, so that the two directions stand side by side.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numtok.subword import TokenizersEngine, is_byte_level
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
 
 _jit = numba.njit(cache=True, nogil=True)
 
@@ -27,6 +29,28 @@ class TokenBytes(NamedTuple):
 
     values: npt.NDArray[np.uint8]
     offsets: Ints
+
+
+class Spelling(NamedTuple):
+    """The tokens of a spelled-out representation.
+
+    Attributes:
+        ids: int32[symbols], the token of each symbol.
+        first: the symbols that begin a number that has no frame; empty if there is a frame.
+        spaced: int32[len(first)], the second form of their tokens, with the space before; empty if there is one form.
+        length: symbols per number; None for as many as follow.
+        frame: ids of ``[NUM]``, `` [NUM]`` and ``[/NUM]``; -1 where there is none.
+    """
+
+    ids: Ids
+    first: range
+    spaced: Ids
+    length: int | None
+    frame: tuple[int, int, int]
+
+    @property
+    def framed(self) -> bool:
+        return self.frame[0] >= 0
 
 
 def is_lossless(config: dict[str, Any]) -> bool:
@@ -54,42 +78,56 @@ def token_bytes(config: dict[str, Any]) -> TokenBytes:
     return TokenBytes(np.frombuffer(values, np.uint8), np.cumsum(lengths))
 
 
-def frame_symbols(symbols: npt.NDArray[np.uint16], offsets: Ints, ids: Ids, plain: int, spaced: int, end: int) -> tuple[Ids, Ids, Ints]:
-    """(flat ids without space, with space, offsets) of spelled-out numbers, each within its frame (-1: no such token)."""
-    framed = int(plain >= 0) + int(end >= 0)
+def frame_symbols(symbols: npt.NDArray[np.uint16], offsets: Ints, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
+    """(flat ids without space, with space, offsets) of spelled-out numbers; the forms differ in each number's first id."""
+    if not spelling.framed:
+        flat = spelling.ids[symbols]
+        with_space = flat.copy()
+        if len(spelling.spaced):
+            starts = offsets[:-1]
+            with_space[starts] = spelling.spaced[symbols[starts].astype(np.int64) - spelling.first.start]
+        return flat, with_space, offsets
+    plain, spaced, end = spelling.frame
     counts = np.diff(offsets)
-    out_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts + framed)])
+    out_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts + 2)])
     flat = np.full(out_offsets[-1], end, np.int32)
-    places = np.arange(len(symbols)) + np.repeat(out_offsets[:-1] - offsets[:-1] + int(plain >= 0), counts)
-    flat[places] = ids[symbols]
-    if plain < 0:
-        return flat, flat, out_offsets
+    places = np.arange(len(symbols)) + np.repeat(out_offsets[:-1] - offsets[:-1] + 1, counts)
+    flat[places] = spelling.ids[symbols]
     flat[out_offsets[:-1]] = plain
     with_space = flat.copy()
     with_space[out_offsets[:-1]] = spaced
     return flat, with_space, out_offsets
 
 
-def read_symbols(ids: Ids, positions: Ints, symbol_ids: Ids, end: int) -> Spelled:
-    """The inverse of :func:`frame_symbols`: the symbols that follow the token at each position, up to the first that is none."""
-    beyond = int(symbol_ids.max(initial=-1)) + 1  # whatever a model may give, the table has no more places than there are tokens
+def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
+    """The inverse of :func:`frame_symbols`: the symbols at each position, up to the first token that does not belong to the number."""
+    beyond = int(max(spelling.ids.max(initial=-1), spelling.spaced.max(initial=-1))) + 1  # a model may give any id; the table ends here
     symbol_of = np.full(beyond + 1, -1, np.int32)
-    symbol_of[symbol_ids] = np.arange(len(symbol_ids))
-    symbols, offsets = _read_symbols(np.where((ids < 0) | (ids > beyond), beyond, ids), positions, symbol_of)
+    symbol_of[spelling.ids] = np.arange(len(spelling.ids))
+    symbol_of[spelling.spaced] = np.arange(spelling.first.start, spelling.first.start + len(spelling.spaced))
+    known = np.where((ids < 0) | (ids > beyond), beyond, ids)
+    most = len(ids) if spelling.length is None else spelling.length
+    symbols, offsets = _read_symbols(known, positions + spelling.framed, symbol_of, most, spelling.first.start, spelling.first.stop)
     return Spelled(symbols, offsets)
 
 
-def number_stops(ids: Ids, positions: Ints, symbol_ids: Ids, end: int) -> Ints:
+def number_stops(ids: Ids, positions: Ints, spelling: Spelling | None) -> Ints:
     """Where each number's tokens end: after its one token, or after its symbols and ``[/NUM]``."""
-    if not len(symbol_ids):
+    if spelling is None:
         return positions + 1
-    return np.asarray(_number_stops(ids, positions, symbol_ids, end))
+    stops = positions + spelling.framed + np.diff(read_symbols(ids, positions, spelling).offsets)
+    if spelling.framed:
+        stops += np.append(ids, -1)[np.minimum(stops, len(ids))] == spelling.frame[2]
+    return np.maximum(stops, positions + 1)
 
 
 def byte_level(
-    table: TokenBytes, ids: Ids, offsets: Ints, positions: Ints, stops: Ints, surfaces: pa.LargeStringArray, spaced: int, before: int, after: int
+    table: TokenBytes, ids: Ids, offsets: Ints, positions: Ints, stops: Ints, surfaces: pa.LargeStringArray, spaced: Mask, before: int, after: int
 ) -> pa.LargeStringArray:
-    """Texts of byte-level ids; bytes that are not UTF-8, which only ids out of order can give, become U+FFFD."""
+    """Texts of byte-level ids; ``spaced`` says which numbers have a space before them.
+
+    Bytes that are not UTF-8, which only ids out of order can give, become U+FFFD.
+    """
     text, text_offsets = _buffers(surfaces)
     known = len(table.offsets) - 1
     starts = np.append(table.offsets, table.offsets[-1])  # ids that are no token, which a model may give, are one more, empty one
@@ -105,10 +143,19 @@ def byte_level(
 
 
 def by_tokenizers(
-    engine: TokenizersEngine, ids: Ids, offsets: Ints, positions: Ints, stops: Ints, surfaces: pa.LargeStringArray, before: int, after: int
+    engine: TokenizersEngine,
+    ids: Ids,
+    offsets: Ints,
+    positions: Ints,
+    stops: Ints,
+    surfaces: pa.LargeStringArray,
+    spaced: Mask,
+    before: int,
+    after: int,
 ) -> pa.LargeStringArray:
     """Texts of any tokenizer's ids: decode with a stand-in for each number, then put the numbers in."""
     texts = []
+    stand_ins = np.where(spaced, engine.tokens.spaced, engine.tokens.plain).tolist()
     first = 0
     spoken = surfaces.to_pylist()
     for row in range(len(offsets) - 1):
@@ -116,7 +163,7 @@ def by_tokenizers(
         pieces: list[int] = []
         at = int(offsets[row]) + before
         while last < len(positions) and positions[last] < offsets[row + 1]:
-            pieces += ids[at : positions[last] + 1].tolist()
+            pieces += [*ids[at : positions[last]].tolist(), stand_ins[last]]
             at = int(stops[last])
             last += 1
         pieces += ids[at : max(at, int(offsets[row + 1]) - after)].tolist()
@@ -133,33 +180,25 @@ def _buffers(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], Ints]:
 
 
 @_jit
-def _read_symbols(ids, positions, symbol_of):  # type: ignore[no-untyped-def]
-    symbols = np.empty(ids.size, np.uint16)
-    offsets = np.zeros(positions.size + 1, np.int64)
-    filled = 0
-    for i in range(positions.size):
-        at = positions[i] + 1
-        while at < ids.size and symbol_of[ids[at]] >= 0:
-            symbols[filled] = symbol_of[ids[at]]
-            filled += 1
-            at += 1
-        offsets[i + 1] = filled
-    return symbols[:filled], offsets
-
-
-@_jit
-def _number_stops(ids, positions, symbol_ids, end):  # type: ignore[no-untyped-def]
-    """``symbol_ids`` is sorted."""
-    stops = np.empty(positions.size, np.int64)
-    for i in range(positions.size):
-        at = positions[i] + 1
-        while at < ids.size:
-            place = np.searchsorted(symbol_ids, ids[at])
-            if place == symbol_ids.size or symbol_ids[place] != ids[at]:
-                break
-            at += 1
-        stops[i] = at + 1 if at < ids.size and ids[at] == end else at
-    return stops
+def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no-untyped-def]
+    """Two passes: sizes, then symbols. A symbol from ``first`` up to ``last`` begins the next number."""
+    offsets = np.zeros(starts.size + 1, np.int64)
+    symbols = np.empty(0, np.uint16)
+    for writing in range(2):
+        for i in range(starts.size):
+            at, filled = starts[i], offsets[i]
+            while 0 <= at < ids.size and at < starts[i] + most:
+                symbol = symbol_of[ids[at]]
+                if symbol < 0 or (at > starts[i] and first <= symbol < last):
+                    break
+                if writing:
+                    symbols[filled] = symbol
+                filled += 1
+                at += 1
+            offsets[i + 1] = filled
+        if not writing:
+            symbols = np.empty(offsets[-1], np.uint16)
+    return symbols, offsets
 
 
 @_jit
@@ -174,7 +213,7 @@ def _byte_level(values, starts, ids, offsets, positions, stops, text, text_offse
             at, end = offsets[row] + before, offsets[row + 1] - after
             while at < end:
                 if number < positions.size and positions[number] == at:
-                    if ids[at] == spaced:
+                    if spaced[number]:
                         if writing:
                             out[filled] = 0x20
                         filled += 1

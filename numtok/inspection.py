@@ -21,6 +21,8 @@ from numtok.scan import extract, scan
 from numtok.subword import Cuts, first_tokens
 from numtok.tokenizer import Encoding, Tokenizer
 
+SIGNS = "+-\u2212"  # a representation may leave the sign in the text
+
 
 @dataclass(frozen=True)
 class Found:
@@ -105,7 +107,8 @@ def taken_numbers(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.bool
     """bool[n]: which numbers the representations take; the others stay text."""
     if isinstance(tokenizer.numbers[0], Subword):
         return np.ones(len(numbers), np.bool_)
-    return np.logical_and.reduce([one.fits(numbers) | (one.overflow == "clip") for one in tokenizer.numbers])
+    taken: npt.NDArray[np.bool_] = np.logical_and.reduce([one.fits(numbers) | (one.overflow == "clip") for one in tokenizer.numbers])
+    return taken
 
 
 def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64]:
@@ -139,7 +142,7 @@ def _in_order(surfaces: list[str], numbers: Numbers, taken: npt.NDArray[np.bool_
     written = numbers.text().to_pylist()
     matched: list[int] = []
     for number in np.flatnonzero(taken).tolist():
-        if len(matched) < len(surfaces) and written[number] == surfaces[len(matched)]:
+        if len(matched) < len(surfaces) and written[number].lstrip(SIGNS) == surfaces[len(matched)].lstrip(SIGNS):
             matched.append(number)
     return tuple(matched)
 

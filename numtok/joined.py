@@ -34,41 +34,42 @@ _inline = numba.njit(cache=True, nogil=True, inline="always")
 
 
 @_jit
-def _suspects(text, base, double_space):  # type: ignore[no-untyped-def]
-    """uint64: bit k says that ``text[base + k]`` may be a delicate event: two spaces in a row, or a character from U+0300 on.
+def _suspects(text, double_space, marks):  # type: ignore[no-untyped-def]
+    """Bit k of ``marks[b]`` says that ``text[64 * b + k]`` may be a delicate event: two spaces in a row, or a character from U+0300 on.
 
-    As in ``scan._marks``, a loop over a slice of known length becomes vector compares.
+    As in ``scan._mark``, the loop over whole blocks becomes vector compares.
     """
-    marks = np.uint64(0)
-    if base + 65 <= text.size:
-        block = text[base : base + 65]
-        if double_space:
-            for k in range(64):
-                marks |= np.uint64((block[k] >= 0xCC) | (block[k] == 0x20) & (block[k + 1] == 0x20)) << np.uint64(k)
-        else:
-            for k in range(64):
-                marks |= np.uint64(block[k] >= 0xCC) << np.uint64(k)
-    else:
-        for k in range(min(64, text.size - base)):
-            at = base + k
-            if text[at] >= 0xCC or (double_space and text[at] == 0x20 and at + 1 < text.size and text[at + 1] == 0x20):
-                marks |= np.uint64(1) << np.uint64(k)
-    return marks
+    whole = (text.size - 1) // 64  # so that there is always a next byte
+    space = np.uint8(0x20) if double_space else np.uint8(0xFF)  # no byte of UTF-8
+    for block in range(whole):
+        bits = np.uint64(0)
+        for k in range(64):
+            byte, following = text[block * 64 + k], text[block * 64 + k + 1]
+            bits |= np.uint64((byte >= 0xCC) | ((byte == space) & (following == space))) << np.uint64(k)
+        marks[block] = bits
+    bits = np.uint64(0)
+    for at in range(whole * 64, text.size):
+        if text[at] >= 0xCC or (text[at] == space and at + 1 < text.size and text[at + 1] == space):
+            bits |= np.uint64(1) << np.uint64(at - whole * 64)
+    marks[whole] = bits
 
 
 @_jit
-def delicate_places(text, double_space, unsafe):  # type: ignore[no-untyped-def]
+def delicate_places(text, double_space, unsafe, marks):  # type: ignore[no-untyped-def]
     """int64: positions in ``text`` of delicate events: two spaces in a row, and characters flagged in ``unsafe`` (if not empty).
 
-    No character below U+0300 is changed by NFC.
+    ``marks``: room for one uint64 per 64 bytes begun. No character below U+0300 is changed by NFC.
     """
     found = np.empty(64, np.int64)
     count = 0
-    for base in range(0, text.size, 64):
-        marks = _suspects(text, base, double_space)
-        while marks != 0:
-            at = base + _LOWEST_BIT[((marks & (~marks + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)]
-            marks &= marks - np.uint64(1)
+    if text.size == 0:
+        return found[:0]
+    _suspects(text, double_space, marks)
+    for block in range((text.size - 1) // 64 + 1):
+        bits = marks[block]
+        while bits != 0:
+            at = block * 64 + np.int64(_LOWEST_BIT[((bits & (~bits + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)])
+            bits &= bits - np.uint64(1)
             event = text[at] == 0x20
             if not event and unsafe.size and not (text[at] == 0xE2 and text[at + 1] == 0x80 and text[at + 2] > 0x81):  # dashes, quotes
                 code, _ = _decode(text, at)

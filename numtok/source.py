@@ -56,7 +56,7 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
     following = len(vocabulary)
     entries = []
     for token in config.get("added_tokens") or []:
-        if not isinstance(token, dict) or not FLAGS <= token.keys():
+        if not isinstance(token, dict) or not FLAGS.issubset(token):
             raise TokenizerError(f"{name}: the entry {str(token)[:80]} of added_tokens lacks one of {', '.join(sorted(FLAGS))}")
         content = token["content"]
         ids[content] = vocabulary.get(content, ids.get(content, following))
@@ -64,8 +64,8 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
         entries.append(token | {"id": ids[content]})
     if (largest := max(vocabulary.values(), default=-1)) >= following:
         raise TokenizerError(
-            f"{name}: the vocabulary has holes ({len(vocabulary)} tokens, ids up to {largest}), so that an added token would get the id of another"
-            " one; fill the holes with unused tokens"
+            f"{name}: the vocabulary has holes ({len(vocabulary)} tokens, ids up to {largest}), so that an added token would get the id"
+            " of another one; fill the holes with unused tokens"
         )
     return config | {"added_tokens": entries}
 

@@ -48,7 +48,8 @@ class NumberTokens:
     """The added tokens of numtok.
 
     Attributes:
-        plain, spaced: ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if there is none.
+        plain, spaced: ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if there is none. For numbers
+            without a frame, of one of the symbols that may begin them.
         hidden: ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in a text is ordinary text.
     """
 
@@ -136,7 +137,8 @@ class TokenizersEngine:
     name = "tokenizers"
 
     def __init__(self, config: Config, tokens: NumberTokens, parse_special: bool = False) -> None:
-        self._config, self._tokens, self._parse_special = config, tokens, parse_special
+        self.tokens = tokens
+        self._config, self._parse_special = config, parse_special
         self._by_sentinel: dict[str, Any] = {}
 
     def encode(self, rows: TextRows, cuts: Cuts) -> Encoded:
@@ -144,12 +146,14 @@ class TokenizersEngine:
         needle = np.frombuffer(sentinel.encode(), np.uint8)
         buffer, offsets = _replace(rows.text, rows.offsets, rows.valid, cuts.document, cuts.start, cuts.stop, needle)
         texts = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(buffer)).to_pylist()
-        encodings = self._tokenizer(sentinel).encode_batch_fast(texts, add_special_tokens=False)
+        tokenizer = self._tokenizer(sentinel)
+        plain, spaced_token = _stand_ins(tokenizer, sentinel)
+        encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         lists = [encoding.ids for encoding in encodings]
         id_offsets = np.concatenate([[0], np.cumsum([len(ids) for ids in lists])]).astype(np.int64)
         flat = np.fromiter((token for ids in lists for token in ids), np.int32, int(id_offsets[-1]))
-        spaced_form = flat == self._tokens.spaced
-        places = np.flatnonzero((flat == self._tokens.plain) | spaced_form)
+        spaced_form = flat == spaced_token
+        places = np.flatnonzero((flat == plain) | spaced_form)
         if len(places) != len(cuts.document):
             raise NumtokError(f"the tokenizer returned {len(places)} number tokens for {len(cuts.document)} numbers; please report this tokenizer")
         spaced = spaced_form[places]
@@ -159,7 +163,9 @@ class TokenizersEngine:
     def decode(self, ids: list[int], numbers: list[str]) -> str:
         """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself."""
         for code in range(0xE000, 0xE010):  # another one if the text itself has it
-            pieces = str(self._tokenizer(chr(code)).decode(ids, skip_special_tokens=False)).split(chr(code))
+            tokenizer = self._tokenizer(chr(code))
+            renamed = dict(zip((self.tokens.plain, self.tokens.spaced), _stand_ins(tokenizer, chr(code)), strict=True))
+            pieces = str(tokenizer.decode([renamed.get(token, token) for token in ids], skip_special_tokens=False)).split(chr(code))
             if len(pieces) == len(numbers) + 1:
                 return "".join(piece + number for piece, number in zip(pieces, [*numbers, ""], strict=True))
         raise NumtokError(f"the ids do not hold the {len(numbers)} number tokens they should, or too many private-use characters")
@@ -195,13 +201,8 @@ class TokenizersEngine:
         if sentinel not in self._by_sentinel:
             import tokenizers
 
-            config = without_numbers(self._config, self._tokens, parse_special=True)
-            # All tokens stay, as `tokenizers` numbers them anew; the hidden ones get a name with a noncharacter, which no text has.
-            contents = {token: f"{sentinel}\ufdd0{token}" for token in self._tokens.hidden}
-            contents |= {self._tokens.plain: sentinel, self._tokens.spaced: " " + sentinel}
-            config["added_tokens"] = [
-                token | {"content": contents[token["id"]]} if token["id"] in contents else token for token in self._config["added_tokens"]
-            ]
+            config = without_numbers(self._config, self.tokens, parse_special=True)
+            config["added_tokens"] = self._added_tokens(sentinel, max((token["id"] for token in config["added_tokens"]), default=-1))
             try:
                 tokenizer = tokenizers.Tokenizer.from_str(json.dumps(config))
             except Exception as error:  # it knows no narrower class
@@ -209,6 +210,32 @@ class TokenizersEngine:
             tokenizer.encode_special_tokens = not self._parse_special
             self._by_sentinel[sentinel] = tokenizer
         return self._by_sentinel[sentinel]
+
+    def _added_tokens(self, sentinel: str, last: int) -> list[Config]:
+        """The added tokens with the sentinel for our stand-ins; ``last`` is the largest id of the source's.
+
+        As `tokenizers` numbers them anew, the hidden ones before that stay, under a name with a noncharacter, which no text has. Those behind,
+        tens of thousands perhaps, are left out, so that the stand-ins may get other ids than they have.
+        """
+        contents = {self.tokens.plain: sentinel, self.tokens.spaced: " " + sentinel}
+        hidden = set(self.tokens.hidden)
+        found = []
+        for token in self._config["added_tokens"]:
+            number = token["id"]
+            if number in contents:
+                found.append(token | {"content": contents[number]})
+            elif number not in hidden:
+                found.append(token)
+            elif number < last:
+                found.append(token | {"content": f"{sentinel}\ufdd0{number}"})
+        return found
+
+
+def _stand_ins(tokenizer: Any, sentinel: str) -> tuple[int, int]:
+    """Ids of the sentinel and of its form with a space; -1 if there is none."""
+    ids = (tokenizer.token_to_id(form) for form in (sentinel, " " + sentinel))
+    plain, spaced = (-1 if number is None else int(number) for number in ids)
+    return plain, spaced
 
 
 class GigatokenEngine:
@@ -313,17 +340,24 @@ class GigatokenEngine:
 
     def has_unsafe(self, rows: TextRows) -> npt.NDArray[np.bool_]:
         """bool[rows]: whether the normalizer may change the row."""
-        places = joined.delicate_places(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
+        places = _delicate_places(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
         counts = np.searchsorted(places, rows.offsets)
         return np.asarray(np.diff(counts) > 0)
 
     def _delicate_places(self, text: npt.NDArray[np.uint8]) -> Ints:
         if not self._joins:
             return np.empty(0, np.int64)
-        places: Ints = joined.delicate_places(text, self._runs_of_spaces, self._unsafe)
+        places: Ints = _delicate_places(text, self._runs_of_spaces, self._unsafe)
         if self._added:
             places = np.sort(np.concatenate([places, [match.start() for match in self._added.finditer(text.data)]])).astype(np.int64)
         return places
+
+
+def _delicate_places(text: npt.NDArray[np.uint8], double_space: bool, unsafe: npt.NDArray[np.uint8]) -> Ints:
+    if not double_space and not len(unsafe):
+        return np.empty(0, np.int64)
+    places: Ints = joined.delicate_places(text, double_space, unsafe, buffers.empty(len(text) // 64 + 1, np.uint64))
+    return places
 
 
 def _gigatoken_ids(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[npt.NDArray[np.uint32], Ints]:

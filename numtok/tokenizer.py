@@ -24,7 +24,7 @@ from numtok import buffers, decode, schema
 from numtok.errors import RepresentationError, SchemaError, TokenizerError
 from numtok.grammar import Grammar
 from numtok.numbers import Numbers
-from numtok.representations import END_NUM, NUM, Representation, SingleToken, SpelledOut, Subword, XVal, check_combination, from_dict
+from numtok.representations import END_NUM, NUM, Representation, SingleToken, Spelled, SpelledOut, Subword, XVal, check_combination, from_dict
 from numtok.scan import scan
 from numtok.source import fingerprint, load_source
 from numtok.subword import Cuts, Encoded, Engine, NumberTokens, TokenizersEngine, first_tokens, is_byte_level, make_engine
@@ -32,6 +32,7 @@ from numtok.text import TextRows
 
 SETTINGS_FILE = "numtok.json"
 LEADING_SPACE = ("auto", "separate")
+OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")  # of a representation that does not share the vocabulary
 
 
 @dataclass
@@ -113,7 +114,7 @@ class Tokenizer:
         two_forms = leading_space == "auto" and is_byte_level(config)
         self.config, self.tokens = add_number_tokens(config, self.numbers, two_forms)
         self._own = own_tokens(self.config, self.tokens, own)
-        plain, spaced = self.tokens.get(NUM, -1), self.tokens.get(f" {NUM}", -1)
+        plain, spaced = (int(ids[0]) if len(ids) else -1 for ids in self._first_ids)
         self._number_tokens = NumberTokens(plain, spaced, tuple(number for number in self._own.values() if number not in (plain, spaced)))
         self._engine_choice = engine
         self._schemas: dict[tuple[bool, bool, bool], pa.Schema] = {}
@@ -161,7 +162,8 @@ class Tokenizer:
         """Write ``tokenizer.json``, which also loads in ``tokenizers`` and transformers, and ``numtok.json`` to a folder."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        settings = {"format": schema.FORMAT_VERSION, **self._settings(), "leading_space": self.leading_space, "tokens": list(self._own)}
+        own = [content for content in self._own if not OWN_SYMBOL.fullmatch(content)]
+        settings = {"format": schema.FORMAT_VERSION, **self._settings(), "leading_space": self.leading_space, "tokens": own}
         for name, content in (("tokenizer.json", self.config), (SETTINGS_FILE, settings)):
             temporary = folder / f".{name}.tmp"
             temporary.write_text(json.dumps(content, ensure_ascii=False, indent=None if name == "tokenizer.json" else 2) + "\n", "utf-8")
@@ -173,6 +175,11 @@ class Tokenizer:
     @functools.cached_property
     def fingerprint(self) -> str:
         return fingerprint({"tokenizer": self.config, "leading_space": self.leading_space, **self._settings()})
+
+    @property
+    def carries_sign(self) -> bool:
+        """Whether number tokens stand for numbers with their sign. If one of the representations does not, it stays in the text for all."""
+        return all(representation.carries_sign for representation in self.numbers)
 
     @functools.cached_property
     def engine(self) -> Engine:
@@ -228,6 +235,8 @@ class Tokenizer:
         rows = TextRows.of(texts)
         found = scan(rows, self.grammar)
         numbers = self._outside_added_tokens(found, parse_special)
+        if not self.carries_sign:
+            numbers = numbers.without_sign()
         report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(found) - len(numbers))
         numbers.to_float64()  # computed once here, whatever is left out below
         numbers = self._apply_overflow(numbers, report)
@@ -297,13 +306,14 @@ class Tokenizer:
                 report.clipped[representation.name] = clipped
         return kept
 
-    def _encode_numbers(self, numbers: Numbers) -> tuple[dict[str, Any], Cuts, Any]:
+    def _encode_numbers(self, numbers: Numbers) -> tuple[dict[str, Any], Cuts, Spelled | None]:
         """(columns, what to cut out and put in, spelled numbers if they are spelled out)."""
         count = len(numbers)
         first = self.numbers[0]
         if isinstance(first, SpelledOut):
             spelled = first.encode(numbers)
-            plain, spaced, offsets = decode.frame_symbols(spelled.symbols, spelled.offsets, self._symbol_ids, *self._frame_ids)
+            assert self._spelling is not None
+            plain, spaced, offsets = decode.frame_symbols(spelled.symbols, spelled.offsets, self._spelling)
             return {}, Cuts.of(numbers, plain, spaced, offsets), spelled
         columns: dict[str, Any] = {}
         for representation in self.numbers:
@@ -313,23 +323,32 @@ class Tokenizer:
         return columns, Cuts.of(numbers, plain, spaced, buffers.offsets_of(buffers.full(count, 1, np.int64))), None
 
     @functools.cached_property
-    def _symbol_ids(self) -> npt.NDArray[np.int32]:
-        """int32[symbols]: the token of each symbol of a spelled-out representation."""
-        alphabet = self.numbers[0].alphabet if isinstance(self.numbers[0], SpelledOut) else ()
-        return np.array([self.tokens[symbol] for symbol in alphabet], np.int32)
+    def _spelling(self) -> decode.Spelling | None:
+        """The tokens of a spelled-out representation; None if there is none."""
+        first = self.numbers[0]
+        if not isinstance(first, SpelledOut):
+            return None
+        ids = [self.tokens[content] for content in first.token_strings]
+        spaced = [self.tokens[content] for content in first.spaced_token_strings if content in self.tokens]
+        frame = (self.tokens.get(NUM, -1), self.tokens.get(f" {NUM}", -1), self.tokens.get(END_NUM, -1))
+        return decode.Spelling(np.array(ids, np.int32), first.first_symbols, np.array(spaced, np.int32), first.length, frame)
 
-    @property
-    def _frame_ids(self) -> tuple[int, int, int]:
-        """Ids of ``[NUM]``, `` [NUM]`` and ``[/NUM]`` around a spelled-out number; -1 where there is none."""
-        return self._number_tokens.plain, self._number_tokens.spaced, self.tokens.get(END_NUM, -1)
+    @functools.cached_property
+    def _first_ids(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The tokens with which numbers begin: without, and with the space before them."""
+        if self._spelling is not None and not self._spelling.framed:
+            return self._spelling.ids[self._spelling.first.start : self._spelling.first.stop], self._spelling.spaced
+        plain, spaced = (np.array([self.tokens[form]] if form in self.tokens else [], np.int32) for form in (NUM, f" {NUM}"))
+        return plain, spaced
 
-    def _token_stream(self, spelled: Any, encoded: Encoded) -> dict[str, Any]:
+    def _token_stream(self, spelled: Spelled | None, encoded: Encoded) -> dict[str, Any]:
         """The column with one value per token, if the representation has one."""
         first = self.numbers[0]
-        if spelled is None or not isinstance(first, SpelledOut) or first.stream is None:
+        if spelled is None or spelled.stream is None or not isinstance(first, SpelledOut) or first.stream is None:
             return {}
         dense = np.zeros(len(encoded.ids), spelled.stream.dtype)
-        places = np.repeat(encoded.positions + 1 - spelled.offsets[:-1], np.diff(spelled.offsets)) + np.arange(len(spelled.symbols))
+        begins = encoded.positions + first.framed - spelled.offsets[:-1]
+        places = np.repeat(begins, np.diff(spelled.offsets)) + np.arange(len(spelled.symbols))
         dense[places] = spelled.stream
         return {first.stream[0]: dense}
 
@@ -394,10 +413,13 @@ class Tokenizer:
         metadata = {
             **self._settings(),
             "tokenizer": self.fingerprint,
-            "tokens": self.tokens,
+            "leading_space": self.leading_space,
+            "tokens": {content: number for content, number in self.tokens.items() if not OWN_SYMBOL.fullmatch(content)},
             "vocab_size": self.vocab_size,
             "frame": list(self._frame) if add_special_tokens else [[], []],
         }
+        if self._spelling is not None and not self._spelling.framed:
+            metadata["symbols"] = {"plain": _runs(self._spelling.ids), "spaced": _runs(self._spelling.spaced)}
         built = schema.build_schema(self.numbers, keep_text, metadata, large)
         self._schemas[keep_text, add_special_tokens, large] = built
         return built
@@ -411,8 +433,7 @@ class Tokenizer:
         if isinstance(encoding, Encoding):
             return str(self.decode_batch(encoding.batch)[0].as_py())
         ids = np.asarray(encoding, np.int64).astype(np.int32)
-        number_tokens = [token for token in (self._number_tokens.plain, self._number_tokens.spaced) if token >= 0]
-        index = np.flatnonzero(np.isin(ids, number_tokens))
+        index = np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
         if isinstance(self.numbers[0], SpelledOut):
             surfaces = self._read_spelled(ids, index)
         elif numbers is None:
@@ -466,8 +487,8 @@ class Tokenizer:
 
     def _read_spelled(self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]) -> pa.LargeStringArray:
         first = self.numbers[0]
-        assert isinstance(first, SpelledOut)
-        return first.decode(decode.read_symbols(ids, positions, self._symbol_ids, self._frame_ids[2]))
+        assert isinstance(first, SpelledOut) and self._spelling is not None
+        return first.decode(decode.read_symbols(ids, positions, self._spelling))
 
     def _text(
         self,
@@ -481,11 +502,11 @@ class Tokenizer:
         """Token ids to text, with the surfaces at the numbers' positions."""
         if surfaces is None:
             positions, surfaces = np.empty(0, np.int64), pa.array([], pa.large_string())
-        symbols = np.sort(self._symbol_ids) if isinstance(self.numbers[0], SpelledOut) else np.empty(0, np.int32)
-        stops = decode.number_stops(ids, positions, symbols, self._frame_ids[2])
+        stops = decode.number_stops(ids, positions, self._spelling)
+        spaced = np.isin(np.append(ids, -1)[np.clip(positions, 0, len(ids))], self._first_ids[1])
         if decode.is_lossless(self.config):
-            return decode.byte_level(self._token_bytes, ids, offsets, positions, stops, surfaces, self._number_tokens.spaced, before, after)
-        return decode.by_tokenizers(self._slow_engine, ids, offsets, positions, stops, surfaces, before, after)
+            return decode.byte_level(self._token_bytes, ids, offsets, positions, stops, surfaces, spaced, before, after)
+        return decode.by_tokenizers(self._slow_engine, ids, offsets, positions, stops, surfaces, spaced, before, after)
 
     @functools.cached_property
     def _token_bytes(self) -> decode.TokenBytes:
@@ -504,31 +525,20 @@ def add_number_tokens(config: dict[str, Any], numbers: Sequence[Representation],
     Ids are given out in a fixed order after the largest there is; tokens that are there already keep theirs, so a saved tokenizer does not change.
 
     Raises:
-        TokenizerError: if the source already has ``[NUM]`` as a token of another kind.
+        TokenizerError: if the source already has one of them as a token of another kind.
     """
-    wanted: list[str] = []
-    symbols: list[str] = []
-    first = numbers[0]
-    if isinstance(first, SingleToken) or (isinstance(first, SpelledOut) and first.framed):
-        wanted = [NUM, f" {NUM}"] if two_forms else [NUM]
-    if isinstance(first, SpelledOut):
-        symbols = list(first.alphabet)
-        wanted += [END_NUM] if first.framed else []
+    own, shared = _wanted_tokens(numbers[0], two_forms)
     vocabulary = _vocabulary(config)
-    added = {token["content"]: token for token in config.get("added_tokens") or []}
-    tokens: dict[str, int] = {}
     entries = list(config.get("added_tokens") or [])
+    added = {token["content"]: token for token in entries}
+    tokens: dict[str, int] = {}
     following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)])
-    for content in [*wanted, *symbols]:
+    for content, is_own in (*((content, True) for content in own), *((content, False) for content in shared)):
+        if is_own:
+            _check_own(content, added.get(content), vocabulary)
         if content in added:
-            token = added[content]
-            if content in wanted and (token["special"] or token["normalized"]):
-                raise TokenizerError(
-                    f"the source tokenizer already has {content!r} as a special or normalized token; numtok needs it as an ordinary added token:"
-                    " remove it from the source, or start from the original tokenizer"
-                )
-            tokens[content] = token["id"]
-        elif content in symbols and content in vocabulary:
+            tokens[content] = added[content]["id"]
+        elif content in vocabulary:
             tokens[content] = vocabulary[content]
         else:
             flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
@@ -538,14 +548,44 @@ def add_number_tokens(config: dict[str, Any], numbers: Sequence[Representation],
     return config | {"added_tokens": entries}, tokens
 
 
+def _wanted_tokens(first: Representation, two_forms: bool) -> tuple[list[str], list[str]]:
+    """The tokens of numtok's own, and the symbols that may be tokens of the source, in the order of their ids."""
+    own: list[str] = []
+    spelled = isinstance(first, SpelledOut)
+    if isinstance(first, SingleToken) or (isinstance(first, SpelledOut) and first.framed):
+        own = [NUM, *([f" {NUM}"] if two_forms else []), *([END_NUM] if spelled else [])]
+    if not isinstance(first, SpelledOut):
+        return own, []
+    if first.shares_vocabulary:
+        return own, list(first.token_strings)
+    return [*own, *first.token_strings, *(first.spaced_token_strings if two_forms else ())], []
+
+
+def _check_own(content: str, entry: Mapping[str, Any] | None, vocabulary: Mapping[str, int]) -> None:
+    """Refuse a source in which one of numtok's own tokens is something else."""
+    if entry is not None and (entry["special"] or entry["normalized"]):
+        raise TokenizerError(
+            f"the source tokenizer already has {content!r} as a special or normalized token; numtok needs it as an ordinary added token:"
+            " remove it from the source, or start from the original tokenizer"
+        )
+    if entry is None and content in vocabulary:  # the text would get its id without being a number
+        raise TokenizerError(f"the source tokenizer already has {content!r} as a word of its vocabulary; rename it there")
+
+
 def own_tokens(config: dict[str, Any], tokens: Mapping[str, int], named: Collection[str]) -> dict[str, int]:
     """Content and id of the added tokens that are numtok's, not the source's: those in use, and of other representations that were saved before.
 
     In a text they are never tokens.
     """
     names = {NUM, f" {NUM}", END_NUM, *tokens, *named}
-    entries = [token for token in config["added_tokens"] if token["content"] in names and not token["special"] and not token["normalized"]]
-    return {token["content"]: token["id"] for token in entries}
+    ordinary = (token for token in config["added_tokens"] if not token["special"] and not token["normalized"])
+    return {token["content"]: token["id"] for token in ordinary if token["content"] in names or OWN_SYMBOL.fullmatch(token["content"])}
+
+
+def _runs(ids: npt.NDArray[np.int32]) -> list[list[int]]:
+    """Ids that follow one another, as [first, count] each; tens of thousands are one run, unless they were added in several turns."""
+    starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1)
+    return [[int(ids[start]), int(count)] for start, count in zip(starts, np.diff(starts, append=len(ids)), strict=True)]
 
 
 def _vocabulary(config: dict[str, Any]) -> Mapping[str, int]:

@@ -108,9 +108,11 @@ def canonical(tok: Tokenizer, text: str) -> str:
         spoken = surface
         if before.endswith("<|") and raw[stop:].startswith(b"|>") and surface == "0.00":  # an added token: not a number
             pass
+        elif not first.fits(Numbers.parse([surface])).all():  # stays text
+            pass
         elif isinstance(first, PlaceValue):
             spoken = "".join(character if character in "+-.eE," else str(int(character)) for character in surface.replace("−", "-"))
-        elif not isinstance(first, Subword) and np.isfinite(value) and (value != 0 or Decimal(found.to_decimal()[0]) == 0):
+        elif not isinstance(first, Subword):
             spoken = Numbers.parse(pa.array([np.float32(value)], pa.float32()).cast(pa.large_string())).format()[0].as_py()
         out += raw[at:start].decode() + spoken
         at = stop

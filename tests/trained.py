@@ -23,6 +23,8 @@ CORPUS = [
     "for (i=0; i<10; ++i) { a[i] = 0x1F + 1e-9; }\n\n\treturn 7;\n\n\n        // done\r\n\r\n    x = y  +  z;\n",
     "naïve café Ångström résumé Übergröße π ≈ 3.14159, ½ of 10² and x₂; −5 ± 3 %; [100,200,300] (1,234) 50% 10-20 3--2",
     "Привет, мир! Это 7 слов и 8 чисел. Ещё раз: привет. שלום 3. عدد ٤٢. 今年は2020年5月です。温度-5度。한국어 12개.",
+    "½0 ½5 ½00 0½ 5½ 10² 50² 00² ²0 ²5 ①0 0① x₂0 0₂ Ⅻ0 0Ⅻ =-0 (-5 (-0 =.5 =.0 --0 -0 +0 .0 '0 '5",
+    "a\t\t\tb\n\n\n\nc\r\n\r\n\r\nd \n e\n f\u00a0\u00a0\u00a0g \u00a0 h\u2009\u2009\u2009i\u2028\u2028\u2028j\u3000\u3000\u3000k\n\n\n0 0",
     "The tokens [NUM] and [/NUM] are words of this text, and so is NUM. E-1 B3 +0 e E , . _ ' - + 0 1 2 3 4 5 6 7 8 9",
     "a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I J K L M N O P Q R S T U V W X Y Z",
     "nation station ration relation number numbers numeral the there then these this that than; tokens and text and numbers in text.",
@@ -49,7 +51,7 @@ def _byte_level(pre_tokenizer: Any, normalizer: Any = None, added: list[AddedTok
     tokenizer.pre_tokenizer = pre_tokenizer
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
-    tokenizer.train_from_iterator(CORPUS * 3, _bpe(700, ["<|endoftext|>"], byte_alphabet=True))
+    tokenizer.train_from_iterator(CORPUS * 3, _bpe(1000, ["<|endoftext|>"], byte_alphabet=True))
     tokenizer.add_tokens(DIGIT_TOKENS + (added or []))
     return tokenizer
 

@@ -107,10 +107,9 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     except SchemaError as error:
         raise SchemaError(f"{path}: {error}") from error
     numbers, grammar = [from_dict(options) for options in metadata["numbers"]], Grammar.from_dict(metadata["grammar"])
-    for leading_space in ("auto", "separate"):
-        tokenizer = Tokenizer.from_pretrained(source, numbers, grammar, leading_space=leading_space)
-        if tokenizer.fingerprint == metadata["tokenizer"]:
-            return tokenizer
+    tokenizer = Tokenizer.from_pretrained(source, numbers, grammar, leading_space=metadata["leading_space"])
+    if tokenizer.fingerprint == metadata["tokenizer"]:
+        return tokenizer
     raise SchemaError(f"{path}: was encoded with another tokenizer than {source or 'the default one'}; name the right one with --tokenizer")
 
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -28,10 +28,7 @@ class _Stopped(BaseException):
     """Ends the writer's context as an error would."""
 
 
-class Sink(Protocol[Item, Result]):
-    """What the writer's context yields: takes one item and its result."""
-
-    def __call__(self, item: Item, result: Result, /) -> None: ...
+Sink = Callable[[Item, Result], None]  # what the writer's context yields
 
 
 class Budget:

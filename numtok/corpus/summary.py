@@ -141,4 +141,6 @@ def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, flo
     taken = taken_numbers(tokenizer, numbers)
     if not isinstance(tokenizer.numbers[0], Subword):
         after[taken] = token_counts(tokenizer, numbers.select(taken))
+        if not tokenizer.carries_sign:  # it is a token of text, or a part of one
+            after[taken] += (numbers.without_sign().start > numbers.start)[taken]
     return float(before.mean()), float(after.mean())

@@ -145,8 +145,9 @@ class SpelledOut(Representation):
 def finite_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> Mask:
     """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
     good: Mask = np.isfinite(values)
-    zero = values == 0
-    return good & (~zero | numbers.is_zero()) if zero.any() else good
+    zeros = np.flatnonzero(values == 0)
+    good[zeros] = numbers.select(zeros).is_zero()
+    return good
 
 
 def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:

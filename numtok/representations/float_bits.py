@@ -47,7 +47,8 @@ class FloatBits(SingleToken):
         return {"number_bits": pa.uint32() if self.compact else pa.fixed_shape_tensor(pa.uint8(), [32])}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
-        words = clip_to_float32(numbers.to_float32(), numbers).view(np.uint32)
+        values = numbers.to_float32()
+        words = (clip_to_float32(values, numbers) if self.overflow == "clip" else values).view(np.uint32)
         if self.compact:
             return {"number_bits": pa.array(words)}
         storage = pa.FixedSizeListArray.from_arrays(pa.array(to_bits(words).reshape(-1)), 32)

@@ -57,14 +57,21 @@ class XVal(SingleToken):
         Raises:
             RepresentationError: if no number is finite and not zero, or an option is out of range.
         """
+        return cls.fit_values(numbers.to_float64(), target, quantile, overflow)
+
+    @classmethod
+    def fit_values(
+        cls, values: npt.NDArray[np.float64], target: float = 5.0, quantile: float | None = None, overflow: str = "text"
+    ) -> XVal:
+        """:meth:`fit` for float64[n]."""
         if not (np.isfinite(target) and target > 0):
             raise RepresentationError(f"xval: target={target} must be a positive, finite number")
         if quantile is not None and not 0 < quantile <= 1:
             raise RepresentationError(f"xval: quantile={quantile} must be above 0 and at most 1, or None for the largest magnitude")
-        magnitude = np.abs(numbers.to_float64())
+        magnitude = np.abs(values)
         magnitude = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
         if not len(magnitude):
-            raise RepresentationError(f"xval: none of the {len(numbers)} numbers is finite and not zero, so there is no scale to fit")
+            raise RepresentationError(f"xval: none of the {len(values)} numbers is finite and not zero, so there is no scale to fit")
         largest = float(magnitude.max() if quantile is None else np.quantile(magnitude, quantile))
         return cls(scale=target / largest, clip=target, overflow=overflow)
 
@@ -92,7 +99,7 @@ class XVal(SingleToken):
         scaled = self._scaled(numbers)
         if self.clip is not None:
             scaled = np.clip(scaled, np.float32(-self.clip), np.float32(self.clip))
-        return {"number_scaled": pa.array(clip_to_float32(scaled, numbers))}
+        return {"number_scaled": pa.array(clip_to_float32(scaled, numbers) if self.overflow == "clip" else scaled)}
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         scaled = columns["number_scaled"].to_numpy(zero_copy_only=False)

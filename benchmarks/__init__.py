@@ -1,0 +1,1 @@
+"""Benchmarks of numtok beside its peers: ``python -m benchmarks``."""

@@ -1,0 +1,157 @@
+"""The ``numtok`` command as a user runs it: JSON lines to Parquet, its memory, and how long it takes to start."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import numtok
+from benchmarks.corpus import Corpus
+from benchmarks.timing import Goal, Row, Section, Timing, check
+
+BYTES, QUICK_BYTES, MUCH = 200_000_000, 1_000_000, 2_000_000_000
+CORES = 2
+MIB = 1024 * 1024
+
+# Runs a command and says how long it took and how much memory it had. A program of its own, and a small one: on Linux a child's peak
+# memory is never below what its parent had when it started it.
+LAUNCHER = """
+import json, os, sys, time
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(sys.argv[1])])
+start = time.perf_counter()
+process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(process, 0)
+seconds = time.perf_counter() - start
+peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+print(json.dumps({"code": os.waitstatus_to_exitcode(status), "seconds": seconds, "peak": peak}))
+"""
+
+
+class Finished(NamedTuple):
+    """One run: seconds, and peak memory in bytes."""
+
+    seconds: float
+    peak: int
+
+
+def command() -> list[str]:
+    """How to run numtok with this Python: its console script, or the module."""
+    script = Path(sys.executable).with_name("numtok")
+    return [str(script)] if script.is_file() else [sys.executable, "-m", "numtok_cli.main"]
+
+
+def launch(*arguments: str | Path) -> Finished:
+    """Run a command on two cores, its output thrown away."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("RAYON_NUM_THREADS", "TOKENIZERS_PARALLELISM")}
+    launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(CORES), *map(str, arguments)]
+    done = subprocess.run(launcher, env=environment, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    found = json.loads(lines[-1]) if lines and done.returncode == 0 else {"code": done.returncode}
+    check(found["code"] == 0, f"{' '.join(map(str, arguments))} ends with code {found['code']}: {done.stderr.strip()[-500:]}")
+    return Finished(found["seconds"], found["peak"])
+
+
+@contextmanager
+def repeated(corpus: Corpus, size: int) -> Iterator[tuple[Path, int]]:
+    """(a JSON lines file of about ``size`` bytes in a folder that goes away, how often it holds the corpus)."""
+    times = max(1, size // len(corpus.lines))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "input.jsonl"
+        with path.open("wb") as file:
+            for _ in range(times):
+                file.write(corpus.lines)
+        yield path, times
+
+
+def encode(corpus: Corpus, path: Path) -> Finished:
+    """``numtok encode`` with FloatBits into a file beside the input."""
+    output = path.with_suffix(".parquet")
+    options: list[str | Path] = ["--numbers", "bits", "--tokenizer", corpus.tokenizer, "--workers", str(CORES), "--quiet", "--overwrite"]
+    return launch(*command(), "encode", path, "-o", output, *options)
+
+
+def run(corpus: Corpus) -> Section:
+    """Speed and memory of ``numtok encode``."""
+    section = Section(f"Command line: JSON lines to Parquet with FloatBits, {min(CORES, os.cpu_count() or 1)} cores, start-up included")
+    with repeated(corpus, QUICK_BYTES if corpus.quick else BYTES) as (path, times):
+        encode(corpus, path)
+        section.checks.append(check_output(corpus, path.with_suffix(".parquet"), times))
+        runs = [encode(corpus, path) for _ in range(1 if corpus.quick else 3)]
+    amount = corpus.nbytes * times / 1e6
+    timing = Timing(tuple(one.seconds for one in runs))
+    section.rows.append(Row(f"numtok encode, {amount:,.0f} MB of text", timing, amount))
+    peak = max(one.peak for one in runs) / MIB
+    if not corpus.quick:
+        section.goals.append(Goal("command line", amount / timing.median, 30, 80, "MB/s"))
+    section.goals.append(Goal(f"peak memory, {amount:,.0f} MB of text", peak, 1024, 500, "MiB", True))
+    if corpus.memory:
+        with repeated(corpus, MUCH) as (path, times):
+            much = encode(corpus, path)
+            section.checks.append(check_output(corpus, path.with_suffix(".parquet"), times))
+        amount = corpus.nbytes * times / 1e6
+        section.rows.append(Row(f"numtok encode, {amount:,.0f} MB of text", Timing((much.seconds,)), amount))
+        section.goals.append(Goal(f"peak memory, {amount:,.0f} MB of text", much.peak / MIB, 1024, 500, "MiB", True))
+    return section
+
+
+def check_output(corpus: Corpus, path: Path, times: int) -> str:
+    """Every repetition of the corpus has the same tokens and numbers as ``encode_batch`` gives."""
+    tokenizer = numtok.Tokenizer.from_pretrained(corpus.tokenizer, numbers=[numtok.FloatBits()])
+    expected = tokenizer.encode_batch(corpus.column)
+    documents = len(corpus.texts)
+    with pq.ParquetFile(path) as file:
+        rows = file.metadata.num_rows
+        check(rows == documents * times, f"the output has {rows:,} rows, expected {documents * times:,}")
+        seen = 0
+        for batch in file.iter_batches(columns=["input_ids", "number_value"], batch_size=documents):
+            for name in ("input_ids", "number_value"):
+                wanted = expected.column(name)
+                at, column = seen % documents, batch.column(name)
+                whole = pa.concat_arrays([wanted[at:], wanted[:at]])[: len(column)].cast(column.type)
+                check(pc.all(pc.equal(pc.list_value_length(column), pc.list_value_length(whole))).as_py(), f"{name}: other lengths")
+                check(column.flatten().equals(whole.flatten()), f"{name}: other values after row {seen:,}")
+            seen += len(batch)
+    return f"ids and values of {rows:,} rows in Parquet equal encode_batch"
+
+
+def run_start_up(corpus: Corpus) -> Section:
+    """From the command to its end, for next to no work."""
+    section = Section("Start-up: the whole command, from process to process")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "line.jsonl"
+        path.write_text('{"text": "The mass is -1.5e3 kg."}\n')
+        output = path.with_suffix(".parquet")
+        one_line = ("encode", path, "-o", output, "--quiet", "--overwrite")
+        commands: dict[str, tuple[str | Path, ...]] = {
+            "python -c pass": (sys.executable, "-c", "pass"),
+            "numtok --help": (*command(), "--help"),
+            "numtok encode, one line, default tokenizer": (*command(), *one_line),
+            f"numtok encode, one line, {corpus.tokenizer_name}": (*command(), *one_line, "--tokenizer", corpus.tokenizer),
+        }
+        for arguments in commands.values():
+            launch(*arguments)
+        values = pq.read_table(output).column("number_value").to_pylist()
+        check(values == [[-1500.0]], f"numtok encode gives {values}, expected [[-1500.0]]")
+        section.checks.append("numtok encode gives -1500.0 for -1.5e3")
+        seconds: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(2 if corpus.quick else 9):
+            for name, arguments in commands.items():
+                seconds[name].append(launch(*arguments).seconds)
+    timings = {name: Timing(tuple(measured)) for name, measured in seconds.items()}
+    section.add(timings, 0)
+    section.goals.append(Goal("start-up of numtok --help", timings["numtok --help"].median, 0.5, 0.2, "s", True))
+    warm = timings["numtok encode, one line, default tokenizer"].median
+    section.goals.append(Goal("warm numtok encode of one line", warm, 2, 1, "s", True))
+    return section

@@ -1,0 +1,200 @@
+"""The representations' algorithms, written plainly in Python and numpy: what numtok is held to, and timed beside.
+
+In: numbers as decimal strings. Out: the array that numtok's representation gives, see ``representations.as_numpy``. Each ``_decode`` gives
+what ``Decimal`` reads.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.representations import ExponentBins, LogFourier, PlaceValue
+
+Strings = list[str]
+Array = npt.NDArray[Any]
+
+
+def xval_encode(strings: Strings) -> Array:
+    """float32[n]."""
+    return np.array([float(one) for one in strings], np.float32)
+
+
+def xval_decode(values: Array) -> list[str]:
+    """The shortest decimals."""
+    return [str(value) for value in values]
+
+
+def words_encode(strings: Strings) -> Array:
+    """uint32[n], by struct."""
+    return np.array([struct.unpack(">I", struct.pack(">f", float(one)))[0] for one in strings], np.uint32)
+
+
+def words_decode(words: Array) -> list[str]:
+    """The inverse."""
+    return [str(np.float32(struct.unpack(">f", struct.pack(">I", word))[0])) for word in words.tolist()]
+
+
+def bits_encode(strings: Strings) -> Array:
+    """uint8[n, 32], by shifts."""
+    words = np.array([float(one) for one in strings], np.float32).view(np.uint32)
+    return ((words[:, None] >> np.arange(31, -1, -1, dtype=np.uint32)) & 1).astype(np.uint8)
+
+
+def bits_decode(bits: Array) -> list[str]:
+    """The inverse."""
+    words = (bits.astype(np.uint32) << np.arange(31, -1, -1, dtype=np.uint32)).sum(1, dtype=np.uint32)
+    return [str(value) for value in words.view(np.float32)]
+
+
+def fone_encode(strings: Strings, before: int, after: int) -> Array:
+    """float32[n, m + n, 2] as published, in float64."""
+    values = np.array([float(one) for one in strings])
+    periods = 10.0 ** np.arange(1 - after, before + 1)
+    angles = 2 * np.pi * ((values[:, None] / periods) % 1.0)
+    return np.stack([np.cos(angles), np.sin(angles)], -1).astype(np.float32)
+
+
+def fone_exact(strings: Strings, before: int, after: int) -> Array:
+    """The same by integers, for more digits than a float64 has."""
+    whole = [int(Decimal(one).scaleb(after)) for one in strings]
+    turns = [[x % 10**k / 10**k for k in range(1, before + after + 1)] for x in whole]
+    angles = 2 * np.pi * np.array(turns).reshape(-1, before + after)
+    return np.stack([np.cos(angles), np.sin(angles)], -1).astype(np.float32)
+
+
+def fone_digits(strings: Strings, before: int, after: int) -> Array:
+    """uint8[n, m + n], least significant first."""
+    rows = []
+    for one in strings:
+        integer, _, fraction = one.partition(".")
+        rows.append([int(digit) for digit in reversed(integer.zfill(before) + fraction.ljust(after, "0"))])
+    return np.array(rows, np.uint8).reshape(-1, before + after)
+
+
+def fone_decode(features: Array, after: int) -> list[Decimal]:
+    """From the least significant digit up."""
+    decoded = []
+    for turns in (np.arctan2(features[:, :, 1], features[:, :, 0]) / (2 * np.pi)).tolist():
+        below, value = 0.0, 0
+        for k, turn in enumerate(turns):
+            digit = round(turn * 10 - below) % 10
+            below = (below + digit) / 10
+            value += digit * 10**k
+        decoded.append(Decimal(value).scaleb(-after))
+    return decoded
+
+
+def digits_decode(digits: Array, after: int) -> list[Decimal]:
+    """The inverse of :func:`fone_digits`."""
+    return [Decimal("".join(map(str, reversed(row)))).scaleb(-after) for row in digits.tolist()]
+
+
+def place_encode(strings: Strings) -> Array:
+    """int64[3, symbols]: symbols, places, and the number that each belongs to."""
+    symbols, places, which = [], [], []
+    alphabet = {character: symbol for symbol, character in enumerate(PlaceValue.alphabet)}
+    for number, text in enumerate(strings):
+        mantissa, _, exponent = text.lower().partition("e")
+        power = sum(character.isdigit() for character in mantissa.partition(".")[0]) - 1 + int(exponent or 0)
+        for k, character in enumerate(text):
+            digit = character.isdigit() and k < len(mantissa)
+            symbols.append(alphabet["-" if character == "\u2212" else character])
+            places.append((power + 1 if power >= 0 else power) if digit else 0)
+            which.append(number)
+            power -= digit
+    return np.array([symbols, places, which], np.int64)
+
+
+def place_decode(encoded: Array) -> list[str]:
+    """The characters, without commas."""
+    spoken: list[str] = []
+    for symbol, number in zip(encoded[0].tolist(), encoded[2].tolist(), strict=True):
+        if number == len(spoken):
+            spoken.append("")
+        if PlaceValue.alphabet[symbol] != ",":
+            spoken[-1] += PlaceValue.alphabet[symbol]
+    return spoken
+
+
+def charton_encode(one: Any) -> Callable[[Strings], Array]:
+    """uint16[symbols]: the decimal in scientific notation, looked up in a dictionary."""
+    index, name, count = {symbol: number for number, symbol in enumerate(one.alphabet)}, one.name, one.digits
+
+    def encode(strings: Strings) -> Array:
+        symbols = []
+        for text in strings:
+            value = Decimal(text)
+            sign, digits, exponent = _scientific(value, count)
+            symbols += [index[symbol] for symbol in _spelled(name, sign, digits, exponent)]
+        return np.array(symbols, np.uint16)
+
+    return encode
+
+
+def _scientific(value: Decimal, count: int) -> tuple[str, str, int]:
+    if value == 0:
+        return ("-" if value.is_signed() else "+"), "0" * count, 0
+    mantissa, _, exponent = f"{abs(value):.{count - 1}e}".partition("e")
+    return ("-" if value.is_signed() else "+"), mantissa.replace(".", ""), int(exponent) - count + 1
+
+
+def _spelled(name: str, sign: str, digits: str, exponent: int) -> list[str]:
+    minus = "-" if sign == "-" else ""
+    if name == "p10":
+        return [sign, *digits, f"E{exponent}"]
+    if name == "p1000":
+        return [sign, digits, f"E{exponent}"]
+    return [minus + digits, f"E{exponent}"] if name == "b1999" else [f"{minus}{digits}E{exponent}"]
+
+
+def charton_decode(one: Any) -> Callable[[Array], list[Decimal]]:
+    """The inverse."""
+    alphabet, length = one.alphabet, one.length
+
+    def decode(symbols: Array) -> list[Decimal]:
+        words = [alphabet[symbol] for symbol in symbols.tolist()]
+        return [Decimal("".join(words[k : k + length])) for k in range(0, len(words), length)]
+
+    return decode
+
+
+def bins_encode(strings: Strings, bins: ExponentBins) -> Array:
+    """int16[n], by binary search in the edges."""
+    magnitude = np.abs(np.array([float(one) for one in strings]))
+    return np.where(magnitude == 0, 0, np.minimum(np.searchsorted(bins.edges, magnitude, "right"), bins.n)).astype(np.int16)
+
+
+def bins_decode(found: Array, bins: ExponentBins) -> list[str]:
+    """The centres."""
+    centres = bins.centres.tolist()
+    return [repr(centres[one]) for one in found.tolist()]
+
+
+def log_encode(strings: Strings, logs: LogFourier) -> Array:
+    """float32[n, k + 1, 2]."""
+    values = np.array([float(one) for one in strings])
+    zero = values == 0
+    logarithm = np.log10(np.abs(np.where(zero, 1, values)))
+    angles = 2 * np.pi * (logarithm[:, None] / logs.periods)
+    waves = np.where(zero[:, None, None], 0, np.stack([np.cos(angles), np.sin(angles)], -1))
+    flags = np.stack([np.copysign(1, values), zero], -1)[:, None, :]
+    return np.concatenate([flags, waves], 1).astype(np.float32)
+
+
+def log_decode(features: Array, logs: LogFourier) -> list[Decimal]:
+    """From the longest period to the shortest."""
+    decoded, (longest, *shorter) = [], logs.periods.tolist()
+    for flags, *waves in features.tolist():
+        turns = [math.atan2(sine, cosine) / (2 * math.pi) for cosine, sine in waves]
+        logarithm = longest * turns[0]
+        for period, turn in zip(shorter, turns[1:], strict=True):
+            logarithm = period * (turn + round(logarithm / period - turn))
+        decoded.append(Decimal(0) if flags[1] > 0.5 else Decimal(repr(flags[0] * 10.0**logarithm)))
+    return decoded

@@ -1,0 +1,162 @@
+"""``python -m benchmarks.spaces``: what the space before a number costs, in tokens and in changed text ids.
+
+In byte-level BPE a space belongs to the word behind it. A number token without it leaves a space on its own, which is a token more and one that
+the text does not have in context. For each representation, with two forms of its tokens (``auto``) and with one (``separate``), on text:
+
+- tokens per number: all tokens that are not text of the context, divided by the numbers that became tokens. A text token is of the context if
+  the source tokenizer gives that id at the same bytes of the text as it is.
+- text ids changed: the share of text tokens that are not of the context.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import corpus
+from numtok import Tokenizer
+from numtok.decode import TokenBytes, token_bytes
+from numtok.inspection import token_counts
+from numtok.numbers import Numbers
+from numtok.representations import NUM, Representation, Subword, parse
+from numtok.scan import scan
+from numtok.text import TextRows
+
+NUMBERS = ("xval", "fone:6,4", "place", "p10", "p1000", "b1999", "fp15", "subword")
+LEADING_SPACE = ("auto", "separate")
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """What was measured with one representation and one way with spaces.
+
+    Attributes:
+        numbers: that became tokens. left_as_text: that did not, as they cannot be held.
+        tokens_per_number, text_ids_changed: see the module.
+        source_tokens_per_number: tokens of the source that overlap a number.
+    """
+
+    representation: str
+    leading_space: str
+    numbers: int
+    left_as_text: int
+    tokens_per_number: float
+    text_ids_changed: float
+    source_tokens_per_number: float
+
+
+def measure(texts: Sequence[str], source: Any, numbers: Sequence[Representation], leading_space: str = "auto") -> Spaces:
+    """Measure on byte-level BPE.
+
+    Documents whose tokens' bytes are not those of the text, as the tokenizer normalises, are left out.
+    """
+    tokenizer = Tokenizer.from_pretrained(source, numbers, leading_space=leading_space)
+    plain = Tokenizer.from_pretrained(source, [Subword()])
+    table = token_bytes(tokenizer.config)
+    texts = [text for text, good in zip(texts, _is_whole(plain, texts, table), strict=True) if good]
+    rows = TextRows.of(texts)
+    taken, left = _taken(tokenizer, rows)
+    context = _Tokens.of(plain, rows, None, table)
+    overlaps = _overlaps(context, taken)
+    encoded = _Tokens.of(tokenizer, rows, None if isinstance(numbers[0], Subword) else taken, table)
+    same = np.isin(encoded.key[encoded.is_text], context.key[~overlaps])
+    if isinstance(numbers[0], Subword):  # numbers are text: nothing changes
+        same = ~overlaps
+    text_tokens = max(len(same), 1)
+    return Spaces(
+        "+".join(one.name for one in numbers),
+        leading_space,
+        len(taken),
+        left,
+        (len(encoded.key) - int(same.sum())) / max(len(taken), 1),
+        0.0 if isinstance(numbers[0], Subword) else 1 - int(same.sum()) / text_tokens,
+        int(overlaps.sum()) / max(len(taken), 1),
+    )
+
+
+@dataclass(frozen=True)
+class _Tokens:
+    """All tokens of a batch: ``start`` and ``stop`` in the text's bytes, ``key`` of start and id, and whether each is text."""
+
+    start: Ints
+    stop: Ints
+    key: Ints
+    is_text: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, rows: TextRows, taken: Numbers | None, table: TokenBytes) -> _Tokens:
+        """``taken``: the numbers that are number tokens; None if there are none."""
+        batch = tokenizer.encode_batch(rows.array)
+        ids = batch["input_ids"].flatten().to_numpy().astype(np.int64)
+        is_text = np.ones(len(ids), np.bool_)
+        widths = np.diff(table.offsets)[ids]
+        if taken is not None:
+            lists = batch["number_index"]
+            first = lists.flatten().to_numpy() + np.repeat(batch["input_ids"].offsets.to_numpy()[:-1], np.diff(lists.offsets.to_numpy()))
+            counts = token_counts(tokenizer, taken)
+            inside = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+            is_text[inside] = False
+            widths[inside] = 0
+            with_space = [number for content, number in tokenizer.tokens.items() if content.startswith(f" {NUM[:-1]}")]
+            widths[first] = taken.stop - taken.start + np.isin(ids[first], with_space)
+        stop = np.cumsum(widths)
+        if stop[-1] != rows.offsets[-1]:
+            raise SystemExit(f"the tokens cover {stop[-1]} bytes of a text of {rows.offsets[-1]}")
+        start = stop - widths
+        return cls(start, stop, start << 20 | ids, is_text)
+
+
+def _is_whole(plain: Tokenizer, texts: Sequence[str], table: TokenBytes) -> list[bool]:
+    """Whether each text's tokens are as long as the text."""
+    batch = plain.encode_batch(list(texts))
+    widths = np.concatenate([[0], np.cumsum(np.diff(table.offsets)[batch["input_ids"].flatten().to_numpy()])])
+    lengths = np.diff(widths[batch["input_ids"].offsets.to_numpy()])
+    return [bool(length == len(text.encode())) for length, text in zip(lengths, texts, strict=True)]
+
+
+def _taken(tokenizer: Tokenizer, rows: TextRows) -> tuple[Numbers, int]:
+    """The numbers that become tokens, as they are cut out, and how many do not."""
+    numbers = scan(rows, tokenizer.grammar)
+    if not tokenizer.carries_sign:
+        numbers = numbers.without_sign()
+    fits = np.logical_and.reduce([one.fits(numbers) for one in tokenizer.numbers])
+    return numbers.select(fits), int((~fits).sum())
+
+
+def _overlaps(tokens: _Tokens, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    """Which tokens hold a part of a number."""
+    base = numbers.rows.offsets[numbers.document]
+    first, last = base + numbers.start, base + numbers.stop
+    following = np.searchsorted(last, tokens.start, "right")  # the first number that ends behind the token's start
+    return np.append(first, np.iinfo(np.int64).max)[following] < tokens.stop
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spaces", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--corpus", type=Path, help="a JSON lines file with the field text; default: the shared one, else the sample")
+    parser.add_argument("--tokenizer", type=Path, action="append", help="a byte-level tokenizer.json; repeatable; default: as for the benchmarks")
+    parser.add_argument("--numbers", action="append", help="representations, such as xval or fone:6,4; repeatable")
+    options = parser.parse_args(arguments)
+    for path in options.tokenizer or [None]:
+        loaded = corpus.load(options.corpus, path)
+        print(f"{loaded.name}, {loaded.megabytes:.1f} MB, {loaded.tokenizer_name}")
+        print(f"{'':12}{'numbers':>10}{'as text':>10}{'by source':>12}" + "".join(f"{mode:>12}{'changed':>10}" for mode in LEADING_SPACE))
+        for text in options.numbers or NUMBERS:
+            found = [measure(loaded.texts, loaded.tokenizer, parse(text), mode) for mode in LEADING_SPACE]
+            counts = f"{found[0].numbers:>10,}{found[0].left_as_text:>10,}{found[0].source_tokens_per_number:>12.2f}"
+            print(f"{text:12}{counts}" + "".join(f"{one.tokens_per_number:>12.2f}{one.text_ids_changed:>10.2%}" for one in found), flush=True)
+        print()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Time functions side by side, and hold what was measured.
+
+Functions take turns, A B A B, so that a machine that slows down slows all of them; a ratio is the median of the ratios of each turn. The
+garbage collector is off while the clock runs, as in ``timeit``, and what a function returns is freed before the clock stops.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+TURN = 0.1  # seconds that a turn of a quick function takes
+
+
+class WrongResult(Exception):
+    """A result is not what the reference says; it is not worth timing."""
+
+
+def check(right: bool, message: str) -> None:
+    """Raise :class:`WrongResult` unless ``right``."""
+    if not right:
+        raise WrongResult(message)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds of each turn."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def low(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def high(self) -> float:
+        return max(self.seconds)
+
+    def over(self, other: Timing) -> float:
+        """How many times as long as ``other``: the median of the ratios of each turn."""
+        return statistics.median(mine / theirs for mine, theirs in zip(self.seconds, other.seconds, strict=True))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table.
+
+    Attributes:
+        name: what ran.
+        timing: seconds.
+        amount: millions of ``unit`` that one turn handles, so that amount / seconds is a rate; 0 for none.
+        unit: ``MB``, or ``M numbers``.
+        ratio: the time it takes, as a multiple of the time of numtok's own row.
+    """
+
+    name: str
+    timing: Timing
+    amount: float = 0.0
+    unit: str = "MB"
+    ratio: float | None = None
+
+    @property
+    def rate(self) -> float | None:
+        return self.amount / self.timing.median if self.amount else None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A budget: a floor that must hold, and an aim, if there is one.
+
+    Attributes:
+        what: in words.
+        value: as measured.
+        floor, aim: to reach, or not to exceed if ``at_most``.
+        unit: such as ``x``, ``MB/s``, ``s``, ``MiB``.
+    """
+
+    what: str
+    value: float
+    floor: float
+    aim: float | None
+    unit: str
+    at_most: bool = False
+
+    @property
+    def verdict(self) -> str:
+        if self.aim is not None and self._holds(self.aim):
+            return "aim met"
+        return "floor met" if self._holds(self.floor) else "NOT MET"
+
+    def _holds(self, limit: float) -> bool:
+        return self.value <= limit if self.at_most else self.value >= limit
+
+
+@dataclass
+class Section:
+    """What one benchmark found.
+
+    Attributes:
+        title: of its table.
+        rows, goals: see there.
+        checks: what was compared before the clock started.
+        notes: what else a reader should know.
+        error: why it was not timed.
+    """
+
+    title: str
+    rows: list[Row] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    error: str | None = None
+
+    def add(self, timings: Mapping[str, Timing], amount: float, ours: str | None = None, unit: str = "MB") -> None:
+        """A row for each of the timings, with its ratio to ``ours``."""
+        for name, timing in timings.items():
+            ratio = timing.over(timings[ours]) if ours is not None and name != ours else None
+            self.rows.append(Row(name, timing, amount, unit, ratio))
+
+
+def seconds_of(function: Callable[[], object], calls: int = 1) -> float:
+    """Seconds of one call, the mean of a few."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        for _ in range(calls):
+            function()
+        return (time.perf_counter() - start) / calls
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def alternate(functions: Mapping[str, Callable[[], object]], budget: float, least: int = 3, most: int = 31) -> dict[str, Timing]:
+    """Time the functions in turns, after one or two calls of each to warm up.
+
+    A quick one is called several times in its turn, or it would be measured with the caches that a slow one leaves behind.
+
+    Args:
+        functions: by name; each is called as it is.
+        budget: seconds for all together, about; decides the number of turns.
+        least: turns, at the least.
+        most: turns, at the most.
+    """
+    calls: dict[str, int] = {}
+    cost = 0.0
+    for name, function in functions.items():
+        first = seconds_of(function)
+        estimate = first if first > 1 else seconds_of(function)
+        calls[name] = min(max(1, round(TURN / max(estimate, 1e-9))), 1000)
+        cost += estimate * calls[name]
+    turns = min(max(least, int(budget / cost)), most)
+    seconds: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(turns):
+        gc.collect()
+        for name, function in functions.items():
+            seconds[name].append(seconds_of(function, calls[name]))
+    return {name: Timing(tuple(measured)) for name, measured in seconds.items()}
