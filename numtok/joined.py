@@ -258,7 +258,7 @@ def splice(  # type: ignore[no-untyped-def]
     rows, cuts = document_segments.size - 1, begins.size
     single = plain_form.size == cuts  # every number is one token
     offsets[0] = 0
-    filled, cut, odd, ok = 0, 0, 0, True
+    filled, cut, odd, ok = np.int64(0), 0, 0, True
     for row in range(rows):
         for segment in range(document_segments[row], document_segments[row + 1]):
             kind = kinds[segment]
@@ -279,19 +279,19 @@ def splice(  # type: ignore[no-untyped-def]
                     filled += 1
             elif kind == PLAIN:
                 # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs over every token.
-                at, k, last = np.uint64(segment_starts[segment]), np.uint64(id_offsets[segment]), np.uint64(id_offsets[segment + 1])
+                at, token_at, last = np.uint64(segment_starts[segment]), np.uint64(id_offsets[segment]), np.uint64(id_offsets[segment + 1])
                 end = np.uint64(segment_starts[segment + 1])
                 fill = np.uint64(filled)
                 while True:
                     following = min(end, np.uint64(begins[cut])) if cut < cuts else end
-                    while at < following and k < last:
-                        token = ids[k]
+                    while at < following and token_at < last:
+                        token = ids[token_at]
                         out[fill] = token
                         at += np.uint64(widths[token])
                         fill += _ONE
-                        k += _ONE
+                        token_at += _ONE
                     ok = ok and at == following
-                    if k >= last:
+                    if token_at >= last:
                         break
                     positions[cut] = fill
                     if single:
@@ -300,9 +300,9 @@ def splice(  # type: ignore[no-untyped-def]
                     else:
                         fill = np.uint64(_put(out, fill, spaced[cut], plain_form, spaced_form, form_offsets[cut], form_offsets[cut + 1]))
                     stop = np.uint64(stops[cut])
-                    while at < stop and k < last:
-                        at += np.uint64(widths[ids[k]])
-                        k += _ONE
+                    while at < stop and token_at < last:
+                        at += np.uint64(widths[ids[token_at]])
+                        token_at += _ONE
                     ok = ok and at == stop
                     cut += 1
                 filled = np.int64(fill)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -131,7 +130,7 @@ class Numbers:
         offsets = buffers.offsets_of(lengths)
         digits = buffers.empty(int(offsets[-1]), np.uint8)
         _gather(self.digits, _take(self.digit_offsets[:-1], indices), offsets, digits)
-        kept = {name: _take(getattr(self, name), indices) for name in ("document", "start", "stop", "negative", "exponent")}
+        kept: dict[str, Any] = {name: _take(getattr(self, name), indices) for name in ("document", "start", "stop", "negative", "exponent")}
         chosen = dataclasses.replace(self, digits=digits, digit_offsets=offsets, **kept)
         for name in ("_float64", "_float32"):  # carry over what is known already
             if name in self.__dict__:
@@ -161,7 +160,7 @@ class Numbers:
 
         lengths = cut(np.diff(self.digit_offsets), few, few + 1)
         digits = cut(self.digits, self.digit_offsets[few], self.digit_offsets[few + 1])
-        kept = {name: cut(getattr(self, name), few, few + 1) for name in ("document", "start", "stop", "negative", "exponent")}
+        kept: dict[str, Any] = {name: cut(getattr(self, name), few, few + 1) for name in ("document", "start", "stop", "negative", "exponent")}
         chosen = dataclasses.replace(self, digits=digits, digit_offsets=buffers.offsets_of(lengths), **kept)
         for name in ("_float64", "_float32"):  # carry over what is known already
             if name in self.__dict__:
@@ -171,7 +170,7 @@ class Numbers:
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """bool[n]: every digit is 0."""
-        return _is_zero(self.digits, self.digit_offsets)
+        return np.asarray(_is_zero(self.digits, self.digit_offsets))
 
     def to_float64(self) -> npt.NDArray[np.float64]:
         """float64[n], read-only, correctly rounded from the decimal; infinite beyond the range."""

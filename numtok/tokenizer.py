@@ -21,10 +21,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok import buffers, decode, schema
+from numtok.decode import TokenBytes
 from numtok.errors import RepresentationError, SchemaError, TokenizerError
 from numtok.grammar import Grammar
 from numtok.numbers import Numbers
-from numtok.representations import END_NUM, NUM, Representation, SingleToken, Spelled, SpelledOut, Subword, XVal, check_combination, from_dict
+from numtok.representations import (
+    END_NUM,
+    NUM,
+    Representation,
+    SingleToken,
+    Spelled,
+    SpelledOut,
+    Subword,
+    XVal,
+    check_combination,
+    from_dict,
+)
 from numtok.scan import scan
 from numtok.source import fingerprint, load_source
 from numtok.subword import Cuts, Encoded, Engine, NumberTokens, TokenizersEngine, first_tokens, is_byte_level, make_engine
@@ -204,7 +216,7 @@ class Tokenizer:
     def vocab_size(self) -> int:
         """One more than the largest id: the number of rows an embedding needs."""
         added = (token["id"] for token in self.config["added_tokens"])
-        return 1 + max([*_vocabulary(self.config).values(), *added])
+        return 1 + int(max([*_vocabulary(self.config).values(), *added]))
 
     def encode(self, text: str, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Encoding:
         """:meth:`encode_batch` for one text."""
@@ -509,7 +521,7 @@ class Tokenizer:
         return decode.by_tokenizers(self._slow_engine, ids, offsets, positions, stops, surfaces, spaced, before, after)
 
     @functools.cached_property
-    def _token_bytes(self) -> decode.TokenBytes:
+    def _token_bytes(self) -> TokenBytes:
         return decode.token_bytes(self.config)
 
 

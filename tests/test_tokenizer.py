@@ -106,10 +106,9 @@ def canonical(tok: Tokenizer, text: str) -> str:
         before = raw[:start].decode()
         first = tok.numbers[0]
         spoken = surface
-        if before.endswith("<|") and raw[stop:].startswith(b"|>") and surface == "0.00":  # an added token: not a number
-            pass
-        elif not first.fits(Numbers.parse([surface])).all():  # stays text
-            pass
+        added_token = before.endswith("<|") and raw[stop:].startswith(b"|>") and surface == "0.00"
+        if added_token or not first.fits(Numbers.parse([surface])).all():
+            pass  # stays text
         elif isinstance(first, PlaceValue):
             spoken = "".join(character if character in "+-.eE," else str(int(character)) for character in surface.replace("−", "-"))
         elif not isinstance(first, Subword):
