@@ -85,7 +85,7 @@ cases = pytest.mark.parametrize("case", CASES)
 kinds = pytest.mark.parametrize("kind", trained.KINDS)
 
 
-@functools.cache
+@functools.lru_cache(24)  # each holds engines of some megabytes
 def tokenizer(kind: str, case: str, engine: str = "auto", leading_space: str = "auto") -> Tokenizer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

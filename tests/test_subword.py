@@ -37,7 +37,7 @@ FAST = ["gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "roberta"]  # kin
 ENGINES = [(kind, "tokenizers") for kind in trained.KINDS] + [(kind, "gigatoken") for kind in FAST]
 
 
-@functools.cache
+@functools.lru_cache(24)  # each holds engines of some megabytes
 def tokenizer(kind: str, engine: str, representation: Representation = TAKES_ALL, leading_space: str = "auto") -> Tokenizer:
     return Tokenizer(trained.config(kind), [representation], engine=engine, leading_space=leading_space)
 

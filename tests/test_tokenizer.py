@@ -36,7 +36,7 @@ TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3); <|0.00|> v1.2.3 [NUM] 5 [/NUM]½
 GARBAGE = st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 1000), max_size=30)
 
 
-@functools.cache
+@functools.lru_cache(24)  # each holds engines of some megabytes
 def tokenizer(kind: str, representations: int, engine: str = "auto") -> Tokenizer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
