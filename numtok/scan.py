@@ -127,6 +127,9 @@ def _ends_plainly(text, at, stop, plain, classes):  # type: ignore[no-untyped-de
     if after & 4:
         if at + _ONE >= stop or plain[text[at + _ONE]] & 2:  # a full stop or comma, and then no digit
             return 1
+        if plain[text[at + _ONE]] & 8:
+            code, _ = _decode(text, np.int64(at + _ONE))
+            return 1 if classes[code] < DIGIT else 0
         return 2 if text[at] == 0x2E and text[at + _ONE] >= 0x30 and text[at + _ONE] <= 0x39 else 0
     if after & 32:
         while at < stop and plain[text[at]] & 32:
@@ -166,7 +169,7 @@ def _plain(text, at, start, stop, plain, classes, digits, filled):  # type: igno
     if end >= limit:
         return (end, np.uint64(0)) if end == stop and not hyphen else failed
     length = end - at
-    if (text[end] == 0x2D and (length == 8 or hyphen)) or (hyphen and (length == 12 or plain[text[end]] & 32)):  # maybe in a UUID
+    if (text[end] == 0x2D and (length == 8 or (hyphen and length == 4))) or (hyphen and (length == 12 or plain[text[end]] & 32)):  # maybe in a UUID
         return failed
     sure = _ends_plainly(text, end, stop, plain, classes)
     if sure == 1:

@@ -184,7 +184,7 @@ class FoNE(SingleToken):
         """uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros; as it is if there are no chunks."""
         if self.chunk is None:
             return digits
-        filled = buffers.full(len(digits) * self._chunks * self.chunk, 0, np.uint8).reshape(len(digits), -1)
+        filled = buffers.full(len(digits) * self._chunks * self.chunk, 0, np.uint8).reshape(len(digits), self._chunks * self.chunk)
         filled[:, : self.n_digits] = digits
         return filled.reshape(len(digits), self._chunks, self.chunk)
 
@@ -206,7 +206,7 @@ def nearest_phase(features: Features, width: int, bases: tuple[int, ...] = (10,)
     """float32[n, features, 2] to uint8[n, width]: the paper's head, digit k the j that maximises Σ over bases of feature k · φ(j, base)."""
     turns = np.arange(10)[:, None] / np.array(bases)  # [10, bases]
     table = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], -1)  # [10, bases, 2]
-    by_digit = features[:, : width * len(bases)].reshape(len(features), width, -1)  # [n, width, bases * 2]
+    by_digit = features[:, : width * len(bases)].reshape(len(features), width, 2 * len(bases))
     return np.asarray(np.argmax(by_digit @ table.reshape(10, -1).T, axis=-1), np.uint8)
 
 
