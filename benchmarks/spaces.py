@@ -143,7 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spaces", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--corpus", type=Path, help="a JSON lines file with the field text; default: the shared one, else the sample")
-    parser.add_argument("--tokenizer", type=Path, action="append", help="a byte-level tokenizer.json; repeatable; default: as for the benchmarks")
+    parser.add_argument(
+        "--tokenizer", type=Path, action="append", help="a byte-level tokenizer.json; repeatable; default: as for the benchmarks"
+    )
     parser.add_argument("--numbers", action="append", help="representations, such as xval or fone:6,4; repeatable")
     options = parser.parse_args(arguments)
     for path in options.tokenizer or [None]:
@@ -153,7 +155,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for text in options.numbers or NUMBERS:
             found = [measure(loaded.texts, loaded.tokenizer, parse(text), mode) for mode in LEADING_SPACE]
             counts = f"{found[0].numbers:>10,}{found[0].left_as_text:>10,}{found[0].source_tokens_per_number:>12.2f}"
-            print(f"{text:12}{counts}" + "".join(f"{one.tokens_per_number:>12.2f}{one.text_ids_changed:>10.2%}" for one in found), flush=True)
+            print(
+                f"{text:12}{counts}" + "".join(f"{one.tokens_per_number:>12.2f}{one.text_ids_changed:>10.2%}" for one in found), flush=True
+            )
         print()
     return 0
 

@@ -38,10 +38,14 @@ VANISHING = 0.01  # share of numbers lost to a scale, above which the user is to
 @click.command(epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="A .parquet, .arrow, .feather or .ipc file.")
-@click.option("--numbers", default="xval", show_default=True, metavar="LIST", help="Representations, such as xval or xval,fone:6,4,bits or p10.")
+@click.option(
+    "--numbers", default="xval", show_default=True, metavar="LIST", help="Representations, such as xval or xval,fone:6,4,bits or p10."
+)
 @click.option("--compact", is_flag=True, help="Store bits as one integer and fone as digits; the torch layers take either.")
 @click.option("--fit", is_flag=True, help="Find xval's scale first, such that the largest number of the first 100,000 documents becomes 5.")
-@click.option("--fit-quantile", type=click.FloatRange(0, 1, min_open=True), metavar="Q", help="With --fit: not the largest, but this quantile.")
+@click.option(
+    "--fit-quantile", type=click.FloatRange(0, 1, min_open=True), metavar="Q", help="With --fit: not the largest, but this quantile."
+)
 @tokenizer_option
 @click.option("--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings.")
 @click.option("--keep-column", "keep_columns", multiple=True, metavar="NAME", help="Also store this column; repeatable.")

@@ -69,7 +69,9 @@ def byte_of_character() -> dict[str, int]:
 def token_bytes(config: dict[str, Any]) -> TokenBytes:
     """The bytes of every token of a byte-level tokenizer; ids without a token are empty."""
     table = byte_of_character()
-    contents = {number: bytes(table[c] for c in token) for token, number in config["model"]["vocab"].items() if all(c in table for c in token)}
+    contents = {
+        number: bytes(table[c] for c in token) for token, number in config["model"]["vocab"].items() if all(c in table for c in token)
+    }
     contents |= {token["id"]: token["content"].encode() for token in config["added_tokens"]}
     lengths = np.zeros(max(contents) + 2, np.int64)
     for number, content in contents.items():
@@ -122,7 +124,15 @@ def number_stops(ids: Ids, positions: Ints, spelling: Spelling | None) -> Ints:
 
 
 def byte_level(
-    table: TokenBytes, ids: Ids, offsets: Ints, positions: Ints, stops: Ints, surfaces: pa.LargeStringArray, spaced: Mask, before: int, after: int
+    table: TokenBytes,
+    ids: Ids,
+    offsets: Ints,
+    positions: Ints,
+    stops: Ints,
+    surfaces: pa.LargeStringArray,
+    spaced: Mask,
+    before: int,
+    after: int,
 ) -> pa.LargeStringArray:
     """Texts of byte-level ids; ``spaced`` says which numbers have a space before them.
 

@@ -120,7 +120,9 @@ class GigatokenEngine:
             positions,
         )
         if not ok:
-            raise NumtokError("gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please report this tokenizer")
+            raise NumtokError(
+                "gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please report this tokenizer"
+            )
         return Encoded(out[:filled], out_offsets, positions, spaced)
 
     def has_unsafe(self, rows: TextRows) -> npt.NDArray[np.bool_]:
@@ -193,5 +195,7 @@ def _pre_tokenizes_like_gpt2(config: Config) -> bool:
         and not pre_tokenizer["add_prefix_space"]
         and pre_tokenizer.get("use_regex", True)
         and (normalizer is None or normalizer == {"type": "NFC"})
-        and not any(model.get(option) for option in ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"))
+        and not any(
+            model.get(option) for option in ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback")
+        )
     )

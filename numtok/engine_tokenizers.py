@@ -44,7 +44,9 @@ class TokenizersEngine:
         spaced_form = flat == spaced_token
         places = np.flatnonzero((flat == plain) | spaced_form)
         if len(places) != len(cuts.document):
-            raise NumtokError(f"the tokenizer returned {len(places)} number tokens for {len(cuts.document)} numbers; please report this tokenizer")
+            raise NumtokError(
+                f"the tokenizer returned {len(places)} number tokens for {len(cuts.document)} numbers; please report this tokenizer"
+            )
         spaced = spaced_form[places]
         ids, offsets_out, positions = _insert(flat, id_offsets, places, np.where(spaced, 1, 0), cuts.plain, cuts.spaced, cuts.offsets)
         return Encoded(ids, offsets_out, positions, spaced)

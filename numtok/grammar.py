@@ -27,7 +27,14 @@ from typing import Any
 
 from numtok.errors import GrammarError
 
-GROUPING_CHARACTERS = {",": "comma", "_": "underscore", "'": "apostrophe", "\u2019": "right quote", "\u2009": "thin space", "\u202f": "narrow no-break space"}
+GROUPING_CHARACTERS = {
+    ",": "comma",
+    "_": "underscore",
+    "'": "apostrophe",
+    "\u2019": "right quote",
+    "\u2009": "thin space",
+    "\u202f": "narrow no-break space",
+}
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,23 @@ def _is_hard(text, begin, start, stop, end, first, two_forms, ascii_kinds, numer
 
 @_jit
 def divide(  # type: ignore[no-untyped-def]
-    text, offsets, valid, per_document, start, stop, places, two_forms, joins, ascii_kinds, numeric, spaces, kinds, ends, begins, stops, spaced
+    text,
+    offsets,
+    valid,
+    per_document,
+    start,
+    stop,
+    places,
+    two_forms,
+    joins,
+    ascii_kinds,
+    numeric,
+    spaces,
+    kinds,
+    ends,
+    begins,
+    stops,
+    spaced,
 ):
     """Divide rows of ``text`` (a copy: it is written to) into segments.
 
@@ -170,7 +186,9 @@ def divide(  # type: ignore[no-untyped-def]
             piece_end = end
             if cut < last:
                 number_start, number_stop = base + np.uint64(start[cut]), base + np.uint64(stop[cut])
-                hard, is_spaced = _is_hard(text, begin, number_start, number_stop, end, cut == first, two_forms, ascii_kinds, numeric, spaces)
+                hard, is_spaced = _is_hard(
+                    text, begin, number_start, number_stop, end, cut == first, two_forms, ascii_kinds, numeric, spaces
+                )
                 piece_end = number_start - _ONE if is_spaced else number_start
             is_delicate = False
             if following < piece_end:

@@ -160,7 +160,9 @@ class Numbers:
 
         lengths = cut(np.diff(self.digit_offsets), few, few + 1)
         digits = cut(self.digits, self.digit_offsets[few], self.digit_offsets[few + 1])
-        kept: dict[str, Any] = {name: cut(getattr(self, name), few, few + 1) for name in ("document", "start", "stop", "negative", "exponent")}
+        kept: dict[str, Any] = {
+            name: cut(getattr(self, name), few, few + 1) for name in ("document", "start", "stop", "negative", "exponent")
+        }
         chosen = dataclasses.replace(self, digits=digits, digit_offsets=buffers.offsets_of(lengths), **kept)
         for name in ("_float64", "_float32"):  # carry over what is known already
             if name in self.__dict__:

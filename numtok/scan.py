@@ -169,7 +169,9 @@ def _plain(text, at, start, stop, plain, classes, digits, filled):  # type: igno
     if end >= limit:
         return (end, np.uint64(0)) if end == stop and not hyphen else failed
     length = end - at
-    if (text[end] == 0x2D and (length == 8 or (hyphen and length == 4))) or (hyphen and (length == 12 or plain[text[end]] & 32)):  # maybe in a UUID
+    if (text[end] == 0x2D and (length == 8 or (hyphen and length == 4))) or (
+        hyphen and (length == 12 or plain[text[end]] & 32)
+    ):  # maybe in a UUID
         return failed
     sure = _ends_plainly(text, end, stop, plain, classes)
     if sure == 1:
@@ -212,7 +214,12 @@ def _scan(text, marks, offsets, valid, row, at, classes, plain, grouping, signs,
             beyond = ~(marks[place >> _SIX] >> (place & np.uint64(63)))
             length = _LOWEST_BIT[((beyond & (~beyond + _ONE)) * _DE_BRUIJN) >> np.uint64(58)]
             end, copied = place + length, fill + length
-            if length <= np.uint64(8) and (place & np.uint64(63)) + length < np.uint64(64) and fill + np.uint64(8) <= digit_room and place < safe:
+            if (
+                length <= np.uint64(8)
+                and (place & np.uint64(63)) + length < np.uint64(64)
+                and fill + np.uint64(8) <= digit_room
+                and place < safe
+            ):
                 for k in range(np.uint64(8)):
                     digits[fill + k] = text[place + k] - np.uint8(0x30)
             else:

@@ -25,7 +25,9 @@ def scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
             if first == last:
                 continue
             if first < character:
-                raise GrammarError(f"document {row}: the pattern's matches overlap at character {first}; keep the group `number` out of look-arounds")
+                raise GrammarError(
+                    f"document {row}: the pattern's matches overlap at character {first}; keep the group `number` out of look-arounds"
+                )
             byte += len(text[character:first].encode())
             stop = byte + len(text[first:last].encode())
             found.append((row, byte, stop, text[first:last]))

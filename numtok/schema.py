@@ -54,7 +54,9 @@ def read_metadata(schema: pa.Schema) -> dict[str, Any]:
     """
     described = (schema.metadata or {}).get(METADATA_KEY)
     if described is None:
-        raise SchemaError("the data has no 'numtok' schema metadata, so it was not written by numtok (or another program dropped the metadata)")
+        raise SchemaError(
+            "the data has no 'numtok' schema metadata, so it was not written by numtok (or another program dropped the metadata)"
+        )
     try:
         metadata = json.loads(described)
         version = metadata["format"]

@@ -222,7 +222,9 @@ class Tokenizer:
         """:meth:`encode_batch` for one text."""
         return Encoding(self.encode_batch([text], keep_text, add_special_tokens, parse_special))
 
-    def encode_batch(self, texts: Any, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> pa.RecordBatch:
+    def encode_batch(
+        self, texts: Any, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False
+    ) -> pa.RecordBatch:
         """Encode many texts.
 
         Args:
@@ -296,7 +298,9 @@ class Tokenizer:
             words = [
                 token["content"]
                 for token in self.config["added_tokens"]
-                if token["id"] not in ours and (special or not token["special"]) and any(character.isdecimal() for character in token["content"])
+                if token["id"] not in ours
+                and (special or not token["special"])
+                and any(character.isdecimal() for character in token["content"])
             ]
             ordered = sorted(words, key=len, reverse=True)
             patterns.append(re.compile(b"|".join(re.escape(word.encode()) for word in ordered)) if words else None)
@@ -381,7 +385,9 @@ class Tokenizer:
             dense = np.zeros(len(ids), columns[first.stream[0]].dtype)
             dense[places] = columns[first.stream[0]]
             columns = columns | {first.stream[0]: dense}
-        return dataclasses.replace(encoded, ids=ids, offsets=offsets, positions=encoded.positions + shift[numbers.document] + len(before)), columns
+        return dataclasses.replace(
+            encoded, ids=ids, offsets=offsets, positions=encoded.positions + shift[numbers.document] + len(before)
+        ), columns
 
     def _batch(
         self, rows: TextRows, numbers: Numbers, encoded: Encoded, columns: dict[str, Any], keep_text: bool, add_special_tokens: bool

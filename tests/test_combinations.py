@@ -79,7 +79,9 @@ CASES: dict[str, list[Representation]] = {
     "subword": [Subword()],
 }
 TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3) 5 6; <|0.00|> v1.2.3 [NUM] +7 [/NUM]½6 −0.25 [NUM:+] [NUM:602]-0 1e400\n\n(-8) 9e-30"
-SPACED = st.sampled_from(["5 6 7", " -3 +4", "a -12.5e-3", "x (−8) 9", "[NUM:+] 5", " [NUM:602]6", "[NUM:-] [NUM:E-1]", "1e400 -1e-400", "-0 0.0"])
+SPACED = st.sampled_from(
+    ["5 6 7", " -3 +4", "a -12.5e-3", "x (−8) 9", "[NUM:+] 5", " [NUM:602]6", "[NUM:-] [NUM:E-1]", "1e400 -1e-400", "-0 0.0"]
+)
 
 cases = pytest.mark.parametrize("case", CASES)
 kinds = pytest.mark.parametrize("kind", trained.KINDS)
@@ -122,12 +124,19 @@ def test_round_trip_and_engines(kind: str, case: str) -> None:
         assert tok.decode_batch(batch).to_pylist() == documents
         assert tok.decode_batch(batch.slice(3, 3)).to_pylist() == documents[3:6]
         if tok.engine.name == "gigatoken":
-            assert tokenizer(kind, case, "tokenizers", leading_space).encode_batch(documents, keep_text=True).equals(batch, check_metadata=True)
+            assert (
+                tokenizer(kind, case, "tokenizers", leading_space)
+                .encode_batch(documents, keep_text=True)
+                .equals(batch, check_metadata=True)
+            )
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "llama3", "bert_lower", "metaspace_first", "t5"])
 @settings(max_examples=10)
-@given(documents=st.lists(st.one_of(rows, st.lists(SPACED, max_size=3).map(lambda parts: ["".join(parts)])), max_size=2), case=st.sampled_from(sorted(CASES)))
+@given(
+    documents=st.lists(st.one_of(rows, st.lists(SPACED, max_size=3).map(lambda parts: ["".join(parts)])), max_size=2),
+    case=st.sampled_from(sorted(CASES)),
+)
 def test_round_trip_of_anything(kind: str, case: str, documents: list[list[str | None]]) -> None:
     texts = [text for row in documents for text in row]
     tok = tokenizer(kind, case)
@@ -144,15 +153,13 @@ def test_contract(kind: str, leading_space: str, case: str, documents: list[str]
     """The text around gets the ids of the source with an added token in place of what was cut out: digits, or sign and digits."""
     tok = tokenizer(kind, case, "auto", leading_space)
     batch = tok.encode_batch(documents, keep_text=True)
-    source = Source.from_str(json.dumps(trained.config(kind)))
     plain, spaced = number_forms(tok)
     stand_in = next(chr(code) for code in range(0x10FFFD, 0x100000, -1) if not any(chr(code) in text for text in documents))
-    forms = [stand_in, f" {stand_in}"][: 2 if spaced else 1]
-    source.add_tokens([AddedToken(one, normalized=False, special=False) for one in forms])
-    source.encode_special_tokens = True
-    renamed = {source.token_to_id(one): k for k, one in enumerate(forms, -2)}
+    source, renamed = with_stand_in(kind, stand_in, bool(spaced))
     length = getattr(tok.numbers[0], "length", None) or 1
-    for text, ids, index, surfaces in zip(documents, ids_of(batch), batch["number_index"].to_pylist(), batch["number_text"].to_pylist(), strict=True):
+    for text, ids, index, surfaces in zip(
+        documents, ids_of(batch), batch["number_index"].to_pylist(), batch["number_text"].to_pylist(), strict=True
+    ):
         collapsed, at = [], 0
         for place in index:
             assert ids[place] in plain | spaced
@@ -162,6 +169,16 @@ def test_contract(kind: str, leading_space: str, case: str, documents: list[str]
         assert not (plain | spaced) & set(collapsed)
         expected = source.encode(without(tok, text, surfaces, stand_in), add_special_tokens=False).ids
         assert collapsed == [renamed.get(token, token) for token in expected], repr(text)
+
+
+@functools.lru_cache(32)
+def with_stand_in(kind: str, stand_in: str, two_forms: bool) -> tuple[Source, dict[int, int]]:
+    """The source with the stand-in as an added token, -2 for its id, and perhaps with a space before it, -1."""
+    source = trained.source(kind)
+    forms = [stand_in, f" {stand_in}"][: 2 if two_forms else 1]
+    source.add_tokens([AddedToken(one, normalized=False, special=False) for one in forms])
+    source.encode_special_tokens = True
+    return source, {source.token_to_id(one): k for k, one in enumerate(forms, -2)}
 
 
 def without(tok: Tokenizer, text: str, surfaces: list[str], stand_in: str) -> str:
@@ -188,7 +205,9 @@ def fits(tok: Tokenizer, numbers: Numbers) -> npt.NDArray[np.bool_]:
 
 def in_added_token(tok: Tokenizer, raw: bytes, start: int) -> bool:
     """Whether the byte lies in an added token that text may contain."""
-    words = [token["content"].encode() for token in tok.config["added_tokens"] if not token["special"] and re.search(r"\d", token["content"])]
+    words = [
+        token["content"].encode() for token in tok.config["added_tokens"] if not token["special"] and re.search(r"\d", token["content"])
+    ]
     return any(match.start() <= start < match.end() for word in words for match in re.finditer(re.escape(word), raw))
 
 
@@ -217,7 +236,9 @@ def test_values_without_the_text(kind: str, case: str) -> None:
     assert "number_text" not in batch.schema.names
     first = tok.numbers[0]
     exact = [Numbers.parse([literal]).to_decimal()[0] for literal in VALUES]
-    for value, stored, text, original in zip(exact, batch["number_value"].to_pylist(), tok.decode_batch(batch).to_pylist(), documents, strict=True):
+    for value, stored, text, original in zip(
+        exact, batch["number_value"].to_pylist(), tok.decode_batch(batch).to_pylist(), documents, strict=True
+    ):
         assert stored == [float(value if tok.carries_sign else abs(value))]
         if kind == "bert" and isinstance(first, Subword):
             assert text.replace(" ", "") == original.replace(" ", "")
@@ -280,7 +301,13 @@ def test_literal_symbols_are_text(kind: str, case: str) -> None:
     tok = tokenizer(kind, case)
     names = sorted(tok.tokens, key=tok.tokens.__getitem__)
     names = [*names[:20], *names[-20:]]
-    words = [re.sub(r"\d", "x", name) for name in names if not re.search(r"\d", name)] + ["[NUM:+]", "a [NUM:-] b", "[NUM:", "]", "[NUM:E-]"]
+    words = [re.sub(r"\d", "x", name) for name in names if not re.search(r"\d", name)] + [
+        "[NUM:+]",
+        "a [NUM:-] b",
+        "[NUM:",
+        "]",
+        "[NUM:E-]",
+    ]
     text = " ".join(words) + "".join(words)
     subword = tokenizer(kind, "subword")
     assert ids_of(tok.encode_batch([text])) == ids_of(subword.encode_batch([text]))
@@ -351,8 +378,14 @@ def test_overflow(kind: str, representation: Representation, literal: str, clipp
     (spoken, two) = numtok.extract(clip.decode_batch(batch)[0].as_py().replace("- ", "-"))
     expected = Decimal(clipped)
     assert two.value == 2 or isinstance(representation, ExponentBins)
-    assert math.isclose(spoken.value / expected, 1, rel_tol=1e-6) if isinstance(representation, LogFourier | ExponentBins) else spoken.value == expected
-    with pytest.raises(RepresentationError, match=rf"document 0, byte {2 + (text[2] == '-' and not clip.carries_sign)}: {representation.name} cannot"):
+    assert (
+        math.isclose(spoken.value / expected, 1, rel_tol=1e-6)
+        if isinstance(representation, LogFourier | ExponentBins)
+        else spoken.value == expected
+    )
+    with pytest.raises(
+        RepresentationError, match=rf"document 0, byte {2 + (text[2] == '-' and not clip.carries_sign)}: {representation.name} cannot"
+    ):
         make(kind, policy("error")).encode_batch([text])
 
 
@@ -386,7 +419,15 @@ def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
 def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
     """Each adds its tokens behind what is there; ids never change, and tokens not in use do not turn up in text."""
     ids: dict[str, int] = {}
-    chain: list[Representation] = [P10(), PlaceValue(), P10(digits=4, decades=(-9, 9)), FoNE(6, 4), B1999(digits=2), FP15(digits=1), Subword()]
+    chain: list[Representation] = [
+        P10(),
+        PlaceValue(),
+        P10(digits=4, decades=(-9, 9)),
+        FoNE(6, 4),
+        B1999(digits=2),
+        FP15(digits=1),
+        Subword(),
+    ]
     chain += [FP15(digits=1, decades=(-8, 8)), XVal(), P10()]
     source: Any = trained.source(kind)
     expected = ids_of(make(kind, Subword()).encode_batch([TEXT]))
@@ -397,7 +438,9 @@ def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
         batch = tok.encode_batch([TEXT], keep_text=True)
         assert tok.decode_batch(batch).to_pylist() == [TEXT]
         assert tok.decode_batch(tok.encode_batch(["5 -6"]))[0].as_py().replace("- ", "-") == "5 -6"  # WordPiece forgets spaces
-        assert Tokenizer.from_pretrained(source, [representation], engine="tokenizers").encode_batch([TEXT]).equals(tok.encode_batch([TEXT]))
+        assert (
+            Tokenizer.from_pretrained(source, [representation], engine="tokenizers").encode_batch([TEXT]).equals(tok.encode_batch([TEXT]))
+        )
         assert ids_of(Tokenizer.from_pretrained(source, [Subword()]).encode_batch([TEXT])) == expected
         described = json.loads(batch.schema.metadata[b"numtok"])
         if isinstance(representation, Charton):
@@ -571,7 +614,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "options",
-    ["fone:6,4", "p10", "p1000:4", "b1999", "fp15:2", "bins:50", "logfourier:6", "xval,fone:6,4,bits", "xval,fone:6,4,bits --compact", "xval --fit"],
+    [
+        "fone:6,4",
+        "p10",
+        "p1000:4",
+        "b1999",
+        "fp15:2",
+        "bins:50",
+        "logfourier:6",
+        "xval,fone:6,4,bits",
+        "xval,fone:6,4,bits --compact",
+        "xval --fit",
+    ],
 )
 def test_encode_and_decode(options: str, folder: Path) -> None:
     numbers, *flags = options.split()
@@ -623,5 +677,3 @@ def test_inspect_shows_all(folder: Path) -> None:
         assert column in told
     run("inspect", text, *(part for one in lists for part in ("--numbers", one)), "--html", "page.html")
     assert "NUM:-602E-1" in Path("page.html").read_text()
-
-
