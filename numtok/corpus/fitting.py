@@ -57,12 +57,16 @@ def fit_xval(
     """``numbers`` with the scale and the clip of its xVal fitted to the first documents, by :meth:`XVal.fit`.
 
     Args:
-        inputs, text_column, input_format, text_unit, on_error: as for :func:`numtok.corpus.pipeline.encode_corpus`.
+        inputs: as for :func:`numtok.corpus.pipeline.encode_corpus`.
         numbers: the representations; one of them is xVal.
         grammar: what counts as a number.
         target: what the largest magnitude is scaled to, and clipped at.
         quantile: take this quantile of the magnitudes for the largest; None for the largest there is.
         documents: how many to look at; fewer if they hold more than eight million numbers.
+        text_column: where the text is.
+        input_format: of the inputs, whatever their suffix.
+        text_unit: in ``.txt``, whether a line or the whole file is a document.
+        on_error: ``"skip"`` leaves out bad rows.
 
     Raises:
         RepresentationError: if there is no xVal, or no number to fit it to.
