@@ -29,6 +29,7 @@ reads back as 1e9.
 from __future__ import annotations
 
 import functools
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -87,8 +88,9 @@ class Charton(SpelledOut):
             )
 
     @property
+    @abstractmethod
     def _n_symbols(self) -> int:
-        raise NotImplementedError
+        """How many symbols the alphabet has."""
 
     @property
     def _n_exponents(self) -> int:
@@ -146,13 +148,13 @@ class Charton(SpelledOut):
         decimals.round_to(numbers.digits, numbers.digit_offsets, numbers.exponent, self.digits, mantissa, decade)
         return mantissa, decade
 
+    @abstractmethod
     def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
         """uint16[n, length]; ``decade`` counts from the smallest."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
         """The inverse of :meth:`_symbols`: (minus, mantissa, decade, whether each row is a number)."""
-        raise NotImplementedError
 
     def _code(self, mantissa: Ints) -> Ints:
         """0 for zero, and 1 for the smallest mantissa."""
