@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -26,6 +27,19 @@ def full(count: int, value: Any, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     array = empty(count, kind)
     array.fill(value)
     return array
+
+
+def iota(count: int) -> npt.NDArray[np.int64]:
+    """Like ``numpy.arange``."""
+    array = empty(count, np.int64)
+    _iota(array)
+    return array
+
+
+@numba.njit(cache=True, nogil=True)
+def _iota(out):  # type: ignore[no-untyped-def]
+    for k in range(out.size):
+        out[k] = k
 
 
 def offsets_of(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

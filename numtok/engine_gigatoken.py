@@ -75,14 +75,16 @@ class GigatokenEngine:
         kinds, ends = buffers.empty(2 * count + len(rows), np.uint8), buffers.empty(2 * count + len(rows) + 1, np.int64)
         ends[0] = 0
         begins, stops, spaced = buffers.empty(count, np.int64), buffers.empty(count, np.int64), buffers.empty(count, np.bool_)
-        segments, document_segments, delicate_text = joined.divide(
+        places = self._delicate_places(text)
+        document_segments, delicate_text = buffers.empty(len(rows) + 1, np.int64), buffers.empty(len(text) if len(places) else 0, np.uint8)
+        segments, rest = joined.divide(
             text,
             offsets,
             rows.valid,
             cuts.per_document,
             cuts.start,
             cuts.stop,
-            self._delicate_places(text),
+            places,
             self._two_forms,
             self._joins,
             joined.ASCII_KINDS,
@@ -93,7 +95,10 @@ class GigatokenEngine:
             begins,
             stops,
             spaced,
+            document_segments,
+            delicate_text,
         )
+        delicate_text = delicate_text[:rest]
         kinds, starts = kinds[:segments], ends[: segments + 1]
         ids, id_offsets = _gigatoken_ids(self._bare if self._joins else self._complete, text, starts)
         rest_starts = buffers.offsets_of(np.diff(starts)[kinds == joined.DELICATE])

@@ -29,8 +29,10 @@ LONG = 32  # bytes; above, a number is overwritten so that it falls into many sh
 _ZERO, _SPACE, _NEWLINE = 0x30, 0x20, 0x0A
 _ONE, _NEVER = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
-_jit = numba.njit(cache=True, nogil=True)
-_inline = numba.njit(cache=True, nogil=True, inline="always")
+# No reference counts: without `_nrt=False` Numba counts every array up and down within the loops, which costs as much as all the rest.
+# The price is that these functions cannot allocate.
+_jit = numba.njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
+_inline = numba.njit(cache=True, nogil=True, _nrt=False, inline="always")  # type: ignore[call-overload]
 
 
 @_jit
@@ -54,7 +56,7 @@ def _suspects(text, double_space, marks):  # type: ignore[no-untyped-def]
     marks[whole] = bits
 
 
-@_jit
+@numba.njit(cache=True, nogil=True)
 def delicate_places(text, double_space, unsafe, marks):  # type: ignore[no-untyped-def]
     """int64: positions in ``text`` of delicate events: two spaces in a row, and characters flagged in ``unsafe`` (if not empty).
 
@@ -165,16 +167,18 @@ def divide(  # type: ignore[no-untyped-def]
     begins,
     stops,
     spaced,
+    document_segments,
+    delicate_text,
 ):
     """Divide rows of ``text`` (a copy: it is written to) into segments.
 
     Fills ``kinds`` and ``ends`` (place in ``text``) of the segments, and per cut ``begins`` (its space included if it takes one along:
-    ``spaced``) and ``stops``. Returns (number of segments, segments' document offsets, the text of the delicate pieces).
+    ``spaced``) and ``stops``, ``document_segments``, the segments' document offsets, and ``delicate_text``, the text of the delicate pieces.
+    Returns (number of segments, bytes of delicate text).
     ``ascii_kinds``: see :func:`ascii_kinds`.
     """
     rows = offsets.size - 1
-    document_segments = np.zeros(rows + 1, np.int64)
-    delicate_text = np.empty(text.size if places.size else 0, np.uint8)
+    document_segments[0] = 0
     count, rest, place = 0, 0, 0
     following = np.uint64(places[0]) if places.size else _NEVER  # the next delicate place
     for row in range(rows):
@@ -219,7 +223,7 @@ def divide(  # type: ignore[no-untyped-def]
             kinds[count] = NOTHING
         count += 1
         document_segments[row + 1] = count
-    return count, document_segments, delicate_text[:rest]
+    return count, rest
 
 
 def ascii_kinds() -> npt.NDArray[np.uint8]:

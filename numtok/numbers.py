@@ -158,12 +158,16 @@ class Numbers:
             edges = zip([0, *stops.tolist()], [*starts.tolist(), len(values)], strict=True)
             return np.concatenate([values[a:b] for a, b in edges], out=kept)
 
-        lengths = cut(np.diff(self.digit_offsets), few, few + 1)
+        offsets, at = buffers.empty(len(self) - len(few) + 1, np.int64), 0
+        for first, last in zip([0, *(few + 1).tolist()], [*few.tolist(), len(self)], strict=True):
+            removed = int(self.digit_offsets[first]) - (int(offsets[at]) if at else 0)
+            np.subtract(self.digit_offsets[first : last + 1], removed, out=offsets[at : at + last - first + 1])
+            at += last - first
         digits = cut(self.digits, self.digit_offsets[few], self.digit_offsets[few + 1])
         kept: dict[str, Any] = {
             name: cut(getattr(self, name), few, few + 1) for name in ("document", "start", "stop", "negative", "exponent")
         }
-        chosen = dataclasses.replace(self, digits=digits, digit_offsets=buffers.offsets_of(lengths), **kept)
+        chosen = dataclasses.replace(self, digits=digits, digit_offsets=offsets, **kept)
         for name in ("_float64", "_float32"):  # carry over what is known already
             if name in self.__dict__:
                 chosen.__dict__[name] = cut(self.__dict__[name], few, few + 1)
@@ -192,9 +196,7 @@ class Numbers:
     @functools.cached_property
     def _float64(self) -> npt.NDArray[np.float64]:
         values, hard = self._fast
-        if hard.any():
-            values = values.copy()
-            self._round_hard(values, hard)
+        self._round_hard(values, hard)  # in place: _float32 does not look at the doubles that were hard
         values.flags.writeable = False
         return values
 
@@ -281,22 +283,35 @@ def _is_zero(digits, offsets):  # type: ignore[no-untyped-def]
 @_jit
 def _to_float64(digits, offsets, exponent, negative, powers, values, hard):  # type: ignore[no-untyped-def]
     """Fill ``values`` (float64[n]), and mark in ``hard`` (bool[n]) which of them are not settled."""
-    for i in range(exponent.size):
-        whole = np.uint64(0)
-        for k in range(offsets[i], offsets[i + 1]):
-            whole = whole * np.uint64(10) + np.uint64(digits[k])
-            if whole > np.uint64(1) << np.uint64(53):
-                hard[i] = True
-                break
+    zero, one, eight, ten = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(10)
+    safe = np.uint64(max(0, digits.size - 8))
+    for i in range(np.uint64(exponent.size)):
+        first, last = np.uint64(offsets[i]), np.uint64(offsets[i + one])
+        count = last - first
+        if count <= eight and first < safe:
+            # Eight digits at once, whatever their count: those too many are shifted out, and zeros in front.
+            word = np.uint64(digits[first])
+            for k in range(one, eight):
+                word |= np.uint64(digits[first + k]) << (eight * k)
+            word <<= eight * (eight - count)
+            word = word * ten + (word >> eight)  # bytes 0, 2, 4, 6: two digits each
+            pairs, others = word & np.uint64(0x000000FF000000FF), (word >> np.uint64(16)) & np.uint64(0x000000FF000000FF)
+            whole = (pairs * np.uint64(0x000F424000000064) + others * np.uint64(0x0000271000000001)) >> np.uint64(32)
+        else:
+            whole = zero
+            for k in range(first, last):
+                whole = whole * ten + np.uint64(digits[k])
+                if whole > one << np.uint64(53):
+                    hard[i] = True
+                    break
         power = exponent[i]
         value = np.float64(whole)
-        if whole != 0 and power != 0:
-            if power < -22 or power > 22:
-                hard[i] = True
-            elif power < 0:
-                value /= powers[-power]
-            else:
-                value *= powers[power]
+        if -22 <= power <= 0:
+            value /= powers[np.uint64(-power)]
+        elif 0 < power <= 22:
+            value *= powers[np.uint64(power)]
+        elif whole != zero:
+            hard[i] = True
         values[i] = -value if negative[i] else value
 
 

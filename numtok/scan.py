@@ -47,8 +47,8 @@ for _bit in range(64):
 # In the loops that see every number positions are unsigned: Numba then leaves out the check for negative indices.
 _ONE, _SIX = np.uint64(1), np.uint64(6)
 
-_jit = numba.njit(cache=True, nogil=True)
-_inline = numba.njit(cache=True, nogil=True, inline="always")
+_jit = numba.njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
+_inline = numba.njit(cache=True, nogil=True, _nrt=False, inline="always")  # type: ignore[call-overload]
 
 
 @functools.cache

@@ -313,12 +313,12 @@ class Tokenizer:
             fits = representation.fits(numbers)
             if representation.overflow == "error" and not fits.all():
                 raise _overflow_error(representation, numbers.select(~fits))
-            if representation.overflow == "text" and (left := int((keep & ~fits).sum())):
+            if representation.overflow == "text" and (left := int(np.count_nonzero(keep > fits))):
                 report.left_as_text[representation.name] = left
                 keep &= fits
         kept = numbers if keep.all() else numbers.select(keep)
         for representation in self.numbers:
-            if clipped := int(representation.clipped(kept).sum()):
+            if clipped := int(np.count_nonzero(representation.clipped(kept))):
                 report.clipped[representation.name] = clipped
         return kept
 
@@ -336,7 +336,7 @@ class Tokenizer:
             assert isinstance(representation, SingleToken)
             columns |= representation.encode(numbers)
         plain, spaced = (buffers.full(count, token, np.int32) for token in (self._number_tokens.plain, self._number_tokens.spaced))
-        return columns, Cuts.of(numbers, plain, spaced, buffers.offsets_of(buffers.full(count, 1, np.int64))), None
+        return columns, Cuts.of(numbers, plain, spaced, buffers.iota(count + 1)), None
 
     @functools.cached_property
     def _spelling(self) -> decode.Spelling | None:
