@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import interrupts
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -323,7 +324,7 @@ def test_memory_is_bounded(large: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_leaves_nothing(sent: signal.Signals, code: int, large: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "numtok_cli.main", "encode", str(large), "-o", str(tmp_path / "a.parquet"), "--compression", "none"]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = interrupts.start(command)
     deadline = time.monotonic() + 60
     while not any(path.stat().st_size > 1_000_000 for path in tmp_path.iterdir()):
         assert time.monotonic() < deadline
@@ -340,7 +341,7 @@ def test_an_interrupt_leaves_nothing(sent: signal.Signals, code: int, large: Pat
 
 def test_an_interrupt_while_waiting_for_standard_input(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "numtok_cli.main", "encode", "-", "-o", str(tmp_path / "a.parquet")]
-    running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    running = interrupts.start(command, stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not list(tmp_path.iterdir()):  # the output is opened before anything is read
         assert time.monotonic() < deadline

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import interrupts
 import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
@@ -229,7 +230,7 @@ def run(script: str, *arguments: str) -> subprocess.Popen[str]:
     root = Path(__file__).parent.parent
     environment = os.environ | {"PYTHONPATH": str(root)}
     command = [sys.executable, "-c", SCRIPT + textwrap.dedent(script), *arguments]
-    return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return interrupts.start(command, env=environment)
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
