@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from numtok.kernels import kernel
 
 
 def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -36,7 +37,7 @@ def iota(count: int) -> npt.NDArray[np.int64]:
     return array
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _iota(out):  # type: ignore[no-untyped-def]
     for k in range(out.size):
         out[k] = k

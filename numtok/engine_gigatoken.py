@@ -132,24 +132,17 @@ class GigatokenEngine:
 
     def has_unsafe(self, rows: TextRows) -> npt.NDArray[np.bool_]:
         """bool[rows]: whether the normalizer may change the row."""
-        places = _delicate_places(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
+        places = joined.delicate_places(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
         counts = np.searchsorted(places, rows.offsets)
         return np.asarray(np.diff(counts) > 0)
 
     def _delicate_places(self, text: npt.NDArray[np.uint8]) -> Ints:
         if not self._joins:
             return np.empty(0, np.int64)
-        places: Ints = _delicate_places(text, self._runs_of_spaces, self._unsafe)
+        places: Ints = joined.delicate_places(text, self._runs_of_spaces, self._unsafe)
         if self._added:
             places = np.sort(np.concatenate([places, [match.start() for match in self._added.finditer(text.data)]])).astype(np.int64)
         return places
-
-
-def _delicate_places(text: npt.NDArray[np.uint8], double_space: bool, unsafe: npt.NDArray[np.uint8]) -> Ints:
-    if not double_space and not len(unsafe):
-        return np.empty(0, np.int64)
-    places: Ints = joined.delicate_places(text, double_space, unsafe, buffers.empty(len(text) // 64 + 1, np.uint64))
-    return places
 
 
 def _gigatoken_ids(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[npt.NDArray[np.uint32], Ints]:

@@ -17,10 +17,11 @@ In: a text buffer and the cuts (see :mod:`numtok.subword`). Out: segments of tex
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from numtok import buffers
+from numtok.kernels import inline_kernel, kernel
 from numtok.scan import _DE_BRUIJN, _LOWEST_BIT
 from numtok.scan_rules import _class_before, _decode
 
@@ -29,13 +30,8 @@ LONG = 32  # bytes; above, a number is overwritten so that it falls into many sh
 _ZERO, _SPACE, _NEWLINE = 0x30, 0x20, 0x0A
 _ONE, _NEVER = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
 
-# No reference counts: without `_nrt=False` Numba counts every array up and down within the loops, which costs as much as all the rest.
-# The price is that these functions cannot allocate.
-_jit = numba.njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
-_inline = numba.njit(cache=True, nogil=True, _nrt=False, inline="always")  # type: ignore[call-overload]
 
-
-@_jit
+@kernel
 def _suspects(text, double_space, marks):  # type: ignore[no-untyped-def]
     """Bit k of ``marks[b]`` says that ``text[64 * b + k]`` may be a delicate event: two spaces in a row, or a character from U+0300 on.
 
@@ -56,37 +52,36 @@ def _suspects(text, double_space, marks):  # type: ignore[no-untyped-def]
     marks[whole] = bits
 
 
-@numba.njit(cache=True, nogil=True)
-def delicate_places(text, double_space, unsafe, marks):  # type: ignore[no-untyped-def]
-    """int64: positions in ``text`` of delicate events: two spaces in a row, and characters flagged in ``unsafe`` (if not empty).
-
-    ``marks``: room for one uint64 per 64 bytes begun. No character below U+0300 is changed by NFC.
-    """
-    found = np.empty(64, np.int64)
-    count = 0
-    if text.size == 0:
-        return found[:0]
+def delicate_places(text: npt.NDArray[np.uint8], double_space: bool, unsafe: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    """Positions in ``text`` of delicate events: two spaces in a row, and characters flagged in ``unsafe`` (if not empty)."""
+    if text.size == 0 or not (double_space or unsafe.size):
+        return np.empty(0, np.int64)
+    marks = buffers.empty((text.size - 1) // 64 + 1, np.uint64)
     _suspects(text, double_space, marks)
-    for block in range((text.size - 1) // 64 + 1):
+    places = buffers.empty(int(np.bitwise_count(marks).sum()), np.int64)
+    return places[: _delicate_places(text, unsafe, marks, places)]
+
+
+@kernel
+def _delicate_places(text, unsafe, marks, places):  # type: ignore[no-untyped-def]
+    """Fill ``places``; returns their count. No character below U+0300 is changed by NFC."""
+    count = 0
+    for block in range(marks.size):
         bits = marks[block]
         while bits != 0:
-            at = block * 64 + np.int64(_LOWEST_BIT[((bits & (~bits + np.uint64(1))) * _DE_BRUIJN) >> np.uint64(58)])
-            bits &= bits - np.uint64(1)
-            event = text[at] == 0x20
+            at = block * 64 + np.int64(_LOWEST_BIT[((bits & (~bits + _ONE)) * _DE_BRUIJN) >> np.uint64(58)])
+            bits &= bits - _ONE
+            event = text[at] == _SPACE
             if not event and unsafe.size and not (text[at] == 0xE2 and text[at + 1] == 0x80 and text[at + 2] > 0x81):  # dashes, quotes
                 code, _ = _decode(text, at)
                 event = unsafe[code] != 0
             if event:
-                if count == found.size:
-                    larger = np.empty(2 * count, np.int64)
-                    larger[:count] = found
-                    found = larger
-                found[count] = at
+                places[count] = at
                 count += 1
-    return found[:count]
+    return count
 
 
-@_jit
+@kernel
 def _hard_after(text, stop, numeric):  # type: ignore[no-untyped-def]
     """Whether the character at ``stop`` would join a run of digits before it."""
     if text[stop] < 0x80:
@@ -95,7 +90,7 @@ def _hard_after(text, stop, numeric):  # type: ignore[no-untyped-def]
     return numeric[code] != 0
 
 
-@_jit
+@kernel
 def _hard_before(text, begin, start, numeric, spaces):  # type: ignore[no-untyped-def]
     """Whether the character before ``start``, in the piece from ``begin``, would join a run of digits, or be split off a run of white space."""
     kind, width = _class_before(text, start, begin, numeric)
@@ -110,7 +105,7 @@ def _hard_before(text, begin, start, numeric, spaces):  # type: ignore[no-untype
     return kind != 0
 
 
-@_jit
+@kernel
 def _overwrite(text, start, stop):  # type: ignore[no-untyped-def]
     """Make the number at [start, stop) zeros, mostly one token: as one run, or if it is long as many, with a digit at both ends."""
     if stop - start <= np.uint64(8) and start + np.uint64(8) <= np.uint64(text.size):
@@ -125,7 +120,7 @@ def _overwrite(text, start, stop):  # type: ignore[no-untyped-def]
             text[at] = _NEWLINE
 
 
-@_inline
+@inline_kernel
 def _is_hard(text, begin, start, stop, end, first, two_forms, ascii_kinds, numeric, spaces):  # type: ignore[no-untyped-def]
     """(hard cut?, takes the space before it along?) for the number at [start, stop), its piece before from ``begin``, its document to ``end``.
 
@@ -148,7 +143,7 @@ def _is_hard(text, begin, start, stop, end, first, two_forms, ascii_kinds, numer
     return hard, spaced
 
 
-@_jit
+@kernel
 def divide(  # type: ignore[no-untyped-def]
     text,
     offsets,
@@ -239,7 +234,7 @@ def ascii_kinds() -> npt.NDArray[np.uint8]:
 ASCII_KINDS = ascii_kinds()
 
 
-@_jit
+@kernel
 def _put(out, filled, spaced, plain_form, spaced_form, first, last):  # type: ignore[no-untyped-def]
     """Append one cut's ids; returns the new fill."""
     filled = np.int64(filled)
@@ -249,7 +244,7 @@ def _put(out, filled, spaced, plain_form, spaced_form, first, last):  # type: ig
     return filled
 
 
-@_jit
+@kernel
 def splice(  # type: ignore[no-untyped-def]
     kinds,
     document_segments,

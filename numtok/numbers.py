@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -22,9 +21,8 @@ import pyarrow.compute as pc
 
 from numtok import buffers
 from numtok.errors import InputError
+from numtok.kernels import kernel
 from numtok.text import TextRows
-
-_jit = numba.njit(cache=True, nogil=True)
 
 # Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are exact doubles.
 _POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
@@ -176,7 +174,9 @@ class Numbers:
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """bool[n]: every digit is 0."""
-        return np.asarray(_is_zero(self.digits, self.digit_offsets))
+        zero = buffers.empty(len(self), np.bool_)
+        _is_zero(self.digits, self.digit_offsets, zero)
+        return zero
 
     def to_float64(self) -> npt.NDArray[np.float64]:
         """float64[n], read-only, correctly rounded from the decimal; infinite beyond the range."""
@@ -232,7 +232,8 @@ class Numbers:
         Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or more than 6 places after the point: then
         ``d.ddde±x``.
         """
-        lengths = _format_lengths(self.digits, self.digit_offsets, self.exponent, self.negative)
+        lengths = buffers.empty(len(self), np.int64)
+        _format_lengths(self.digits, self.digit_offsets, self.exponent, self.negative, lengths)
         offsets = buffers.offsets_of(lengths)
         out = buffers.empty(offsets[-1], np.uint8)
         _format(self.digits, self.digit_offsets, self.exponent, self.negative, offsets, out)
@@ -262,17 +263,17 @@ def _take(values: npt.NDArray[Any], indices: npt.NDArray[np.int64]) -> npt.NDArr
     return np.take(values, indices, out=buffers.empty(len(indices), values.dtype), mode="wrap")
 
 
-@_jit
+@kernel
 def _digit_counts(offsets, indices, counts):  # type: ignore[no-untyped-def]
     for i in range(indices.size):
         first = indices[i] if indices[i] >= 0 else indices[i] + offsets.size - 1
         counts[i] = offsets[first + 1] - offsets[first]
 
 
-@_jit
-def _is_zero(digits, offsets):  # type: ignore[no-untyped-def]
-    zero = np.ones(offsets.size - 1, np.bool_)
-    for i in range(offsets.size - 1):
+@kernel
+def _is_zero(digits, offsets, zero):  # type: ignore[no-untyped-def]
+    for i in range(zero.size):
+        zero[i] = True
         for k in range(offsets[i], offsets[i + 1]):
             if digits[k] != 0:
                 zero[i] = False
@@ -280,7 +281,7 @@ def _is_zero(digits, offsets):  # type: ignore[no-untyped-def]
     return zero
 
 
-@_jit
+@kernel
 def _to_float64(digits, offsets, exponent, negative, powers, values, hard):  # type: ignore[no-untyped-def]
     """Fill ``values`` (float64[n]), and mark in ``hard`` (bool[n]) which of them are not settled."""
     zero, one, eight, ten = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(10)
@@ -315,7 +316,7 @@ def _to_float64(digits, offsets, exponent, negative, powers, values, hard):  # t
         values[i] = -value if negative[i] else value
 
 
-@_jit
+@kernel
 def _narrow(doubles, bits, hard, values, unsure):  # type: ignore[no-untyped-def]
     """Fill ``values`` (float32[n]) from correctly rounded doubles, and mark in ``unsure`` where the decimal must decide.
 
@@ -328,7 +329,7 @@ def _narrow(doubles, bits, hard, values, unsure):  # type: ignore[no-untyped-def
         unsure[i] = hard[i] or small or (bits[i] & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
 
 
-@_jit
+@kernel
 def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
     """(first significant digit, count, digits before the point, plain?) for canonical notation; zero keeps one digit and its places."""
     while first < last - 1 and digits[first] == 0:
@@ -344,7 +345,7 @@ def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
     return first, count, point, plain
 
 
-@_jit
+@kernel
 def _exponent_length(value):  # type: ignore[no-untyped-def]
     length = 2  # e and sign
     value = abs(value)
@@ -355,11 +356,9 @@ def _exponent_length(value):  # type: ignore[no-untyped-def]
             return length
 
 
-@_jit
-def _format_lengths(digits, offsets, exponent, negative):  # type: ignore[no-untyped-def]
-    n = exponent.size
-    lengths = np.empty(n, np.int64)
-    for i in range(n):
+@kernel
+def _format_lengths(digits, offsets, exponent, negative, lengths):  # type: ignore[no-untyped-def]
+    for i in range(exponent.size):
         _, count, point, plain = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
         if not plain:
             length = count + (1 if count > 1 else 0) + _exponent_length(point - 1)
@@ -370,10 +369,9 @@ def _format_lengths(digits, offsets, exponent, negative):  # type: ignore[no-unt
         else:
             length = count + 1
         lengths[i] = length + (1 if negative[i] else 0)
-    return lengths
 
 
-@_jit
+@kernel
 def _format(digits, offsets, exponent, negative, out_offsets, out):  # type: ignore[no-untyped-def]
     for i in range(exponent.size):
         at = out_offsets[i]
@@ -411,7 +409,7 @@ def _format(digits, offsets, exponent, negative, out_offsets, out):  # type: ign
                     break
 
 
-@_jit
+@kernel
 def _gather(text, first, offsets, out):  # type: ignore[no-untyped-def]
     for i in range(first.size):
         base = first[i] - offsets[i]

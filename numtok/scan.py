@@ -13,12 +13,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from numtok import buffers
 from numtok.grammar import Grammar
+from numtok.kernels import inline_kernel, kernel
 from numtok.numbers import Number, Numbers
 from numtok.scan_pattern import scan_pattern
 from numtok.scan_rules import (
@@ -46,9 +46,6 @@ for _bit in range(64):
 
 # In the loops that see every number positions are unsigned: Numba then leaves out the check for negative indices.
 _ONE, _SIX = np.uint64(1), np.uint64(6)
-
-_jit = numba.njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
-_inline = numba.njit(cache=True, nogil=True, _nrt=False, inline="always")  # type: ignore[call-overload]
 
 
 @functools.cache
@@ -78,7 +75,7 @@ def _plain_neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
     return table
 
 
-@_jit
+@kernel
 def _mark(text, first, last, marks):  # type: ignore[no-untyped-def]
     """Bit k of ``marks[b]`` says that ``text[64 * b + k]`` may begin a digit: an ASCII digit, or a lead byte that some non-ASCII digits have.
 
@@ -100,7 +97,7 @@ def _mark(text, first, last, marks):  # type: ignore[no-untyped-def]
     marks[whole] = bits
 
 
-@_inline
+@inline_kernel
 def _next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
     """Position of the first marked byte in [at, stop), or some position from ``stop`` on."""
     if at >= stop:
@@ -116,7 +113,7 @@ def _next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
     return at + _LOWEST_BIT[((ahead & (~ahead + _ONE)) * _DE_BRUIJN) >> np.uint64(58)]
 
 
-@_inline
+@inline_kernel
 def _ends_plainly(text, at, stop, plain, classes):  # type: ignore[no-untyped-def]
     """Whether a number that ends at ``at`` certainly ends there: 0 no or not sure, 1 yes, 2 a decimal point and a digit follow."""
     if at >= stop:
@@ -141,7 +138,7 @@ def _ends_plainly(text, at, stop, plain, classes):  # type: ignore[no-untyped-de
     return 0
 
 
-@_jit
+@kernel
 def _plain(text, at, start, stop, plain, classes, digits, filled):  # type: ignore[no-untyped-def]
     """(end, fraction digits) of a number at ``at`` that is nothing but ASCII digits and perhaps a fraction; end is 0 if that is not certain.
 
@@ -189,7 +186,7 @@ def _plain(text, at, start, stop, plain, classes, digits, filled):  # type: igno
     return failed
 
 
-@_jit
+@kernel
 def _scan(text, marks, offsets, valid, row, at, classes, plain, grouping, signs, use_exponent, leading_dot, accounting, out):  # type: ignore[no-untyped-def]
     """Scan rows ``text[offsets[r]:offsets[r + 1]]`` from byte ``at`` of row ``row`` until the text or the room in ``out`` ends.
 

@@ -6,19 +6,15 @@ edges, which nothing looks beyond; ``classes`` is the table of :mod:`numtok.unic
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from numtok.kernels import inline_kernel, kernel
 
 OTHER, LETTER, SIGN, BLOCKER, DOT, DIGIT = 0, 1, 2, 3, 4, 16  # as in unicode_tables, literal so that Numba freezes them
 MAX_EXPONENT_DIGITS = 17  # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
 
-# No reference counts: without `_nrt=False` Numba counts every array up and down within the loops, which costs a third of the scanner's time.
-# The price is that these functions cannot allocate.
-_jit = numba.njit(cache=True, nogil=True, _nrt=False)  # type: ignore[call-overload]
-_inline = numba.njit(cache=True, nogil=True, _nrt=False, inline="always")  # type: ignore[call-overload]
 
-
-@_jit
+@kernel
 def _decode(text, at):  # type: ignore[no-untyped-def]
     """(code point, width) of the non-ASCII character at ``at``."""
     lead = np.int64(text[at])
@@ -30,7 +26,7 @@ def _decode(text, at):  # type: ignore[no-untyped-def]
     return high | (np.int64(text[at + 2]) & 0x3F) << 6 | np.int64(text[at + 3]) & 0x3F, 4
 
 
-@_inline
+@inline_kernel
 def _class_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     """(class, width) of the character at ``at``; (OTHER, 0) at the end."""
     if at >= stop:
@@ -41,7 +37,7 @@ def _class_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     return np.int64(classes[code]), width
 
 
-@_inline
+@inline_kernel
 def _class_before(text, at, start, classes):  # type: ignore[no-untyped-def]
     """(class, width) of the character that ends at ``at``; (OTHER, 0) at the start."""
     if at <= start:
@@ -57,7 +53,7 @@ def _class_before(text, at, start, classes):  # type: ignore[no-untyped-def]
     return np.int64(classes[code]), width
 
 
-@_jit
+@kernel
 def _skip_digits(text, at, stop, classes):  # type: ignore[no-untyped-def]
     """(end, count) of the run of digits at ``at``."""
     count = 0
@@ -75,13 +71,13 @@ def _skip_digits(text, at, stop, classes):  # type: ignore[no-untyped-def]
     return at, count
 
 
-@_inline
+@inline_kernel
 def _digit_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     kind, _ = _class_at(text, at, stop, classes)
     return kind >= DIGIT
 
 
-@_jit
+@kernel
 def _matches(text, at, stop, needle):  # type: ignore[no-untyped-def]
     """Whether ``needle`` (not empty) stands at ``at``."""
     if at + needle.size > stop or needle.size == 0:
@@ -92,7 +88,7 @@ def _matches(text, at, stop, needle):  # type: ignore[no-untyped-def]
     return True
 
 
-@_jit
+@kernel
 def _grouped_end(text, at, first, count, start, stop, classes, grouping):  # type: ignore[no-untyped-def]
     """End of the grouped integer whose first group of ``count`` digits is [first, at); ``at`` itself if the commas only separate (A)."""
     if not _matches(text, at, stop, grouping) or not _digit_at(text, at + grouping.size, stop, classes):
@@ -111,7 +107,7 @@ def _grouped_end(text, at, first, count, start, stop, classes, grouping):  # typ
     return end if well_formed else at
 
 
-@_jit
+@kernel
 def _exponent_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     """(end, value, fits) of the exponent at ``at``; end is ``at`` if there is none."""
     if at >= stop or (text[at] != 0x65 and text[at] != 0x45):  # e, E
@@ -137,7 +133,7 @@ def _exponent_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     return end, -value if negative else value, significant <= MAX_EXPONENT_DIGITS
 
 
-@_jit
+@kernel
 def _numeral(text, at, start, stop, dot, classes, grouping, use_exponent):  # type: ignore[no-untyped-def]
     """Read the numeral whose first digit is at ``at`` (``dot``: it follows a leading decimal point).
 
@@ -164,7 +160,7 @@ def _numeral(text, at, start, stop, dot, classes, grouping, use_exponent):  # ty
     return end, mantissa, fraction, exponent, fits
 
 
-@_jit
+@kernel
 def _glued_end(text, at, stop, classes, use_exponent):  # type: ignore[no-untyped-def]
     """End of what is glued to the numeral that ends at ``at``; ``at`` itself if nothing is (D)."""
     while True:
@@ -187,12 +183,12 @@ def _glued_end(text, at, stop, classes, use_exponent):  # type: ignore[no-untype
         at, _ = _skip_digits(text, end, stop, classes)
 
 
-@_inline
+@inline_kernel
 def _is_hexadecimal(byte):  # type: ignore[no-untyped-def]
     return 0x30 <= byte <= 0x39 or 0x61 <= byte <= 0x66 or 0x41 <= byte <= 0x46
 
 
-@_jit
+@kernel
 def _uuid_at(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
     """Whether a UUID stands at ``at``, with no word character on either side."""
     if at < start or at + 36 > stop or text[at + 8] != 0x2D:
@@ -208,7 +204,7 @@ def _uuid_at(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
     return before != LETTER and before < DIGIT and after != LETTER and after < DIGIT
 
 
-@_jit
+@kernel
 def _uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
     """End of the UUID that the digit at ``at`` belongs to, or -1."""
     group = at
@@ -223,7 +219,7 @@ def _uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
     return -1
 
 
-@_inline
+@inline_kernel
 def _look_back(text, at, start, before, classes, signs, leading_dot):  # type: ignore[no-untyped-def]
     """(first byte, leading dot?, minus?) of the numeral whose first digit is at ``at`` (A, B)."""
     first, dot, minus = at, False, False
@@ -241,7 +237,7 @@ def _look_back(text, at, start, before, classes, signs, leading_dot):  # type: i
     return first, dot, minus
 
 
-@_inline
+@inline_kernel
 def _in_parentheses(text, first, end, start, stop, classes):  # type: ignore[no-untyped-def]
     """Whether [first, end) is unsigned and stands alone in parentheses that do not follow a word character: ``(1,234)`` in accounts."""
     if first <= start or end >= stop or text[first - 1] != 0x28 or text[end] != 0x29 or classes[text[first]] == SIGN or text[first] == 0xE2:
@@ -250,7 +246,7 @@ def _in_parentheses(text, first, end, start, stop, classes):  # type: ignore[no-
     return kind != LETTER and kind < DIGIT
 
 
-@_jit
+@kernel
 def _copy_digits(text, at, stop, classes, out, filled):  # type: ignore[no-untyped-def]
     """Append the values of all digits in [at, stop) to ``out``; returns the new fill."""
     while at < stop:

@@ -9,21 +9,22 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from numtok import buffers, decode, schema
 from numtok.decode import TokenBytes
+from numtok.digit_tokens import DigitTokens
 from numtok.errors import RepresentationError, SchemaError, TokenizerError
 from numtok.grammar import Grammar
+from numtok.kernels import kernel
+from numtok.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
 from numtok.numbers import Numbers
 from numtok.representations import (
     END_NUM,
@@ -44,7 +45,6 @@ from numtok.text import TextRows
 
 SETTINGS_FILE = "numtok.json"
 LEADING_SPACE = ("auto", "separate")
-OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")  # of a representation that does not share the vocabulary
 
 
 @dataclass
@@ -216,7 +216,7 @@ class Tokenizer:
     def vocab_size(self) -> int:
         """One more than the largest id: the number of rows an embedding needs."""
         added = (token["id"] for token in self.config["added_tokens"])
-        return 1 + int(max([*_vocabulary(self.config).values(), *added]))
+        return 1 + int(max([*vocabulary_of(self.config).values(), *added]))
 
     def encode(self, text: str, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Encoding:
         """:meth:`encode_batch` for one text."""
@@ -271,40 +271,14 @@ class Tokenizer:
 
     def _outside_added_tokens(self, numbers: Numbers, parse_special: bool) -> Numbers:
         """Without the numbers that are inside an added token which the text may contain, such as ``<extra_id_0>``."""
-        pattern = self._tokens_with_digits[parse_special]
-        if pattern is None or not len(numbers):
-            return numbers
-        rows = numbers.rows
-        base = int(rows.offsets[0])
-        spans = [match.span() for match in pattern.finditer(rows.text[base : int(rows.offsets[-1])].data)]
-        if not spans:
-            return numbers
-        starts, stops = np.array(spans, np.int64).T + base
-        row = np.searchsorted(rows.offsets, starts, "right") - 1
-        inside_row = stops <= rows.offsets[row + 1]
-        starts, stops = starts[inside_row], stops[inside_row]
-        first = rows.offsets[numbers.document] + numbers.start
-        last = rows.offsets[numbers.document] + numbers.stop
-        nearest = np.searchsorted(starts, last, "left") - 1  # the last span that begins before the number ends
-        overlaps = (nearest >= 0) & (np.append(stops, -1)[nearest] > first)
-        return numbers.select(~overlaps)
+        return self._guards[parse_special].outside(numbers)
 
     @functools.cached_property
-    def _tokens_with_digits(self) -> tuple[re.Pattern[bytes] | None, re.Pattern[bytes] | None]:
-        """Patterns of the added tokens that hold a digit: without and with the special ones."""
+    def _guards(self) -> tuple[DigitTokens, DigitTokens]:
+        """The added tokens that hold a digit: without and with the special ones."""
         ours = set(self._own.values())
-        patterns: list[re.Pattern[bytes] | None] = []
-        for special in (False, True):
-            words = [
-                token["content"]
-                for token in self.config["added_tokens"]
-                if token["id"] not in ours
-                and (special or not token["special"])
-                and any(character.isdecimal() for character in token["content"])
-            ]
-            ordered = sorted(words, key=len, reverse=True)
-            patterns.append(re.compile(b"|".join(re.escape(word.encode()) for word in ordered)) if words else None)
-        return patterns[0], patterns[1]
+        others = [token for token in self.config["added_tokens"] if token["id"] not in ours]
+        return DigitTokens([token for token in others if not token["special"]]), DigitTokens(others)
 
     def _apply_overflow(self, numbers: Numbers, report: EncodeReport) -> Numbers:
         """The numbers that all representations take; the others are counted, or an error."""
@@ -531,85 +505,16 @@ class Tokenizer:
         return decode.token_bytes(self.config)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _positions_in_document(positions, offsets, document, out):  # type: ignore[no-untyped-def]
     for i in range(positions.size):
         out[i] = positions[i] - offsets[document[i]]
-
-
-def add_number_tokens(config: dict[str, Any], numbers: Sequence[Representation], two_forms: bool) -> tuple[dict[str, Any], dict[str, int]]:
-    """``config`` with the tokens that the representations need, and the ids of all of them.
-
-    Ids are given out in a fixed order after the largest there is; tokens that are there already keep theirs, so a saved tokenizer does not change.
-
-    Raises:
-        TokenizerError: if the source already has one of them as a token of another kind.
-    """
-    own, shared = _wanted_tokens(numbers[0], two_forms)
-    vocabulary = _vocabulary(config)
-    entries = list(config.get("added_tokens") or [])
-    added = {token["content"]: token for token in entries}
-    tokens: dict[str, int] = {}
-    following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)])
-    for content, is_own in (*((content, True) for content in own), *((content, False) for content in shared)):
-        if is_own:
-            _check_own(content, added.get(content), vocabulary)
-        if content in added:
-            tokens[content] = added[content]["id"]
-        elif content in vocabulary:
-            tokens[content] = vocabulary[content]
-        else:
-            flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
-            entries.append({"id": following, "content": content, **flags})
-            tokens[content] = following
-            following += 1
-    return config | {"added_tokens": entries}, tokens
-
-
-def _wanted_tokens(first: Representation, two_forms: bool) -> tuple[list[str], list[str]]:
-    """The tokens of numtok's own, and the symbols that may be tokens of the source, in the order of their ids."""
-    own: list[str] = []
-    spelled = isinstance(first, SpelledOut)
-    if isinstance(first, SingleToken) or (isinstance(first, SpelledOut) and first.framed):
-        own = [NUM, *([f" {NUM}"] if two_forms else []), *([END_NUM] if spelled else [])]
-    if not isinstance(first, SpelledOut):
-        return own, []
-    if first.shares_vocabulary:
-        return own, list(first.token_strings)
-    return [*own, *first.token_strings, *(first.spaced_token_strings if two_forms else ())], []
-
-
-def _check_own(content: str, entry: Mapping[str, Any] | None, vocabulary: Mapping[str, int]) -> None:
-    """Refuse a source in which one of numtok's own tokens is something else."""
-    if entry is not None and (entry["special"] or entry["normalized"]):
-        raise TokenizerError(
-            f"the source tokenizer already has {content!r} as a special or normalized token; numtok needs it as an ordinary added token:"
-            " remove it from the source, or start from the original tokenizer"
-        )
-    if entry is None and content in vocabulary:  # the text would get its id without being a number
-        raise TokenizerError(f"the source tokenizer already has {content!r} as a word of its vocabulary; rename it there")
-
-
-def own_tokens(config: dict[str, Any], tokens: Mapping[str, int], named: Collection[str]) -> dict[str, int]:
-    """Content and id of the added tokens that are numtok's, not the source's: those in use, and of other representations that were saved before.
-
-    In a text they are never tokens.
-    """
-    names = {NUM, f" {NUM}", END_NUM, *tokens, *named}
-    ordinary = (token for token in config["added_tokens"] if not token["special"] and not token["normalized"])
-    return {token["content"]: token["id"] for token in ordinary if token["content"] in names or OWN_SYMBOL.fullmatch(token["content"])}
 
 
 def _runs(ids: npt.NDArray[np.int32]) -> list[list[int]]:
     """Ids that follow one another, as [first, count] each; tens of thousands are one run, unless they were added in several turns."""
     starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1)
     return [[int(ids[start]), int(count)] for start, count in zip(starts, np.diff(starts, append=len(ids)), strict=True)]
-
-
-def _vocabulary(config: dict[str, Any]) -> Mapping[str, int]:
-    """Token to id, of the model without added tokens; a Unigram model has a list."""
-    vocabulary = config["model"]["vocab"]
-    return {token: number for number, (token, _) in enumerate(vocabulary)} if isinstance(vocabulary, list) else vocabulary
 
 
 def _saved_settings(source: Any) -> dict[str, Any] | None:

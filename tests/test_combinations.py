@@ -53,7 +53,8 @@ from numtok.representations import (
     parse,
 )
 from numtok.representations.charton import Charton
-from numtok.tokenizer import OWN_SYMBOL, Tokenizer
+from numtok.number_tokens import OWN_SYMBOL
+from numtok.tokenizer import Tokenizer
 
 SAMPLE = Path(__file__).parent.parent / "examples" / "sample.jsonl"
 CASES: dict[str, list[Representation]] = {

@@ -434,6 +434,22 @@ def test_ids_in_a_file_with_holes(tmp_path: Path) -> None:
         assert len(ids_of(tok.encode_batch(["a 5"]))[0] or []) == 2
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
+def test_digits_in_a_token_that_wants_a_word_of_its_own(kind: str) -> None:
+    config = trained.config(kind)
+    flags = {"single_word": True, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    config["added_tokens"].append({"id": Source.from_str(json.dumps(config)).get_vocab_size(), "content": "<9>", **flags})
+    source = Source.from_str(json.dumps(config))
+    tok = Tokenizer.from_pretrained(source)
+    own = source.token_to_id("<9>")
+    for text in ("<9>", "a <9> b", "(<9>)", "a<9>", "<9>b", "é<9>", "<9>é", "_<9>", "1 <9>", "\u0301<9>", "<9>\u0903", "<9>\u200d", "½<9>"):
+        is_token = own in source.encode(text).ids
+        batch = tok.encode_batch([text, text])
+        for row, values in zip(ids_of(batch), batch["number_value"].to_pylist(), strict=True):
+            assert (own in (row or [])) == is_token, text
+            assert (9.0 in values) != is_token, text
+
+
 def test_vocabulary_with_holes_is_refused(tmp_path: Path) -> None:
     config = trained.config("bert")
     config["model"]["vocab"]["zzz"] = 5000

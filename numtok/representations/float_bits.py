@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from numtok import buffers
+from numtok.kernels import kernel
 from numtok.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
 from numtok.representations.xval import clip_to_float32
@@ -74,7 +74,7 @@ def to_bits(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
 _EIGHT_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)).view(np.uint64)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _to_bits(words, eight_bits, bits):  # type: ignore[no-untyped-def]
     for i in range(words.size):
         word = words[i]
