@@ -19,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok import buffers
 from numtok.errors import RepresentationError
+from numtok.kernels import kernel
 from numtok.numbers import Numbers
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
@@ -144,10 +146,20 @@ class SpelledOut(Representation):
 
 def finite_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> Mask:
     """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
-    good: Mask = np.isfinite(values)
-    zeros = np.flatnonzero(values == 0)
-    good[zeros] = numbers.select(zeros).is_zero()
+    good: Mask = buffers.empty(len(values), np.bool_)
+    _finite(values.view(np.uint32), numbers.digits, numbers.digit_offsets, good)
     return good
+
+
+@kernel
+def _finite(words, digits, offsets, good):  # type: ignore[no-untyped-def]
+    for i in range(words.size):
+        magnitude = words[i] & np.uint32(0x7FFFFFFF)
+        good[i] = magnitude < np.uint32(0x7F800000)
+        if magnitude == np.uint32(0):
+            for k in range(offsets[i], offsets[i + 1]):
+                if digits[k] != 0:
+                    good[i] = False
 
 
 def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
