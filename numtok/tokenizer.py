@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import pyarrow as pa
 from numtok import buffers, decode, schema
 from numtok.decode import TokenBytes
 from numtok.digit_tokens import DigitTokens
-from numtok.errors import RepresentationError, SchemaError, TokenizerError
+from numtok.errors import InputError, NumtokError, RepresentationError, SchemaError, TokenizerError
 from numtok.grammar import Grammar
 from numtok.kernels import kernel
 from numtok.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
@@ -107,6 +107,7 @@ class Tokenizer:
         numbers: the representations. grammar: what counts as a number.
         config: the source's tokenizer.json with the number tokens added, as a dict.
         tokens: the id of every token that numtok uses for numbers.
+        own_tokens: the id of every added token that is numtok's, in use or not: in a text they are not tokens.
         fingerprint: equal for tokenizers that give equal ids.
     """
 
@@ -125,12 +126,13 @@ class Tokenizer:
         self.numbers, self.grammar, self.leading_space = tuple(numbers), grammar or Grammar(), leading_space
         two_forms = leading_space == "auto" and is_byte_level(config)
         self.config, self.tokens = add_number_tokens(config, self.numbers, two_forms)
-        self._own = own_tokens(self.config, self.tokens, own)
+        self.own_tokens = own_tokens(self.config, self.tokens, own)
         plain, spaced = (int(ids[0]) if len(ids) else -1 for ids in self._first_ids)
-        self._number_tokens = NumberTokens(plain, spaced, tuple(number for number in self._own.values() if number not in (plain, spaced)))
+        self._number_tokens = NumberTokens(
+            plain, spaced, tuple(number for number in self.own_tokens.values() if number not in (plain, spaced))
+        )
         self._engine_choice = engine
         self._schemas: dict[tuple[bool, bool, bool], pa.Schema] = {}
-        self.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
 
     @classmethod
     def from_pretrained(
@@ -156,14 +158,16 @@ class Tokenizer:
         Raises:
             TokenizerError: if the source cannot be found, read or used.
         """
-        saved = _saved_settings(source)
+        saved = read_settings(source)
         if numbers is None:
             numbers = [from_dict(options) for options in saved["numbers"]] if saved else [XVal()]
         if grammar is None:
             grammar = Grammar.from_dict(saved["grammar"]) if saved else Grammar()
         if leading_space is None:
             leading_space = str(saved["leading_space"]) if saved else "auto"
-        return cls(load_source(source), numbers, grammar, engine, leading_space, saved.get("tokens", ()) if saved else ())
+        loaded = cls(load_source(source), numbers, grammar, engine, leading_space, saved.get("tokens", ()) if saved else ())
+        loaded.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
+        return loaded
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made on demand: the engines, some of which cannot be pickled."""
@@ -174,12 +178,19 @@ class Tokenizer:
         """Write ``tokenizer.json``, which also loads in ``tokenizers`` and transformers, and ``numtok.json`` to a folder."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        own = [content for content in self._own if not OWN_SYMBOL.fullmatch(content)]
-        settings = {"format": schema.FORMAT_VERSION, **self._settings(), "leading_space": self.leading_space, "tokens": own}
-        for name, content in (("tokenizer.json", self.config), (SETTINGS_FILE, settings)):
-            temporary = folder / f".{name}.tmp"
-            temporary.write_text(json.dumps(content, ensure_ascii=False, indent=None if name == "tokenizer.json" else 2) + "\n", "utf-8")
-            temporary.replace(folder / name)
+        write_json(folder / "tokenizer.json", self.config, indent=None)
+        write_json(folder / SETTINGS_FILE, self.saved_settings())
+
+    def saved_settings(self) -> dict[str, Any]:
+        """What ``numtok.json`` holds: all but the tokenizer.json."""
+        own = [content for content in self.own_tokens if not OWN_SYMBOL.fullmatch(content)]
+        return {"format": schema.FORMAT_VERSION, **self._settings(), "leading_space": self.leading_space, "tokens": own}
+
+    @classmethod
+    def from_settings(cls, config: dict[str, Any], settings: Mapping[str, Any], engine: str = "auto") -> Tokenizer:
+        """The inverse of :meth:`saved_settings`, for the tokenizer.json ``config``. The engine is made when it is first needed."""
+        numbers = [from_dict(options) for options in settings["numbers"]]
+        return cls(config, numbers, Grammar.from_dict(settings["grammar"]), engine, settings["leading_space"], settings.get("tokens", ()))
 
     def _settings(self) -> dict[str, Any]:
         return {"grammar": self.grammar.to_dict(), "numbers": [representation.to_dict() for representation in self.numbers]}
@@ -211,6 +222,10 @@ class Tokenizer:
     def _frame(self) -> tuple[list[int], list[int]]:
         """Ids before and after a text with ``add_special_tokens``."""
         return self._slow_engine.special_frame()
+
+    def has_fast_engine(self, parse_special: bool = False) -> bool:
+        """Whether gigatoken encodes the text between numbers; makes the engine, if it is not made yet."""
+        return (self._special_engine if parse_special else self.engine).name == "gigatoken"
 
     @property
     def vocab_size(self) -> int:
@@ -247,13 +262,7 @@ class Tokenizer:
     ) -> tuple[pa.RecordBatch, EncodeReport]:
         """:meth:`encode_batch`, and what became of the numbers."""
         rows = TextRows.of(texts)
-        found = scan(rows, self.grammar)
-        numbers = self._outside_added_tokens(found, parse_special)
-        if not self.carries_sign:
-            numbers = numbers.without_sign()
-        report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(found) - len(numbers))
-        numbers.to_float64()  # computed once here, whatever is left out below
-        numbers = self._apply_overflow(numbers, report)
+        numbers, report = self.find_numbers(rows, parse_special)
         engine = self._special_engine if parse_special else self.engine
         if isinstance(self.numbers[0], Subword):
             nothing = np.empty(0, np.int32)
@@ -261,7 +270,7 @@ class Tokenizer:
             encoded = dataclasses.replace(encoded, positions=first_tokens(engine, encoded, numbers))
             columns: dict[str, Any] = {}
         else:
-            columns, cuts, spelled = self._encode_numbers(numbers)
+            columns, cuts, spelled = self.encode_numbers(numbers)
             encoded = engine.encode(rows, cuts)
             columns |= self._token_stream(spelled, encoded)
         if add_special_tokens:
@@ -269,14 +278,24 @@ class Tokenizer:
         report.tokens = len(encoded.ids)
         return self._batch(rows, numbers, encoded, columns, keep_text, add_special_tokens), report
 
-    def _outside_added_tokens(self, numbers: Numbers, parse_special: bool) -> Numbers:
-        """Without the numbers that are inside an added token which the text may contain, such as ``<extra_id_0>``."""
-        return self._guards[parse_special].outside(numbers)
+    def find_numbers(self, rows: TextRows, parse_special: bool = False) -> tuple[Numbers, EncodeReport]:
+        """The numbers that become tokens: not those inside an added token that the text may contain (``<extra_id_0>``), and those that fit.
+
+        Returns:
+            The numbers, without their sign if it stays in the text, and what became of the others.
+        """
+        found = scan(rows, self.grammar)
+        numbers = self._guards[parse_special].outside(found)
+        if not self.carries_sign:
+            numbers = numbers.without_sign()
+        report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(found) - len(numbers))
+        numbers.to_float64()  # computed once here, whatever is left out below
+        return self._apply_overflow(numbers, report), report
 
     @functools.cached_property
     def _guards(self) -> tuple[DigitTokens, DigitTokens]:
         """The added tokens that hold a digit: without and with the special ones."""
-        ours = set(self._own.values())
+        ours = set(self.own_tokens.values())
         others = [token for token in self.config["added_tokens"] if token["id"] not in ours]
         return DigitTokens([token for token in others if not token["special"]]), DigitTokens(others)
 
@@ -296,7 +315,7 @@ class Tokenizer:
                 report.clipped[representation.name] = clipped
         return kept
 
-    def _encode_numbers(self, numbers: Numbers) -> tuple[dict[str, Any], Cuts, Spelled | None]:
+    def encode_numbers(self, numbers: Numbers) -> tuple[dict[str, Any], Cuts, Spelled | None]:
         """(columns, what to cut out and put in, spelled numbers if they are spelled out)."""
         count = len(numbers)
         first = self.numbers[0]
@@ -380,16 +399,17 @@ class Tokenizer:
             if one.name == "text":
                 continue
             values = columns[one.name]
-            offsets = encoded.offsets if len(values) == len(encoded.ids) and self._is_per_token(one.name) else per_document
+            offsets = encoded.offsets if one.name in self.per_token_columns else per_document
             arrays.append(schema.list_array(values, offsets, one.type.value_type, rows.valid, large))
         if not keep_text:
             return pa.RecordBatch.from_arrays(arrays, schema=described)
         without = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(described)[:-1], described.metadata))
         return without.append_column(described.field("text"), self._unrecovered(rows, without).cast(described.field("text").type))
 
-    def _is_per_token(self, name: str) -> bool:
-        streams = {one.stream[0] for one in self.numbers if isinstance(one, SpelledOut) and one.stream}
-        return name == "input_ids" or name in streams
+    @property
+    def per_token_columns(self) -> tuple[str, ...]:
+        """The columns with one value per token; the others have one per number."""
+        return ("input_ids", *(one.stream[0] for one in self.numbers if isinstance(one, SpelledOut) and one.stream))
 
     def _unrecovered(self, rows: TextRows, batch: pa.RecordBatch) -> pa.Array:
         """The texts that ids and number surfaces do not give back, because the source tokenizer normalises; null for the others."""
@@ -435,6 +455,38 @@ class Tokenizer:
         else:
             surfaces = Numbers.parse([value.item() if isinstance(value, np.generic) else value for value in numbers]).format()
         return str(self._text(ids, np.array([0, len(ids)]), index, surfaces)[0].as_py())
+
+    def numbers_in(self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None) -> list[tuple[int, int, str]]:
+        """The numbers in ids that a model may have made: (first token, end, text) of each. What cannot be read as a number is left out.
+
+        Args:
+            ids: int32[n]; -1 for what is no token.
+            values: for numbers that are one token, one value per id (those of other tokens are not looked at) or one per number.
+
+        Raises:
+            InputError: if there are neither as many values as ids nor as many as numbers, or a value is not finite.
+        """
+        index = np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
+        if isinstance(self.numbers[0], SpelledOut):
+            stops = decode.number_stops(ids, index, self._spelling).tolist()
+            return [
+                (at, stop, text) for at, stop in zip(index.tolist(), stops, strict=True) if (text := self._read_one(ids, at)) is not None
+            ]
+        if values is None or not len(index):
+            return []
+        if len(values) == len(ids):
+            values = [values[position] for position in index.tolist()]
+        elif len(values) != len(index):
+            raise InputError(f"{len(values)} values for {len(ids)} ids with {len(index)} numbers; give one per id, or one per number")
+        texts = Numbers.parse([value.item() if isinstance(value, np.generic) else value for value in values]).format().to_pylist()
+        return [(at, at + 1, text) for at, text in zip(index.tolist(), texts, strict=True)]
+
+    def _read_one(self, ids: npt.NDArray[np.int32], position: int) -> str | None:
+        try:
+            text = self._read_spelled(ids, np.array([position]))[0].as_py()
+        except NumtokError:
+            return None
+        return str(text) if text else None
 
     def decode_batch(self, batch: pa.RecordBatch) -> pa.Array:
         """The texts of a batch that this tokenizer encoded; the inverse of :meth:`encode_batch`.
@@ -517,7 +569,14 @@ def _runs(ids: npt.NDArray[np.int32]) -> list[list[int]]:
     return [[int(ids[start]), int(count)] for start, count in zip(starts, np.diff(starts, append=len(ids)), strict=True)]
 
 
-def _saved_settings(source: Any) -> dict[str, Any] | None:
+def write_json(path: Path, content: Any, indent: int | None = 2) -> None:
+    """Write through a temporary name, so that no half-written file is left."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(json.dumps(content, ensure_ascii=False, indent=indent) + "\n", "utf-8")
+    temporary.replace(path)
+
+
+def read_settings(source: Any) -> dict[str, Any] | None:
     """The numtok.json beside a saved tokenizer, if there is one."""
     if not isinstance(source, str | Path):
         return None

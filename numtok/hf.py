@@ -1,0 +1,380 @@
+"""NumberTokenizer: any fast Hugging Face tokenizer, with numbers.
+
+In and out: all that a fast transformers tokenizer takes and gives. Text without numbers is encoded exactly as by the source tokenizer; a number is
+the added token ``[NUM]`` (or the tokens of a spelled-out representation), and with ``return_numbers=True`` the number streams run along
+(:mod:`numtok.hf_streams`). ``decode`` puts numbers back.
+
+How: numbers are replaced by marks, private-use characters that a copy of the tokenizer knows as added tokens, and the base class does all of its
+own work on the marked text (:mod:`numtok.hf_marks`); ids and offsets are translated as they are read (:mod:`numtok.hf_encoding`). Large batches of
+byte-level BPE go through numtok's own engine (:mod:`numtok.hf_fast`).
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from numtok.errors import InputError, MissingDependencyError, NumtokError, TokenizerError
+from numtok.grammar import Grammar
+from numtok.numbers import Numbers
+from numtok.representations import Representation, Subword, XVal
+from numtok.source import DEFAULT_FOLDER, load_source
+from numtok.text import TextRows
+from numtok.tokenizer import SETTINGS_FILE, Tokenizer, read_settings, write_json
+
+try:
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+    from transformers.models.auto.tokenization_auto import REGISTERED_TOKENIZER_CLASSES, get_tokenizer_config
+    from transformers.utils.generic import to_py_obj
+except ImportError as error:
+    raise MissingDependencyError("numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'") from error
+
+from numtok.hf_encoding import NumberEncoding
+from numtok.hf_fast import encode_fast
+from numtok.hf_marks import Leaf, Marks, all_marks, find_in_ids, mark, marks_for, unmarked
+from numtok.hf_streams import NumberStreams, attach, pad_streams, stream_of_symbols, take_streams
+from numtok.hf_texts import CallTexts
+
+SHIM = "numtok_tokenizer"  # the module in a saved folder that imports the class, for AutoTokenizer
+OWN_METHODS = ("__call__", "_encode_plus", "_convert_encoding", "pad", "_pad", "decode", "_decode", "batch_decode")
+
+
+class NumberTokenizer(PreTrainedTokenizerFast):
+    """A fast transformers tokenizer that knows numbers. Make one with :meth:`from_pretrained` or :meth:`from_tokenizer`.
+
+    Attributes:
+        return_numbers: whether calls return the number streams, if they do not say.
+        numtok: the :class:`numtok.Tokenizer` of the same settings, which gives the same ids.
+
+    A call takes one more argument, ``return_numbers``. ``decode`` and ``batch_decode`` take ``number_values``.
+    """
+
+    return_numbers: bool = False
+    _number_settings: dict[str, Any] | None = None  # numtok.json; None while the base class is at work in __init__
+    _auto_map: ClassVar = {"AutoTokenizer": (None, f"{SHIM}.NumberTokenizer")}
+
+    def __init__(self, *args: Any, number_settings: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        self.cache: dict[str, Any] = {}  # the one attribute that fingerprints of datasets leave out
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        self._install(number_settings or {})
+
+    def _install(self, settings: dict[str, Any]) -> None:
+        """Add the number tokens that are not there yet."""
+        settings = _complete(settings)
+        self.return_numbers = bool(settings.pop("return_numbers"))
+        self.cache = {}
+        made = Tokenizer.from_settings(load_source(self.backend_tokenizer), settings)
+        known = self.backend_tokenizer.get_added_tokens_decoder()
+        entries = [token for token in made.config["added_tokens"] if token["id"] not in known]
+        if entries:
+            from tokenizers import AddedToken
+
+            self.backend_tokenizer.add_tokens([AddedToken(token["content"], normalized=False, special=False) for token in entries])
+        wrong = [token["content"] for token in entries if self.backend_tokenizer.token_to_id(token["content"]) != token["id"]]
+        if wrong:
+            raise TokenizerError(f"tokenizers gives {wrong[0]!r} another id than numtok; please report this tokenizer")
+        self._number_settings = made.saved_settings()
+        self.init_kwargs["number_settings"] = self.number_settings
+
+    # Making, saving and loading
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        pretrained_model_name_or_path: Any = None,
+        *inputs: Any,
+        numbers: Sequence[Representation] | None = None,
+        grammar: Grammar | None = None,
+        leading_space: str | None = None,
+        return_numbers: bool | None = None,
+        **kwargs: Any,
+    ) -> NumberTokenizer:
+        """Load any fast tokenizer and put numbers into it, or load one that :meth:`save_pretrained` wrote.
+
+        Args:
+            pretrained_model_name_or_path: a hub id, a folder, or a tokenizer.json; ``None`` for numtok's small default tokenizer.
+            inputs: as for ``AutoTokenizer.from_pretrained``.
+            numbers: representations, ``[XVal()]`` if not given.
+            grammar: what counts as a number.
+            leading_space: ``"auto"`` or ``"separate"``; see :class:`numtok.Tokenizer`.
+            return_numbers: whether calls return the number streams, if they do not say; False if not given.
+            kwargs: as for ``AutoTokenizer.from_pretrained``.
+
+        Options that are not given are those the folder was saved with.
+        """
+        path = DEFAULT_FOLDER if pretrained_model_name_or_path is None else pretrained_model_name_or_path
+        options = _options(numbers, grammar, leading_space, return_numbers)
+        if Path(path).is_file():
+            return cls.from_tokenizer(
+                PreTrainedTokenizerFast(tokenizer_file=str(path), **kwargs), _settings=(read_settings(path) or {}) | options
+            )
+        config = get_tokenizer_config(path, **kwargs)
+        if "number_settings" in config:
+            settings = kwargs.pop("number_settings", config["number_settings"]) | options
+            loaded: NumberTokenizer = super().from_pretrained(path, *inputs, number_settings=settings, **kwargs)
+            return loaded
+        if not config and Path(path).is_dir() and not (Path(path) / "config.json").is_file():  # a tokenizer.json alone
+            source = PreTrainedTokenizerFast.from_pretrained(path, *inputs, **kwargs)
+        else:
+            source = AutoTokenizer.from_pretrained(path, *inputs, **kwargs)
+        return cls.from_tokenizer(source, _settings=(read_settings(path) or {}) | options)
+
+    @classmethod
+    def from_tokenizer(
+        cls,
+        tokenizer: Any,
+        numbers: Sequence[Representation] | None = None,
+        grammar: Grammar | None = None,
+        leading_space: str | None = None,
+        return_numbers: bool | None = None,
+        *,
+        _settings: dict[str, Any] | None = None,
+    ) -> NumberTokenizer:
+        """A copy of a fast transformers tokenizer, with numbers. Options as for :meth:`from_pretrained`.
+
+        Raises:
+            TokenizerError: if the tokenizer is not a fast one.
+        """
+        if not isinstance(tokenizer, PreTrainedTokenizerFast):
+            raise TokenizerError(
+                f"{type(tokenizer).__name__} is not a fast transformers tokenizer; wrap a tokenizers.Tokenizer as"
+                " PreTrainedTokenizerFast(tokenizer_object=...), and load slow ones with AutoTokenizer"
+            )
+        _warn_of_own_methods(type(tokenizer))
+        made = cls.__new__(cls)
+        state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
+        vars(made).update(copy.deepcopy(state))
+        own = getattr(tokenizer, "number_settings", None) or {}
+        made._install(own | (_settings or {}) | _options(numbers, grammar, leading_space, return_numbers))
+        return made
+
+    @property
+    def number_settings(self) -> dict[str, Any]:
+        """JSON: grammar, representations and the like; what ``numtok.json`` holds, and ``return_numbers``."""
+        return {**(self._number_settings or {}), "return_numbers": self.return_numbers}
+
+    def _save_pretrained(
+        self, save_directory: Any, file_names: tuple[str, ...], legacy_format: bool | None = None, filename_prefix: str | None = None
+    ) -> tuple[str, ...]:
+        names: tuple[str, ...] = super()._save_pretrained(save_directory, file_names, legacy_format, filename_prefix)
+        folder = Path(save_directory)
+        write_json(folder / SETTINGS_FILE, self._number_settings)
+        (folder / f"{SHIM}.py").write_text("from numtok.hf import NumberTokenizer as NumberTokenizer\n", "utf-8")
+        return (*names, str(folder / SETTINGS_FILE), str(folder / f"{SHIM}.py"))
+
+    @classmethod
+    def register_for_auto_class(cls, auto_class: Any = "AutoTokenizer") -> None:
+        """Nothing: saved folders import the class from this package and hold no copy of its code."""
+
+    @classmethod
+    def convert_to_native_format(cls, trust_remote_code: bool = False, **kwargs: Any) -> dict[str, Any]:
+        file = kwargs.get("tokenizer_file")
+        if file is not None and Path(file).is_file():
+            return kwargs  # as for PreTrainedTokenizerFast itself: the whole tokenizer is in the file
+        converted: dict[str, Any] = super().convert_to_native_format(trust_remote_code=trust_remote_code, **kwargs)  # type: ignore[no-untyped-call]
+        return converted
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made on demand."""
+        return vars(self) | {"cache": {}}
+
+    # What is made on demand
+
+    def _add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
+        self.cache.clear()
+        return int(super()._add_tokens(new_tokens, special_tokens))
+
+    @property
+    def numtok(self) -> Tokenizer:
+        """The numtok tokenizer of the same settings."""
+        size = self.backend_tokenizer.get_vocab_size()
+        if self.cache.get("size") != size:  # tokens may also be added to `backend_tokenizer` directly
+            assert self._number_settings is not None
+            self.cache = {
+                "size": size,
+                "marks": {},
+                "numtok": Tokenizer.from_settings(load_source(self.backend_tokenizer), self._number_settings),
+            }
+        made: Tokenizer = self.cache["numtok"]
+        return made
+
+    def marks(self, texts: Sequence[str]) -> Marks:
+        """The copy of the tokenizer that encodes these texts, with the post-processor of this moment."""
+        made = marks_for(self.cache["marks"], self.numtok, texts)
+        made.tokenizer.post_processor = self.backend_tokenizer.post_processor
+        return made
+
+    # Encoding
+
+    def _encode_plus(  # type: ignore[override]  # the rest goes through as it comes
+        self, text: Any, text_pair: Any = None, *, return_numbers: bool | None = None, **kwargs: Any
+    ) -> Any:
+        with_streams = self.return_numbers if return_numbers is None else bool(return_numbers)
+        if kwargs.get("sanitize_control_tokens"):  # encodes piece by piece, each through this method
+            if with_streams:
+                raise InputError("number streams and sanitize_control_tokens=True do not go together; pass return_numbers=False")
+            return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
+        quick = encode_fast(self, text, text_pair, with_streams, kwargs)
+        return self.encode_marked(text, text_pair, with_streams, kwargs) if quick is None else quick
+
+    def encode_marked(self, text: Any, text_pair: Any, with_streams: bool, kwargs: dict[str, Any]) -> Any:
+        """The general way, for every call; arguments as for ``_encode_plus``."""
+        try:
+            texts = CallTexts(text, text_pair, bool(kwargs.get("is_split_into_words")))
+            rows = TextRows.of(texts.strings)
+        except InputError:  # whatever the base class says about input that is not text
+            return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
+        split = kwargs.get("split_special_tokens")
+        numbers, _ = self.numtok.find_numbers(rows, parse_special=not (self.split_special_tokens if split is None else split))
+        if not with_streams and (not len(numbers) or self._stay_text) and not self._shows_own_tokens(texts.strings):
+            return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
+        return self._encode_numbers(texts, rows, numbers, with_streams, kwargs)
+
+    def _encode_numbers(self, texts: CallTexts, rows: TextRows, numbers: Numbers, with_streams: bool, kwargs: dict[str, Any]) -> Any:
+        """Let the base class encode the marked texts."""
+        marks = self.marks(texts.strings)
+        streams = None
+        if self._stay_text:
+            leaves = unmarked(texts.strings, rows, numbers)
+            streams = NumberStreams(numbers, {})
+        else:
+            columns, cuts, spelled = self.numtok.encode_numbers(numbers)
+            leaves = mark(texts.strings, rows, numbers, cuts, marks)
+            streams = NumberStreams(numbers, columns, stream_of_symbols(self.numtok, cuts, spelled))
+        call = self._sibling(marks, _marks=marks, _split=texts.split, _rows=texts.rows(leaves))
+        text, pair = texts.rebuilt([leaf.text for leaf in leaves])
+        out: Any = PreTrainedTokenizerFast._encode_plus(call, text=text, text_pair=pair, **kwargs)
+        if with_streams:
+            found = [streams.spread(len(one), *one.number_tokens) for one in out.encodings]
+            single = not texts.batched and kwargs.get("return_tensors") is None and not kwargs.get("return_overflowing_tokens")
+            attach(out, found, kwargs.get("return_tensors"), single)
+        return out
+
+    @property
+    def _stay_text(self) -> bool:
+        return isinstance(self.numtok.numbers[0], Subword)
+
+    def _shows_own_tokens(self, texts: Sequence[str]) -> bool:
+        """Whether a text has the name of one of numtok's tokens, which is to stay text."""
+        numtok = self.numtok
+        if "odd" not in self.cache:
+            self.cache["odd"] = [content for content in numtok.own_tokens if "[NUM" not in content and "[/NUM" not in content]
+        odd = self.cache["odd"]
+        return any("[NUM" in text or "[/NUM" in text or (odd and any(content in text for content in odd)) for text in texts)
+
+    # Padding
+
+    def pad(
+        self,
+        encoded_inputs: Any,
+        padding: Any = True,
+        max_length: int | None = None,
+        pad_to_multiple_of: int | None = None,
+        padding_side: str | None = None,
+        return_attention_mask: bool | None = None,
+        return_tensors: Any = None,
+        verbose: bool = True,
+    ) -> Any:
+        """As of the base class; number streams among the inputs are padded too, with their neutral values."""
+        rest, streams = take_streams(encoded_inputs)
+        out = super().pad(rest, padding, max_length, pad_to_multiple_of, padding_side, return_attention_mask, return_tensors, verbose)
+        if streams:
+            pad_streams(out, streams, self.model_input_names[0], padding_side or self.padding_side)
+        return out
+
+    # Decoding
+
+    def decode(self, token_ids: Any, skip_special_tokens: bool = False, number_values: Any = None, **kwargs: Any) -> Any:
+        """As of the base class, with the numbers put in.
+
+        Args:
+            token_ids: ids, or a batch of them.
+            skip_special_tokens: leave out special tokens; ``[NUM]`` is none.
+            number_values: for each row, the values that the call returned, one per token (those of other tokens are not looked at), or one per
+                number. Without them ``[NUM]`` shows as itself. Spelled-out numbers need none.
+            kwargs: as for the base class.
+
+        Raises:
+            InputError: if there are neither as many values as tokens nor as many as numbers.
+        """
+        if number_values is None:
+            return super().decode(token_ids, skip_special_tokens=skip_special_tokens, **kwargs)
+        rows, values = to_py_obj(token_ids), to_py_obj(number_values)
+        if rows and isinstance(rows[0], list):
+            if len(rows) != len(values):
+                raise InputError(f"{len(rows)} rows of ids, but {len(values)} rows of number_values; give one for each")
+            return [
+                self._decode(row, skip_special_tokens=skip_special_tokens, number_values=own, **kwargs)
+                for row, own in zip(rows, values, strict=True)
+            ]
+        return self._decode(rows, skip_special_tokens=skip_special_tokens, number_values=values, **kwargs)
+
+    def batch_decode(  # type: ignore[override]
+        self, sequences: Any, skip_special_tokens: bool = False, number_values: Any = None, **kwargs: Any
+    ) -> list[str]:
+        """:meth:`decode` of a batch."""
+        result = self.decode(sequences, skip_special_tokens=skip_special_tokens, number_values=number_values, **kwargs)
+        return [result] if isinstance(result, str) else result
+
+    def _decode(self, token_ids: Any, number_values: Any = None, **kwargs: Any) -> str:  # type: ignore[override]
+        ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
+        found = find_in_ids(self.numtok, [ids] if isinstance(ids, int) else ids, number_values)
+        if found is None:
+            return str(super()._decode(token_ids, **kwargs))
+        for marks in all_marks(self.cache["marks"], self.numtok):
+            call = self._sibling(marks)
+            text = marks.replaced(PreTrainedTokenizerFast._decode(call, found.ids, **kwargs), found.surfaces)
+            if text is not None:
+                return text
+        raise NumtokError("the ids hold every private-use character of planes 15 and 16; decode them in smaller pieces")
+
+    def _sibling(self, marks: Marks, **more: Any) -> _Call:
+        """This tokenizer with marks; nothing that happens to it is seen here."""
+        call = _Call.__new__(_Call)
+        vars(call).update(vars(self), _tokenizer=marks.tokenizer, **more)
+        return call
+
+
+class _Call(PreTrainedTokenizerFast):
+    """A tokenizer for one call: the same in everything, with marks, and encodings that know the original text."""
+
+    _rows: Iterator[list[list[Leaf]]]
+    _marks: Marks
+    _split: bool
+
+    def _convert_encoding(self, encoding: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        wrapped: Any = NumberEncoding(encoding, next(self._rows), self._marks, self._split)
+        return super()._convert_encoding(encoding=wrapped, **kwargs)
+
+
+def _options(
+    numbers: Sequence[Representation] | None, grammar: Grammar | None, leading_space: str | None, return_numbers: bool | None
+) -> dict[str, Any]:
+    """The settings that were given."""
+    given = {
+        "numbers": None if numbers is None else [one.to_dict() for one in numbers],
+        "grammar": None if grammar is None else grammar.to_dict(),
+        "leading_space": leading_space,
+        "return_numbers": return_numbers,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _complete(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with the defaults for what is not given."""
+    defaults = {"numbers": [XVal().to_dict()], "grammar": Grammar().to_dict(), "leading_space": "auto", "return_numbers": False}
+    return defaults | settings
+
+
+def _warn_of_own_methods(kind: type) -> None:
+    """Some model classes change what a call does in Python; a tokenizer that derives from the base class cannot have that too."""
+    known = set(PreTrainedTokenizerFast.__mro__) | {NumberTokenizer}
+    own = sorted({name for one in kind.__mro__ if one not in known for name in OWN_METHODS if name in vars(one)})
+    if own:
+        warnings.warn(f"{kind.__name__} has its own {', '.join(own)}; the tokenizer with numbers works without", stacklevel=3)
+
+
+REGISTERED_TOKENIZER_CLASSES[NumberTokenizer.__name__] = NumberTokenizer

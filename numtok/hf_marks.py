@@ -1,0 +1,253 @@
+"""Texts with each number replaced by marks: private-use characters that a copy of the tokenizer has as added tokens in place of ``[NUM]``.
+
+In: the texts of one call. Out: marked texts, and where each number was. What ``tokenizers`` makes of them is what it would make of the text with
+``[NUM]`` in place of each number, except that a literal ``[NUM]`` is ordinary text. A spelled-out number is one mark per token.
+
+A tokenizer's ids do not depend on what its added tokens are called, so the copy gives the same ids; the symbols of a spelled-out number that are
+words of the vocabulary (``6`` in GPT-2) get an added token beside it in the copy, and their own id afterwards.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.cuts import Cuts
+from numtok.errors import NumtokError
+from numtok.numbers import Numbers
+from numtok.text import TextRows
+from numtok.tokenizer import Tokenizer
+
+Ints = npt.NDArray[np.int64]
+
+# Planes 16 and 15 are private use throughout: room for the 28,802 tokens of FP15, and again if a text has some of these characters.
+FIRST_MARKS = (0x10_0000, 0xF_0000, 0x10_8000, 0xF_8000)
+
+
+class Marks:
+    """The copy of a tokenizer that knows marks.
+
+    Attributes:
+        tokenizer: the ``tokenizers.Tokenizer``.
+        first, last: range of the marks' code points.
+        ids: int64, the source's id for each id of the copy.
+        contents: what a mark stands for, by mark.
+        probe: the encoding of some text, without special tokens.
+    """
+
+    def __init__(self, numtok: Tokenizer, first: int) -> None:
+        import tokenizers
+
+        self.first = first
+        entries, marks = _marked_entries(numtok, first)
+        self.tokenizer = tokenizers.Tokenizer.from_str(
+            json.dumps(numtok.config | {"added_tokens": entries, "truncation": None, "padding": None})
+        )
+        self.probe = self.tokenizer.encode("a", add_special_tokens=False)  # now: calls set truncation and padding
+        self.last = first + len(marks)
+        self.contents = {chr(first + k): content for k, (_, content) in enumerate(marks)}
+        self._code_points = {number: first + k for k, (number, _) in enumerate(marks)}
+        self.ids = np.arange(numtok.vocab_size + len(marks))
+        for number, code in self._code_points.items():
+            copied = self.tokenizer.token_to_id(chr(code))
+            self.ids[copied] = number
+        self.is_mark = np.zeros(len(self.ids), np.bool_)
+        self.is_mark[[number for number in map(self.tokenizer.token_to_id, _forms(self.contents)) if number is not None]] = True
+        self.renames = bool(np.any(self.ids != np.arange(len(self.ids))))
+
+    def spell(self, ids: npt.NDArray[np.int32]) -> str:
+        """The marks of number tokens, one each."""
+        table = np.zeros(int(ids.max(initial=0)) + 1, np.uint32)
+        for number in np.unique(ids).tolist():
+            table[number] = self._code_points[number]
+        return table[ids].astype("<u4").tobytes().decode("utf-32-le")
+
+    def replaced(self, text: str, surfaces: Sequence[str]) -> str | None:
+        """``text`` with its marks, in order, replaced; None if there are not as many, as the text itself has some of the characters."""
+        pieces = re.split(f"[{chr(self.first)}-{chr(self.last - 1)}]", text)
+        if len(pieces) != len(surfaces) + 1:
+            return None
+        return "".join(piece + surface for piece, surface in zip(pieces, [*surfaces, ""], strict=True))
+
+    def occur_in(self, text: str) -> bool:
+        """Whether the text itself has one of the characters."""
+        return any(self.first <= ord(character) < self.last for character in set(text) if ord(character) >= FIRST_MARKS[1])
+
+
+def _forms(contents: dict[str, str]) -> list[str]:
+    return [form for mark in contents for form in (mark, f" {mark}")]
+
+
+def _marked_entries(numtok: Tokenizer, first: int) -> tuple[list[dict[str, Any]], list[tuple[int, str]]]:
+    """(entries of added_tokens, (id, content) of each mark).
+
+    Every token of numtok's own gets a mark, in use or not: none of them is read in a text.
+    """
+    own = numtok.own_tokens
+    spaced = {content for content in own if content.startswith(" ") and content[1:] in own}
+    symbols = {number: content for content, number in numtok.tokens.items() if content not in own}
+    marks = [(number, content) for content, number in own.items() if content not in spaced] + list(symbols.items())
+    mark_of = {content: chr(first + k) for k, (_, content) in enumerate(marks)}
+    entries = []
+    for token in numtok.config["added_tokens"]:
+        content = token["content"]
+        if content in spaced:
+            token = token | {"content": " " + mark_of[content[1:]]}
+        elif content in own:
+            token = token | {"content": mark_of[content]}
+        entries.append(token)
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    following = numtok.vocab_size
+    entries += [{"id": following + k, "content": mark_of[content], **flags} for k, content in enumerate(symbols.values())]
+    return entries, marks
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """One marked text, with n numbers.
+
+    Attributes:
+        text: with marks.
+        first: the call's number of its first number.
+        starts, stops: int64[n], characters of each number in the original text, half-open.
+        mark_starts, mark_stops: int64[n], likewise of its marks in the marked text.
+        as_text: the numbers have no marks but stay text (``Subword``); the two pairs of places are then the same.
+    """
+
+    text: str
+    first: int
+    starts: Ints
+    stops: Ints
+    mark_starts: Ints
+    mark_stops: Ints
+    as_text: bool = False
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def numbers_at(self, characters: Ints) -> Ints:
+        """int64[k]: which of the n numbers' marks each character of the marked text is, -1 for none."""
+        if not len(self):
+            return np.full(len(characters), -1)
+        nearest = np.searchsorted(self.mark_starts, characters, "right") - 1
+        return np.where((nearest >= 0) & (characters < self.mark_stops[np.maximum(nearest, 0)]), nearest, -1)
+
+    def original(self, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
+        """Spans of the marked text in the original one; a mark's is that of the whole number."""
+        if self.as_text:
+            return starts, stops
+        return self._moved(starts, 0), self._moved(stops, 1)
+
+    def _moved(self, places: Ints, is_stop: int) -> Ints:
+        if not len(self):
+            return places
+        inside = self.numbers_at(places - is_stop)
+        behind = np.searchsorted(self.mark_stops, places, "right")  # how many numbers end at or before the place
+        ends, mark_ends = np.append(self.stops, 0), np.append(self.mark_stops, 0)  # one more, for [-1]
+        moved = places + np.where(behind > 0, ends[behind - 1] - mark_ends[behind - 1], 0)
+        edges = self.stops if is_stop else self.starts
+        return np.where(inside >= 0, edges[np.maximum(inside, 0)], moved)
+
+
+def unmarked(texts: Sequence[str], rows: TextRows, numbers: Numbers) -> list[Leaf]:
+    """``texts`` with the numbers left in place."""
+    starts, stops = _characters(rows, numbers)
+    edges = numbers.per_document().tolist()
+    spans = ((first, starts[first:last], stops[first:last]) for first, last in itertools.pairwise(edges))
+    return [Leaf(text, first, a, b, a, b, as_text=True) for text, (first, a, b) in zip(texts, spans, strict=True)]
+
+
+def mark(texts: Sequence[str], rows: TextRows, numbers: Numbers, cuts: Cuts, marks: Marks) -> list[Leaf]:
+    """``texts`` with the numbers replaced by marks."""
+    spelled = marks.spell(cuts.plain)
+    starts, stops = _characters(rows, numbers)
+    begins = cuts.offsets
+    per_text = numbers.per_document().tolist()
+    leaves = []
+    for text, first, last in zip(texts, per_text[:-1], per_text[1:], strict=True):
+        a, b = starts[first:last], stops[first:last]
+        lengths = np.diff(begins[first : last + 1])
+        mark_starts = a - np.concatenate([[0], np.cumsum((b - a) - lengths)[:-1]]) if last > first else a
+        pieces, at = [], 0
+        for k, start, stop in zip(range(first, last), a.tolist(), b.tolist(), strict=True):
+            pieces += [text[at:start], spelled[begins[k] : begins[k + 1]]]
+            at = stop
+        pieces.append(text[at:])
+        leaves.append(Leaf("".join(pieces), first, a, b, mark_starts, mark_starts + lengths))
+    return leaves
+
+
+def _characters(rows: TextRows, numbers: Numbers) -> tuple[Ints, Ints]:
+    """Starts and stops as characters within each row, not bytes."""
+    first, last = int(rows.offsets[0]), int(rows.offsets[-1])
+    follows = (rows.text[first:last] & 0xC0) == 0x80  # bytes that do not begin a character
+    if not len(numbers) or not follows.any():
+        return numbers.start, numbers.stop
+    before = np.zeros(last - first + 1, np.int64)
+    np.cumsum(follows, out=before[1:])
+    base = rows.offsets[numbers.document] - first
+    return numbers.start - (before[base + numbers.start] - before[base]), numbers.stop - (before[base + numbers.stop] - before[base])
+
+
+@dataclass(frozen=True)
+class FoundInIds:
+    """Ids in which each number is one token.
+
+    Attributes:
+        ids: the ids.
+        surfaces: the text of every token in them that has a mark, in order.
+    """
+
+    ids: list[int]
+    surfaces: list[str]
+
+
+def find_in_ids(numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None) -> FoundInIds | None:
+    """The numbers in ids that a model may have made; None if none of them can be told.
+
+    Raises:
+        InputError: if there are neither as many values as ids nor as many as numbers.
+    """
+    flat = np.array([number if 0 <= number < numtok.vocab_size else -1 for number in ids], np.int32)
+    numbers = numtok.numbers_in(flat, None if values is None else list(values))
+    if not numbers:
+        return None
+    contents = {number: content for content, number in numtok.own_tokens.items()}
+    kept: list[int] = []
+    surfaces: list[str] = []
+    at = 0
+    for position, stop, surface in [*numbers, (len(ids), len(ids), "")]:
+        kept += ids[at:position]
+        surfaces += [contents[number].lstrip(" ") for number in ids[at:position] if number in contents]
+        if position < len(ids):
+            kept.append(ids[position])
+            surfaces.append(surface)
+        at = stop
+    return FoundInIds(kept, surfaces)
+
+
+def all_marks(cached: dict[int, Marks], numtok: Tokenizer) -> Iterator[Marks]:
+    """Marks of one kind after another; ``cached`` keeps those made."""
+    for first in FIRST_MARKS:
+        if first not in cached:
+            cached[first] = Marks(numtok, first)
+        yield cached[first]
+
+
+def marks_for(cached: dict[int, Marks], numtok: Tokenizer, texts: Sequence[str]) -> Marks:
+    """Marks that do not occur in the texts.
+
+    Raises:
+        NumtokError: if the texts use nearly every private-use character.
+    """
+    for marks in all_marks(cached, numtok):
+        if not any(not text.isascii() and marks.occur_in(text) for text in texts):
+            return marks
+    raise NumtokError("the texts use every private-use character of planes 15 and 16; encode them in smaller batches")
