@@ -32,7 +32,7 @@ try:
 except ImportError as error:
     raise MissingDependencyError("numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'") from error
 
-from numtok.hf_encoding import NumberEncoding
+from numtok.hf_encoding import LazyBatchEncoding, NumberEncoding
 from numtok.hf_fast import encode_fast
 from numtok.hf_marks import Leaf, Marks, all_marks, find_in_ids, mark, marks_for, unmarked
 from numtok.hf_streams import NumberStreams, attach, pad_streams, stream_of_symbols, take_streams
@@ -247,10 +247,12 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         call = self._sibling(marks, _marks=marks, _split=texts.split, _rows=texts.rows(leaves))
         text, pair = texts.rebuilt([leaf.text for leaf in leaves])
         out: Any = PreTrainedTokenizerFast._encode_plus(call, text=text, text_pair=pair, **kwargs)
+        found = list(out.encodings)
+        out = LazyBatchEncoding(out.data, lambda: [one.restored() for one in found], out.n_sequences)
         if with_streams:
-            found = [streams.spread(len(one), *one.number_tokens) for one in out.encodings]
+            rows_of = [streams.spread(len(one), *one.number_tokens) for one in found]
             single = not texts.batched and kwargs.get("return_tensors") is None and not kwargs.get("return_overflowing_tokens")
-            attach(out, found, kwargs.get("return_tensors"), single)
+            attach(out, rows_of, kwargs.get("return_tensors"), single)
         return out
 
     @property

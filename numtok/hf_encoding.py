@@ -1,92 +1,97 @@
 """What ``tokenizers`` returns for a marked text, as if it had been given the original one.
 
-In: ``tokenizers.Encoding`` of a marked text (:mod:`numtok.hf_marks`). Out: the same interface, with the ids and tokens of the source tokenizer and
-offsets into the original text. Nothing is computed before it is asked for.
+In: ``tokenizers.Encoding`` of a marked text (:mod:`numtok.hf_marks`). Out: the ids and tokens of the source tokenizer, offsets into the original
+text, and which tokens are numbers. An ``Encoding`` of the original text costs as much as encoding it, so :class:`LazyBatchEncoding` makes them
+when something asks for them.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import tokenizers
+from transformers import BatchEncoding
 
 from numtok.hf_marks import Leaf, Marks
 
 Ints = npt.NDArray[np.int64]
 
 
+class LazyBatchEncoding(BatchEncoding[Any]):
+    """A ``BatchEncoding`` whose ``encodings`` are made when they are asked for."""
+
+    def __init__(self, data: Any, make: Callable[[], list[Any]], n_sequences: int | None, tensor_type: Any = None) -> None:
+        self._made: list[Any] | None = None
+        self._make = make
+        super().__init__(data, None, tensor_type, n_sequences=n_sequences)
+
+    @property
+    def _encodings(self) -> list[Any]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    @_encodings.setter
+    def _encodings(self, made: Any) -> None:
+        self._made = made
+
+    @property
+    def is_fast(self) -> bool:
+        return True
+
+
 class NumberEncoding:
-    """A ``tokenizers.Encoding`` of a text with numbers.
+    """What :class:`transformers.BatchEncoding` is filled from: the lists of a ``tokenizers.Encoding``, for a text with numbers.
 
     Args:
         marked: the encoding of the marked text.
         sequences: the texts: of each sequence (two for a pair) its only text, or one per word if it was split into words.
         marks: the marks that were used.
         split: whether the sequences were split into words.
-
-    Attributes of ``tokenizers.Encoding`` that do not depend on numbers (``type_ids``, ``word_ids``, ``n_sequences``...) are those of ``marked``.
     """
 
-    def __init__(self, marked: Any, sequences: Sequence[Sequence[Leaf]], marks: Marks, split: bool) -> None:
+    def __init__(self, marked: tokenizers.Encoding, sequences: Sequence[Sequence[Leaf]], marks: Marks, split: bool) -> None:
         self.marked, self.sequences, self.marks, self.split = marked, sequences, marks, split
         self._has_numbers = any(map(len, (leaf for leaves in sequences for leaf in leaves)))
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "marked":  # copy and pickle ask for such before there is one
-            raise AttributeError(name)
-        return getattr(self.marked, name)
+        self.type_ids, self.attention_mask = marked.type_ids, marked.attention_mask
+        self.special_tokens_mask, self.n_sequences = marked.special_tokens_mask, marked.n_sequences
 
     def __len__(self) -> int:
         return len(self.marked)
 
-    def __repr__(self) -> str:
-        return repr(self.marked)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Plain values and the Rust encoding; the marks' tokenizer stays behind."""
-        plain = {"_ids": self._ids, "_tokens": self._tokens, "_spans": self._spans, "overflowing": self.overflowing}
-        return plain | {
-            "marked": self.marked,
-            "sequences": self.sequences,
-            "marks": None,
-            "split": self.split,
-            "_has_numbers": self._has_numbers,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
-    # Ids and tokens
-
-    @functools.cached_property
-    def _ids(self) -> list[int]:
-        ids = self.marked.ids
-        return self.marks.ids[ids].tolist() if self.marks.renames and ids else ids  # type: ignore[no-any-return]
-
-    @property
-    def ids(self) -> list[int]:
-        return list(self._ids)
-
-    @functools.cached_property
-    def _tokens(self) -> list[str]:
-        contents = self.marks.contents
-        tokens = self.marked.tokens
+    def restored(self) -> tokenizers.Encoding:
+        """The encoding of the original text."""
         if not self._has_numbers:
-            return tokens  # type: ignore[no-any-return]
-        return [token[:-1] + contents[token[-1]] if token[-1:] in contents and len(token) <= 2 else token for token in tokens]
+            return self.marked
+        made = tokenizers.Encoding()
+        made.__setstate__(json.dumps(self._state()).encode())
+        return made
+
+    def _state(self) -> dict[str, Any]:
+        """As ``tokenizers`` writes an encoding into a pickle."""
+        state: dict[str, Any] = json.loads(self.marked.__getstate__())
+        rest = [one._state() for one in self.overflowing]
+        return state | {"ids": self.ids, "tokens": self.tokens, "offsets": self.offsets, "overflowing": rest}
+
+    @functools.cached_property
+    def ids(self) -> list[int]:
+        ids = self.marked.ids
+        return self.marks.ids[ids].tolist() if self.marks.renames and ids else ids
 
     @property
     def tokens(self) -> list[str]:
-        return list(self._tokens)
+        contents = self.marks.contents
+        is_mark = self.marks.is_mark[np.array(self.marked.ids, np.int64)].tolist()
+        return [token[:-1] + contents[token[-1]] if mark else token for token, mark in zip(self.marked.tokens, is_mark, strict=True)]
 
     @functools.cached_property
     def overflowing(self) -> list[NumberEncoding]:
         return [NumberEncoding(one, self.sequences, self.marks, self.split) for one in self.marked.overflowing]
-
-    # Offsets
 
     @functools.cached_property
     def _spans(self) -> tuple[Ints, Ints]:
@@ -136,45 +141,6 @@ class NumberEncoding:
     def offsets(self) -> list[tuple[int, int]]:
         starts, stops = self._spans
         return list(zip(starts.tolist(), stops.tolist(), strict=True))
-
-    # Alignment, after the definitions of `tokenizers`
-
-    def char_to_token(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        starts, stops = self._spans
-        inside = (starts <= char_pos) & (char_pos < stops)
-        inside &= np.array([sequence == sequence_index for sequence in self.marked.sequence_ids], np.bool_)
-        return int(np.argmax(inside)) if inside.any() else None
-
-    def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        token = self.char_to_token(char_pos, sequence_index)
-        return None if token is None else self.marked.token_to_word(token)
-
-    def token_to_chars(self, token_index: int) -> tuple[int, int] | None:
-        if self.marked.token_to_chars(token_index) is None:
-            return None
-        starts, stops = self._spans
-        return int(starts[token_index]), int(stops[token_index])
-
-    def word_to_chars(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
-        tokens = self.marked.word_to_tokens(word_index, sequence_index)
-        if tokens is None:
-            return None
-        starts, stops = self._spans
-        return int(starts[tokens[0]]), int(stops[tokens[1] - 1])
-
-    # Changes
-
-    def pad(self, *args: Any, **kwargs: Any) -> None:
-        self.marked.pad(*args, **kwargs)
-        self._forget()
-
-    def truncate(self, *args: Any, **kwargs: Any) -> None:
-        self.marked.truncate(*args, **kwargs)
-        self._forget()
-
-    def _forget(self) -> None:
-        for name in ("_ids", "_tokens", "_spans", "overflowing", "number_tokens"):
-            self.__dict__.pop(name, None)
 
 
 def _first_tokens(leaf: Leaf, where: Ints, stops: Ints) -> tuple[Ints, Ints, Ints]:

@@ -19,6 +19,7 @@ from transformers.utils.generic import PaddingStrategy
 
 from numtok import schema
 from numtok.errors import InputError
+from numtok.hf_encoding import LazyBatchEncoding
 from numtok.hf_streams import MASK, VALUES, as_numpy, attach, neutral_stream
 from numtok.tokenizer import Tokenizer
 
@@ -31,29 +32,6 @@ NOT_HERE = ("is_split_into_words", "split_special_tokens", "stride", "return_ove
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
-
-
-class LazyBatchEncoding(BatchEncoding[Any]):
-    """A ``BatchEncoding`` whose ``encodings`` are made when they are asked for."""
-
-    def __init__(self, data: dict[str, Any], make: Callable[[], list[Any]], tensor_type: Any = None) -> None:
-        self._made: list[Any] | None = None
-        self._make = make
-        super().__init__(data, None, tensor_type, n_sequences=1)
-
-    @property
-    def _encodings(self) -> list[Any]:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
-
-    @_encodings.setter
-    def _encodings(self, made: Any) -> None:
-        self._made = made
-
-    @property
-    def is_fast(self) -> bool:
-        return True
 
 
 class Frame(NamedTuple):
