@@ -248,7 +248,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         text, pair = texts.rebuilt([leaf.text for leaf in leaves])
         out: Any = PreTrainedTokenizerFast._encode_plus(call, text=text, text_pair=pair, **kwargs)
         found = list(out.encodings)
-        out = LazyBatchEncoding(out.data, lambda: [one.restored() for one in found], out.n_sequences)
+        out = LazyBatchEncoding(out.data, n_sequences=out.n_sequences, make=lambda: [one.restored() for one in found])
         if with_streams:
             rows_of = [streams.spread(len(one), *one.number_tokens) for one in found]
             single = not texts.batched and kwargs.get("return_tensors") is None and not kwargs.get("return_overflowing_tokens")

@@ -25,14 +25,16 @@ Ints = npt.NDArray[np.int64]
 class LazyBatchEncoding(BatchEncoding[Any]):
     """A ``BatchEncoding`` whose ``encodings`` are made when they are asked for."""
 
-    def __init__(self, data: Any, make: Callable[[], list[Any]], n_sequences: int | None, tensor_type: Any = None) -> None:
-        self._made: list[Any] | None = None
+    _made: list[Any] | None = None
+    _make: Callable[[], list[Any]] | None = None
+
+    def __init__(self, *args: Any, make: Callable[[], list[Any]] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._make = make
-        super().__init__(data, None, tensor_type, n_sequences=n_sequences)
 
     @property
-    def _encodings(self) -> list[Any]:
-        if self._made is None:
+    def _encodings(self) -> Any:
+        if self._made is None and self._make is not None:
             self._made = self._make()
         return self._made
 
@@ -42,7 +44,7 @@ class LazyBatchEncoding(BatchEncoding[Any]):
 
     @property
     def is_fast(self) -> bool:
-        return True
+        return self._made is not None or self._make is not None
 
 
 class NumberEncoding:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from transformers import BatchEncoding
 
 from numtok.cuts import Cuts
 from numtok.numbers import Numbers
@@ -108,7 +109,7 @@ def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: 
     for name in rows[0] if rows else ():
         values = [row[name] for row in rows]
         if tensors is not None:
-            out[name] = type(out)({name: np.stack(values)}, tensor_type=tensors)[name]
+            out[name] = BatchEncoding({name: np.stack(values)}, tensor_type=tensors)[name]
         else:
             out[name] = values[0].tolist() if single else [row.tolist() for row in values]
 
@@ -134,7 +135,7 @@ def pad_streams(out: Any, streams: Mapping[str, Any], leading: str, side: str) -
         padded = [pad_stream(name, row, len(own), side) for row, own in zip(arrays, [ids] if single else ids, strict=True)]
         attach_rows: list[dict[str, Array]] = [{name: row} for row in padded]
         if single and tensor_type is not None:
-            out[name] = type(out)({name: padded[0]}, tensor_type=tensor_type)[name]
+            out[name] = BatchEncoding({name: padded[0]}, tensor_type=tensor_type)[name]
         else:
             attach(out, attach_rows, tensor_type, single)
 

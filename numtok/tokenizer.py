@@ -38,6 +38,7 @@ from numtok.representations import (
     check_combination,
     from_dict,
 )
+from numtok.representations.base import numbers_from_floats
 from numtok.scan import scan
 from numtok.source import fingerprint, load_source
 from numtok.subword import Cuts, Encoded, Engine, NumberTokens, TokenizersEngine, first_tokens, is_byte_level, make_engine
@@ -453,7 +454,7 @@ class Tokenizer:
         elif len(numbers) != len(index):
             raise SchemaError(f"the ids hold {len(index)} number tokens, but {len(numbers)} values are given; give one value each")
         else:
-            surfaces = Numbers.parse([value.item() if isinstance(value, np.generic) else value for value in numbers]).format()
+            surfaces = canonical(numbers)
         return str(self._text(ids, np.array([0, len(ids)]), index, surfaces)[0].as_py())
 
     def numbers_in(self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None) -> list[tuple[int, int, str]]:
@@ -478,8 +479,7 @@ class Tokenizer:
             values = [values[position] for position in index.tolist()]
         elif len(values) != len(index):
             raise InputError(f"{len(values)} values for {len(ids)} ids with {len(index)} numbers; give one per id, or one per number")
-        texts = Numbers.parse([value.item() if isinstance(value, np.generic) else value for value in values]).format().to_pylist()
-        return [(at, at + 1, text) for at, text in zip(index.tolist(), texts, strict=True)]
+        return [(at, at + 1, text) for at, text in zip(index.tolist(), canonical(values).to_pylist(), strict=True)]
 
     def _read_one(self, ids: npt.NDArray[np.int32], position: int) -> str | None:
         try:
@@ -567,6 +567,14 @@ def _runs(ids: npt.NDArray[np.int32]) -> list[list[int]]:
     """Ids that follow one another, as [first, count] each; tens of thousands are one run, unless they were added in several turns."""
     starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1)
     return [[int(ids[start]), int(count)] for start, count in zip(starts, np.diff(starts, append=len(ids)), strict=True)]
+
+
+def canonical(values: Sequence[Any]) -> pa.LargeStringArray:
+    """Values given as ``float``, ``int``, ``Decimal`` or ``str`` as text; floats in the fewest digits that read back as the same float."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if plain and all(isinstance(value, float) for value in plain):
+        return numbers_from_floats(np.array(plain), "number_values").format()
+    return Numbers.parse(plain).format()
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:
