@@ -1,1 +1,69 @@
-"""Torch layers for the tensors that numtok writes. This version of the package has none yet: the Arrow tensors are read with pyarrow or numpy."""
+"""Torch layers for the tensors that numtok writes: batches, embeddings, heads and losses around any transformer."""
+
+from numtok_torch.backbone import ModelError, PlainBackbone
+from numtok_torch.batch import IterableNumberDataset, NumberCollator, NumberDataset
+from numtok_torch.embeddings import (
+    ExponentEmbedding,
+    FloatBitsEmbedding,
+    FoNEDigitEmbedding,
+    FoNEEmbedding,
+    LogFourierEmbedding,
+    NumberEmbedding,
+    PlaceTracker,
+    PlaceValueEmbedding,
+    SumEmbedding,
+    XValEmbedding,
+    embedding_from_config,
+    embedding_from_schema,
+)
+from numtok_torch.generation import Generated, generate
+from numtok_torch.heads import (
+    BitsHead,
+    FoNEHead,
+    MixtureHead,
+    NumberHead,
+    NumberPrediction,
+    ScalarHead,
+    head_from_config,
+    head_from_schema,
+)
+from numtok_torch.losses import NumberTokenLoss
+from numtok_torch.model import NumberModel
+from numtok_torch.objective import NumberModelOutput
+from numtok_torch.xval_gpt2 import remove_biases_, xval_gpt2, xval_init_
+
+__all__ = [
+    "BitsHead",
+    "ExponentEmbedding",
+    "FloatBitsEmbedding",
+    "FoNEDigitEmbedding",
+    "FoNEEmbedding",
+    "FoNEHead",
+    "Generated",
+    "IterableNumberDataset",
+    "LogFourierEmbedding",
+    "MixtureHead",
+    "ModelError",
+    "NumberCollator",
+    "NumberDataset",
+    "NumberEmbedding",
+    "NumberHead",
+    "NumberModel",
+    "NumberModelOutput",
+    "NumberPrediction",
+    "NumberTokenLoss",
+    "PlaceTracker",
+    "PlaceValueEmbedding",
+    "PlainBackbone",
+    "ScalarHead",
+    "SumEmbedding",
+    "XValEmbedding",
+    "embedding_from_config",
+    "embedding_from_schema",
+    "generate",
+    "head_from_config",
+    "head_from_schema",
+    "remove_biases_",
+    "xval_gpt2",
+    "xval_init_",
+]

@@ -1,0 +1,248 @@
+"""Text with numbers from a :class:`~numtok_torch.NumberModel`: greedy, sampled, or by beams; batched, padded on the left, with a cache.
+
+In: prompts as text. Out: what the model writes behind each, with its numbers in it. Whenever the token that is chosen (by whatever method, not the
+most likely one) begins a number, the head reads the value from the hidden state that the token was chosen from. It is what the model sees at that
+token from then on, and what is put into the text, as the tokenizer's representation writes it.
+
+The choice of tokens is that of transformers' ``generate``, run on a class made from the backbone's own, whose ``forward`` puts the numbers in.
+How it reorders beams need not be known: a number is found again by the tokens before it, see ``generation_state``.
+
+A model without a head never writes ``[NUM]``, as it has no value for it. Numbers that are spelled out need no head: they are ordinary tokens, and
+the places of their digits are those of :class:`~numtok_torch.embeddings.PlaceTracker`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from numtok import Tokenizer
+from numtok.errors import InputError
+from numtok.representations import SingleToken
+from numtok.schema import read_metadata
+from numtok_torch import backbone as middle
+from numtok_torch.backbone import ModelError
+from numtok_torch.batch import NumberCollator
+from numtok_torch.dataset import NumberDataset
+from numtok_torch.generation_state import Writing
+from numtok_torch.generation_text import continuation, number_ids, spelled, value_of
+from numtok_torch.model import NumberModel
+
+# Options of transformers' generate under which it does not see each token in its turn, or does not return ids.
+REFUSED = (
+    "assistant_model",
+    "prompt_lookup_num_tokens",
+    "prefill_chunk_size",
+    "custom_generate",
+    "inputs_embeds",
+    "return_dict_in_generate",
+    "streamer",
+)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What was written.
+
+    Attributes:
+        texts: one per prompt and sequence, those of the first prompt first.
+        ids: of the new tokens, without padding and the end token.
+        values: of the new numbers, in order, as they stand in the text; NaN for spelled-out tokens that are no number.
+    """
+
+    texts: list[str]
+    ids: list[list[int]]
+    values: list[list[float]]
+
+    def __add__(self, other: Generated) -> Generated:
+        return Generated(self.texts + other.texts, self.ids + other.ids, self.values + other.values)
+
+
+def generate(
+    model: NumberModel,
+    tokenizer: Any,
+    prompts: Sequence[str],
+    *,
+    max_new_tokens: int = 64,
+    do_sample: bool = False,
+    num_beams: int = 1,
+    num_return_sequences: int = 1,
+    use_cache: bool = True,
+    sample_numbers: bool = False,
+    eos_token_id: int | Sequence[int] | None = None,
+    pad_token_id: int | None = None,
+    add_special_tokens: bool = False,
+    full_text: bool = False,
+    details: bool = False,
+    batch_size: int | None = None,
+    **options: Any,
+) -> list[str] | Generated:
+    """Continue texts.
+
+    Args:
+        model: around a Hugging Face model that can generate.
+        tokenizer: the ``numtok.Tokenizer`` that the model was trained with, or a transformers tokenizer made from one.
+        prompts: texts, none of them empty; their numbers are read as in training.
+        max_new_tokens: at most so many behind each prompt.
+        do_sample: draw tokens, else take the most likely one.
+        num_beams: more than one: look for the most likely sequence with so many at once.
+        num_return_sequences: texts per prompt, with sampling or beams.
+        use_cache: keep keys and values; the result is the same without.
+        sample_numbers: draw values too, from a head that can (``MixtureHead``); else they are its most fitting ones.
+        eos_token_id: end tokens; a number token among them ends the text with its number. None: those of the backbone's generation config.
+        pad_token_id: in front of shorter prompts, where the model does not look. None: any.
+        add_special_tokens: put the tokenizer's special tokens in front of each prompt (``<s>``).
+        full_text: return the prompt too.
+        details: return :class:`Generated`, with ids and values, instead of texts.
+        batch_size: prompts at once; None for all.
+        options: further ones of transformers' ``generate``: ``temperature``, ``top_k``, ``top_p``, ``length_penalty``, ``logits_processor`` and so on.
+
+    Returns:
+        ``num_return_sequences`` texts for each prompt, those of the first prompt first.
+
+    Raises:
+        ModelError: if the model cannot generate, or with an option under which it does not see each token in its turn.
+        InputError: for an empty prompt.
+        RepresentationError: if the head predicts NaN.
+    """
+    if isinstance(prompts, str):
+        raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
+    inner = _check(model, tokenizer, options)
+    if sample_numbers and not hasattr(model.head, "sample"):
+        raise ModelError(f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take MixtureHead")
+    known: Any = options.get("generation_config") or model.backbone.generation_config
+    ends = _as_list(known.eos_token_id if eos_token_id is None else eos_token_id)
+    ends = ends or _as_list(getattr(tokenizer, "eos_token_id", None))
+    pads = [*_as_list(pad_token_id), *_as_list(known.pad_token_id), *_as_list(getattr(tokenizer, "pad_token_id", None)), *ends, 0]
+    chosen: dict[str, Any] = {
+        "do_sample": do_sample,
+        "num_beams": num_beams,
+        "num_return_sequences": num_return_sequences,
+        "use_cache": use_cache,
+    }
+    chosen |= {"max_new_tokens": max_new_tokens, "pad_token_id": pads[0], "eos_token_id": ends or None, **options}
+    if model.head is None and isinstance(inner.numbers[0], SingleToken):
+        chosen["suppress_tokens"] = [*(options.get("suppress_tokens") or []), *number_ids(inner)]
+    found = Generated([], [], [])
+    with evaluating(model):
+        for start in range(0, len(prompts), batch_size or max(len(prompts), 1)):
+            some = list(prompts[start : start + (batch_size or len(prompts))])
+            writing = Writing(
+                model, inner, read_prompts(inner, some, start, pads[0], add_special_tokens, model.device), num_beams > 1, sample_numbers
+            )
+            sequences = writer(model, writing).generate(
+                writing.prompt["input_ids"], attention_mask=writing.prompt["attention_mask"], **chosen
+            )
+            found += _read(inner, writing, sequences, ends, num_return_sequences, some if full_text else None)
+    return found if details else found.texts
+
+
+def _check(model: Any, tokenizer: Any, options: dict[str, Any]) -> Tokenizer:
+    """The numtok tokenizer, if all of them can be used."""
+    if not isinstance(model, NumberModel):
+        raise ModelError(f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give model.module")
+    can = middle.is_pretrained(model.backbone) and model.backbone.can_generate()
+    if not can or not model.causal:
+        raise ModelError(f"{type(model.backbone).__name__} cannot generate text; wrap a causal Hugging Face model (...ForCausalLM)")
+    if refused := [name for name in REFUSED if options.get(name) is not None]:
+        raise ModelError(
+            f"generate does not support {', '.join(refused)}: each token must be seen in its turn, as numbers are read from it"
+        )
+    if getattr(model.backbone.generation_config, "prefill_chunk_size", None) is not None:
+        raise ModelError("generate does not support prefill_chunk_size; set it to None in the backbone's generation_config")
+    for inner in (tokenizer, getattr(tokenizer, "numtok", None), getattr(tokenizer, "number_tokenizer", None)):
+        if isinstance(inner, Tokenizer):
+            return inner
+    raise ModelError(f"generate needs a numtok.Tokenizer, or a transformers tokenizer made from one, got {type(tokenizer).__name__}")
+
+
+def _as_list(ids: Any) -> list[int]:
+    if ids is None:
+        return []
+    return [int(ids)] if np.ndim(ids) == 0 else [int(one) for one in ids]
+
+
+@contextlib.contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Without dropout, and back to how it was."""
+    was = model.training
+    if was:
+        model.eval()
+    try:
+        yield
+    finally:
+        if was:
+            model.train()
+
+
+def read_prompts(
+    tokenizer: Tokenizer, prompts: list[str], first: int, pad_token_id: int, add_special_tokens: bool, device: torch.device
+) -> dict[str, Tensor]:
+    """The batch of the prompts, padded on the left; ``first`` is the number of the first one in messages."""
+    encoded = tokenizer.encode_batch(prompts, add_special_tokens=add_special_tokens)
+    dataset = NumberDataset(encoded)
+    behind = len(read_metadata(encoded.schema)["frame"][1])  # [SEP] and the like end a text, which here goes on
+    rows = [dict(dataset[row]) for row in range(len(prompts))]
+    for number, row in enumerate(rows):
+        stop = len(row["input_ids"]) - behind
+        if stop <= 0:
+            raise InputError(
+                f"prompt {first + number} has no tokens to go on from: {prompts[number]!r}; give it some text, or add_special_tokens=True"
+            )
+        row |= {name: row[name][:stop] for name in ("input_ids", "place_value") if name in row}
+    batch = NumberCollator.from_schema(encoded.schema, pad_token_id, padding_side="left", frame=(0, 0))(rows)
+    return {name: stream.to(device) for name, stream in batch.items()}
+
+
+def writer(model: NumberModel, writing: Writing) -> Any:
+    """A copy of the backbone, sharing all modules, that can ``generate`` with numbers; ``writing`` is its memory."""
+    found = copy.copy(model.backbone)
+    found.__dict__.pop("forward", None)  # what accelerate puts there; the backbone itself is called, with it
+    kind: Any = type(model.backbone)
+    found.__class__ = _writer_class(kind)
+    found.__dict__["_writing"] = writing
+    return found
+
+
+@functools.lru_cache(maxsize=32)
+def _writer_class(base: Any) -> Any:
+    """A class like ``base`` whose instances see numbers."""
+
+    class Writer(base):  # type: ignore[misc]
+        @functools.wraps(base.forward)  # generate reads the signature
+        def forward(self, input_ids: Tensor, **kwargs: Any) -> Any:
+            return self._writing.forward(input_ids, **kwargs)
+
+        def prepare_inputs_for_generation(self, input_ids: Tensor, *args: Any, **kwargs: Any) -> Any:
+            self._writing.see(input_ids)
+            return super().prepare_inputs_for_generation(input_ids, *args, **kwargs)
+
+    return Writer
+
+
+def _read(
+    tokenizer: Tokenizer, writing: Writing, sequences: Tensor, ends: list[int], per_prompt: int, prompts: list[str] | None
+) -> Generated:
+    """What stands behind the prompts in ids (rows, seq); with ``prompts``, their texts in front."""
+    found = Generated([], [], [])
+    for row, ids in enumerate(sequences[:, writing.width :].cpu().numpy()):
+        stop = next((at for at, one in enumerate(ids.tolist()) if one in ends or one < 0), len(ids))
+        ids = ids[: stop + 1] if writing.begins_number(ids[stop : stop + 1]).any() else ids[:stop]
+        places, prompt = np.flatnonzero(writing.begins_number(ids)), row // per_prompt
+        if isinstance(tokenizer.numbers[0], SingleToken):
+            words = writing.surfaces([(writing.owner(row, per_prompt), ids[:place]) for place in places.tolist()])
+        else:
+            words = spelled(tokenizer, ids, places)
+        text = continuation(tokenizer, writing.prompt_ids(prompt), ids.tolist(), words)
+        found.texts.append(text if prompts is None else prompts[prompt] + text)
+        found.ids.append(ids.tolist())
+        found.values.append([value_of(word) for word in words])
+    return found

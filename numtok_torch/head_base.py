@@ -1,0 +1,104 @@
+"""What a head for numbers is: hidden states in, a loss or numbers out.
+
+In: hidden states, float (n, d_model) where a number is to be predicted, and for the loss the stream that holds the targets, (n, ...). Out: a
+scalar, the mean over the numbers; or predictions on the number's own scale. Heads compute in their own dtype, outside autocast, as a value that
+is rounded to bfloat16 has three digits; losses are float32 at least.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from numtok.errors import RepresentationError, SchemaError
+
+
+@dataclass(frozen=True)
+class NumberPrediction:
+    """What a head reads from hidden states (..., d_model).
+
+    Attributes:
+        values: float64 (...), on the number's own scale; finite, unless the hidden states are not.
+        streams: exact streams (..., ·) where the head predicts them, such as ``number_digits``, which a float64 may not hold.
+        confidence: float32 (...), 0 to 1, or None; what it means is said by the head.
+    """
+
+    values: Tensor
+    streams: dict[str, Tensor] = field(default_factory=dict)
+    confidence: Tensor | None = None
+
+
+class NumberHead(nn.Module, ABC):
+    """Predicts one number from one hidden state.
+
+    Attributes:
+        name: in :meth:`config`.
+        target: the name of the stream that :meth:`loss` wants.
+
+    Shape:
+        - hidden: (n, d_model) for the loss, (..., d_model) for predictions.
+    """
+
+    name: ClassVar[str]
+    target: str
+
+    def __init__(self, d_model: int, **options: Any) -> None:
+        super().__init__()
+        if d_model < 1:
+            raise RepresentationError(f"{self.name}: d_model={d_model} must be positive")
+        self.d_model = d_model
+        self._options = options
+
+    @abstractmethod
+    def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
+        """The mean over n numbers, a scalar; 0 for n = 0, with a graph to the parameters."""
+
+    @abstractmethod
+    def predict(self, hidden: Tensor) -> NumberPrediction:
+        """The most fitting numbers, without a graph."""
+
+    def config(self) -> dict[str, Any]:
+        """Name and options, for JSON; ``head_from_config`` is the inverse."""
+        return {"name": self.name, **{key: list(value) if isinstance(value, tuple) else value for key, value in self._options.items()}}
+
+    def extra_repr(self) -> str:
+        return ", ".join([str(self.d_model), *(f"{key}={value!r}" for key, value in self._options.items())])
+
+    def checked(self, hidden: Tensor, target: Tensor | None = None) -> Tensor:
+        """``hidden`` (..., d_model), if it is that, and goes with the target."""
+        if hidden.shape[-1] != self.d_model:
+            raise SchemaError(f"{type(self).__name__} was made for d_model={self.d_model}, the hidden states have {hidden.shape[-1]}")
+        if target is not None and (hidden.dim() != 2 or target.shape[:1] != hidden.shape[:1]):
+            raise SchemaError(
+                f"hidden states {tuple(hidden.shape)} and {self.target} {tuple(target.shape)} must both have one row for each number"
+            )
+        return hidden
+
+
+def run(network: nn.Module, hidden: Tensor) -> Tensor:
+    """``network`` of (..., d_model) in its own dtype, outside autocast; (..., out), float32 at least."""
+    parameter = next(network.parameters())
+    with torch.autocast(hidden.device.type, enabled=False):
+        found: Tensor = network(hidden.to(parameter.dtype))
+    return found.to(torch.promote_types(found.dtype, torch.float32))
+
+
+def mean(losses: Tensor) -> Tensor:
+    """The mean of (n,), and 0 for n = 0."""
+    return losses.sum() / max(len(losses), 1)
+
+
+def one_hidden_layer(d_model: int, hidden: int | None, out: int) -> nn.Sequential:
+    """Linear, GELU, linear; the hidden layer as wide as the model if it is not said."""
+    width = d_model if hidden is None else hidden
+    return nn.Sequential(nn.Linear(d_model, width), nn.GELU(), nn.Linear(width, out))
+
+
+def unscaled(values: Tensor, scale: float) -> Tensor:
+    """Any float (...) divided by the scale: float64 (...), at most the largest that is finite."""
+    limit = torch.finfo(torch.float64).max
+    return (values.to(torch.float64) / scale).clamp(-limit, limit)

@@ -1,0 +1,205 @@
+"""Encoded files as chunks that are read on demand: row groups of Parquet, record batches of Arrow IPC, batches in memory.
+
+In: paths, a folder, a record batch or a table. Out: :class:`Storage`, which knows how many rows each chunk has without reading it, and gives a
+:class:`Chunk`, whose rows are dictionaries of numpy arrays, views of the Arrow buffers wherever these are not compressed. Files are memory-mapped.
+
+A ``Storage`` can be pickled: files are opened again in the other process, the cache stays behind. It does not use Arrow's threads, which do not
+survive a fork.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.corpus.sources import Source, named_errors
+from numtok.errors import SchemaError
+from numtok.schema import METADATA_KEY, flat, read_metadata
+from numtok_torch.files import File, find_files, open_file
+from numtok_torch.streams import COLUMNS, Ints, Mask
+
+OPEN_FILES = 16
+PER_TOKEN = frozenset({"input_ids", "place_value"})
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Chunk:
+    """Some rows, decoded as far as Arrow goes.
+
+    Attributes:
+        lists: column to (values, offsets): row r has ``values[offsets[r]:offsets[r + 1]]``.
+        scalars: columns with one value per row.
+        valid: bool[rows]; a row that is not is null.
+        nbytes: of the Arrow data.
+    """
+
+    lists: dict[str, tuple[Any, list[int]]]
+    scalars: dict[str, pa.Array]
+    valid: Mask
+    nbytes: int
+
+    def row(self, number: int) -> Row:
+        """One row: arrays are read-only views, texts are Python's."""
+        row: Row = {}
+        for name, (values, offsets) in self.lists.items():
+            part = values[offsets[number] : offsets[number + 1]]
+            row[name] = part if isinstance(part, np.ndarray) else part.to_pylist()
+        for name, column in self.scalars.items():
+            row[name] = column[number].as_py()
+        return row
+
+
+class Storage:
+    """The chunks of one data set.
+
+    Attributes:
+        schema: of the columns that are read, with its metadata.
+        metadata: what the files say about themselves (``numtok.schema.read_metadata``).
+        rows: int64[chunks], rows per chunk.
+
+    Args:
+        source: a file, a folder (searched for .parquet, .arrow, .feather and .ipc files, in the order of their paths), a list of these, or a
+            ``RecordBatch`` or ``Table``.
+        columns: to read; None for all tensors of ``FORMAT.md``.
+        cache_bytes: how much Arrow data of chunks read last is kept.
+
+    Raises:
+        InputError: if a file is not there, or is of another kind, or damaged.
+        SchemaError: if it was not written by numtok, the files do not belong together, or a column is missing.
+    """
+
+    def __init__(self, source: Any, columns: Sequence[str] | None, cache_bytes: int) -> None:
+        self.cache_bytes = cache_bytes
+        self._memory: list[pa.RecordBatch] = []
+        self._where: list[tuple[str, int]] = []  # per chunk: path and number in the file
+        self._forget()
+        if isinstance(source, pa.RecordBatch | pa.Table):
+            whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
+            self.schema = _selected(whole.schema, columns, "the data in memory")
+            self._memory = [batch for batch in whole.select(self.schema.names).to_batches() if batch.num_rows]
+            counts = [batch.num_rows for batch in self._memory]
+        else:
+            counts = self._survey(find_files(source), columns)
+        self.metadata = read_metadata(self.schema)
+        self.rows: Ints = np.array(counts, np.int64)
+
+    def _survey(self, paths: Sequence[str], columns: Sequence[str] | None) -> list[int]:
+        """Rows per chunk of all files, and their common schema."""
+        counts: list[int] = []
+        for path in paths:
+            with named_errors(Source(path, "Parquet or Arrow IPC")):
+                file = open_file(path)
+                schema = _selected(file.schema, columns, path)
+                if path == paths[0]:
+                    self.schema = schema
+                else:
+                    _check_same(self.schema, schema, paths[0], path)
+                found = file.counts()
+            self._where += [(path, number) for number, count in enumerate(found) if count]
+            counts += [count for count in found if count]
+        return counts
+
+    def __len__(self) -> int:
+        return int(self.rows.sum())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_files", "_cache", "_process")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._files: OrderedDict[str, File] = OrderedDict()
+        self._cache: OrderedDict[int, Chunk] = OrderedDict()
+        self._process = os.getpid()
+
+    def read(self, number: int) -> Chunk:
+        """A chunk, from the cache if it is there."""
+        if self._process != os.getpid():  # forked: the parent's open files are its own
+            self._forget()
+        if (chunk := self._cache.get(number)) is not None:
+            self._cache.move_to_end(number)
+            return chunk
+        chunk = self._cache[number] = self._decode(number)
+        while len(self._cache) > 1 and sum(one.nbytes for one in self._cache.values()) > self.cache_bytes:
+            self._cache.popitem(last=False)
+        return chunk
+
+    def _decode(self, number: int) -> Chunk:
+        if self._memory:
+            return decode(self._memory[number], f"batch {number}")
+        path, index = self._where[number]
+        with named_errors(Source(path, "Parquet or Arrow IPC")):
+            return decode(self._file(path).batch(index, self.schema.names), f"{path}, chunk {index}")
+
+    def _file(self, path: str) -> File:
+        if path not in self._files:
+            self._files[path] = open_file(path)
+            if len(self._files) > OPEN_FILES:
+                self._files.popitem(last=False)
+        self._files.move_to_end(path)
+        return self._files[path]
+
+
+def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> pa.Schema:
+    """The part of the schema that is read."""
+    read_metadata(schema)
+    wanted = [name for name in schema.names if name in COLUMNS] if columns is None else list(columns)
+    if missing := [name for name in ("input_ids", "number_index", *wanted) if name not in schema.names]:
+        raise SchemaError(f"{where} has no column {missing[0]!r}; it has {', '.join(schema.names)}")
+    if columns is not None:
+        wanted = ["input_ids", "number_index", *(name for name in wanted if name not in ("input_ids", "number_index"))]
+    return pa.schema([schema.field(name) for name in wanted], {METADATA_KEY: schema.metadata[METADATA_KEY]})
+
+
+def _check_same(one: pa.Schema, other: pa.Schema, path: str, other_path: str) -> None:
+    first, second = (json.loads(schema.metadata[METADATA_KEY]) for schema in (one, other))
+    if differing := [key for key in ("tokenizer", "frame") if first[key] != second[key]]:
+        raise SchemaError(
+            f"{path} and {other_path} do not belong together: their {differing[0]} is {first[differing[0]]} and {second[differing[0]]};"
+            " encode them with the same tokenizer and options"
+        )
+    kinds, other_kinds = ({field.name: getattr(field.type, "value_type", field.type) for field in schema} for schema in (one, other))
+    if kinds != other_kinds:
+        raise SchemaError(f"{path} and {other_path} do not have the same columns: {', '.join(one.names)}; {', '.join(other.names)}")
+
+
+def decode(batch: pa.RecordBatch, where: str) -> Chunk:
+    """A record batch as numpy arrays; columns that disagree with each other are a ``SchemaError``."""
+    lists: dict[str, tuple[Any, list[int]]] = {}
+    counts: dict[str, Ints] = {}
+    scalars: dict[str, pa.Array] = {}
+    for field in batch.schema:
+        column = batch.column(field.name)
+        if not isinstance(column, pa.ListArray | pa.LargeListArray):
+            scalars[field.name] = column
+            continue
+        values, offsets = flat(column)
+        lists[field.name] = (_numpy(values), offsets.tolist())
+        counts[field.name] = np.diff(offsets)
+    valid: Mask = np.asarray(batch.column("input_ids").is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    for name, found in counts.items():
+        if name in COLUMNS and not np.array_equal(found[valid], counts["input_ids" if name in PER_TOKEN else "number_index"][valid]):
+            what = "tokens" if name in PER_TOKEN else "numbers"
+            raise SchemaError(f"{where}: column {name!r} does not have one value for each of the row's {what}; the file is damaged")
+    return Chunk(lists, scalars, valid, batch.nbytes)
+
+
+def _numpy(values: pa.Array) -> npt.NDArray[Any] | pa.Array:
+    """Numbers and tensors as an array, all else as it is."""
+    if isinstance(values, pa.FixedShapeTensorArray):
+        return np.asarray(values.to_numpy_ndarray())
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_boolean(values.type):
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+    return values
