@@ -8,10 +8,9 @@ ARGS   ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt
 
-# One stamp per set of extras, renewed when the requirements change. "dev" contains the other two.
+# One stamp per set of extras, renewed when the requirements change. "dev" contains the other.
 READY := $(VENV)/.ready
 CORE  := $(VENV)/.core
-BENCH := $(VENV)/.bench
 DEV   := $(VENV)/.dev
 NEEDS := $(READY) pyproject.toml constraints.txt
 
@@ -38,7 +37,7 @@ format: $(DEV) ## mend what the linter and the formatter can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(BENCH) ## install the peers and run the benchmarks (ARGS go to python -m benchmarks)
+bench: $(DEV) ## install the peers and run the benchmarks (ARGS go to python -m benchmarks)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 wheel: $(DEV) ## build the sdist and the wheel into dist/
@@ -58,10 +57,6 @@ $(CORE): $(NEEDS)
 	$(PIP) -e .
 	@touch $@
 
-$(BENCH): $(NEEDS)
-	$(PIP) -e '.[dev,hf,report]'
-	@touch $(CORE) $@
-
 $(DEV): $(NEEDS)
 	$(PIP) -e '.[dev,hf,torch,report]'
-	@touch $(CORE) $(BENCH) $@
+	@touch $(CORE) $@

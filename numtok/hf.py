@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyarrow as pa
+
 from numtok.errors import InputError, MissingDependencyError, NumtokError, TokenizerError
 from numtok.grammar import Grammar
 from numtok.numbers import Numbers
@@ -32,6 +34,7 @@ try:
 except ImportError as error:
     raise MissingDependencyError("numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'") from error
 
+from numtok.hf_arrow import encode_arrow
 from numtok.hf_encoding import LazyBatchEncoding, NumberEncoding
 from numtok.hf_fast import encode_fast
 from numtok.hf_marks import Leaf, Marks, all_marks, find_in_ids, mark, marks_for, unmarked
@@ -203,7 +206,8 @@ class NumberTokenizer(PreTrainedTokenizerFast):
 
     def marks(self, texts: Sequence[str]) -> Marks:
         """The copy of the tokenizer that encodes these texts, with the post-processor of this moment."""
-        made = marks_for(self.cache["marks"], self.numtok, texts)
+        numtok = self.numtok  # first: it may empty the cache
+        made = marks_for(self.cache["marks"], numtok, texts)
         made.tokenizer.post_processor = self.backend_tokenizer.post_processor
         return made
 
@@ -254,6 +258,32 @@ class NumberTokenizer(PreTrainedTokenizerFast):
             single = not texts.batched and kwargs.get("return_tensors") is None and not kwargs.get("return_overflowing_tokens")
             attach(out, rows_of, kwargs.get("return_tensors"), single)
         return out
+
+    def encode_arrow(
+        self,
+        texts: Any,
+        column: str = "text",
+        return_numbers: bool | None = None,
+        add_special_tokens: bool = True,
+        max_length: int | None = None,
+    ) -> pa.Table:
+        """Encode Arrow to Arrow, without Python lists in between: for ``dataset.with_format("arrow").map(tokenizer.encode_arrow, batched=True)``.
+
+        Args:
+            texts: a table or record batch, or its text column.
+            column: name of the text column in a table.
+            return_numbers: add the number streams; as the tokenizer says if not given.
+            add_special_tokens: as in a call.
+            max_length: cut longer texts, on the tokenizer's truncation side.
+
+        Returns:
+            One row per text: ``input_ids`` (int32), ``attention_mask`` and ``token_type_ids`` (int8) as the model wants them, and the number streams.
+
+        Raises:
+            InputError: if there is no such column, or a text is null.
+        """
+        with_streams = self.return_numbers if return_numbers is None else return_numbers
+        return encode_arrow(self, texts, column, with_streams, add_special_tokens, max_length)
 
     @property
     def _stay_text(self) -> bool:
@@ -323,10 +353,11 @@ class NumberTokenizer(PreTrainedTokenizerFast):
 
     def _decode(self, token_ids: Any, number_values: Any = None, **kwargs: Any) -> str:  # type: ignore[override]
         ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
-        found = find_in_ids(self.numtok, [ids] if isinstance(ids, int) else ids, number_values)
+        numtok = self.numtok
+        found = find_in_ids(numtok, [ids] if isinstance(ids, int) else ids, number_values)
         if found is None:
             return str(super()._decode(token_ids, **kwargs))
-        for marks in all_marks(self.cache["marks"], self.numtok):
+        for marks in all_marks(self.cache["marks"], numtok):
             call = self._sibling(marks)
             text = marks.replaced(PreTrainedTokenizerFast._decode(call, found.ids, **kwargs), found.surfaces)
             if text is not None:

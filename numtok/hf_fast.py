@@ -62,54 +62,80 @@ class Layout(NamedTuple):
     kept: Ints
 
 
+class Flat(NamedTuple):
+    """n encoded rows in flat arrays: row r is ``[edges[r]:edges[r + 1]]`` of each.
+
+    Attributes:
+        columns: what the base class returns, in its order, int64[t]. streams: the number streams, [t, ...].
+        edges: int64[n + 1].
+    """
+
+    columns: dict[str, Array]
+    streams: dict[str, Array]
+    edges: Ints
+
+    def rows(self, values: Any) -> list[Any]:
+        return [values[first:last] for first, last in itertools.pairwise(self.edges.tolist())]
+
+
 def encode_fast(tokenizer: NumberTokenizer, text: Any, pair: Any, with_streams: bool, options: Mapping[str, Any]) -> BatchEncoding | None:
     """The batch, or None if it takes the general way."""
     if pair is not None or not isinstance(text, list | tuple) or not text or any(options.get(name) for name in NOT_HERE):
         return None
     if tokenizer.split_special_tokens or not all(type(one) is str for one in text):
         return None
-    numtok = _engine_ready(tokenizer, sum(map(len, text)))
-    if numtok is None:
+    if not _worth_while(tokenizer, sum(map(len, text))):
         return None
+    flat = encode_flat(tokenizer, list(text), with_streams, options)
+    if flat is None:
+        return None
+    tensors = options.get("return_tensors")
+    data = {name: flat.rows(values.tolist()) if tensors is None else np.stack(flat.rows(values)) for name, values in flat.columns.items()}
+    if options.get("return_length"):
+        data["length"] = np.diff(flat.edges).tolist()
+    for row in data["input_ids"]:
+        tokenizer._eventual_warn_about_too_long_sequence(row, options.get("max_length"), options.get("verbose", True))
+    make = _encodings_later(tokenizer, text, dict(options))
+    out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=make)
+    if with_streams:
+        by_row = {name: flat.rows(values) for name, values in flat.streams.items()}
+        attach(out, [dict(zip(by_row, row, strict=True)) for row in zip(*by_row.values(), strict=True)], tensors, single=False)
+    return out
+
+
+def encode_flat(tokenizer: NumberTokenizer, texts: Any, with_streams: bool, options: Mapping[str, Any]) -> Flat | None:
+    """Texts (a list, or an Arrow column) by numtok's engine; None if rows would not fit, or are not text."""
     frame = _frame(tokenizer) if options.get("add_special_tokens", True) else Frame([], [], [], [], 0)
     if frame is None:
         return None
     room = _room(options, len(frame.before) + len(frame.after))
     if room is not None and room < 0:
         return None
+    numtok = tokenizer.numtok
     try:
-        batch = numtok.encode_batch(list(text), parse_special=True)
-    except InputError:  # not text after all: the base class has its own words for that
+        batch = numtok.encode_batch(texts, parse_special=not tokenizer.split_special_tokens)
+    except InputError:  # the caller has its own words for that
         return None
     ids, offsets = schema.flat(batch.column("input_ids"))
     side = options.get("padding_side") or tokenizer.padding_side
     layout = _layout(offsets, room, tokenizer.truncation_side, (len(frame.before), len(frame.after)), options, side)
     if layout is None:
         return None
-    data = _columns(tokenizer, ids.to_numpy(), layout, frame, options)
-    for row in data["input_ids"]:
-        tokenizer._eventual_warn_about_too_long_sequence(row, options.get("max_length"), options.get("verbose", True))
-    tensors = options.get("return_tensors")
-    make = _encodings_later(tokenizer, text, dict(options))
-    out = LazyBatchEncoding(
-        {name: values if tensors is None or name == "length" else np.stack(values) for name, values in data.items()}, make, tensors
-    )
-    if with_streams:
-        attach(out, _streams(numtok, batch, offsets, layout, len(frame.before)), tensors, single=False)
-    return out
+    columns = _columns(tokenizer, ids.to_numpy(), layout, frame, options)
+    return Flat(columns, _streams(numtok, batch, offsets, layout) if with_streams else {}, layout.edges)
 
 
-def _engine_ready(tokenizer: NumberTokenizer, characters: int) -> Tokenizer | None:
-    """The numtok tokenizer, if it is worth while and its engine is the fast one."""
+def _worth_while(tokenizer: NumberTokenizer, characters: int) -> bool:
+    """Whether there is enough to do, and the engine is the fast one."""
     if characters < SMALL:
-        return None
+        return False
     numtok, cache = tokenizer.numtok, tokenizer.cache
     cache["characters"] = cache.get("characters", 0) + characters
     if "fast" not in cache:
         if cache["characters"] < LARGE:
-            return None
+            return False
         cache["fast"] = numtok.has_fast_engine(parse_special=True)
-    return numtok if cache["fast"] else None
+    return bool(cache["fast"])
 
 
 def _frame(tokenizer: NumberTokenizer) -> Frame | None:
@@ -156,8 +182,8 @@ def _layout(offsets: Ints, room: int | None, cut: str, frame: tuple[int, int], o
     return Layout(int(edges[-1]), begins[:-1], edges, np.repeat(first, kept) + run, np.repeat(begins[:-1] + before, kept) + run, kept)
 
 
-def _columns(tokenizer: NumberTokenizer, ids: Array, layout: Layout, frame: Frame, options: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """What the base class returns, in its order, row by row."""
+def _columns(tokenizer: NumberTokenizer, ids: Array, layout: Layout, frame: Frame, options: Mapping[str, Any]) -> dict[str, Array]:
+    """What the base class returns, in its order."""
 
     def filled(padding: int, values: Any, before: list[int], after: list[int]) -> Array:
         flat = np.full(layout.size, padding, np.int64)
@@ -181,20 +207,11 @@ def _columns(tokenizer: NumberTokenizer, ids: Array, layout: Layout, frame: Fram
         columns["attention_mask"] = filled(0, 1, *ones)
     if options.get("return_special_tokens_mask"):
         columns["special_tokens_mask"] = filled(1, 0, *ones)
-    rows = {name: _split(values, layout, options.get("return_tensors") is None) for name, values in columns.items()}
-    if options.get("return_length"):
-        rows["length"] = np.diff(layout.edges).tolist()
-    return rows
+    return columns
 
 
-def _split(flat: Array, layout: Layout, as_lists: bool) -> list[Any]:
-    edges = layout.edges.tolist()
-    values: Any = flat.tolist() if as_lists else flat
-    return [values[first:last] for first, last in itertools.pairwise(edges)]
-
-
-def _streams(numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: Layout, before: int) -> list[dict[str, Array]]:
-    """The streams of each row."""
+def _streams(numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: Layout) -> dict[str, Array]:
+    """The streams."""
     index, number_offsets = schema.flat(batch.column("number_index"))
     place = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token of the batch, -1 for one that was cut off
     place[layout.source] = layout.target
@@ -211,8 +228,7 @@ def _streams(numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: La
         per_token = name in numtok.per_token_columns
         flat[stream] = neutral_stream(stream, layout.size, values)
         flat[stream][layout.target if per_token else target[there]] = values[layout.source] if per_token else values[there]
-    edges = layout.edges
-    return [{name: values[first:last] for name, values in flat.items()} for first, last in itertools.pairwise(edges.tolist())]
+    return flat
 
 
 def _encodings_later(tokenizer: NumberTokenizer, text: Any, options: dict[str, Any]) -> Callable[[], list[Any]]:

@@ -71,8 +71,23 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
 
 
 def fingerprint(config: dict[str, Any]) -> str:
-    """A short hash of a tokenizer.json: equal for equal tokenizers, whatever the order of keys in the file."""
+    """A short hash of JSON: equal for equal content, whatever the order of keys."""
     return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:16]
+
+
+def essential(config: dict[str, Any]) -> dict[str, Any]:
+    """What decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers` and transformers write the same differently.
+
+    Merges are pairs, a template without special tokens is none, and truncation and padding, which belong to a call, are left out.
+    """
+    model, processor = config["model"], config.get("post_processor")
+    if model.get("merges"):
+        merges = [pair.split(" ") if isinstance(pair, str) else list(pair) for pair in model["merges"]]
+        model = model | {"merges": merges}
+    if processor is not None and processor.get("type") == "TemplateProcessing" and not processor.get("special_tokens"):
+        processor = None
+    kept = {name: part for name, part in config.items() if name not in ("version", "truncation", "padding")}
+    return kept | {"model": model, "post_processor": processor}
 
 
 def _find(source: str | Path) -> Path:

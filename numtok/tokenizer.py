@@ -40,7 +40,7 @@ from numtok.representations import (
 )
 from numtok.representations.base import numbers_from_floats
 from numtok.scan import scan
-from numtok.source import fingerprint, load_source
+from numtok.source import essential, fingerprint, load_source
 from numtok.subword import Cuts, Encoded, Engine, NumberTokens, TokenizersEngine, first_tokens, is_byte_level, make_engine
 from numtok.text import TextRows
 
@@ -198,7 +198,7 @@ class Tokenizer:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        return fingerprint({"tokenizer": self.config, "leading_space": self.leading_space, **self._settings()})
+        return fingerprint({"tokenizer": essential(self.config), "leading_space": self.leading_space, **self._settings()})
 
     @property
     def carries_sign(self) -> bool:
@@ -448,7 +448,7 @@ class Tokenizer:
         ids = np.asarray(encoding, np.int64).astype(np.int32)
         index = np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
         if isinstance(self.numbers[0], SpelledOut):
-            surfaces = self._read_spelled(ids, index)
+            surfaces = self.read_spelled(ids, index)
         elif numbers is None:
             surfaces = pa.array([NUM] * len(index), pa.large_string())
         elif len(numbers) != len(index):
@@ -483,7 +483,7 @@ class Tokenizer:
 
     def _read_one(self, ids: npt.NDArray[np.int32], position: int) -> str | None:
         try:
-            text = self._read_spelled(ids, np.array([position]))[0].as_py()
+            text = self.read_spelled(ids, np.array([position]))[0].as_py()
         except NumtokError:
             return None
         return str(text) if text else None
@@ -525,11 +525,12 @@ class Tokenizer:
         if "number_text" in batch.schema.names:
             return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
         if isinstance(first, SpelledOut):
-            return self._read_spelled(ids, positions)
+            return self.read_spelled(ids, positions)
         assert isinstance(first, SingleToken)
         return first.decode({name: schema.flat(schema.column(batch, name))[0] for name in first.columns()}).format()
 
-    def _read_spelled(self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]) -> pa.LargeStringArray:
+    def read_spelled(self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]) -> pa.LargeStringArray:
+        """The text of the spelled-out numbers that begin at the positions in int32[n] ids; what is no number, as its symbols."""
         first = self.numbers[0]
         assert isinstance(first, SpelledOut) and self._spelling is not None
         return first.decode(decode.read_symbols(ids, positions, self._spelling))

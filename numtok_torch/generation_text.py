@@ -31,7 +31,7 @@ def spelled(tokenizer: Tokenizer, ids: npt.NDArray[np.int64], places: npt.NDArra
     """The text of the numbers that are spelled out from ``places`` on; what is no number, as its symbols."""
     if not len(places) or not isinstance(tokenizer.numbers[0], SpelledOut):
         return []
-    return [str(text) for text in tokenizer._read_spelled(ids.astype(np.int32), places).to_pylist()]
+    return [str(text) for text in tokenizer.read_spelled(ids.astype(np.int32), places).to_pylist()]
 
 
 def value_of(surface: str) -> float:

@@ -14,6 +14,7 @@ or per number of all rows. Two kinds of rows are read, and give the same:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -94,10 +95,13 @@ def _check_known(wanted: Sequence[str], keys: Sequence[str]) -> None:
 def _joined(name: str, parts: Sequence[Any]) -> tuple[npt.NDArray[Any], Ints]:
     """The parts one behind the other, and the length of each; parts without values do not settle the dtype or the shape."""
     arrays = [part if type(part) is np.ndarray else _array(part) for part in parts]
-    lengths = np.fromiter((len(array) if array.ndim else -1 for array in arrays), np.int64, len(arrays))
-    if (lengths < 0).any():
-        raise SchemaError(f"row {int(np.flatnonzero(lengths < 0)[0])}: {name!r} is a single value, not a sequence")
-    full = [array for array in arrays if array.size] or arrays[:1]
+    try:
+        counts = list(map(len, arrays))  # of all rows of a large batch: no time for Python per row
+    except TypeError:
+        single = next(row for row, array in enumerate(arrays) if not array.ndim)
+        raise SchemaError(f"row {single}: {name!r} is a single value, not a sequence") from None
+    lengths = np.array(counts, np.int64)
+    full = list(compress(arrays, counts)) or arrays[:1]
     try:
         return np.concatenate(full), lengths
     except ValueError as error:

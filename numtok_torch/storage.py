@@ -37,23 +37,27 @@ class Chunk:
     """Some rows, decoded as far as Arrow goes.
 
     Attributes:
-        lists: column to (values, offsets): row r has ``values[offsets[r]:offsets[r + 1]]``.
+        arrays: (column, values, which of ``offsets``): row r has ``values[offsets[r]:offsets[r + 1]]``.
+        texts: the same for columns that are no arrays.
+        offsets: each [rows + 1]. Mostly there are two: columns with one value per token share one, and those with one per number.
         scalars: columns with one value per row.
-        valid: bool[rows]; a row that is not is null.
+        valid: [rows]; a row that is not is null.
         nbytes: of the Arrow data.
     """
 
-    lists: dict[str, tuple[Any, list[int]]]
+    arrays: list[tuple[str, npt.NDArray[Any], int]]
+    texts: list[tuple[str, pa.Array, int]]
+    offsets: list[list[int]]
     scalars: dict[str, pa.Array]
-    valid: Mask
+    valid: list[bool]
     nbytes: int
 
     def row(self, number: int) -> Row:
         """One row: arrays are read-only views, texts are Python's."""
-        row: Row = {}
-        for name, (values, offsets) in self.lists.items():
-            part = values[offsets[number] : offsets[number + 1]]
-            row[name] = part if isinstance(part, np.ndarray) else part.to_pylist()
+        parts = [slice(offsets[number], offsets[number + 1]) for offsets in self.offsets]
+        row: Row = {name: values[parts[which]] for name, values, which in self.arrays}
+        for name, texts, which in self.texts:
+            row[name] = texts[parts[which]].to_pylist()
         for name, column in self.scalars.items():
             row[name] = column[number].as_py()
         return row
@@ -177,23 +181,35 @@ def _check_same(one: pa.Schema, other: pa.Schema, path: str, other_path: str) ->
 
 def decode(batch: pa.RecordBatch, where: str) -> Chunk:
     """A record batch as numpy arrays; columns that disagree with each other are a ``SchemaError``."""
-    lists: dict[str, tuple[Any, list[int]]] = {}
-    counts: dict[str, Ints] = {}
+    offsets: dict[str, Ints] = {}
+    shared: list[Ints] = []  # each of them once
     scalars: dict[str, pa.Array] = {}
+    valid: Mask = batch.column("input_ids").is_valid().to_numpy(zero_copy_only=False)
+    chunk = Chunk([], [], [], scalars, valid.tolist(), batch.nbytes)
     for field in batch.schema:
         column = batch.column(field.name)
         if not isinstance(column, pa.ListArray | pa.LargeListArray):
             scalars[field.name] = column
             continue
-        values, offsets = flat(column)
-        lists[field.name] = (_numpy(values), offsets.tolist())
-        counts[field.name] = np.diff(offsets)
-    valid: Mask = np.asarray(batch.column("input_ids").is_valid().to_numpy(zero_copy_only=False), np.bool_)
+        values, offsets[field.name] = flat(column)
+        which = next((at for at, one in enumerate(shared) if np.array_equal(one, offsets[field.name])), len(shared))
+        shared += [offsets[field.name]] if which == len(shared) else []
+        decoded = _numpy(values)
+        if isinstance(decoded, np.ndarray):
+            chunk.arrays.append((field.name, decoded, which))
+        else:
+            chunk.texts.append((field.name, decoded, which))
+    _check_counts({name: np.diff(one)[valid] for name, one in offsets.items()}, where)
+    chunk.offsets = [one.tolist() for one in shared]
+    return chunk
+
+
+def _check_counts(counts: dict[str, Ints], where: str) -> None:
+    """Every column has one value per token, or per number, of each row that is not null."""
     for name, found in counts.items():
-        if name in COLUMNS and not np.array_equal(found[valid], counts["input_ids" if name in PER_TOKEN else "number_index"][valid]):
+        if name in COLUMNS and not np.array_equal(found, counts["input_ids" if name in PER_TOKEN else "number_index"]):
             what = "tokens" if name in PER_TOKEN else "numbers"
             raise SchemaError(f"{where}: column {name!r} does not have one value for each of the row's {what}; the file is damaged")
-    return Chunk(lists, scalars, valid, batch.nbytes)
 
 
 def _numpy(values: pa.Array) -> npt.NDArray[Any] | pa.Array:
