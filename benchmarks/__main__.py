@@ -17,14 +17,24 @@ if TYPE_CHECKING:
     from benchmarks.corpus import Corpus
     from benchmarks.timing import Section
 
-NAMES = ("scan", "encode", "fallback", "representations", "start_up", "command_line", "torch_layers")
+NAMES = ("scan", "encode", "fallback", "representations", "drop_in", "datasets_map", "start_up", "command_line", "torch_layers")
 
 
 def sections() -> dict[str, Callable[[Corpus], Section]]:
     """What there is to run, by name; the peers are imported here, once their number of threads is set."""
-    from benchmarks import command_line, encode, representations, scan, torch_layers
+    from benchmarks import command_line, drop_in, encode, representations, scan, torch_layers
 
-    runs = (scan.run, encode.run, encode.run_fallback, representations.run, command_line.run_start_up, command_line.run, torch_layers.run)
+    runs = (
+        scan.run,
+        encode.run,
+        encode.run_fallback,
+        representations.run,
+        drop_in.run,
+        drop_in.run_map,
+        command_line.run_start_up,
+        command_line.run,
+        torch_layers.run,
+    )
     return dict(zip(NAMES, runs, strict=True))
 
 
