@@ -125,10 +125,10 @@ class NumberEncoding:
         found: list[tuple[Ints, Ints, Ints]] = []
         if self._has_numbers:
             is_mark = self.marks.is_mark[np.array(self.marked.ids, np.int64)]
-            stops = np.array(self.marked.offsets, np.int64).reshape(-1, 2)[:, 1]
+            starts, stops = np.array(self.marked.offsets, np.int64).reshape(-1, 2).T
             for leaf, where in self._tokens_of_leaves():
                 if leaf.as_text:
-                    found.append(_first_tokens(leaf, where, stops[where]))
+                    found.append(_first_tokens(leaf, where, starts[where], stops[where]))
                     continue
                 where = where[is_mark[where]]
                 number = leaf.numbers_at(stops[where] - 1)
@@ -145,10 +145,12 @@ class NumberEncoding:
         return list(zip(starts.tolist(), stops.tolist(), strict=True))
 
 
-def _first_tokens(leaf: Leaf, where: Ints, stops: Ints) -> tuple[Ints, Ints, Ints]:
+def _first_tokens(leaf: Leaf, where: Ints, starts: Ints, stops: Ints) -> tuple[Ints, Ints, Ints]:
     """Likewise where numbers stay text: the token in which each number begins, if it was not cut off; the first number of several."""
-    token = np.searchsorted(np.maximum.accumulate(stops), leaf.starts, "right") if len(stops) else np.zeros(len(leaf), np.int64)
-    begins = np.append(np.concatenate([[0], stops[:-1]]) if len(stops) else [], np.inf)
-    there = (token < len(where)) & (begins[token] < leaf.stops)
+    if not len(where):
+        return where, where, where
+    token = np.searchsorted(np.maximum.accumulate(stops), leaf.starts, "right")
+    begins = np.append(starts, np.iinfo(np.int64).max)[token]
+    there = (begins < leaf.stops) & ((token > 0) | (begins <= leaf.starts))  # behind the start of the first token there was more
     tokens, first = np.unique(token[there], return_index=True)
     return where[tokens], np.flatnonzero(there)[first] + leaf.first, np.zeros(len(tokens), np.int64)

@@ -90,6 +90,8 @@ def encode_fast(tokenizer: NumberTokenizer, text: Any, pair: Any, with_streams: 
     if flat is None:
         return None
     tensors = options.get("return_tensors")
+    if tensors is not None and len(set(np.diff(flat.edges).tolist())) > 1:
+        return None
     data = {name: flat.rows(values.tolist()) if tensors is None else np.stack(flat.rows(values)) for name, values in flat.columns.items()}
     if options.get("return_length"):
         data["length"] = np.diff(flat.edges).tolist()

@@ -108,7 +108,10 @@ def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: 
     """Put the streams of each row into a ``BatchEncoding``: lists, or, if asked for, tensors of the dtypes above."""
     for name in rows[0] if rows else ():
         values = [row[name] for row in rows]
-        if tensors is not None:
+        if tensors is not None and len({len(value) for value in values}) > 1:  # only NumPy has something for this
+            out[name] = np.empty(len(values), object)
+            out[name][:] = values
+        elif tensors is not None:
             out[name] = BatchEncoding({name: np.stack(values)}, tensor_type=tensors)[name]
         else:
             out[name] = values[0].tolist() if single else [row.tolist() for row in values]
