@@ -17,12 +17,23 @@ if TYPE_CHECKING:
     from benchmarks.corpus import Corpus
     from benchmarks.timing import Section
 
-NAMES = ("scan", "encode", "fallback", "representations", "drop_in", "datasets_map", "start_up", "command_line", "torch_layers")
+NAMES = (
+    "scan",
+    "encode",
+    "fallback",
+    "representations",
+    "drop_in",
+    "datasets_map",
+    "start_up",
+    "command_line",
+    "torch_layers",
+    "torch_feeding",
+)
 
 
 def sections() -> dict[str, Callable[[Corpus], Section]]:
     """What there is to run, by name; the peers are imported here, once their number of threads is set."""
-    from benchmarks import command_line, drop_in, encode, representations, scan, torch_layers
+    from benchmarks import command_line, drop_in, encode, representations, scan, torch_feeding, torch_layers
 
     runs = (
         scan.run,
@@ -34,6 +45,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         command_line.run_start_up,
         command_line.run,
         torch_layers.run,
+        torch_feeding.run,
     )
     return dict(zip(NAMES, runs, strict=True))
 

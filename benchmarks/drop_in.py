@@ -16,16 +16,10 @@ def run(corpus: Corpus) -> Section:
     """``tokenizer(texts)``, with and without number streams."""
     section = Section("The drop-in Hugging Face tokenizer, one thread")
     try:
-        import datasets
-        from transformers import PreTrainedTokenizerFast
-
-        from numtok.hf import NumberTokenizer
+        plain, ours = _tokenizers(corpus)
     except ImportError as error:
         section.error = f"left out: {error}; install numtok[hf]"
         return section
-    datasets.disable_progress_bars()
-    plain = PreTrainedTokenizerFast(tokenizer_file=str(corpus.tokenizer))
-    ours = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.XVal()])
     section.checks.append(check_drop_in(ours, plain, corpus))
     texts, table = corpus.texts, pa.table({"text": corpus.column})
     name, plain_name = "numtok tokenizer(texts)", "plain fast tokenizer(texts), no numbers"
@@ -50,15 +44,13 @@ def run_map(corpus: Corpus) -> Section:
     section = Section("datasets.map, batches of 100 texts, one process")
     try:
         import datasets
-        from transformers import PreTrainedTokenizerFast
 
-        from numtok.hf import NumberTokenizer
+        plain, ours = _tokenizers(corpus)
     except ImportError as error:
         section.error = f"left out: {error}; install numtok[hf]"
         return section
     datasets.disable_progress_bars()
-    plain = PreTrainedTokenizerFast(tokenizer_file=str(corpus.tokenizer))
-    ours = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.XVal()], return_numbers=True)
+    ours.return_numbers = True
     check_drop_in(ours, plain, corpus)
     dataset = datasets.Dataset.from_dict({"text": corpus.texts})
 
@@ -80,6 +72,16 @@ def run_map(corpus: Corpus) -> Section:
     )
     section.add(timings, corpus.megabytes, name)
     return section
+
+
+def _tokenizers(corpus: Corpus) -> tuple[Any, Any]:
+    """The plain fast tokenizer of the corpus, and numtok's."""
+    from transformers import PreTrainedTokenizerFast
+
+    from numtok.hf import NumberTokenizer
+
+    plain = PreTrainedTokenizerFast(tokenizer_file=str(corpus.tokenizer))
+    return plain, NumberTokenizer.from_tokenizer(plain, numbers=[numtok.XVal()])
 
 
 def check_drop_in(ours: Any, plain: Any, corpus: Corpus) -> str:

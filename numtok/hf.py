@@ -12,12 +12,16 @@ byte-level BPE go through numtok's own engine (:mod:`numtok.hf_fast`).
 from __future__ import annotations
 
 import copy
+import functools
+import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import tokenizers
 
 from numtok.errors import InputError, MissingDependencyError, NumtokError, TokenizerError
 from numtok.grammar import Grammar
@@ -30,7 +34,8 @@ from numtok.tokenizer import SETTINGS_FILE, Tokenizer, read_settings, write_json
 try:
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
     from transformers.models.auto.tokenization_auto import REGISTERED_TOKENIZER_CLASSES, get_tokenizer_config
-    from transformers.utils.generic import to_py_obj
+    from transformers.tokenization_utils_base import TruncationStrategy
+    from transformers.utils.generic import PaddingStrategy, to_py_obj
 except ImportError as error:
     raise MissingDependencyError("numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'") from error
 
@@ -73,9 +78,9 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         known = self.backend_tokenizer.get_added_tokens_decoder()
         entries = [token for token in made.config["added_tokens"] if token["id"] not in known]
         if entries:
-            from tokenizers import AddedToken
-
-            self.backend_tokenizer.add_tokens([AddedToken(token["content"], normalized=False, special=False) for token in entries])
+            self.backend_tokenizer.add_tokens(
+                [tokenizers.AddedToken(token["content"], normalized=False, special=False) for token in entries]
+            )
         wrong = [token["content"] for token in entries if self.backend_tokenizer.token_to_id(token["content"]) != token["id"]]
         if wrong:
             raise TokenizerError(f"tokenizers gives {wrong[0]!r} another id than numtok; please report this tokenizer")
@@ -187,29 +192,33 @@ class NumberTokenizer(PreTrainedTokenizerFast):
     # What is made on demand
 
     def _add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
-        self.cache.clear()
+        """As of the base class; numtok's own tokens are there already, and stay what they are."""
+        if self._number_settings is not None:
+            own = self.core().numtok.own_tokens
+            new_tokens = [token for token in new_tokens if str(token) not in own]
+        self.cache = {}
         return int(super()._add_tokens(new_tokens, special_tokens))
 
     @property
     def numtok(self) -> Tokenizer:
         """The numtok tokenizer of the same settings."""
-        size = self.backend_tokenizer.get_vocab_size()
-        if self.cache.get("size") != size:  # tokens may also be added to `backend_tokenizer` directly
-            assert self._number_settings is not None
-            self.cache = {
-                "size": size,
-                "marks": {},
-                "numtok": Tokenizer.from_settings(load_source(self.backend_tokenizer), self._number_settings),
-            }
-        made: Tokenizer = self.cache["numtok"]
+        core, around = self.core(), _state(self.backend_tokenizer.post_processor)
+        if core.around != around:  # only fingerprint and frame depend on the post-processor, which may change with every call
+            return self._made_numtok()
+        return core.numtok
+
+    def core(self) -> Core:
+        """What depends on the backend. A change to that, also one made on ``backend_tokenizer`` directly, makes a new one."""
+        backend = self.backend_tokenizer
+        key = (backend.get_vocab_size(), *(_state(part) for part in (backend.normalizer, backend.pre_tokenizer, backend.decoder)))
+        if self.cache.get("key") != key:
+            self.cache = {"key": key, "core": Core(self._made_numtok(), _state(backend.post_processor))}
+        made: Core = self.cache["core"]
         return made
 
-    def marks(self, texts: Sequence[str]) -> Marks:
-        """The copy of the tokenizer that encodes these texts, with the post-processor of this moment."""
-        numtok = self.numtok  # first: it may empty the cache
-        made = marks_for(self.cache["marks"], numtok, texts)
-        made.tokenizer.post_processor = self.backend_tokenizer.post_processor
-        return made
+    def _made_numtok(self) -> Tokenizer:
+        assert self._number_settings is not None
+        return Tokenizer.from_settings(load_source(self.backend_tokenizer), self._number_settings)
 
     # Encoding
 
@@ -221,33 +230,64 @@ class NumberTokenizer(PreTrainedTokenizerFast):
             if with_streams:
                 raise InputError("number streams and sanitize_control_tokens=True do not go together; pass return_numbers=False")
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
-        quick = encode_fast(self, text, text_pair, with_streams, kwargs)
-        return self.encode_marked(text, text_pair, with_streams, kwargs) if quick is None else quick
+        out = encode_fast(self, text, text_pair, with_streams, kwargs)
+        if out is None:
+            out = self.encode_marked(text, text_pair, with_streams, kwargs)
+        self._leave_backend_as_called(kwargs)
+        return out
 
-    def encode_marked(self, text: Any, text_pair: Any, with_streams: bool, kwargs: dict[str, Any]) -> Any:
+    def _leave_backend_as_called(self, kwargs: Mapping[str, Any]) -> None:
+        """The backend keeps the truncation and padding of the last call, whether it was the one to encode or not."""
+        self.set_truncation_and_padding(
+            padding_strategy=kwargs.get("padding_strategy", PaddingStrategy.DO_NOT_PAD),
+            truncation_strategy=kwargs.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE),
+            max_length=kwargs.get("max_length"),  # type: ignore[arg-type]
+            stride=kwargs.get("stride", 0),
+            pad_to_multiple_of=kwargs.get("pad_to_multiple_of"),
+            padding_side=kwargs.get("padding_side"),
+        )
+
+    def encode_marked(self, text: Any, text_pair: Any, with_streams: bool, kwargs: Mapping[str, Any]) -> Any:
         """The general way, for every call; arguments as for ``_encode_plus``."""
+        core = self.core()
         try:
             texts = CallTexts(text, text_pair, bool(kwargs.get("is_split_into_words")))
             rows = TextRows.of(texts.strings)
         except InputError:  # whatever the base class says about input that is not text
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
         split = kwargs.get("split_special_tokens")
-        numbers, _ = self.numtok.find_numbers(rows, parse_special=not (self.split_special_tokens if split is None else split))
-        if not with_streams and (not len(numbers) or self._stay_text) and not self._shows_own_tokens(texts.strings):
+        numbers, _ = core.numtok.find_numbers(rows, parse_special=not (self.split_special_tokens if split is None else split))
+        if not with_streams and (not len(numbers) or core.stay_text) and not core.is_named_in(texts.strings):
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
-        return self._encode_numbers(texts, rows, numbers, with_streams, kwargs)
+        return self._encode_numbers(core, self.backend_tokenizer.post_processor, texts, rows, numbers, with_streams, kwargs)
 
-    def _encode_numbers(self, texts: CallTexts, rows: TextRows, numbers: Numbers, with_streams: bool, kwargs: dict[str, Any]) -> Any:
-        """Let the base class encode the marked texts."""
-        marks = self.marks(texts.strings)
-        streams = None
-        if self._stay_text:
+    def encodings_later(self, text: Any, kwargs: Mapping[str, Any]) -> Callable[[], list[Any]]:
+        """A function that encodes texts the general way, with everything as it is now, and returns the ``tokenizers.Encoding`` of each."""
+        core, around = self.core(), self.backend_tokenizer.post_processor
+        then = type(self).__new__(type(self))
+        vars(then).update(vars(self))
+
+        def make() -> list[Any]:
+            texts = CallTexts(text, None, False)
+            rows = TextRows.of(texts.strings)
+            numbers, _ = core.numtok.find_numbers(rows, parse_special=True)
+            return list(then._encode_numbers(core, around, texts, rows, numbers, False, {**kwargs, "return_tensors": None}).encodings)
+
+        return make
+
+    def _encode_numbers(
+        self, core: Core, around: Any, texts: CallTexts, rows: TextRows, numbers: Numbers, with_streams: bool, kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Let the base class encode the marked texts, and put the post-processor ``around`` to them."""
+        marks = core.marks_for(texts.strings)
+        marks.tokenizer.post_processor = around
+        if core.stay_text:
             leaves = unmarked(texts.strings, rows, numbers)
             streams = NumberStreams(numbers, {})
         else:
-            columns, cuts, spelled = self.numtok.encode_numbers(numbers)
+            columns, cuts, spelled = core.numtok.encode_numbers(numbers)
             leaves = mark(texts.strings, rows, numbers, cuts, marks)
-            streams = NumberStreams(numbers, columns, stream_of_symbols(self.numtok, cuts, spelled))
+            streams = NumberStreams(numbers, columns, stream_of_symbols(core.numtok, cuts, spelled))
         call = self._sibling(marks, _marks=marks, _split=texts.split, _rows=texts.rows(leaves))
         text, pair = texts.rebuilt([leaf.text for leaf in leaves])
         out: Any = PreTrainedTokenizerFast._encode_plus(call, text=text, text_pair=pair, **kwargs)
@@ -285,17 +325,24 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         with_streams = self.return_numbers if return_numbers is None else return_numbers
         return encode_arrow(self, texts, column, with_streams, add_special_tokens, max_length)
 
-    @property
-    def _stay_text(self) -> bool:
-        return isinstance(self.numtok.numbers[0], Subword)
+    def train_new_from_iterator(self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any) -> NumberTokenizer:
+        """As of the base class, on the text between numbers: they take no part in the vocabulary. The result has the same settings."""
+        own = self.core().numtok.own_tokens
+        config = json.loads(self.backend_tokenizer.to_str())
+        config["added_tokens"] = [token for token in config["added_tokens"] if token["content"] not in own]
+        stock = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
+        options = {name: value for name, value in self.init_kwargs.items() if name != "number_settings"}
+        vars(stock).update(vars(self), _tokenizer=tokenizers.Tokenizer.from_str(json.dumps(config)), init_kwargs=options)
+        trained = stock.train_new_from_iterator(self._between_numbers(text_iterator), vocab_size, *args, **kwargs)
+        settings = {name: value for name, value in self.number_settings.items() if name != "tokens"}
+        return type(self).from_tokenizer(trained, _settings=settings)
 
-    def _shows_own_tokens(self, texts: Sequence[str]) -> bool:
-        """Whether a text has the name of one of numtok's tokens, which is to stay text."""
-        numtok = self.numtok
-        if "odd" not in self.cache:
-            self.cache["odd"] = [content for content in numtok.own_tokens if "[NUM" not in content and "[/NUM" not in content]
-        odd = self.cache["odd"]
-        return any("[NUM" in text or "[/NUM" in text or (odd and any(content in text for content in odd)) for text in texts)
+    def _between_numbers(self, batches: Iterable[Any]) -> Iterator[list[str]]:
+        for batch in batches:
+            texts = [batch] if isinstance(batch, str) else list(batch)
+            rows = TextRows.of(texts)
+            numbers, _ = self.core().numtok.find_numbers(rows)
+            yield [piece for leaf in unmarked(texts, rows, numbers) for piece in leaf.between()]
 
     # Padding
 
@@ -353,11 +400,11 @@ class NumberTokenizer(PreTrainedTokenizerFast):
 
     def _decode(self, token_ids: Any, number_values: Any = None, **kwargs: Any) -> str:  # type: ignore[override]
         ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
-        numtok = self.numtok
-        found = find_in_ids(numtok, [ids] if isinstance(ids, int) else ids, number_values)
+        core = self.core()
+        found = find_in_ids(core.numtok, [ids] if isinstance(ids, int) else ids, number_values)
         if found is None:
             return str(super()._decode(token_ids, **kwargs))
-        for marks in all_marks(self.cache["marks"], numtok):
+        for marks in all_marks(core.marks, core.numtok):
             call = self._sibling(marks)
             text = marks.replaced(PreTrainedTokenizerFast._decode(call, found.ids, **kwargs), found.surfaces)
             if text is not None:
@@ -369,6 +416,41 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         call = _Call.__new__(_Call)
         vars(call).update(vars(self), _tokenizer=marks.tokenizer, **more)
         return call
+
+
+@dataclass
+class Core:
+    """What numtok makes of one state of a backend.
+
+    Attributes:
+        numtok: the tokenizer; its engine is made when it is first needed.
+        around: state of the post-processor at that time.
+        marks: copies of the backend with marks, by their first mark.
+        characters: how many were encoded. fast: whether the engine is the fast one; None before it was made.
+    """
+
+    numtok: Tokenizer
+    around: Any
+    marks: dict[int, Marks] = field(default_factory=dict)
+    characters: int = 0
+    fast: bool | None = None
+
+    @property
+    def stay_text(self) -> bool:
+        return isinstance(self.numtok.numbers[0], Subword)
+
+    @functools.cached_property
+    def _odd_names(self) -> list[str]:
+        return [content for content in self.numtok.own_tokens if "[NUM" not in content and "[/NUM" not in content]
+
+    def is_named_in(self, texts: Sequence[str]) -> bool:
+        """Whether a text has the name of one of numtok's tokens, which is to stay text."""
+        odd = self._odd_names
+        return any("[NUM" in text or "[/NUM" in text or (odd and any(content in text for content in odd)) for text in texts)
+
+    def marks_for(self, texts: Sequence[str]) -> Marks:
+        """Marks that do not occur in the texts."""
+        return marks_for(self.marks, self.numtok, texts)
 
 
 class _Call(PreTrainedTokenizerFast):
@@ -408,6 +490,11 @@ def _warn_of_own_methods(kind: type) -> None:
     own = sorted({name for one in kind.__mro__ if one not in known for name in OWN_METHODS if name in vars(one)})
     if own:
         warnings.warn(f"{kind.__name__} has its own {', '.join(own)}; the tokenizer with numbers works without", stacklevel=3)
+
+
+def _state(part: Any) -> Any:
+    """What a part of a ``tokenizers.Tokenizer`` does, to be compared."""
+    return None if part is None else part.__getstate__()
 
 
 REGISTERED_TOKENIZER_CLASSES[NumberTokenizer.__name__] = NumberTokenizer

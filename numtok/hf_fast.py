@@ -7,7 +7,7 @@ general way. Calls for which the quick way is not certain to give the same (pair
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -97,8 +97,8 @@ def encode_fast(tokenizer: NumberTokenizer, text: Any, pair: Any, with_streams: 
         data["length"] = np.diff(flat.edges).tolist()
     for row in data["input_ids"]:
         tokenizer._eventual_warn_about_too_long_sequence(row, options.get("max_length"), options.get("verbose", True))
-    make = _encodings_later(tokenizer, text, dict(options))
-    out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=make)
+    later = tokenizer.encodings_later(text, dict(options) | {"verbose": False})
+    out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=later)
     if with_streams:
         by_row = {name: flat.rows(values) for name, values in flat.streams.items()}
         attach(out, [dict(zip(by_row, row, strict=True)) for row in zip(*by_row.values(), strict=True)], tensors, single=False)
@@ -113,7 +113,7 @@ def encode_flat(tokenizer: NumberTokenizer, texts: Any, with_streams: bool, opti
     room = _room(options, len(frame.before) + len(frame.after))
     if room is not None and room < 0:
         return None
-    numtok = tokenizer.numtok
+    numtok = tokenizer.core().numtok
     try:
         batch = numtok.encode_batch(texts, parse_special=not tokenizer.split_special_tokens)
     except InputError:  # the caller has its own words for that
@@ -131,13 +131,11 @@ def _worth_while(tokenizer: NumberTokenizer, characters: int) -> bool:
     """Whether there is enough to do, and the engine is the fast one."""
     if characters < SMALL:
         return False
-    numtok, cache = tokenizer.numtok, tokenizer.cache
-    cache["characters"] = cache.get("characters", 0) + characters
-    if "fast" not in cache:
-        if cache["characters"] < LARGE:
-            return False
-        cache["fast"] = numtok.has_fast_engine(parse_special=True)
-    return bool(cache["fast"])
+    core = tokenizer.core()
+    core.characters += characters
+    if core.fast is None and core.characters >= LARGE:
+        core.fast = core.numtok.has_fast_engine(parse_special=True)
+    return bool(core.fast)
 
 
 def _frame(tokenizer: NumberTokenizer) -> Frame | None:
@@ -145,7 +143,7 @@ def _frame(tokenizer: NumberTokenizer) -> Frame | None:
     processor = tokenizer.backend_tokenizer.post_processor
     if processor is None:
         return Frame([], [], [], [], 0)
-    around = processor.process(tokenizer.marks([]).probe, None, True)
+    around = processor.process(tokenizer.core().marks_for([]).probe, None, True)
     inside = [k for k, special in enumerate(around.special_tokens_mask) if not special]
     if not inside:
         return None
@@ -231,16 +229,3 @@ def _streams(numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: La
         flat[stream] = neutral_stream(stream, layout.size, values)
         flat[stream][layout.target if per_token else target[there]] = values[layout.source] if per_token else values[there]
     return flat
-
-
-def _encodings_later(tokenizer: NumberTokenizer, text: Any, options: dict[str, Any]) -> Callable[[], list[Any]]:
-    """Encode again, the general way, with the settings of this moment."""
-    state = dict(vars(tokenizer))
-    kind = type(tokenizer)
-
-    def make() -> list[Any]:
-        then = kind.__new__(kind)
-        vars(then).update(state)
-        return list(then.encode_marked(text, None, False, options | {"return_tensors": None, "verbose": False}).encodings)
-
-    return make

@@ -91,7 +91,7 @@ def _marked_entries(numtok: Tokenizer, first: int) -> tuple[list[dict[str, Any]]
     Every token of numtok's own gets a mark, in use or not: none of them is read in a text.
     """
     own = numtok.own_tokens
-    spaced = {content for content in own if content.startswith(" ") and content[1:] in own}
+    spaced = {content for content in own if content.startswith(" ") and content[1:] in own and content in numtok.tokens}
     symbols = {number: content for content, number in numtok.tokens.items() if content not in own}
     marks = [(number, content) for content, number in own.items() if content not in spaced] + list(symbols.items())
     mark_of = {content: chr(first + k) for k, (_, content) in enumerate(marks)}
@@ -131,6 +131,11 @@ class Leaf:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def between(self) -> list[str]:
+        """The pieces of the text between the numbers, of a leaf without marks."""
+        edges = zip([0, *self.stops.tolist()], [*self.starts.tolist(), len(self.text)], strict=True)
+        return [self.text[first:last] for first, last in edges if first < last]
 
     def numbers_at(self, characters: Ints) -> Ints:
         """int64[k]: which of the n numbers' marks each character of the marked text is, -1 for none."""
@@ -215,7 +220,8 @@ def find_in_ids(numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] |
     Raises:
         InputError: if there are neither as many values as ids nor as many as numbers.
     """
-    flat = np.array([number if 0 <= number < numtok.vocab_size else -1 for number in ids], np.int32)
+    size = numtok.vocab_size
+    flat = np.array([number if 0 <= number < size else -1 for number in ids], np.int32)
     numbers = numtok.numbers_in(flat, None if values is None else list(values))
     if not numbers:
         return None

@@ -120,6 +120,7 @@ class Tokenizer:
         engine: str = "auto",
         leading_space: str = "auto",
         own: Collection[str] = (),
+        engine_later: bool = False,
     ) -> None:
         check_combination(tuple(numbers))
         if leading_space not in LEADING_SPACE:
@@ -134,6 +135,8 @@ class Tokenizer:
         )
         self._engine_choice = engine
         self._schemas: dict[tuple[bool, bool, bool], pa.Schema] = {}
+        if not engine_later:
+            self.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
 
     @classmethod
     def from_pretrained(
@@ -166,9 +169,7 @@ class Tokenizer:
             grammar = Grammar.from_dict(saved["grammar"]) if saved else Grammar()
         if leading_space is None:
             leading_space = str(saved["leading_space"]) if saved else "auto"
-        loaded = cls(load_source(source), numbers, grammar, engine, leading_space, saved.get("tokens", ()) if saved else ())
-        loaded.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
-        return loaded
+        return cls(load_source(source), numbers, grammar, engine, leading_space, saved.get("tokens", ()) if saved else ())
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made on demand: the engines, some of which cannot be pickled."""
@@ -191,7 +192,8 @@ class Tokenizer:
     def from_settings(cls, config: dict[str, Any], settings: Mapping[str, Any], engine: str = "auto") -> Tokenizer:
         """The inverse of :meth:`saved_settings`, for the tokenizer.json ``config``. The engine is made when it is first needed."""
         numbers = [from_dict(options) for options in settings["numbers"]]
-        return cls(config, numbers, Grammar.from_dict(settings["grammar"]), engine, settings["leading_space"], settings.get("tokens", ()))
+        grammar, own = Grammar.from_dict(settings["grammar"]), settings.get("tokens", ())
+        return cls(config, numbers, grammar, engine, settings["leading_space"], own, engine_later=True)
 
     def _settings(self) -> dict[str, Any]:
         return {"grammar": self.grammar.to_dict(), "numbers": [representation.to_dict() for representation in self.numbers]}
@@ -228,7 +230,7 @@ class Tokenizer:
         """Whether gigatoken encodes the text between numbers; makes the engine, if it is not made yet."""
         return (self._special_engine if parse_special else self.engine).name == "gigatoken"
 
-    @property
+    @functools.cached_property
     def vocab_size(self) -> int:
         """One more than the largest id: the number of rows an embedding needs."""
         added = (token["id"] for token in self.config["added_tokens"])
@@ -298,7 +300,8 @@ class Tokenizer:
         """The added tokens that hold a digit: without and with the special ones."""
         ours = set(self.own_tokens.values())
         others = [token for token in self.config["added_tokens"] if token["id"] not in ours]
-        return DigitTokens([token for token in others if not token["special"]]), DigitTokens(others)
+        normalizer = self.config.get("normalizer")
+        return DigitTokens([token for token in others if not token["special"]], normalizer), DigitTokens(others, normalizer)
 
     def _apply_overflow(self, numbers: Numbers, report: EncodeReport) -> Numbers:
         """The numbers that all representations take; the others are counted, or an error."""

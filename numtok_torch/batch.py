@@ -43,6 +43,7 @@ from numtok.schema import read_metadata
 from numtok_torch.dataset import NumberDataset
 from numtok_torch.iterable import IterableNumberDataset
 from numtok_torch.masking import IGNORED, Masking
+from numtok_torch.messages import Message
 from numtok_torch.packing import Layout, pack, pad, round_up
 from numtok_torch.rows import read_rows, truncate
 from numtok_torch.streams import NUMBER_STREAMS, TOKEN_STREAMS, NumberTokens, Rows, inner_shapes
@@ -184,7 +185,10 @@ class NumberCollator:
             shown = rows.tokens.get("attention_mask")
             rows.tokens["labels"] = rows.ids if shown is None else np.where(shown == 0, IGNORED, rows.ids)
         layout = self._layout(rows)
-        return {name: torch.from_numpy(values) for name, values in self._dense(rows, layout).items()}
+        batch = self._dense(rows, layout)
+        if get_worker_info() is not None:
+            return Message(batch)
+        return {name: torch.from_numpy(values) for name, values in batch.items()}
 
     def _layout(self, rows: Rows) -> Layout:
         longest = int(rows.lengths.max())

@@ -36,6 +36,7 @@ from numtok import Numbers
 from numtok.corpus.fitting import fit_xval
 from numtok.corpus.pipeline import encode_corpus
 from numtok.errors import InputError, RepresentationError, SchemaError, TokenizerError
+from numtok.number_tokens import OWN_SYMBOL
 from numtok.representations import (
     B1999,
     FP15,
@@ -53,7 +54,6 @@ from numtok.representations import (
     parse,
 )
 from numtok.representations.charton import Charton
-from numtok.number_tokens import OWN_SYMBOL
 from numtok.tokenizer import Tokenizer
 
 SAMPLE = Path(__file__).parent.parent / "examples" / "sample.jsonl"

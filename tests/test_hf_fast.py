@@ -53,8 +53,7 @@ def both_ways(kind: str, name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
         pair = tuple(NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name]) for _ in range(2))
         assert pair[0].numtok.has_fast_engine(parse_special=True)
         for tokenizer, fast in zip(pair, (True, False), strict=True):
-            tokenizer.numtok.fingerprint  # noqa: B018  # made once
-            tokenizer.cache["fast"] = fast
+            tokenizer.core().fast = fast
         _made[kind, name] = pair[0], pair[1]
     return _made[kind, name]
 
