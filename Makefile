@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 ARGS   ?=
+JOBS   ?= 2
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt
@@ -20,13 +21,13 @@ NEEDS := $(READY) pyproject.toml constraints.txt
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
-	@echo "Variables: PYTHON=$(PYTHON) VENV=$(VENV) ARGS=$(ARGS)"
+	@echo "Variables: PYTHON=$(PYTHON) VENV=$(VENV) ARGS=$(ARGS) JOBS=$(JOBS)"
 
 demo: $(CORE) ## install the core alone and run examples/demo.py
 	$(BIN)/python examples/demo.py $(ARGS)
 
-test: $(DEV) ## install everything but ray and run the tests (ARGS go to pytest)
-	$(BIN)/pytest $(ARGS)
+test: $(DEV) ## install everything but ray and run the tests, JOBS at once (ARGS go to pytest)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: $(DEV) ## lint, formatting and types
 	$(BIN)/ruff check .
