@@ -142,7 +142,8 @@ def seconds_of(function: Callable[[], object], calls: int = 1) -> float:
 def alternate(functions: Mapping[str, Callable[[], object]], budget: float, least: int = 3, most: int = 31) -> dict[str, Timing]:
     """Time the functions in turns, after one or two calls of each to warm up.
 
-    A quick one is called several times in its turn, or it would be measured with the caches that a slow one leaves behind.
+    A quick one is called several times in its turn, or it would be measured with the caches that a slow one leaves behind. Each turn begins with
+    another function: the first one finds the caches as the garbage collector leaves them.
 
     Args:
         functions: by name; each is called as it is.
@@ -159,8 +160,10 @@ def alternate(functions: Mapping[str, Callable[[], object]], budget: float, leas
         cost += estimate * calls[name]
     turns = min(max(least, int(budget / cost)), most)
     seconds: dict[str, list[float]] = {name: [] for name in functions}
+    order = list(functions.items())
     for _ in range(turns):
         gc.collect()
-        for name, function in functions.items():
+        for name, function in order:
             seconds[name].append(seconds_of(function, calls[name]))
+        order.append(order.pop(0))
     return {name: Timing(tuple(measured)) for name, measured in seconds.items()}
