@@ -6,6 +6,7 @@ then takes longer than filling them (measured: 24 times, for 12 MB). Arrays made
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import pyarrow as pa
 
 from numtok.kernels import kernel
 
+MOST_KEPT = 1 << 24  # bytes of one array; larger ones come from Arrow's pool every time
+
 
 def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     """Like ``numpy.empty``."""
@@ -21,6 +24,26 @@ def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     if count == 0:
         return np.empty(0, kind)
     return np.frombuffer(pa.allocate_buffer(int(count) * kind.itemsize), kind)
+
+
+class Scratch(threading.local):
+    """Memory for arrays that are not needed after a call, kept for the next one: pages that were touched before cost nothing.
+
+    Each thread has its own, so ``scratch.empty`` under one name gives the same memory every time, until a larger array is asked for.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, npt.NDArray[np.uint8]] = {}
+
+    def empty(self, name: str, count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Like ``numpy.empty``; what was returned under this name before is overwritten."""
+        size = int(count) * np.dtype(kind).itemsize
+        if size > MOST_KEPT:
+            return empty(count, kind)
+        kept = self._kept.get(name)
+        if kept is None or len(kept) < size:
+            kept = self._kept[name] = empty(size, np.uint8)
+        return kept[:size].view(kind)
 
 
 def full(count: int, value: Any, kind: npt.DTypeLike) -> npt.NDArray[Any]:

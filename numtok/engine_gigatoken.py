@@ -21,6 +21,7 @@ from numtok.text import TextRows
 from numtok.unicode_tables import flags
 
 SMALL_TEXT = 1 << 16
+_scratch = buffers.Scratch()
 
 
 class GigatokenEngine:
@@ -70,11 +71,13 @@ class GigatokenEngine:
 
     def encode(self, rows: TextRows, cuts: Cuts) -> Encoded:
         first, last, count = int(rows.offsets[0]), int(rows.offsets[-1]), len(cuts.document)
-        text, offsets = buffers.empty(last - first, np.uint8), rows.offsets - first
+        text, offsets = _scratch.empty("text", last - first, np.uint8), rows.offsets - first
         text[:] = rows.text[first:last]
-        kinds, ends = buffers.empty(2 * count + len(rows), np.uint8), buffers.empty(2 * count + len(rows) + 1, np.int64)
+        most = 2 * count + len(rows)
+        kinds, ends = _scratch.empty("kinds", most, np.uint8), _scratch.empty("ends", most + 1, np.int64)
         ends[0] = 0
-        begins, stops, spaced = buffers.empty(count, np.int64), buffers.empty(count, np.int64), buffers.empty(count, np.bool_)
+        begins, stops = _scratch.empty("begins", count, np.int64), _scratch.empty("stops", count, np.int64)
+        spaced = buffers.empty(count, np.bool_)
         places = self._delicate_places(text)
         document_segments, delicate_text = buffers.empty(len(rows) + 1, np.int64), buffers.empty(len(text) if len(places) else 0, np.uint8)
         segments, rest = joined.divide(
