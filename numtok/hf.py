@@ -12,11 +12,9 @@ byte-level BPE go through numtok's own engine (:mod:`numtok.hf_fast`).
 from __future__ import annotations
 
 import copy
-import functools
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +24,7 @@ import tokenizers
 from numtok.errors import InputError, MissingDependencyError, NumtokError, TokenizerError
 from numtok.grammar import Grammar
 from numtok.numbers import Numbers
-from numtok.representations import Representation, Subword, XVal
+from numtok.representations import Representation
 from numtok.source import DEFAULT_FOLDER, load_source
 from numtok.text import TextRows
 from numtok.tokenizer import SETTINGS_FILE, Tokenizer, read_settings, write_json
@@ -40,9 +38,11 @@ except ImportError as error:
     raise MissingDependencyError("numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'") from error
 
 from numtok.hf_arrow import encode_arrow
+from numtok.hf_core import Core, key_of, state_of
 from numtok.hf_encoding import LazyBatchEncoding, NumberEncoding
 from numtok.hf_fast import encode_fast
-from numtok.hf_marks import Leaf, Marks, all_marks, find_in_ids, mark, marks_for, unmarked
+from numtok.hf_marks import Leaf, Marks, all_marks, find_in_ids, mark, unmarked
+from numtok.hf_settings import complete_settings, given_settings
 from numtok.hf_streams import NumberStreams, attach, pad_streams, stream_of_symbols, take_streams
 from numtok.hf_texts import CallTexts
 
@@ -71,7 +71,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
 
     def _install(self, settings: dict[str, Any]) -> None:
         """Add the number tokens that are not there yet."""
-        settings = _complete(settings)
+        settings = complete_settings(settings)
         self.return_numbers = bool(settings.pop("return_numbers"))
         self.cache = {}
         made = Tokenizer.from_settings(load_source(self.backend_tokenizer), settings)
@@ -114,7 +114,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         Options that are not given are those the folder was saved with.
         """
         path = DEFAULT_FOLDER if pretrained_model_name_or_path is None else pretrained_model_name_or_path
-        options = _options(numbers, grammar, leading_space, return_numbers)
+        options = given_settings(numbers, grammar, leading_space, return_numbers)
         if Path(path).is_file():
             return cls.from_tokenizer(
                 PreTrainedTokenizerFast(tokenizer_file=str(path), **kwargs), _settings=(read_settings(path) or {}) | options
@@ -156,7 +156,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
         vars(made).update(copy.deepcopy(state))
         own = getattr(tokenizer, "number_settings", None) or {}
-        made._install(own | (_settings or {}) | _options(numbers, grammar, leading_space, return_numbers))
+        made._install(own | (_settings or {}) | given_settings(numbers, grammar, leading_space, return_numbers))
         return made
 
     @property
@@ -202,17 +202,20 @@ class NumberTokenizer(PreTrainedTokenizerFast):
     @property
     def numtok(self) -> Tokenizer:
         """The numtok tokenizer of the same settings."""
-        core, around = self.core(), _state(self.backend_tokenizer.post_processor)
-        if core.around != around:  # only fingerprint and frame depend on the post-processor, which may change with every call
-            return self._made_numtok()
-        return core.numtok
+        core, around = self.core(), state_of(self.backend_tokenizer.post_processor)
+        if core.around == around:
+            return core.numtok
+        if self.cache.get("around") != around:  # only fingerprint and frame depend on the post-processor, which may change often
+            self.cache |= {"around": around, "numtok": self._made_numtok()}
+        made: Tokenizer = self.cache["numtok"]
+        return made
 
     def core(self) -> Core:
         """What depends on the backend. A change to that, also one made on ``backend_tokenizer`` directly, makes a new one."""
         backend = self.backend_tokenizer
-        key = (backend.get_vocab_size(), *(_state(part) for part in (backend.normalizer, backend.pre_tokenizer, backend.decoder)))
+        key = key_of(backend)
         if self.cache.get("key") != key:
-            self.cache = {"key": key, "core": Core(self._made_numtok(), _state(backend.post_processor))}
+            self.cache = {"key": key, "core": Core(self._made_numtok(), state_of(backend.post_processor))}
         made: Core = self.cache["core"]
         return made
 
@@ -418,41 +421,6 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         return call
 
 
-@dataclass
-class Core:
-    """What numtok makes of one state of a backend.
-
-    Attributes:
-        numtok: the tokenizer; its engine is made when it is first needed.
-        around: state of the post-processor at that time.
-        marks: copies of the backend with marks, by their first mark.
-        characters: how many were encoded. fast: whether the engine is the fast one; None before it was made.
-    """
-
-    numtok: Tokenizer
-    around: Any
-    marks: dict[int, Marks] = field(default_factory=dict)
-    characters: int = 0
-    fast: bool | None = None
-
-    @property
-    def stay_text(self) -> bool:
-        return isinstance(self.numtok.numbers[0], Subword)
-
-    @functools.cached_property
-    def _odd_names(self) -> list[str]:
-        return [content for content in self.numtok.own_tokens if "[NUM" not in content and "[/NUM" not in content]
-
-    def is_named_in(self, texts: Sequence[str]) -> bool:
-        """Whether a text has the name of one of numtok's tokens, which is to stay text."""
-        odd = self._odd_names
-        return any("[NUM" in text or "[/NUM" in text or (odd and any(content in text for content in odd)) for text in texts)
-
-    def marks_for(self, texts: Sequence[str]) -> Marks:
-        """Marks that do not occur in the texts."""
-        return marks_for(self.marks, self.numtok, texts)
-
-
 class _Call(PreTrainedTokenizerFast):
     """A tokenizer for one call: the same in everything, with marks, and encodings that know the original text."""
 
@@ -465,36 +433,12 @@ class _Call(PreTrainedTokenizerFast):
         return super()._convert_encoding(encoding=wrapped, **kwargs)
 
 
-def _options(
-    numbers: Sequence[Representation] | None, grammar: Grammar | None, leading_space: str | None, return_numbers: bool | None
-) -> dict[str, Any]:
-    """The settings that were given."""
-    given = {
-        "numbers": None if numbers is None else [one.to_dict() for one in numbers],
-        "grammar": None if grammar is None else grammar.to_dict(),
-        "leading_space": leading_space,
-        "return_numbers": return_numbers,
-    }
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _complete(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings with the defaults for what is not given."""
-    defaults = {"numbers": [XVal().to_dict()], "grammar": Grammar().to_dict(), "leading_space": "auto", "return_numbers": False}
-    return defaults | settings
-
-
 def _warn_of_own_methods(kind: type) -> None:
     """Some model classes change what a call does in Python; a tokenizer that derives from the base class cannot have that too."""
     known = set(PreTrainedTokenizerFast.__mro__) | {NumberTokenizer}
     own = sorted({name for one in kind.__mro__ if one not in known for name in OWN_METHODS if name in vars(one)})
     if own:
         warnings.warn(f"{kind.__name__} has its own {', '.join(own)}; the tokenizer with numbers works without", stacklevel=3)
-
-
-def _state(part: Any) -> Any:
-    """What a part of a ``tokenizers.Tokenizer`` does, to be compared."""
-    return None if part is None else part.__getstate__()
 
 
 REGISTERED_TOKENIZER_CLASSES[NumberTokenizer.__name__] = NumberTokenizer
