@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_ranks import read_share, values
 
 import numtok
 from numtok.corpus.writers import open_writer
@@ -58,10 +59,6 @@ def folder(xval: numtok.Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> 
     (made / ".hidden.parquet").write_bytes(b"not data")
     (made / "notes.txt").write_text("not data")
     return made
-
-
-def values(rows: Any) -> list[int]:
-    return [int(row["number_value"][0]) for row in rows]
 
 
 # --- datasets -------------------------------------------------------------------------------------------------------------------------------------
@@ -321,28 +318,12 @@ def test_iterable_options(options: dict[str, Any], message: str, folder: Path) -
         IterableNumberDataset(folder, **options)
 
 
-def _rank(rank: int, folder: str, rendezvous: str, found: Any) -> None:
-    torch.distributed.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=2)
-    data = IterableNumberDataset(folder, shuffle=True)
-    rows = values(data)
-    packed = pickle.dumps(data)
-    torch.distributed.barrier()
-    torch.distributed.destroy_process_group()
-    # A spawned worker does not know of torch.distributed; the data set takes the rank along.
-    found.put((rank, rows, values(pickle.loads(packed))))
-
-
 @pytest.mark.slow
 def test_ranks_of_torch_distributed(folder: Path, tmp_path: Path) -> None:
-    context = torch.multiprocessing.get_context("spawn")
-    found = context.SimpleQueue()
-    running = torch.multiprocessing.spawn(_rank, (str(folder), str(tmp_path / "rendezvous"), found), nprocs=2, join=False)
-    shares = sorted(found.get() for _ in range(2))
-    while not running.join():
-        pass
-    assert [rank for rank, *_ in shares] == [0, 1]
-    assert sorted(shares[0][1] + shares[1][1]) == list(range(150))
-    for _, rows, unpacked in shares:
+    torch.multiprocessing.spawn(read_share, (str(folder), str(tmp_path)), nprocs=2)  # raises what a process raises
+    shares = [pickle.loads((tmp_path / f"rank{rank}").read_bytes()) for rank in range(2)]
+    assert sorted(shares[0][0] + shares[1][0]) == list(range(150))
+    for rows, unpacked in shares:
         assert len(rows) == 75
         assert unpacked == rows
 
