@@ -6,6 +6,7 @@ not survive a fork.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,17 +42,19 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-class File:
+class File(ABC):
     """An open file of either kind: its schema, the rows of its chunks, and each as a record batch."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
 
+    @abstractmethod
     def counts(self) -> list[int]:
-        raise NotImplementedError
+        """Rows of each chunk."""
 
+    @abstractmethod
     def batch(self, number: int, columns: list[str]) -> pa.RecordBatch:
-        raise NotImplementedError
+        """These columns of a chunk."""
 
 
 class _Parquet(File):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -281,15 +283,20 @@ def test_a_full_disk(tmp_path: Path, name: str, limit: int) -> None:
     assert str(tmp_path / name) in output and "File too large, after" in output and "nothing is left" in output and output.endswith(" 27\n")
 
 
-def test_a_folder_without_permission(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write anywhere")
-    tmp_path.chmod(0o500)
+def test_a_folder_without_permission() -> None:
+    folder = Path(tempfile.mkdtemp())  # not below pytest's own, which others may not even enter
+    write(folder / "warm.parquet", [ids(1)])
+    folder.chmod(0o555)
+    user = os.geteuid()
     try:
+        if user == 0:  # root may write anywhere
+            os.seteuid(65534)
         with pytest.raises(OutputError, match="Permission denied"):
-            write(tmp_path / "a.parquet", [ids(1)])
+            write(folder / "a.parquet", [ids(1)])
     finally:
-        tmp_path.chmod(0o700)
+        os.seteuid(user)
+        folder.chmod(0o700)
+        shutil.rmtree(folder)
 
 
 # Reading what is not ours ---------------------------------------------------------------------------------------------
