@@ -25,7 +25,7 @@ from numtok.errors import InputError, MissingDependencyError, NumtokError, Token
 from numtok.grammar import Grammar
 from numtok.numbers import Numbers
 from numtok.representations import Representation
-from numtok.source import DEFAULT_FOLDER, load_source
+from numtok.source import DEFAULT_FOLDER, check_exists, load_source
 from numtok.text import TextRows
 from numtok.tokenizer import SETTINGS_FILE, Tokenizer, read_settings, write_json
 
@@ -114,6 +114,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         Options that are not given are those the folder was saved with.
         """
         path = DEFAULT_FOLDER if pretrained_model_name_or_path is None else pretrained_model_name_or_path
+        check_exists(path)
         options = given_settings(numbers, grammar, leading_space, return_numbers)
         if Path(path).is_file():
             return cls.from_tokenizer(

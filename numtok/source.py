@@ -90,17 +90,22 @@ def essential(config: dict[str, Any]) -> dict[str, Any]:
     return kept | {"model": model, "post_processor": processor}
 
 
+def check_exists(source: str | Path) -> None:
+    """Raise TokenizerError for what looks like a path, but is none; a hub id passes."""
+    path = Path(source)
+    local = path.suffix == ".json" or path.is_absolute() or str(source).count("/") > 1 or str(source).startswith(".")
+    if local and not path.exists():
+        raise TokenizerError(f"{path} does not exist; give a tokenizer.json, its folder or a hub id such as EleutherAI/pythia-70m")
+
+
 def _find(source: str | Path) -> Path:
+    check_exists(source)
     path = Path(source)
     if path.is_dir():
         if not (path / TOKENIZER_FILE).is_file():
             raise TokenizerError(f"{path} holds no {TOKENIZER_FILE}; save the tokenizer there with save_pretrained (fast tokenizers only)")
         return path / TOKENIZER_FILE
-    if path.is_file():
-        return path
-    if path.suffix == ".json" or path.is_absolute() or str(source).count("/") > 1 or str(source).startswith("."):
-        raise TokenizerError(f"{path} does not exist; give a tokenizer.json, its folder or a hub id such as EleutherAI/pythia-70m")
-    return _download(str(source))
+    return path if path.is_file() else _download(str(source))
 
 
 def _download(hub_id: str) -> Path:

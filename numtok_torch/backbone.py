@@ -119,6 +119,15 @@ def positions(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -
     return (places - leading).clamp(min=0)[:, -input_ids.shape[1] :]  # (batch, seq)
 
 
+def room(backbone: Any) -> int | None:
+    """The rows of a learned table of positions, the most tokens that the backbone takes; None if it has no such table."""
+    tables = ("wpe", "position_embeddings", "embed_positions")
+    found = [
+        part.num_embeddings for name, part in backbone.named_modules() if isinstance(part, nn.Embedding) and name.split(".")[-1] in tables
+    ]
+    return min(found) if found else None
+
+
 def run(backbone: Any, inputs_embeds: Tensor, **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
     """The backbone's output, its hidden states (batch, seq, d_hidden), and logits (batch, seq, vocab) if it has any."""
     if not is_pretrained(backbone):

@@ -91,7 +91,7 @@ def generate(
         model: around a Hugging Face model that can generate.
         tokenizer: the ``numtok.Tokenizer`` that the model was trained with, or a transformers tokenizer made from one.
         prompts: texts, none of them empty; their numbers are read as in training.
-        max_new_tokens: at most so many behind each prompt.
+        max_new_tokens: at most so many behind each prompt, fewer where the model's table of positions ends.
         do_sample: draw tokens, else take the most likely one.
         num_beams: more than one: look for the most likely sequence with so many at once.
         num_return_sequences: texts per prompt, with sampling or beams.
@@ -110,7 +110,7 @@ def generate(
 
     Raises:
         ModelError: if the model cannot generate, or with an option under which it does not see each token in its turn.
-        InputError: for an empty prompt.
+        InputError: for an empty prompt, and one that is longer than the model's table of positions.
         RepresentationError: if the head predicts NaN.
     """
     if isinstance(prompts, str):
@@ -138,6 +138,7 @@ def generate(
             writing = Writing(
                 model, inner, read_prompts(inner, some, start, pads[0], add_special_tokens, model.device), num_beams > 1, sample_numbers
             )
+            chosen["max_new_tokens"] = _fitting(model, writing.prompt["input_ids"].shape[1], max_new_tokens, start)
             sequences = writer(model, writing).generate(
                 writing.prompt["input_ids"], attention_mask=writing.prompt["attention_mask"], **chosen
             )
@@ -162,6 +163,18 @@ def _check(model: Any, tokenizer: Any, options: dict[str, Any]) -> Tokenizer:
         if isinstance(inner, Tokenizer):
             return inner
     raise ModelError(f"generate needs a numtok.Tokenizer, or a transformers tokenizer made from one, got {type(tokenizer).__name__}")
+
+
+def _fitting(model: NumberModel, prompt: int, new: int, first: int) -> int:
+    """How many of the ``new`` tokens the backbone has positions for; the token that is written last needs none."""
+    room = middle.room(model.backbone)
+    if room is None:
+        return new
+    if prompt > room:
+        raise InputError(
+            f"a prompt from number {first} on has {prompt} tokens, but {type(model.backbone).__name__} has {room} positions; shorten it"
+        )
+    return min(new, room - prompt + 1)
 
 
 def _as_list(ids: Any) -> list[int]:

@@ -20,7 +20,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numtok import FloatBits, PlaceValue, Subword, XVal, hf_fast
-from numtok.errors import InputError
+from numtok.errors import InputError, TokenizerError
 from numtok.hf import NumberTokenizer
 from numtok.representations import FP15, P10, FoNE
 
@@ -153,6 +153,11 @@ def test_arrow_in_datasets(tmp_path: Path) -> None:
     assert got["number_values"][0].dtype == np.float64 and got["number_fourier"][0].shape[1:] == (10, 2)
     mapped.save_to_disk(str(tmp_path / "saved"))
     assert datasets.load_from_disk(str(tmp_path / "saved")).with_format(None)[0]["number_values"] == expected["number_values"][0]
+
+
+def test_a_path_that_is_none() -> None:
+    with pytest.raises(TokenizerError, match="does not exist; give"):
+        NumberTokenizer.from_pretrained("/nowhere/tokenizer")
 
 
 # The example -----------------------------------------------------------------------------------------------------------------

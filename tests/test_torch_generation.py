@@ -17,10 +17,10 @@ from numtok import Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
 from numtok_torch.backbone import ModelError
-from numtok_torch.embeddings import PlaceTracker, embedding_from_config
+from numtok_torch.embeddings import PlaceTracker, XValEmbedding, embedding_from_config
 from numtok_torch.generation import Generated, generate, read_prompts
 from numtok_torch.generation_text import number_ids
-from numtok_torch.heads import head_from_config
+from numtok_torch.heads import ScalarHead, head_from_config
 from numtok_torch.model import NumberModel
 
 PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was -60.2 degrees, then 1,234 or so: about 0.5 of", "No number here"]
@@ -472,3 +472,16 @@ def test_mistakes() -> None:
     with pytest.raises(NumtokError, match="nan"), torch.no_grad():
         next(made.head.parameters()).fill_(math.nan)
         generate(made, tokenizer, PROMPTS, **options)
+
+
+def test_the_table_of_positions_ends() -> None:
+    tok = Tokenizer.from_pretrained()
+    config = transformers.GPT2Config(
+        vocab_size=tok.vocab_size, n_embd=16, n_layer=1, n_head=2, n_positions=8, bos_token_id=None, eos_token_id=None
+    )
+    model = NumberModel(transformers.GPT2LMHeadModel(config), XValEmbedding(16), ScalarHead(16))
+    written = generate(model, tok, [" a a a a a a"], max_new_tokens=50, details=True)
+    assert [len(ids) for ids in written.ids] == [3]  # eight positions, and the last token has none
+    assert len(generate(model, tok, [" a a a a a a a a"], max_new_tokens=50, details=True).ids[0]) == 1
+    with pytest.raises(InputError, match="9 tokens, but GPT2LMHeadModel has 8 positions; shorten it"):
+        generate(model, tok, [" a" * 9])

@@ -146,7 +146,7 @@ def named_errors(source: Source) -> Iterator[None]:
         if isinstance(error, OSError) and error.strerror and error.errno:
             raise InputError(f"cannot be read: {error.strerror}; check the path, its permissions and the disk", source.name) from None
         kind = f"{source.compression}-compressed {source.format}" if source.compression else source.format
-        way_out = "if it was cut short or damaged, fetch it again; if it is of another kind, tell with --format"
+        way_out = "if it was cut short or damaged, fetch it again; if it is of another kind, name that (--format)"
         message = f"cannot be read as {kind}: {reason}; {way_out}"
         raise InputError(message, source.name) from None
 
