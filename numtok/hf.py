@@ -310,6 +310,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         return_numbers: bool | None = None,
         add_special_tokens: bool = True,
         max_length: int | None = None,
+        keep_column: bool = False,
     ) -> pa.Table:
         """Encode Arrow to Arrow, without Python lists in between: for ``dataset.with_format("arrow").map(tokenizer.encode_arrow, batched=True)``.
 
@@ -319,15 +320,17 @@ class NumberTokenizer(PreTrainedTokenizerFast):
             return_numbers: add the number streams; as the tokenizer says if not given.
             add_special_tokens: as in a call.
             max_length: cut longer texts, on the tokenizer's truncation side.
+            keep_column: keep the text column of a table too. (``map`` does not apply its ``remove_columns`` to tables.)
 
         Returns:
-            One row per text: ``input_ids`` (int32), ``attention_mask`` and ``token_type_ids`` (int8) as the model wants them, and the number streams.
+            One row per text: the other columns of the table, ``input_ids`` (int32), ``attention_mask`` and ``token_type_ids`` (int8) as the model
+            wants them, and the number streams.
 
         Raises:
             InputError: if there is no such column, or a text is null.
         """
         with_streams = self.return_numbers if return_numbers is None else return_numbers
-        return encode_arrow(self, texts, column, with_streams, add_special_tokens, max_length)
+        return encode_arrow(self, texts, column, with_streams, add_special_tokens, max_length, keep_column)
 
     def train_new_from_iterator(self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any) -> NumberTokenizer:
         """As of the base class, on the text between numbers: they take no part in the vocabulary. The result has the same settings."""

@@ -312,6 +312,36 @@ def test_map_to_arrow(kind: str, settings: str) -> None:
                 assert same or not len(theirs), f"{name}, {options}: {ours_} instead of {theirs}"
 
 
+@pytest.mark.parametrize("num_proc", [None, 2])
+@pytest.mark.parametrize("removed", [None, ["text"]])
+def test_map_to_arrow_keeps_the_other_columns(removed: list[str] | None, num_proc: int | None, tmp_path: Any) -> None:
+    """Their values, order and kinds (a class label, nested lists), as after an ordinary map."""
+    datasets = pytest.importorskip("datasets")
+    tok = build_ours("gpt2", return_numbers=True)
+    label = datasets.ClassLabel(names=["no", "yes"])
+    kinds = {
+        "id": datasets.Value("string"),
+        "text": datasets.Value("string"),
+        "labels": label,
+        "spans": datasets.List(datasets.Value("int64")),
+    }
+    columns = {"id": [f"row {n}" for n in range(7)], "text": [f"it is {n}.5" for n in range(7)], "labels": [n % 2 for n in range(7)]}
+    columns["spans"] = [[n] * (n % 3) for n in range(7)]
+    datasets.Dataset.from_dict(columns, features=datasets.Features(kinds)).save_to_disk(str(tmp_path / "data"))
+    dataset = datasets.load_from_disk(str(tmp_path / "data"))
+    options = {"batched": True, "batch_size": 3, "num_proc": num_proc, "remove_columns": removed}
+    ordinary = dataset.map(lambda rows: dict(tok(rows["text"])), **options)
+    kept = {} if removed else {"fn_kwargs": {"keep_column": True}}
+    mapped = dataset.with_format("arrow").map(tok.encode_arrow, **options, **kept).with_format(None)
+    assert mapped.column_names == ordinary.column_names
+    assert mapped[:] == ordinary[:]
+    assert all(mapped.features[name] == kinds[name] for name in kinds if name in mapped.features)
+    again = mapped.with_format("arrow").map(lambda table: tok.encode_arrow(table, column="id"), batched=True).with_format(None)
+    assert "id" not in again.column_names
+    assert again["input_ids"][:] == tok(columns["id"])["input_ids"]  # replaced, as by an ordinary map
+    assert again["labels"][:] == columns["labels"]
+
+
 def test_arrow_of_any_kind() -> None:
     """A table, a batch, a column, a chunked one; other types of text; what cannot be encoded is said in words."""
     import pyarrow as pa
