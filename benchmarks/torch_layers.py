@@ -127,10 +127,10 @@ def compare(case: Case, layer: Any, words: Any, batch: dict[str, Any]) -> int:
 
 
 def bits_formula(weights: dict[str, Array], words: Array, stream: Array) -> Array:
-    """Three linear layers with ReLU, and the residual."""
+    """Three linear layers with ReLU, the last one's behind the residual sum."""
     first = np.maximum(stream @ weights["layers.0.weight"].T, 0)
     inner = np.maximum(first @ weights["layers.1.weight"].T, 0)
-    return np.asarray(np.maximum(inner @ weights["layers.2.weight"].T, 0) + first)
+    return np.asarray(np.maximum(first + inner @ weights["layers.2.weight"].T, 0))
 
 
 def fone_features(digits: Array) -> Array:

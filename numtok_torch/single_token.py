@@ -60,16 +60,16 @@ class XValEmbedding(NumberEmbedding):
 class FloatBitsEmbedding(NumberEmbedding):
     """Replaces the word vector of each number by a small network of its 32 bits (Floating-Point Embedding, equation 3).
 
-    R(b) = r(W3 r(W2 r(W1 b))) + r(W1 b) with r = ReLU: linear, ReLU, three times, none with a bias, and the residual around all but the first.
-    Without bias, +0.0, whose bits are all 0, gives exactly the zero vector; ``bias`` or ``signed_bits`` mends that.
+    The paper's form, with r = ReLU: x1 = r(W1 b), x2 = W3 r(W2 x1), R(b) = r(x1 + x2); the last linear layer has its ReLU behind the sum. W1 is
+    32 to d, the others d to d, none has a bias. So +0.0, whose bits are all 0, gives exactly the zero vector; ``bias`` or ``signed_bits`` mends that.
 
     Args:
         d_model: dimension of the word vectors, and of the layers.
-        depth: how many linear layers, at least 1.
-        bias: whether they have a bias.
-        residual: whether the output of the first is added to that of the last.
+        depth: how many linear layers, at least 1; 3 in the paper. Others have more or fewer between the first and the last; 1 is x1 alone.
+        bias: whether they have a bias; one of the paper's ablations.
+        residual: whether x1 is added; False, R(b) = r(x2), is the paper's other ablation.
         signed_bits: bits are -1 and 1 instead of 0 and 1.
-        zero_init: e + g · R(b) instead, with a learned vector g that starts at 0. (A last layer of zeros would never learn: a ReLU has no slope there.)
+        zero_init: e + g · R(b) instead, with a learned vector g that starts at 0. (A last layer of zeros would not do: it leaves x1, not e.)
         compact: the form that :meth:`streams_of` gives; the layer reads either.
 
     Shape:
@@ -102,11 +102,15 @@ class FloatBitsEmbedding(NumberEmbedding):
         """R of the numbers' bits: (n,) or (n, 32) to (n, d_model)."""
         bits = as_bits(stream, 1).to(torch.float32)  # (n, 32)
         first, *others = self.layers
-        inner = torch.relu(linear(2 * bits - 1 if self.signed_bits else bits, first))  # type: ignore[arg-type]  # (n, d_model)
-        found = inner
-        for layer in others:
-            found = torch.relu(layer(found))  # (n, d_model)
-        return found + inner if self.residual and others else found
+        x1 = torch.relu(linear(2 * bits - 1 if self.signed_bits else bits, first))  # type: ignore[arg-type]  # (n, d_model)
+        if not others:
+            return x1
+        *between, last = others
+        inner = x1
+        for layer in between:
+            inner = torch.relu(layer(inner))  # (n, d_model)
+        x2 = last(inner)  # (n, d_model)
+        return torch.relu(x1 + x2 if self.residual else x2)
 
     def _vectors(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
         return self.at_numbers(inputs_embeds, batch, self.read(inputs_embeds, batch, "number_bits"), self.embed)  # (batch, seq, d_model)
