@@ -97,7 +97,7 @@ def build_model(schema: pa.Schema, tokenizer: numtok.Tokenizer, width: int, laye
     if isinstance(first, SingleToken):  # [NUM] for every number: a layer that shows the value, a head that says it
         embedding, head = embedding_from_schema(schema, width), head_from_schema(schema, width)
     elif isinstance(first, PlaceValue):  # digits are tokens, and know their place
-        embedding = embedding_from_schema(schema, width, written=first.order)
+        embedding = embedding_from_schema(schema, width)
     return NumberModel(GPT2LMHeadModel(config), embedding, head)
 
 

@@ -13,7 +13,7 @@ FoNEEmbedding            number_digits or _fourier     e + features, padded with
 ExponentEmbedding        number_bin                    e + the bin's vector
 LogFourierEmbedding      number_log_fourier            e + a linear map of the features
 PlaceValueEmbedding      place_value                   e + the vector of the place, for each digit
-FoNEDigitEmbedding       place_value, input_ids        e + φ(digit, 10), for each digit
+FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(digit, 10), for each digit
 SumEmbedding             those of its parts            e + what each of them adds
 =======================  ============================  ==================================================================
 
@@ -91,7 +91,8 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
     Args:
         schema: with numtok's metadata; dense or compact.
         d_model: dimension of the word vectors.
-        options: such as ``zero_init=True`` or ``projection="linear"``, for every layer that has them.
+        options: such as ``zero_init=True`` or ``projection="linear"``, for every layer that has them. Digits with a place are shown in training as
+            the file's order has them when written; ``written=None`` shows their true places.
 
     Raises:
         SchemaError: if the data are not numtok's, or their numbers are tokens only, which need no layer.
@@ -103,6 +104,10 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
     known = [options_of(EMBEDDINGS[config["name"]]) for config in configs]
     if unused := [name for name in options if not any(name in names for names in known)]:
         raise RepresentationError(f"none of {', '.join(config['name'] for config in configs)} has the option {', '.join(unused)}")
+    if "max_place" not in options:
+        for config in configs:
+            if "max_place" in config:
+                config["max_place"] += options.get("max_offset", 0)  # no offset merges places
     chosen = [
         embedding_from_config(config | {key: value for key, value in options.items() if key in names}, d_model)
         for config, names in zip(configs, known, strict=True)
@@ -119,7 +124,7 @@ def _config_of(described: dict[str, Any]) -> dict[str, Any] | None:
     """The config of the layer for a representation, as the metadata describe it; None if it needs none."""
     representation = from_dict(described)
     if isinstance(representation, PlaceValue):
-        return {"name": "place", "max_place": 64 + representation.max_offset}
+        return {"name": "place", "max_place": 64 + representation.max_offset, "written": representation.order}
     if representation.name not in EMBEDDINGS:
         return None
     names = options_of(EMBEDDINGS[representation.name])

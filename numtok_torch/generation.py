@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,12 +27,13 @@ from torch import Tensor, nn
 
 from numtok import Tokenizer
 from numtok.errors import InputError
-from numtok.representations import SingleToken
+from numtok.representations import PlaceValue, SingleToken
 from numtok.schema import read_metadata
 from numtok_torch import backbone as middle
 from numtok_torch.backbone import ModelError
 from numtok_torch.batch import NumberCollator
 from numtok_torch.dataset import NumberDataset
+from numtok_torch.embeddings import PlaceValueEmbedding
 from numtok_torch.generation_state import Writing
 from numtok_torch.generation_text import continuation, number_ids, spelled, value_of
 from numtok_torch.model import NumberModel
@@ -161,8 +163,26 @@ def _check(model: Any, tokenizer: Any, options: dict[str, Any]) -> Tokenizer:
         raise ModelError("generate does not support prefill_chunk_size; set it to None in the backbone's generation_config")
     for inner in (tokenizer, getattr(tokenizer, "numtok", None), getattr(tokenizer, "number_tokenizer", None)):
         if isinstance(inner, Tokenizer):
+            _check_places(model, inner)
             return inner
     raise ModelError(f"generate needs a numtok.Tokenizer, or a transformers tokenizer made from one, got {type(tokenizer).__name__}")
+
+
+def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
+    """Whether training showed the digits to be written as they are shown here."""
+    order = next((one.order for one in tokenizer.numbers if isinstance(one, PlaceValue)), None)
+    for layer in () if model.embedding is None else model.embedding.modules():
+        if not isinstance(layer, PlaceValueEmbedding) or layer.written == order:
+            continue
+        if layer.written is not None:
+            raise ModelError(
+                f"the places were made for digits written {layer.written!r}, the tokenizer writes them {order!r}; take the tokenizer of the training data"
+            )
+        warnings.warn(
+            f"written=None showed true places in training, which are not known while a number is written; train with written={order!r}, as"
+            " embedding_from_schema does by itself",
+            stacklevel=4,
+        )
 
 
 def _fitting(model: NumberModel, prompt: int, new: int, first: int) -> int:

@@ -21,9 +21,11 @@ its first digit on, and training and writing show the same: that is why one writ
 to be one until its point.
 
 In training, the true places of the digits to be predicted would tell the model how many digits are still to come. ``written="msd"`` or ``"lsd"``
-shows these digits (``labels`` other than -100) as they will be seen when written; the others, of a prompt, keep their places. Without it the
-layer takes the stream as it is, which is right for masked language models, and for texts that are only read. In exponent notation
-(``1.5e3``) the place also hangs on the exponent behind: the digits that then count as integer are shown as integer digits.
+shows these digits (``labels`` other than -100) as they will be seen when written; the others, of a prompt, keep their places.
+``embedding_from_schema`` chooses the order of the file. With ``written=None`` the layer takes the stream as it is, which is right for texts that are
+only read; ``generate`` then warns. A masked language model writes nothing from left to right: a batch of the masked objective, known by its
+``place_value_labels``, is taken as it is. In exponent notation (``1.5e3``) the place also hangs on the exponent behind: the digits that then count
+as integer are shown as integer digits.
 """
 
 from __future__ import annotations
@@ -47,9 +49,11 @@ class PlaceValueEmbedding(NumberEmbedding):
     Args:
         d_model: dimension of the word vectors.
         max_place: places beyond it, in both directions, share the vector of the last one.
-        max_offset: in training, all places of a row are moved away from 0 by one number from 0 to this, drawn anew for each row.
+        max_offset: in training, all places of a row are moved away from 0 by one number from 0 to this, drawn anew for each row. Below ``max_place``,
+            which leaves ``max_place - max_offset`` places that no offset merges.
         zero_init: start from zeros; else from a normal distribution of standard deviation 0.02.
-        written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen when written in this order. None: all places are true.
+        written: ``"msd"`` or ``"lsd"``: show digits that have a label as they will be seen when written in this order, see the module. None: all
+            places are true, so that all vectors are trained, those of positive places too.
 
     Shape:
         - place_value: (batch, seq), any integer.
@@ -62,6 +66,10 @@ class PlaceValueEmbedding(NumberEmbedding):
         super().__init__(d_model, max_place=max_place, max_offset=max_offset, zero_init=zero_init, written=written)
         if max_place < 1 or max_offset < 0:
             raise RepresentationError(f"place: max_place={max_place} must be positive, max_offset={max_offset} not negative")
+        if max_offset >= max_place:
+            raise RepresentationError(
+                f"place: max_offset={max_offset} must be below max_place={max_place}, else the digits of a number share the last place; take a larger max_place"
+            )
         if written is not None and written not in ORDERS:
             raise RepresentationError(f"place: written={written!r} is unknown; use one of {', '.join(map(repr, ORDERS))}, or None")
         self.max_place, self.max_offset, self.written = max_place, max_offset, written
@@ -75,7 +83,7 @@ class PlaceValueEmbedding(NumberEmbedding):
     def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
         place = self.read(inputs_embeds, batch, "place_value").to(torch.int64)  # (batch, seq)
         labels = batch.get("labels")
-        if self.written is not None and labels is not None:
+        if self.written is not None and labels is not None and batch.get("place_value_labels") is None:
             place = torch.where(labels != -100, places_when_written(place, self.written), place)
         if self.training and self.max_offset:
             offset = torch.randint(self.max_offset + 1, (len(place), 1), device=place.device)  # (batch, 1)
@@ -86,38 +94,56 @@ class PlaceValueEmbedding(NumberEmbedding):
 
 
 class FoNEDigitEmbedding(NumberEmbedding):
-    """FoNE on digit tokens: adds φ(j, 10), the cosine and sine of 2πj/10, to the word vector of each digit j of a number.
+    """FoNE on digit tokens: φ(j, 10), the cosine and sine of 2πj/10, at each token of a digit j, whatever its place.
 
-    Together with :class:`PlaceValueEmbedding` in a :class:`~numtok_torch.SumEmbedding` it is FoNE with Abacus (Zhou et al. 2025).
+    With :class:`PlaceValueEmbedding` in a :class:`~numtok_torch.SumEmbedding` it is FoNE with Abacus (Zhou et al. 2025, section 5, Q3): "the
+    embeddings for each digit (0-9) are replaced with their corresponding Fourier Number Embeddings" is ``combine="replace"``.
 
     Args:
         d_model: dimension of the word vectors.
         digit_ids: the ids of the tokens ``0`` to ``9``.
         projection: ``"pad"``, zeros behind the two features, or ``"linear"``, a linear map without bias.
-        zero_init: start the linear map from zeros.
+        zero_init: start the linear map from zeros; needs ``combine="add"``, as it is to change nothing at first.
+        combine: ``"add"`` the features to the word vector, or ``"replace"`` it by them.
 
     Shape:
-        - input_ids, place_value: (batch, seq), any integer; digits are where place_value is not 0.
+        - input_ids: (batch, seq), any integer.
     """
 
     name = "fone_digits"
-    streams = ("place_value", "input_ids")
+    streams = ("input_ids",)
 
-    def __init__(self, d_model: int, digit_ids: Sequence[int], projection: str = "pad", zero_init: bool = False) -> None:
-        super().__init__(d_model, digit_ids=tuple(digit_ids), projection=projection, zero_init=zero_init)
+    def __init__(
+        self, d_model: int, digit_ids: Sequence[int], projection: str = "pad", zero_init: bool = False, combine: str = "add"
+    ) -> None:
+        super().__init__(d_model, digit_ids=tuple(digit_ids), projection=projection, zero_init=zero_init, combine=combine)
         if len(set(digit_ids)) != 10:
             raise RepresentationError(f"fone_digits: digit_ids={tuple(digit_ids)} must be the ten ids of the tokens 0 to 9")
+        if combine not in ("add", "replace"):
+            raise RepresentationError(f"fone_digits: combine={combine!r} is unknown; use 'add' or 'replace'")
+        if zero_init and combine == "replace":
+            raise RepresentationError("fone_digits: zero_init leaves a model as it was, which combine='replace' cannot; take combine='add'")
         self.projection = projection_layer(self.name, 2, d_model, projection, zero_init)
-        self._digit_ids = tuple(int(one) for one in digit_ids)
+        self._digit_ids, self.combine = tuple(int(one) for one in digit_ids), combine
+
+    def _features(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The digits' features, (batch, seq, d_model), and where they are, bool (batch, seq, 1)."""
+        ids = self.read(inputs_embeds, batch, "input_ids")  # (batch, seq)
+        chosen = ids.unsqueeze(-1) == torch.tensor(self._digit_ids, device=ids.device)  # (batch, seq, 10)
+        at = chosen.any(-1, keepdim=True)  # (batch, seq, 1)
+        digit = chosen.to(torch.int64).argmax(-1)  # (batch, seq)
+        phases = digit_table((10,), ids.device)[digit] * at  # (batch, seq, 2)
+        return project(phases, self.projection, self.d_model).to(inputs_embeds.dtype), at
 
     def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        place = self.read(inputs_embeds, batch, "place_value")  # (batch, seq)
-        ids = self.read(inputs_embeds, batch, "input_ids")  # (batch, seq)
-        is_digit = ids.unsqueeze(-1) == torch.tensor(self._digit_ids, device=ids.device)  # (batch, seq, 10)
-        chosen = is_digit & (place != 0).unsqueeze(-1)  # (batch, seq, 10)
-        digit = chosen.to(torch.int64).argmax(-1)  # (batch, seq)
-        phases = digit_table((10,), ids.device)[digit] * chosen.any(-1, keepdim=True)  # (batch, seq, 2)
-        return project(phases, self.projection, self.d_model).to(inputs_embeds.dtype)
+        features, at = self._features(inputs_embeds, batch)
+        return features if self.combine == "add" else torch.where(at, features - inputs_embeds, 0)
+
+    def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
+        if self.combine == "add":
+            return super().forward(inputs_embeds, batch)
+        features, at = self._features(inputs_embeds, batch)
+        return torch.where(at, features, inputs_embeds)
 
 
 def places_when_written(place: Tensor, order: str) -> Tensor:

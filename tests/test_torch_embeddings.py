@@ -80,8 +80,9 @@ def words(dtype: Any = torch.float32, seed: int = 0) -> Any:
 
 
 def presence(name: str, batch: dict[str, Any]) -> Any:
-    spelled = name in ("place", "fone_digits")
-    return batch["place_value"] != 0 if spelled else batch["number_mask"]
+    if name.startswith("fone_digits"):
+        return (batch["input_ids"] >= 40) & (batch["input_ids"] < 50)
+    return batch["place_value"] != 0 if name == "place" else batch["number_mask"]
 
 
 def made(name: str, **options: Any) -> layers.NumberEmbedding:
@@ -194,7 +195,8 @@ def test_gradients_reach_every_parameter_and_the_words(name: str) -> None:
 def test_a_batch_without_numbers_still_has_a_gradient(name: str) -> None:
     """Or a process of a distributed run would wait for it."""
     layer, batch = made(name), batch_of()
-    batch["number_mask"], batch["place_value"] = torch.zeros_like(batch["number_mask"]), torch.zeros_like(batch["place_value"])
+    for stream in ("number_mask", "place_value", "input_ids"):
+        batch[stream] = torch.zeros_like(batch[stream])
     e = words().requires_grad_()
     found = layer(e, batch)
     assert torch.equal(found, e)
@@ -357,6 +359,32 @@ def test_fone_with_abacus_is_a_sum() -> None:
     assert torch.equal(made("fone_digits")(e, batch)[0, 1], e[0, 1])
 
 
+@pytest.mark.parametrize("projection", ["pad", "linear"])
+def test_fone_replaces_the_digits_of_abacus(projection: str) -> None:
+    """FoNE, section 5, Q3: "the embeddings for each digit (0-9) are replaced with their corresponding Fourier Number Embeddings"."""
+    torch.manual_seed(0)
+    digits = layers.FoNEDigitEmbedding(D, IDS, projection=projection, combine="replace")
+    batch, e, place = batch_of(), words(), made("place")
+    at = presence("fone_digits", batch)
+    turns = 2 * math.pi * (batch["input_ids"][at] - 40).double() / 10
+    phases = torch.stack([turns.cos(), turns.sin()], 1).float()
+    expected = torch.nn.functional.pad(phases, (0, D - 2)) if digits.projection is None else digits.projection(phases)
+    found = digits(e, batch)
+    torch.testing.assert_close(found[at], expected)
+    assert torch.equal(found[~at], e[~at])
+    both = layers.SumEmbedding([place, digits])(e, batch)  # Abacus: the place is added to what the digit's vector now is
+    torch.testing.assert_close(both[at], expected + place.change(e, batch)[at])
+    assert layers.embedding_from_config(digits.config(), D).combine == "replace"
+    torch.testing.assert_close(layers.FoNEDigitEmbedding(D, IDS)(e, batch)[at], e[at] + torch.nn.functional.pad(phases, (0, D - 2)))
+
+
+def test_a_digit_is_embedded_alike_whether_its_place_is_known_or_not() -> None:
+    """While a number is written most significant digit first, the places of its digits are 0."""
+    batch, e = batch_of(), words()
+    known = made("fone_digits")(e, batch)
+    assert torch.equal(made("fone_digits")(e, batch | {"place_value": torch.zeros_like(batch["place_value"])}), known)
+
+
 def test_a_sum_does_not_depend_on_its_order() -> None:
     batch, e = batch_of(), words()
     parts = [made(name) for name in ("xval", "bits", "fone", "bins")]
@@ -385,6 +413,19 @@ def test_places_beyond_the_table_share_the_last_vector() -> None:
     layer = layers.PlaceValueEmbedding(3, max_place=2, zero_init=False)
     found = layer(torch.zeros(1, 4, 3), {"place_value": torch.tensor([[2, 900, -900, -2]])})
     assert torch.equal(found[0, 0], found[0, 1]) and torch.equal(found[0, 2], found[0, 3]) and not torch.equal(found[0, 0], found[0, 2])
+
+
+def test_an_offset_leaves_places_apart() -> None:
+    """Of the longest number that the table has room for, no two digits ever share a place."""
+    with pytest.raises(RepresentationError, match="max_offset=100 must be below max_place=64"):
+        layers.PlaceValueEmbedding(D, max_offset=100)
+    layer = layers.embedding_from_schema(schema_of(PlaceValue()), D, max_offset=100)
+    assert isinstance(layer, layers.PlaceValueEmbedding) and layer.max_place == 164
+    with torch.no_grad():
+        layer.vectors.weight.copy_(torch.arange(-164.0, 165).unsqueeze(1).expand(-1, D))
+    place = torch.tensor([[*range(64, 0, -1), 0, *range(-1, -65, -1)]]).repeat(64, 1)
+    seen = layer(torch.zeros(64, 129, D), {"place_value": place})[..., 0]
+    assert all(len(row.unique()) == 129 for row in seen)
 
 
 SYMBOLS = {character: 10 + k for k, character in enumerate(PlaceValue.alphabet)} | {"[NUM]": 1, " [NUM]": 2, "[/NUM]": 3}
@@ -432,6 +473,8 @@ def test_only_digits_with_a_label_are_shown_as_written() -> None:
     seen = layer(torch.zeros(1, 8, 1), {"place_value": place, "labels": labels})[0, :, 0]
     assert seen.tolist() == [3, 2, 1, 0, 0, 0, 0, -1]
     assert layer(torch.zeros(1, 8, 1), {"place_value": place})[0, :, 0].tolist() == place[0].tolist()
+    masked = {"place_value": place, "labels": labels, "place_value_labels": place}  # a masked model does not write from left to right
+    assert layer(torch.zeros(1, 8, 1), masked)[0, :, 0].tolist() == place[0].tolist()
 
 
 def test_the_tracker_keeps_a_state_for_each_row_and_beam() -> None:
@@ -513,8 +556,11 @@ def test_the_layer_follows_from_the_file(compact: bool) -> None:
 
 def test_one_representation_gives_one_layer() -> None:
     assert isinstance(layers.embedding_from_schema(schema_of(XVal()), D), layers.XValEmbedding)
-    place = layers.embedding_from_schema(schema_of(PlaceValue(max_offset=20)), D, written="msd")
+    place = layers.embedding_from_schema(schema_of(PlaceValue(max_offset=20)), D)
     assert isinstance(place, layers.PlaceValueEmbedding) and place.max_place >= 64 + 20 and place.written == "msd"
+    for order in ("msd", "lsd"):
+        assert layers.embedding_from_schema(schema_of(PlaceValue(order=order)), D).config()["written"] == order
+        assert layers.embedding_from_schema(schema_of(PlaceValue(order=order)), D, written=None).config()["written"] is None
 
 
 def test_a_file_without_anything_to_embed_or_an_unknown_option() -> None:
@@ -564,6 +610,9 @@ def test_streams_of_another_shape_are_refused() -> None:
         (lambda: layers.PlaceValueEmbedding(D, max_place=0), "max_place=0"),
         (lambda: layers.PlaceValueEmbedding(D, written="up"), "'up' is unknown"),
         (lambda: layers.FoNEDigitEmbedding(D, [1, 2]), "ten ids"),
+        (lambda: layers.FoNEDigitEmbedding(D, IDS, combine="mean"), "'mean' is unknown"),
+        (lambda: layers.FoNEDigitEmbedding(D, IDS, projection="linear", zero_init=True, combine="replace"), "combine='add'"),
+        (lambda: layers.PlaceValueEmbedding(D, max_place=30, max_offset=30), "max_offset=30 must be below max_place=30"),
         (lambda: layers.SumEmbedding([]), "at least one"),
         (lambda: layers.SumEmbedding([layers.XValEmbedding(2), layers.XValEmbedding(3)]), "same d_model"),
         (lambda: layers.embedding_from_config({"name": "word2vec"}, D), "unknown embedding 'word2vec'"),

@@ -17,7 +17,8 @@ from numtok import Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
 from numtok_torch.backbone import ModelError
-from numtok_torch.embeddings import PlaceTracker, XValEmbedding, embedding_from_config
+from numtok_torch.batch import NumberCollator, NumberDataset
+from numtok_torch.embeddings import PlaceTracker, XValEmbedding, embedding_from_config, embedding_from_schema
 from numtok_torch.generation import Generated, generate, read_prompts
 from numtok_torch.generation_text import number_ids
 from numtok_torch.heads import ScalarHead, head_from_config
@@ -40,8 +41,8 @@ CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
         {"name": "fone", "int_digits": 4, "frac_digits": 2, "chunk": 4},
         {"name": "fone", "int_digits": 4, "frac_digits": 2},
     ),
-    "place": (PlaceValue(), {"name": "place", "zero_init": False}, None),
-    "place lsd": (PlaceValue(order="lsd"), {"name": "place", "zero_init": False}, None),
+    "place": (PlaceValue(), {"name": "place", "zero_init": False, "written": "msd"}, None),
+    "place lsd": (PlaceValue(order="lsd"), {"name": "place", "zero_init": False, "written": "lsd"}, None),
     "p10": (P10(), None, None),
 }
 KINDS = pytest.mark.parametrize("kind", tiny.CAUSAL)
@@ -345,6 +346,41 @@ def test_places_while_writing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     seen.clear()
     generate(made, tokenizer, ["a 417"], use_cache=False, **options)
     assert seen[-1][0][width:] == written
+
+
+@pytest.mark.parametrize("order", ["msd", "lsd"])
+def test_training_and_writing_show_the_same_places(order: str) -> None:
+    """By default: the layer that embedding_from_schema makes, in training on an answer, and while that answer is written."""
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue(order=order)])
+    question, answer = "add 417 and 20.5:", " 437.55 or -12,600 or 0.07"
+    encoded = tokenizer.encode_batch([question + answer])
+    layer = embedding_from_schema(encoded.schema, tiny.D)
+    made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), layer)
+    seen: list[Any] = []
+    layer.vectors.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0] - layer.max_place))
+    batch = NumberCollator.from_schema(encoded.schema, 0, objective="causal")(list(NumberDataset(encoded)))
+    width = len(tokenizer.encode(question).input_ids)
+    batch["labels"][:, :width] = -100
+    made.train()(**batch)["loss"].backward()
+    (trained_on,) = seen
+    assert set(trained_on[0, :width].tolist()) == {-1, 0, 1, 2, 3} and (trained_on[0, width:] != 0).sum() >= 4
+    ids = batch["input_ids"][0].tolist()
+    script = {"prefix_allowed_tokens_fn": lambda _, before: [ids[len(before)]], "max_new_tokens": len(ids) - width}
+    for use_cache in (True, False):
+        seen.clear()
+        found = generate(made, tokenizer, [question], use_cache=use_cache, **script)
+        shown = torch.cat(seen, 1) if use_cache else seen[-1]
+        assert found == [answer]
+        assert torch.equal(shown, trained_on[:, :-1])  # the last token is not read again
+
+
+def test_places_of_another_order_are_refused() -> None:
+    made, tokenizer, _ = setting("place lsd")
+    with pytest.raises(ModelError, match="written 'lsd', the tokenizer writes them 'msd'"):
+        generate(made, setting("place")[1], ["a 417"])
+    true = NumberModel(made.backbone, embedding_from_config({"name": "place"}, tiny.D))
+    with pytest.warns(UserWarning, match="train with written='lsd'"):
+        generate(true, tokenizer, ["a 417"], max_new_tokens=1)
 
 
 @pytest.mark.parametrize("name", ["place", "place lsd"])
