@@ -5,17 +5,20 @@ Exact by construction, as each number is an added token of the very same tokeniz
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
 import numba
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from numtok.cuts import Config, Cuts, Encoded, NumberTokens, without_numbers
 from numtok.errors import NumtokError, TokenizerError
+from numtok.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.text import TextRows
+
+MOST_KEPT = 4  # tokenizers, each with another stand-in
 
 _jit = numba.njit(cache=True, nogil=True)
 
@@ -31,7 +34,7 @@ class TokenizersEngine:
         self._by_sentinel: dict[str, Any] = {}
 
     def encode(self, rows: TextRows, cuts: Cuts) -> Encoded:
-        sentinel = self._unused_character(rows)
+        sentinel = self._character_beside(used_in(rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]))
         needle = np.frombuffer(sentinel.encode(), np.uint8)
         buffer, offsets = _replace(rows.text, rows.offsets, rows.valid, cuts.document, cuts.start, cuts.stop, needle)
         texts = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(buffer)).to_pylist()
@@ -52,18 +55,30 @@ class TokenizersEngine:
         return Encoded(ids, offsets_out, positions, spaced)
 
     def decode(self, ids: list[int], numbers: list[str]) -> str:
-        """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself."""
-        for code in range(0xE000, 0xE010):  # another one if the text itself has it
-            tokenizer = self._tokenizer(chr(code))
-            renamed = dict(zip((self.tokens.plain, self.tokens.spaced), _stand_ins(tokenizer, chr(code)), strict=True))
-            pieces = str(tokenizer.decode([renamed.get(token, token) for token in ids], skip_special_tokens=False)).split(chr(code))
-            if len(pieces) == len(numbers) + 1:
-                return "".join(piece + number for piece, number in zip(pieces, [*numbers, ""], strict=True))
-        raise NumtokError(f"the ids do not hold the {len(numbers)} number tokens they should, or too many private-use characters")
+        """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself.
+
+        Raises:
+            NumtokError: if the ids do not hold as many number tokens.
+        """
+        sentinel = self._usual_character
+        text = self._decoded(ids, sentinel)
+        if text.count(sentinel) != len(numbers):  # the text itself has it
+            sentinel = self._character_beside(used_in(text))
+            text = self._decoded(ids, sentinel)
+        pieces = text.split(sentinel)
+        if len(pieces) != len(numbers) + 1:
+            raise NumtokError(f"the ids hold {len(pieces) - 1} number tokens where there are {len(numbers)} numbers")
+        return "".join(piece + number for piece, number in zip(pieces, [*numbers, ""], strict=True))
+
+    def _decoded(self, ids: list[int], sentinel: str) -> str:
+        """Text of ids, with the character in place of each number."""
+        tokenizer = self._tokenizer(sentinel)
+        renamed = dict(zip((self.tokens.plain, self.tokens.spaced), _stand_ins(tokenizer, sentinel), strict=True))
+        return str(tokenizer.decode([renamed.get(token, token) for token in ids], skip_special_tokens=False))
 
     def special_frame(self) -> tuple[list[int], list[int]]:
         """Ids that the post-processor puts before and after a text."""
-        encoding = self._tokenizer("\ue000").encode("a", add_special_tokens=True)
+        encoding = self._tokenizer(self._usual_character).encode("a", add_special_tokens=True)
         inside = [k for k, special in enumerate(encoding.special_tokens_mask) if not special]
         if not inside:
             raise TokenizerError("the tokenizer gives no token for 'a', so the places of its special tokens cannot be told")
@@ -71,7 +86,7 @@ class TokenizersEngine:
 
     def first_tokens(self, text: str, characters: list[int]) -> list[int]:
         """The token in which each character lies; for a character without one, the next that has."""
-        encoding = self._tokenizer("\ue000").encode(text, add_special_tokens=False)
+        encoding = self._tokenizer(self._usual_character).encode(text, add_special_tokens=False)
         found = []
         for character in characters:
             token = None
@@ -81,12 +96,20 @@ class TokenizersEngine:
             found.append(len(encoding.ids) - 1 if token is None else token)
         return found
 
-    def _unused_character(self, rows: TextRows) -> str:
-        """A private-use character that is not in the text."""
-        for code in range(0xE000, 0xF8FF):
-            if not pc.any(pc.match_substring(rows.array, chr(code))).as_py():
-                return chr(code)
-        raise NumtokError("the text uses every private-use character; encode it in smaller batches")
+    @functools.cached_property
+    def _used_in_tokens(self) -> CodePoints:
+        return used_in_tokens(self._config)
+
+    @functools.cached_property
+    def _usual_character(self) -> str:
+        """A private-use character that no token holds."""
+        return chr(int(unused(self._used_in_tokens)[0]))
+
+    def _character_beside(self, used: CodePoints) -> str:
+        """Likewise, and not among those used in a text."""
+        if ord(self._usual_character) not in used:
+            return self._usual_character
+        return chr(int(unused(np.union1d(self._used_in_tokens, used))[0]))
 
     def _tokenizer(self, sentinel: str) -> Any:
         if sentinel not in self._by_sentinel:
@@ -99,6 +122,8 @@ class TokenizersEngine:
             except Exception as error:  # it knows no narrower class
                 raise TokenizerError(f"tokenizers cannot load it: {error}") from error
             tokenizer.encode_special_tokens = not self._parse_special
+            if len(self._by_sentinel) >= MOST_KEPT:  # a hostile text should not fill the memory
+                del self._by_sentinel[next(iter(self._by_sentinel))]
             self._by_sentinel[sentinel] = tokenizer
         return self._by_sentinel[sentinel]
 

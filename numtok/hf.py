@@ -41,7 +41,7 @@ from numtok.hf_arrow import encode_arrow
 from numtok.hf_core import Core, key_of, state_of
 from numtok.hf_encoding import LazyBatchEncoding, NumberEncoding
 from numtok.hf_fast import encode_fast
-from numtok.hf_marks import Leaf, Marks, all_marks, find_in_ids, mark, unmarked
+from numtok.hf_marks import Leaf, Marks, find_in_ids, mark, unmarked
 from numtok.hf_settings import complete_settings, given_settings
 from numtok.hf_streams import NumberStreams, attach, pad_streams, stream_of_symbols, take_streams
 from numtok.hf_texts import CallTexts
@@ -411,12 +411,14 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         found = find_in_ids(core.numtok, [ids] if isinstance(ids, int) else ids, number_values)
         if found is None:
             return str(super()._decode(token_ids, **kwargs))
-        for marks in all_marks(core.marks, core.numtok):
-            call = self._sibling(marks)
-            text = marks.replaced(PreTrainedTokenizerFast._decode(call, found.ids, **kwargs), found.surfaces)
+        read: list[str] = []
+        for _ in range(2):  # again with others, if what is read has some of the marks itself
+            marks = core.marks_for(read)
+            read = [PreTrainedTokenizerFast._decode(self._sibling(marks), found.ids, **kwargs)]
+            text = marks.replaced(read[0], found.surfaces)
             if text is not None:
                 return text
-        raise NumtokError("the ids hold every private-use character of planes 15 and 16; decode them in smaller pieces")
+        raise NumtokError(f"the ids do not hold the {len(found.surfaces)} number tokens they should; please report this tokenizer")
 
     def _sibling(self, marks: Marks, **more: Any) -> _Call:
         """This tokenizer with marks; nothing that happens to it is seen here."""

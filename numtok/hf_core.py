@@ -23,13 +23,13 @@ class Core:
     Attributes:
         numtok: the tokenizer; its engine is made when it is first needed.
         around: state of the post-processor at that time.
-        marks: copies of the backend with marks, by their first mark.
+        marks: the last copies of the backend with marks.
         characters: how many were encoded. fast: whether the engine is the fast one; None before it was made.
     """
 
     numtok: Tokenizer
     around: Any
-    marks: dict[int, Marks] = field(default_factory=dict)
+    marks: list[Marks] = field(default_factory=list)
     characters: int = 0
     fast: bool | None = None
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.cuts import Cuts
-from numtok.errors import NumtokError
 from numtok.numbers import Numbers
+from numtok.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.text import TextRows
 from numtok.tokenizer import Tokenizer
 
 Ints = npt.NDArray[np.int64]
 
-# Planes 16 and 15 are private use throughout: room for the 28,802 tokens of FP15, and again if a text has some of these characters.
-FIRST_MARKS = (0x10_0000, 0xF_0000, 0x10_8000, 0xF_8000)
+MOST_KEPT = 2  # copies of a tokenizer, each with other marks
 
 
 class Marks:
@@ -36,25 +35,27 @@ class Marks:
 
     Attributes:
         tokenizer: the ``tokenizers.Tokenizer``.
-        first, last: range of the marks' code points.
+        code_points: int64, those of the marks.
         ids: int64, the source's id for each id of the copy.
         contents: what a mark stands for, by mark.
         probe: the encoding of some text, without special tokens.
     """
 
-    def __init__(self, numtok: Tokenizer, first: int) -> None:
+    def __init__(self, numtok: Tokenizer, used: CodePoints) -> None:
         import tokenizers
 
-        self.first = first
-        entries, marks = _marked_entries(numtok, first)
+        marked = _marked_tokens(numtok)
+        self.code_points = unused(np.union1d(used, used_in_tokens(numtok.config)), len(marked))
+        entries = _marked_entries(numtok, marked, [chr(code) for code in self.code_points.tolist()])
         self.tokenizer = tokenizers.Tokenizer.from_str(
             json.dumps(numtok.config | {"added_tokens": entries, "truncation": None, "padding": None})
         )
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)  # now: calls set truncation and padding
-        self.last = first + len(marks)
-        self.contents = {chr(first + k): content for k, (_, content) in enumerate(marks)}
-        self._code_points = {number: first + k for k, (number, _) in enumerate(marks)}
-        self.ids = np.arange(numtok.vocab_size + len(marks))
+        characters = list(map(chr, self.code_points.tolist()))
+        self.contents = {character: content for character, (_, content) in zip(characters, marked, strict=True)}
+        self._code_points = {number: code for (number, _), code in zip(marked, self.code_points.tolist(), strict=True)}
+        self._pattern = re.compile(f"[{''.join(characters)}]")
+        self.ids = np.arange(numtok.vocab_size + len(marked))
         for number, code in self._code_points.items():
             copied = self.tokenizer.token_to_id(chr(code))
             self.ids[copied] = number
@@ -71,30 +72,37 @@ class Marks:
 
     def replaced(self, text: str, surfaces: Sequence[str]) -> str | None:
         """``text`` with its marks, in order, replaced; None if there are not as many, as the text itself has some of the characters."""
-        pieces = re.split(f"[{chr(self.first)}-{chr(self.last - 1)}]", text)
+        pieces = self._pattern.split(text)
         if len(pieces) != len(surfaces) + 1:
             return None
         return "".join(piece + surface for piece, surface in zip(pieces, [*surfaces, ""], strict=True))
 
-    def occur_in(self, text: str) -> bool:
-        """Whether the text itself has one of the characters."""
-        return any(self.first <= ord(character) < self.last for character in set(text) if ord(character) >= FIRST_MARKS[1])
+    def occur_in(self, used: CodePoints) -> bool:
+        """Whether one of the characters is among those used in a text."""
+        return bool(np.isin(used, self.code_points).any())
 
 
 def _forms(contents: dict[str, str]) -> list[str]:
     return [form for mark in contents for form in (mark, f" {mark}")]
 
 
-def _marked_entries(numtok: Tokenizer, first: int) -> tuple[list[dict[str, Any]], list[tuple[int, str]]]:
-    """(entries of added_tokens, (id, content) of each mark).
-
-    Every token of numtok's own gets a mark, in use or not: none of them is read in a text.
-    """
+def _spaced(numtok: Tokenizer) -> set[str]:
+    """The second forms, with a space, of numtok's own tokens."""
     own = numtok.own_tokens
-    spaced = {content for content in own if content.startswith(" ") and content[1:] in own and content in numtok.tokens}
+    return {content for content in own if content.startswith(" ") and content[1:] in own and content in numtok.tokens}
+
+
+def _marked_tokens(numtok: Tokenizer) -> list[tuple[int, str]]:
+    """(id, content) of each token that gets a mark: every one of numtok's own, in use or not, as none of them is read in a text."""
+    own, spaced = numtok.own_tokens, _spaced(numtok)
     symbols = {number: content for content, number in numtok.tokens.items() if content not in own}
-    marks = [(number, content) for content, number in own.items() if content not in spaced] + list(symbols.items())
-    mark_of = {content: chr(first + k) for k, (_, content) in enumerate(marks)}
+    return [(number, content) for content, number in own.items() if content not in spaced] + list(symbols.items())
+
+
+def _marked_entries(numtok: Tokenizer, marked: Sequence[tuple[int, str]], characters: Sequence[str]) -> list[dict[str, Any]]:
+    """The entries of added_tokens, with the characters as the marks of those tokens."""
+    own, spaced = numtok.own_tokens, _spaced(numtok)
+    mark_of = {content: character for (_, content), character in zip(marked, characters, strict=True)}
     entries = []
     for token in numtok.config["added_tokens"]:
         content = token["content"]
@@ -104,9 +112,8 @@ def _marked_entries(numtok: Tokenizer, first: int) -> tuple[list[dict[str, Any]]
             token = token | {"content": mark_of[content]}
         entries.append(token)
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
-    following = numtok.vocab_size
-    entries += [{"id": following + k, "content": mark_of[content], **flags} for k, content in enumerate(symbols.values())]
-    return entries, marks
+    symbols = [content for _, content in marked if content not in own]
+    return entries + [{"id": numtok.vocab_size + k, "content": mark_of[content], **flags} for k, content in enumerate(symbols)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,21 +246,16 @@ def find_in_ids(numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] |
     return FoundInIds(kept, surfaces)
 
 
-def all_marks(cached: dict[int, Marks], numtok: Tokenizer) -> Iterator[Marks]:
-    """Marks of one kind after another; ``cached`` keeps those made."""
-    for first in FIRST_MARKS:
-        if first not in cached:
-            cached[first] = Marks(numtok, first)
-        yield cached[first]
-
-
-def marks_for(cached: dict[int, Marks], numtok: Tokenizer, texts: Sequence[str]) -> Marks:
-    """Marks that do not occur in the texts.
+def marks_for(cached: list[Marks], numtok: Tokenizer, texts: Sequence[str]) -> Marks:
+    """Marks that do not occur in the texts; ``cached`` keeps the last ones made.
 
     Raises:
-        NumtokError: if the texts use nearly every private-use character.
+        InputError: if the texts use nearly every private-use character.
     """
-    for marks in all_marks(cached, numtok):
-        if not any(not text.isascii() and marks.occur_in(text) for text in texts):
+    used = used_in("".join(text for text in texts if not text.isascii()))
+    for marks in cached:
+        if not marks.occur_in(used):
             return marks
-    raise NumtokError("the texts use every private-use character of planes 15 and 16; encode them in smaller batches")
+    cached[MOST_KEPT - 1 :] = []
+    cached.insert(0, Marks(numtok, used))
+    return cached[0]
