@@ -5,13 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import random
 import re
-import shlex
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -65,22 +60,6 @@ def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.Ca
     assert len(set(texts)) == 200
     assert len(NumberDataset(folder / "sums.parquet")) == 200
     assert NumberModel.from_pretrained(folder / "model").causal
-
-
-@pytest.mark.slow
-def test_the_lines_in_the_documentation_run(tmp_path: Path) -> None:
-    """Both blocks, in a shell and in Python, as they stand."""
-    text = (EXAMPLES.parent / "docs" / "training.md").read_text("utf-8")
-    shell, python = (re.search(rf"```{kind}\n(.*?)```", text, re.S)[1] for kind in ("sh", "python"))  # type: ignore[index]
-    shutil.copy(EXAMPLES / "sample.jsonl", tmp_path)
-    environment = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    for line in shell.strip().splitlines():
-        words = [sys.executable, "-m", "numtok_cli.main", *shlex.split(line, comments=True)[1:]]
-        assert line.startswith("numtok ") and not subprocess.run(words, cwd=tmp_path, env=environment).returncode
-    done = subprocess.run([sys.executable, "-c", python], cwd=tmp_path, env=environment, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()[-2000:]
-    assert (tmp_path / "model" / "model.safetensors").is_file()
-    assert done.stdout.strip()
 
 
 @pytest.mark.slow
