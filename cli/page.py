@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .page_style import BEHAVIOUR, STYLE
@@ -29,13 +28,10 @@ LEGEND = (
 
 
 def write_page(inspection: Inspection, path: str) -> None:
-    """Write the page, replacing what is there."""
-    from numtok.errors import OutputError
+    """Write the page, replacing what is there in one step."""
+    from numtok.files import write_file
 
-    try:
-        Path(path).write_text(page(inspection), "utf-8")
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}; check the folder and its permissions") from error
+    write_file(path, page(inspection))
 
 
 def page(inspection: Inspection) -> str:

@@ -42,6 +42,7 @@ from numtok.hf_core import Core, key_of, state_of
 from numtok.hf_encoding import LazyBatchEncoding, NumberEncoding
 from numtok.hf_fast import encode_fast
 from numtok.hf_marks import Leaf, Marks, find_in_ids, mark, unmarked
+from numtok.hf_saving import save_whole
 from numtok.hf_settings import complete_settings, given_settings
 from numtok.hf_streams import NumberStreams, attach, pad_streams, stream_of_symbols, take_streams
 from numtok.hf_texts import CallTexts
@@ -164,6 +165,29 @@ class NumberTokenizer(PreTrainedTokenizerFast):
     def number_settings(self) -> dict[str, Any]:
         """JSON: grammar, representations and the like; what ``numtok.json`` holds, and ``return_numbers``."""
         return {**(self._number_settings or {}), "return_numbers": self.return_numbers}
+
+    def save_pretrained(
+        self,
+        save_directory: Any,
+        legacy_format: bool | None = None,
+        filename_prefix: str | None = None,
+        push_to_hub: bool = False,
+        save_format: str | None = None,
+        **kwargs: Any,
+    ) -> tuple[str, ...]:
+        """As of the base class, but every file appears whole or not at all.
+
+        Raises:
+            OutputError: if the system refuses; files that were there already stay as they were.
+        """
+        kwargs |= {"legacy_format": legacy_format, "filename_prefix": filename_prefix} | (
+            {"save_format": save_format} if save_format else {}
+        )
+        save = super().save_pretrained
+        if Path(save_directory).is_file():
+            return save(save_directory, **kwargs)  # which says what is wrong
+        names = save_whole(save_directory, lambda folder: save(folder, **kwargs))
+        return save(save_directory, push_to_hub=True, **kwargs) if push_to_hub else names
 
     def _save_pretrained(
         self, save_directory: Any, file_names: tuple[str, ...], legacy_format: bool | None = None, filename_prefix: str | None = None

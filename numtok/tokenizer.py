@@ -22,6 +22,7 @@ from numtok import buffers, decode, schema
 from numtok.decode import TokenBytes
 from numtok.digit_tokens import DigitTokens
 from numtok.errors import InputError, NumtokError, RepresentationError, SchemaError, TokenizerError
+from numtok.files import write_file
 from numtok.grammar import Grammar
 from numtok.kernels import kernel
 from numtok.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
@@ -179,7 +180,6 @@ class Tokenizer:
     def save_pretrained(self, folder: str | Path) -> None:
         """Write ``tokenizer.json``, which also loads in ``tokenizers`` and transformers, and ``numtok.json`` to a folder."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "tokenizer.json", self.config, indent=None)
         write_json(folder / SETTINGS_FILE, self.saved_settings())
 
@@ -582,10 +582,8 @@ def canonical(values: Sequence[Any]) -> pa.LargeStringArray:
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:
-    """Write through a temporary name, so that no half-written file is left."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps(content, ensure_ascii=False, indent=indent) + "\n", "utf-8")
-    temporary.replace(path)
+    """Write JSON in one step, so that no half-written file is left; ``OutputError`` if the disk refuses."""
+    write_file(path, json.dumps(content, ensure_ascii=False, indent=indent) + "\n")
 
 
 def read_settings(source: Any) -> dict[str, Any] | None:

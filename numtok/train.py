@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import InputError, OutputError, TokenizerError
+from numtok.files import write_file
 from numtok.grammar import Grammar
 from numtok.scan import scan
 from numtok.source import TOKENIZER_FILE
@@ -76,14 +77,7 @@ def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool =
     path = Path(folder) / TOKENIZER_FILE
     if path.exists() and not overwrite:
         raise OutputError(f"{path} exists already; choose another folder, or overwrite it with --overwrite")
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OutputError(f"cannot write {path}: {error.strerror}; check the folder and its permissions") from error
+    write_file(path, json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n")
     return path
 
 

@@ -15,8 +15,8 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.corpus.writers import new_file
 from numtok.errors import OutputError
+from numtok.files import new_file
 
 TEXT_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "txt"}
 

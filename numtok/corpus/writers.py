@@ -1,7 +1,7 @@
 """Record batches into Parquet or Arrow IPC files, and out again.
 
-In: record batches of one schema. Out: a file that appears under its name only when it is complete: it is written under a
-temporary name in the same folder, flushed to the disk, then renamed. ``read_encoded`` is the inverse.
+In: record batches of one schema. Out: a file that appears under its name only when it is complete (``numtok.files``).
+``read_encoded`` is the inverse.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from numtok.corpus.sources import Source, named_errors
 from numtok.errors import InputError, OutputError, SchemaError
+from numtok.files import new_file
 
 _FORMATS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 _COMPRESSIONS = {"parquet": ("zstd", "lz4", "snappy", "gzip", "none"), "arrow": ("zstd", "lz4", "none")}
@@ -160,7 +161,7 @@ def open_writer(
 
     Raises:
         OutputError: the file exists, the options make no sense, or the disk refuses. After any exception, and after an
-            interrupt, the temporary file is removed; a killed process leaves ``.NAME.PID.tmp``, never ``NAME``.
+            interrupt, the temporary file is removed; what a killed process leaves, never ``NAME``, is removed by the next run.
     """
     path = Path(path)
     kind, codec = _check_options(path, format, compression)
@@ -171,31 +172,6 @@ def open_writer(
             writer.finish()
         finally:
             writer.abandon()
-
-
-@contextlib.contextmanager
-def new_file(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
-    """An unbuffered file under a temporary name: it gets its own when the context ends well, else it is removed.
-
-    Forcing what is written to the disk is left to the writer.
-    """
-    if os.path.isdir(path):
-        raise OutputError(f"{path} is a folder; name a file in it")
-    if os.path.lexists(path) and not overwrite:
-        raise OutputError(f"{path} exists already; choose another name, or overwrite it with --overwrite")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = open(temporary, "wb", buffering=0)  # noqa: SIM115 (closed below, before it is renamed)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}; check the folder and its permissions") from error
-    try:
-        yield file
-        file.close()
-        _publish(temporary, path, overwrite)
-    finally:
-        file.close()
-        temporary.unlink(missing_ok=True)
 
 
 def _check_options(path: Path, format: str | None, compression: str | None) -> tuple[str, str]:
@@ -209,36 +185,6 @@ def _check_options(path: Path, format: str | None, compression: str | None) -> t
     if codec not in _COMPRESSIONS[kind]:
         raise OutputError(f"{path}: no compression {codec!r} in {kind} files; choose one of {', '.join(_COMPRESSIONS[kind])}")
     return kind, codec
-
-
-def _publish(temporary: Path, path: Path, overwrite: bool) -> None:
-    """Give the complete file its name in one step, and make the name last through a power cut."""
-    try:
-        if overwrite:
-            os.replace(temporary, path)
-        else:
-            _rename_new(temporary, path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except FileExistsError:
-        raise OutputError(f"{path} was made by someone else meanwhile; choose another name, or overwrite it with --overwrite") from None
-    except OSError as error:
-        raise OutputError(f"cannot give {path} its name: {error.strerror}; check the folder and its permissions") from error
-
-
-def _rename_new(temporary: Path, path: Path) -> None:
-    """Rename, but never onto a file that came into being since the start: a link fails where a rename would replace it."""
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if path.exists():
-            raise FileExistsError(path) from None
-        os.replace(temporary, path)
 
 
 def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,152 @@
+"""Files that are there whole or not at all.
+
+In: what is to be written. Out: a file that appears under its name in one step, once it is complete and on the disk. Until then it
+is ``.NAME.HOST.PID-RANDOM.tmp`` in the same folder, locked by its writer: what a killed run left is not locked, and the next run that
+writes the same name removes it. A run on another machine is never taken for dead, since not every shared disk shares its locks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from numtok.errors import OutputError
+
+_RUN = re.compile(r"\d+-[0-9a-f]{12}\.tmp")
+_LONGEST_NAME = 180  # bytes; file systems allow 255, and host, number and random part take up to 60
+
+
+@contextlib.contextmanager
+def new_file(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
+    """An unbuffered file under a temporary name: it gets its own when the context ends well, else it is removed.
+
+    Forcing what is written to the disk is left to the writer. A link is followed: the file it names is replaced.
+
+    Raises:
+        OutputError: the file exists and ``overwrite`` is not set; it is a folder or a device; or the system refuses.
+    """
+    if os.path.isdir(path):
+        raise OutputError(f"{path} is a folder; name a file in it")
+    if os.path.lexists(path) and not overwrite:
+        raise OutputError(f"{path} exists already; choose another name, or overwrite it with --overwrite")
+    if _is_special(path):
+        raise OutputError(f"{path} is a device or a pipe, which cannot be replaced by a file; choose another name")
+    target = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.lstat(target)  # a name that the system refuses is refused now, not once hours have gone into the file
+        _remove_leftovers(target)
+        temporary, lock = _create(target)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}; check the folder and its permissions") from error
+    try:
+        with open(os.dup(lock), "wb", buffering=0) as file:
+            yield file
+        _publish(temporary, target, overwrite)
+    finally:
+        temporary.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def write_file(path: str | Path, content: str | bytes) -> None:
+    """Write ``content`` (text as UTF-8), replacing what is there in one step; a device or a pipe gets it as it is.
+
+    Raises:
+        OutputError: if the system refuses; what was there stays as it was.
+    """
+    path = Path(path)
+    data = memoryview(content.encode() if isinstance(content, str) else content)
+    special = _is_special(path)
+    try:
+        with open(path, "wb", buffering=0) if special else new_file(path, overwrite=True) as file:
+            while data:
+                data = data[file.write(data) :]
+            if not special:
+                os.fsync(file.fileno())
+    except OutputError:
+        raise
+    except OSError as error:
+        refusal = OutputError(f"cannot write {path}: {error.strerror or error}; make room or choose another place, then run again")
+        refusal.errno = error.errno
+        raise refusal from error
+
+
+def _is_special(path: Path) -> bool:
+    """Whether it exists and is neither a file nor a folder."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def _prefix(target: Path) -> str:
+    """What the temporary names for this target on this machine begin with."""
+    name = target.name
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
+    host = re.sub(r"[^\w-]", "-", socket.gethostname(), flags=re.ASCII)[:32]
+    return f".{name}.{host}."
+
+
+def _create(target: Path) -> tuple[Path, int]:
+    """A new temporary file and its descriptor, which holds the lock until it is closed."""
+    while True:
+        temporary = target.with_name(f"{_prefix(target)}{os.getpid()}-{secrets.token_hex(6)}.tmp")
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        with contextlib.suppress(OSError):  # a file system without locks; nothing is removed there as a leftover either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if temporary.exists():
+            return temporary, descriptor
+        os.close(descriptor)  # another run took it for a leftover before it was locked
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove the temporary files of runs on this machine that died while they wrote ``target``."""
+    prefix = _prefix(target)
+    names: list[str] = []
+    with contextlib.suppress(OSError):  # a folder that may be written to, but not listed
+        names = [name for name in os.listdir(target.parent) if name.startswith(prefix) and _RUN.fullmatch(name, len(prefix))]
+    for name in names:
+        with contextlib.suppress(OSError):  # locked by a run that lives, gone meanwhile, or not ours
+            descriptor = os.open(target.with_name(name), os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(target.with_name(name))
+            finally:
+                os.close(descriptor)
+
+
+def _publish(temporary: Path, path: Path, overwrite: bool) -> None:
+    """Give the complete file its name in one step, and make the name last through a power cut."""
+    try:
+        if overwrite:
+            os.replace(temporary, path)
+        else:
+            _rename_new(temporary, path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except FileExistsError:
+        raise OutputError(f"{path} was made by someone else meanwhile; choose another name, or overwrite it with --overwrite") from None
+    except OSError as error:
+        raise OutputError(f"cannot give {path} its name: {error.strerror}; check the folder and its permissions") from error
+
+
+def _rename_new(temporary: Path, path: Path) -> None:
+    """Rename, but never onto a file that came into being since the start: a link fails where a rename would replace it."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise FileExistsError(path) from None
+        os.replace(temporary, path)

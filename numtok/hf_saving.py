@@ -1,0 +1,43 @@
+"""What transformers writes into a folder, made to appear whole.
+
+In: a folder, and a function that saves into one. Out: the same files in the folder, each written in one step (``numtok.files``).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numtok.errors import NumtokError, OutputError
+from numtok.files import write_file
+
+
+def save_whole(folder: str | os.PathLike[str], save: Callable[[str], tuple[str, ...] | None]) -> tuple[str, ...]:
+    """Let ``save`` write into a temporary folder, then bring its files into ``folder``; returns the names that it returned, there.
+
+    transformers and ``tokenizers`` write straight into the folder they are given, and so leave half a file on a full disk.
+
+    Raises:
+        OutputError: if the system refuses; no file is left half-written.
+    """
+    with tempfile.TemporaryDirectory(prefix="numtok-") as made:
+        names = _named(lambda: save(made), folder) or ()
+        for path in sorted(Path(made).rglob("*")):
+            if path.is_file():
+                write_file(Path(folder, path.relative_to(made)), path.read_bytes())
+        return tuple(str(Path(folder, Path(name).relative_to(made))) for name in names)
+
+
+def _named(save: Callable[[], Any], folder: str | os.PathLike[str]) -> Any:
+    """The result, or an ``OutputError``: ``tokenizers`` raises a bare ``Exception`` where the system refuses."""
+    try:
+        return save()
+    except NumtokError:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) or type(error) is Exception:
+            raise OutputError(f"cannot save to {folder}: {error}; make room for temporary files, then run again") from error
+        raise
