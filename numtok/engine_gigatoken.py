@@ -63,8 +63,9 @@ class GigatokenEngine:
         for token, content in vocabulary.items():
             self.widths[token] = len(content)
         self._joins = _pre_tokenizes_like_gpt2(config)
-        self._unsafe = flags("nfc_unsafe") if config.get("normalizer") else np.empty(0, np.uint8)
         self.normalizes = config.get("normalizer") is not None
+        nothing = np.empty(0, np.uint8)
+        self._unsafe, self._newer = (flags("nfc_unsafe"), flags("nfc_newer")) if self.normalizes else (nothing, nothing)
         self._runs_of_spaces = any(token["content"].strip(" ") == "" for token in config["added_tokens"])
         words = [token["content"] for token in config["added_tokens"] if token["content"].strip(" ")]
         self._added = _alternatives(words)
@@ -105,7 +106,7 @@ class GigatokenEngine:
         kinds, starts = kinds[:segments], ends[: segments + 1]
         ids, id_offsets = _gigatoken_ids(self._bare if self._joins else self._complete, text, starts)
         rest_starts = buffers.offsets_of(np.diff(starts)[kinds == joined.DELICATE])
-        rest_ids, rest_offsets = _gigatoken_ids(self._complete, delicate_text, rest_starts)
+        rest_ids, rest_offsets = self._delicate_ids(delicate_text, rest_starts)
         out = buffers.empty(len(ids) + len(rest_ids) + len(cuts.plain), np.int32)
         out_offsets, positions = buffers.empty(len(rows) + 1, np.int64), buffers.empty(count, np.int64)
         filled, ok = joined.splice(
@@ -140,12 +141,23 @@ class GigatokenEngine:
         return np.asarray(np.diff(counts) > 0)
 
     def _delicate_places(self, text: npt.NDArray[np.uint8]) -> Ints:
-        if not self._joins:
-            return np.empty(0, np.int64)
-        places: Ints = joined.delicate_places(text, self._runs_of_spaces, self._unsafe)
-        if self._added:
+        places: Ints = joined.delicate_places(text, self._joins and self._runs_of_spaces, self._unsafe if self._joins else self._newer)
+        if self._joins and self._added:
             places = np.sort(np.concatenate([places, [match.start() for match in self._added.finditer(text.data)]])).astype(np.int64)
         return places
+
+    def _delicate_ids(self, text: npt.NDArray[np.uint8], starts: Ints) -> tuple[npt.NDArray[np.uint32], Ints]:
+        """(ids, offsets) of delicate pieces in one buffer, those by ``tokenizers`` that hold characters newer than its Unicode data."""
+        ids, offsets = _gigatoken_ids(self._complete, text, starts)
+        newer = joined.delicate_places(text, False, self._newer)
+        if not len(newer):
+            return ids, offsets
+        rows = np.split(ids, offsets[1:-1])
+        which = np.unique(np.searchsorted(starts, newer, "right") - 1).tolist()
+        pieces = [text[starts[row] : starts[row + 1]].tobytes().decode() for row in which]
+        for row, slow in zip(which, self.slow.encode_text(pieces), strict=True):
+            rows[row] = np.array(slow, np.uint32)
+        return np.concatenate(rows), buffers.offsets_of(np.array([len(row) for row in rows], np.int64))
 
 
 def _gigatoken_ids(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[npt.NDArray[np.uint32], Ints]:

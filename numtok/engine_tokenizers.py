@@ -54,6 +54,11 @@ class TokenizersEngine:
         ids, offsets_out, positions = _insert(flat, id_offsets, places, np.where(spaced, 1, 0), cuts.plain, cuts.spaced, cuts.offsets)
         return Encoded(ids, offsets_out, positions, spaced)
 
+    def encode_text(self, texts: list[str]) -> list[list[int]]:
+        """Ids of texts without numbers."""
+        tokenizer = self._tokenizer(self._character_beside(used_in("".join(texts))))
+        return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+
     def decode(self, ids: list[int], numbers: list[str]) -> str:
         """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself.
 

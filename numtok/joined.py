@@ -10,7 +10,8 @@ two there (a *hard* cut),
 - beside another character of category N, which would join the run of digits,
 - after two or more white-space characters, or after a space that the number token does not take along,
 - beside a *delicate* piece: one that holds an added token of the tokenizer, or characters that Unicode normalisation may change. These
-  pieces are encoded one by one, by the complete tokenizer; all other text by one without added tokens and normaliser.
+  pieces are encoded one by one, by the complete tokenizer (by ``tokenizers`` itself if they hold characters newer than its Unicode data); all
+  other text by one without added tokens and normaliser.
 
 In: a text buffer and the cuts (see :mod:`numtok.subword`). Out: segments of text, and after encoding, the ids put together.
 """

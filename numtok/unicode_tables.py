@@ -23,7 +23,9 @@ here, as in the word boundaries of UAX #29: a digit after one of them starts a n
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +41,11 @@ Table = npt.NDArray[np.uint8]
 
 @functools.cache
 def ranges() -> dict[str, list[tuple[int, int]]]:
-    """The half-open code point ranges per class: ``letter``, ``digit``, ``number`` (category N), ``space``, ``nfc_unsafe``."""
+    """The half-open code point ranges per class.
+
+    The classes are ``letter``, ``digit``, ``number`` (category N), ``space``, ``nfc_unsafe`` (NFC may change text that holds it), and ``nfc_newer``, those
+    of the latter that the older Unicode data of ``tokenizers`` does not know, so that its NFC leaves them alone.
+    """
     data = json.loads(RANGES_FILE.read_text("ascii"))
     return {name: [(first, last) for first, last in zip(flat[::2], flat[1::2], strict=True)] for name, flat in data["ranges"].items()}
 
@@ -70,7 +76,7 @@ def flags(name: str) -> Table:
 
 
 def _collect() -> dict[str, list[int]]:
-    """All ranges, flattened, from the ``regex`` package."""
+    """All ranges, flattened, from the ``regex`` package, and what ``tokenizers`` knows of them."""
     import regex
 
     spaceless = "".join(rf"\p{{Script_Extensions={script}}}" for script in SPACELESS_SCRIPTS)
@@ -82,17 +88,43 @@ def _collect() -> dict[str, list[int]]:
         # Unassigned characters count as unsafe: another library's newer Unicode data may know them.
         "nfc_unsafe": r"(?V1)[\p{NFC_Quick_Check=No}\p{NFC_Quick_Check=Maybe}\p{Cn}[\P{Canonical_Combining_Class=0}]]",
     }
-    collected = {}
+    members = {}
     for name, pattern in patterns.items():
         match = regex.compile(pattern).match
-        edges, inside = [], False
-        for code in range(CODE_POINTS):
-            hit = not 0xD800 <= code < 0xE000 and match(chr(code)) is not None
-            if hit != inside:
-                edges.append(code)
-                inside = hit
-        collected[name] = [*edges, CODE_POINTS] if inside else edges
-    return collected
+        members[name] = {code for code in _code_points() if match(chr(code)) is not None}
+    members["nfc_newer"] = members["nfc_unsafe"] - _known_to_tokenizers()
+    return {name: _edges(codes) for name, codes in members.items()}
+
+
+def _code_points() -> Iterable[int]:
+    return itertools.chain(range(0xD800), range(0xE000, CODE_POINTS))
+
+
+def _known_to_tokenizers() -> set[int]:
+    """The characters for which the NFC of ``tokenizers`` does something.
+
+    It puts marks (combining class 1 to 239) before U+0345 (240); it takes a composed character apart, or changes it; it composes a character with the
+    one before it.
+    """
+    from tokenizers import normalizers
+
+    composed, apart = normalizers.NFC().normalize_str, normalizers.NFD().normalize_str
+    known = {0x0345}
+    for character in map(chr, _code_points()):
+        pieces = apart(character)
+        if pieces != character:
+            known |= {ord(character), *map(ord, pieces[1:])}
+        elif composed(f"a\u0345{character}") != f"a\u0345{character}":
+            known.add(ord(character))
+    return known
+
+
+def _edges(codes: set[int]) -> list[int]:
+    """The half-open ranges that hold the code points, flattened."""
+    ordered = sorted(codes)
+    firsts = [code for code in ordered if code - 1 not in codes]
+    lasts = [code + 1 for code in ordered if code + 1 not in codes]
+    return [edge for pair in zip(firsts, lasts, strict=True) for edge in pair]
 
 
 def _write() -> None:
