@@ -17,6 +17,7 @@ from numtok.corpus.sources import Source
 from numtok.errors import InputError
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
+LONGEST_ROW = 1 << 28  # bytes; what is read whole has a limit, or a small compressed file could fill the memory
 SKIP_HINT = "or drop such rows with --on-error skip"
 
 
@@ -125,6 +126,15 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         message = f"column {name!r} is {column.type} here but {dtype} before: {error}; do not keep it, or convert the files to one type"
         raise InputError(message, source.name) from None
+
+
+def checked_batches(
+    source: Source, batch: pa.RecordBatch, names: Sequence[str], row: int, position: int, options: ReadOptions
+) -> Iterator[TextBatch]:
+    """One record batch, checked and cut: its columns are ``names``, the text first."""
+    columns = dict(zip(names, batch.columns, strict=True))
+    kept = {name: as_kept(columns[name], name, source, options.kept_types.get(name)) for name in options.keep_columns}
+    yield from cut_batches(TextBatch(as_text(columns[names[0]], names[0], source), kept, row, position, source), options.batch_bytes)
 
 
 def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:

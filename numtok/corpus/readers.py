@@ -30,7 +30,8 @@ from typing import Literal
 import pyarrow as pa
 
 from numtok.corpus.batches import ReadOptions, TextBatch
-from numtok.corpus.columnar import read_arrow, read_csv, read_parquet
+from numtok.corpus.columnar import read_arrow, read_parquet
+from numtok.corpus.csv_table import read_csv
 from numtok.corpus.json_document import read_json
 from numtok.corpus.jsonl import read_json_lines
 from numtok.corpus.lines import read_text
