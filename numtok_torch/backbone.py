@@ -21,6 +21,8 @@ from torch import Tensor, nn
 
 from numtok.errors import NumtokError
 
+ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "TRAINABLE_TOKENS")  # kinds of peft that lie in layers
+
 
 class ModelError(NumtokError, ValueError):
     """A backbone, embedding and head that do not fit together, inputs that the model cannot use, or a saved model that cannot be read."""
@@ -46,8 +48,29 @@ def is_pretrained(backbone: nn.Module) -> bool:
     return transformers is not None and isinstance(backbone, transformers.PreTrainedModel)
 
 
+def inner(backbone: Any) -> Any:
+    """What peft's ``get_peft_model`` has wrapped; anything else is given back. peft is not imported to find out.
+
+    The adapters are inside it: it computes what the wrapper computes, and has the signature, the config and ``generate`` that the wrapper hides.
+    """
+    peft = sys.modules.get("peft")
+    kinds = tuple(kind for name in ("PeftModel", "PeftMixedModel") if (kind := getattr(peft, name, None)) is not None)
+    return backbone.base_model.model if isinstance(backbone, kinds) and not unsupported_adapters(backbone) else backbone
+
+
+def unsupported_adapters(backbone: Any) -> list[str]:
+    """The kinds of its adapters that are not :data:`ADAPTERS`, which lie in layers and change nothing else: prompts, for example."""
+    configs = getattr(backbone, "peft_config", None) or {}
+    kinds = [getattr(config.peft_type, "value", config.peft_type) for config in configs.values()]
+    return [str(kind) for kind in kinds if kind not in ADAPTERS]
+
+
 def check_backbone(backbone: Any) -> None:
     """Refuse what cannot take word vectors, or is an encoder with a decoder."""
+    name = type(backbone).__name__
+    if other := unsupported_adapters(backbone):
+        raise ModelError(f"adapters of the kind {other[0]} are not supported inside a NumberModel; there are {', '.join(ADAPTERS)}")
+    backbone = inner(backbone)
     name = type(backbone).__name__
     if getattr(getattr(backbone, "config", None), "is_encoder_decoder", False):
         raise ModelError(

@@ -117,10 +117,11 @@ def generate(
     """
     if isinstance(prompts, str):
         raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
+    model = middle.inner(model)  # of peft's get_peft_model(NumberModel(...), ...)
     inner = _check(model, tokenizer, options)
     if sample_numbers and not hasattr(model.head, "sample"):
         raise ModelError(f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take MixtureHead")
-    known: Any = options.get("generation_config") or model.backbone.generation_config
+    known: Any = options.get("generation_config") or model.transformer.generation_config
     ends = _as_list(known.eos_token_id if eos_token_id is None else eos_token_id)
     ends = ends or _as_list(getattr(tokenizer, "eos_token_id", None))
     pads = [*_as_list(pad_token_id), *_as_list(known.pad_token_id), *_as_list(getattr(tokenizer, "pad_token_id", None)), *ends, 0]
@@ -152,14 +153,14 @@ def _check(model: Any, tokenizer: Any, options: dict[str, Any]) -> Tokenizer:
     """The numtok tokenizer, if all of them can be used."""
     if not isinstance(model, NumberModel):
         raise ModelError(f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give model.module")
-    can = middle.is_pretrained(model.backbone) and model.backbone.can_generate()
+    can = middle.is_pretrained(model.transformer) and model.transformer.can_generate()
     if not can or not model.causal:
-        raise ModelError(f"{type(model.backbone).__name__} cannot generate text; wrap a causal Hugging Face model (...ForCausalLM)")
+        raise ModelError(f"{type(model.transformer).__name__} cannot generate text; wrap a causal Hugging Face model (...ForCausalLM)")
     if refused := [name for name in REFUSED if options.get(name) is not None]:
         raise ModelError(
             f"generate does not support {', '.join(refused)}: each token must be seen in its turn, as numbers are read from it"
         )
-    if getattr(model.backbone.generation_config, "prefill_chunk_size", None) is not None:
+    if getattr(model.transformer.generation_config, "prefill_chunk_size", None) is not None:
         raise ModelError("generate does not support prefill_chunk_size; set it to None in the backbone's generation_config")
     for inner in (tokenizer, getattr(tokenizer, "numtok", None), getattr(tokenizer, "number_tokenizer", None)):
         if isinstance(inner, Tokenizer):
@@ -187,12 +188,12 @@ def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
 
 def _fitting(model: NumberModel, prompt: int, new: int, first: int) -> int:
     """How many of the ``new`` tokens the backbone has positions for; the token that is written last needs none."""
-    room = middle.room(model.backbone)
+    room = middle.room(model.transformer)
     if room is None:
         return new
     if prompt > room:
         raise InputError(
-            f"a prompt from number {first} on has {prompt} tokens, but {type(model.backbone).__name__} has {room} positions; shorten it"
+            f"a prompt from number {first} on has {prompt} tokens, but {type(model.transformer).__name__} has {room} positions; shorten it"
         )
     return min(new, room - prompt + 1)
 
@@ -237,9 +238,9 @@ def read_prompts(
 
 def writer(model: NumberModel, writing: Writing) -> Any:
     """A copy of the backbone, sharing all modules, that can ``generate`` with numbers; ``writing`` is its memory."""
-    found = copy.copy(model.backbone)
+    found = copy.copy(model.transformer)
     found.__dict__.pop("forward", None)  # what accelerate puts there; the backbone itself is called, with it
-    kind: Any = type(model.backbone)
+    kind: Any = type(model.transformer)
     found.__class__ = _writer_class(kind)
     found.__dict__["_writing"] = writing
     return found

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from numtok_torch import backbone as middle
 from numtok_torch import saving
 from numtok_torch.backbone import ModelError
+from numtok_torch.delegation import Delegating
 from numtok_torch.embedding_base import NumberEmbedding
 from numtok_torch.heads import NumberHead
 from numtok_torch.objective import IGNORED, NumberModelOutput, check_logits, number_targets, numbers_to_predict, predictable, token_loss
@@ -28,7 +29,7 @@ from numtok_torch.objective import IGNORED, NumberModelOutput, check_logits, num
 NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")  # what evaluation loops need not collect
 
 
-class NumberModel(nn.Module):
+class NumberModel(Delegating):
     """Any transformer, with numbers in its word vectors and a head that predicts numbers.
 
     Args:
@@ -48,7 +49,6 @@ class NumberModel(nn.Module):
         ModelError: if they do not fit together.
     """
 
-    backbone: Any  # by its methods, which differ from model to model
     accepts_loss_kwargs = False  # of the Trainer: losses are means over the batch given, however many batches one step has
     _keys_to_ignore_on_save = None  # likewise: looked up when it resumes
 
@@ -68,28 +68,28 @@ class NumberModel(nn.Module):
         super().__init__()
         middle.check_backbone(backbone)
         if vocab_size is not None:
-            middle.resize(backbone, vocab_size, mean_resizing)
+            middle.resize(middle.inner(backbone), vocab_size, mean_resizing)
         self.backbone, self.embedding, self.head = backbone, embedding, head
         self.number_weight, self.token_weight = number_weight, token_weight
-        self.causal = middle.is_causal(backbone) if causal is None else causal
+        self.causal = middle.is_causal(middle.inner(backbone)) if causal is None else causal
         self.backbone_frozen = freeze_backbone
         self._check_sizes()
-        if isinstance(pooler := getattr(backbone, "pooler", None), nn.Module):
+        if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
             pooler.requires_grad_(False)  # of a bare BERT: no loss here reaches it, and DDP waits for every gradient
         if freeze_backbone:
             backbone.requires_grad_(False)
         self.train(self.training)
-        if (config := getattr(backbone, "config", None)) is not None:
+        if (config := getattr(self.transformer, "config", None)) is not None:
             kept = getattr(config, "keys_to_ignore_at_inference", None) or []
             config.keys_to_ignore_at_inference = [*dict.fromkeys([*kept, *NOT_GATHERED])]
         self.register_state_dict_post_hook(saving.drop_shared)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(saving.restore_shared)  # type: ignore[no-untyped-call]
 
     def _check_sizes(self) -> None:
-        words = middle.word_embedding(self.backbone).weight.shape[1]
+        words = middle.word_embedding(self.transformer).weight.shape[1]
         if self.embedding is not None and self.embedding.d_model != words:
             raise ModelError(f"the embedding was made for d_model={self.embedding.d_model}, the backbone's word vectors have {words}")
-        hidden, made = middle.hidden_size(self.backbone), getattr(self.head, "d_model", None)
+        hidden, made = middle.hidden_size(self.transformer), getattr(self.head, "d_model", None)
         if None not in (hidden, made) and hidden != made:
             raise ModelError(f"the head was made for d_model={made}, the backbone's hidden states have {hidden}")
 
@@ -168,7 +168,7 @@ class NumberModel(nn.Module):
 
     def embed(self, input_ids: Tensor, streams: Mapping[str, Tensor]) -> Tensor:
         """Word vectors with the numbers in them: (batch, seq, d_model)."""
-        vectors: Tensor = middle.word_embedding(self.backbone)(input_ids)  # (batch, seq, d_model)
+        vectors: Tensor = middle.word_embedding(self.transformer)(input_ids)  # (batch, seq, d_model)
         if self.embedding is None:
             return vectors
         found: Tensor = self.embedding(vectors, {"input_ids": input_ids, **streams})
@@ -176,25 +176,25 @@ class NumberModel(nn.Module):
 
     def run(self, input_ids: Tensor, streams: Mapping[str, Tensor], **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
         """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), and logits if it has any; no losses."""
-        taken = middle.parameters_of(self.backbone)
+        taken = middle.parameters_of(self.transformer)
         if "position_ids" in taken and inputs.get("position_ids") is None:
-            inputs["position_ids"] = middle.positions(self.backbone, input_ids, inputs.get("attention_mask"))
+            inputs["position_ids"] = middle.positions(self.transformer, input_ids, inputs.get("attention_mask"))
         if "use_cache" in taken:
             inputs.setdefault("use_cache", False)  # a cache that nobody asked for costs memory in training
         given = {name: value for name, value in inputs.items() if value is not None}
-        return middle.run(self.backbone, self.embed(input_ids, streams), **given)
+        return middle.run(self.transformer, self.embed(input_ids, streams), **given)
 
     def _output(self, output: Any, hidden: Tensor, logits: Tensor | None, streams: Mapping[str, Tensor]) -> NumberModelOutput:
         labels = streams.get("labels")
         found = NumberModelOutput(logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None))
         losses: list[Tensor] = []
         if labels is not None and (logits is not None or self.token_weight):
-            logits = check_logits(self.backbone, labels, logits)
+            logits = check_logits(self.transformer, labels, logits)
             labels = labels.masked_fill(~predictable(labels, streams, self.causal), IGNORED)
             found["token_loss"] = token_loss(logits, labels, self.causal)
             losses.append(self.token_weight * found["token_loss"])
             if (extra := getattr(output, "aux_loss", None)) is not None:  # of a mixture of experts, weighted as in transformers
-                losses.append(getattr(self.backbone.config, "router_aux_loss_coef", 1.0) * extra)
+                losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra)
         where = numbers_to_predict(streams, self.causal)
         if self.head is not None and where is not None:
             rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (numbers, d_hidden)
@@ -254,37 +254,3 @@ class NumberModel(nn.Module):
             ModelError: if the folder cannot be read, or holds another model than the modules given.
         """
         return saving.load(cls, Path(folder), backbone, embedding, head, dtype)
-
-    @property
-    def config(self) -> Any:
-        """Of the backbone; the Trainer reads it."""
-        return self.backbone.config
-
-    @property
-    def device(self) -> torch.device:
-        """Where the word vectors are."""
-        found: torch.device = middle.word_embedding(self.backbone).weight.device
-        return found
-
-    def get_input_embeddings(self) -> Any:
-        """The backbone's word embedding."""
-        return middle.word_embedding(self.backbone)
-
-    def get_output_embeddings(self) -> Any:
-        """The backbone's layer from hidden states to logits."""
-        return middle.output_layer(self.backbone)
-
-    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None, **options: Any) -> None:
-        """Trade time for memory in the backbone, as the method of the same name of a Hugging Face model."""
-        self.activation_checkpointing_enable(gradient_checkpointing_kwargs, **options)
-
-    def activation_checkpointing_enable(self, activation_checkpointing_kwargs: dict[str, Any] | None = None, **options: Any) -> None:
-        """The same by its newer name."""
-        if hasattr(self.backbone, "activation_checkpointing_enable"):
-            self.backbone.activation_checkpointing_enable(activation_checkpointing_kwargs=activation_checkpointing_kwargs, **options)
-        else:
-            self.backbone.gradient_checkpointing_enable(gradient_checkpointing_kwargs=activation_checkpointing_kwargs)
-
-    def gradient_checkpointing_disable(self) -> None:
-        """The opposite."""
-        getattr(self.backbone, "activation_checkpointing_disable", self.backbone.gradient_checkpointing_disable)()

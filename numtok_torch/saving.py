@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from numtok_torch import adapters
 from numtok_torch import backbone as middle
 from numtok_torch.backbone import ModelError
 
@@ -32,15 +33,16 @@ NOT_READ_ENDING = ("attn_implementation", "experts_implementation", "_implementa
 
 def describe(model: NumberModel) -> dict[str, Any]:
     """All that :func:`load` needs besides the weights, JSON-ready."""
-    backbone = None
-    if middle.is_pretrained(model.backbone):
-        config = json.loads(model.backbone.config.to_json_string(use_diff=False))
-        generation = model.backbone.generation_config.to_dict() if model.backbone.can_generate() else None
-        backbone = {"class": type(model.backbone).__name__, "config": harmless(config), "generation_config": generation}
+    backbone, inner = None, model.transformer
+    if middle.is_pretrained(inner):
+        config = json.loads(inner.config.to_json_string(use_diff=False))
+        generation = inner.generation_config.to_dict() if inner.can_generate() else None
+        backbone = {"class": type(inner).__name__, "config": harmless(config), "generation_config": generation}
     frozen = [name for name, parameter in model.backbone.named_parameters() if not parameter.requires_grad]
     return {
         "format": FORMAT_VERSION,
         "backbone": backbone,
+        "adapters": adapters.describe(model.backbone),
         "embedding": None if model.embedding is None else {"d_model": model.embedding.d_model, **model.embedding.config()},
         "head": None if model.head is None else {"d_model": model.head.d_model, **model.head.config()},
         "number_weight": model.number_weight,
@@ -88,6 +90,11 @@ def save(model: NumberModel, folder: Path) -> None:
     """Write both files; a reader never sees half of one."""
     import safetensors.torch
 
+    if "peft_config" in model.__dict__:
+        raise ModelError(
+            "peft has put adapters around this model: save them with the PeftModel's save_pretrained, and load them with PeftModel.from_pretrained onto"
+            " this model as it was; or call the PeftModel's merge_and_unload(), and save what it returns"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     state = {name: value.detach().contiguous() for name, value in model.state_dict().items() if name != EXTRA}
     temporary = folder / f".{WEIGHTS}.tmp"
@@ -111,10 +118,7 @@ def load(
     try:
         flags = {name: settings[name] for name in ("number_weight", "token_weight", "causal", "freeze_backbone")}
         frozen = frozenset(settings["frozen"])
-        if backbone is None:
-            backbone = _made_backbone(settings["backbone"], part(weights, "backbone."), dtype)
-        elif dtype is not None:
-            backbone = backbone.to(dtype)
+        backbone = _backbone(backbone, settings, part(weights, "backbone."), dtype)
         embedding = embedding or _made_embedding(settings["embedding"])
         head = head or _made_head(settings["head"])
     except (KeyError, TypeError, AttributeError) as error:
@@ -166,6 +170,24 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 def part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The weights whose names begin with the prefix, without it."""
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+
+
+def _backbone(given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor], dtype: torch.dtype | None) -> Any:
+    """The backbone described, or the one given, with the adapters described if it has none."""
+    described = settings.get("adapters")
+    if described is not None:
+        plain = adapters.base_weights(weights, described)
+    if given is None:
+        given = _made_backbone(settings["backbone"], weights if described is None else plain, dtype)
+    elif dtype is not None:
+        given = given.to(dtype)
+    if described is None or adapters.describe(given) is not None:
+        return given
+    given.load_state_dict(plain, strict=False)  # before there are adapters, as those of single tokens begin with their vectors
+    found = adapters.restore(given, described)
+    if dtype is None:
+        _cast(found, weights)
+    return found
 
 
 def _made_backbone(described: dict[str, Any] | None, weights: dict[str, Tensor], dtype: torch.dtype | None) -> Any:
