@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numtok import buffers
 from numtok.errors import InputError
 from numtok.kernels import kernel
+from numtok.scan_rules import MAX_EXPONENT_DIGITS
 from numtok.text import TextRows
 
 # Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are exact doubles.
@@ -29,6 +30,7 @@ _POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
 _FEW = 64  # numbers left out in `select`, up to which copying whole stretches is faster
 _PLAIN_INTEGER_DIGITS = 21  # above this, and only if zeros would have to be filled in, `format` writes an exponent
 _PLAIN_LEADING_ZEROS = 6  # likewise below 1e-7
+_LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what `format` writes, `scan` reads
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,14 @@ class Numbers:
         digit_offsets: npt.NDArray[np.int64],
         exponent: npt.NDArray[np.int64],
     ) -> Numbers:
-        """Numbers given by their digits, as in the attributes of the same names; row i of their text is :meth:`format` of number i."""
+        """Numbers given by their digits, as in the attributes of the same names; row i of their text is :meth:`format` of number i.
+
+        Raises:
+            InputError: for an exponent that the grammar cannot read: above 10**17 - 1, or as far below -(10**17 - 1) as no fraction of the digits is.
+        """
         count = len(negative)
+        if (beyond := np.flatnonzero((exponent > _LARGEST_EXPONENT) | (exponent < -_LARGEST_EXPONENT - np.diff(digit_offsets)))).size:
+            raise InputError(f"number {beyond[0]}: its exponent {exponent[beyond[0]]} has more than {MAX_EXPONENT_DIGITS} digits")
         nowhere = np.zeros(count, np.int64)
         bare = cls(np.arange(count, dtype=np.int32), nowhere, nowhere, negative, digits, digit_offsets, exponent, TextRows.of([]))
         rows = TextRows.of(bare.format())
@@ -230,7 +238,7 @@ class Numbers:
         """Canonical text: ASCII digits, no grouping, ``-`` if negative, never ``+``; ``0.5``, not ``.5``; trailing zeros as held.
 
         Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or more than 6 places after the point: then
-        ``d.ddde±x``.
+        ``d.ddde±x``. An exponent has at most 17 digits, as the grammar reads no more; the point then stands elsewhere: ``12e+99999999999999999``.
         """
         lengths = buffers.empty(len(self), np.int64)
         _format_lengths(self.digits, self.digit_offsets, self.exponent, self.negative, lengths)
@@ -331,7 +339,10 @@ def _narrow(doubles, bits, hard, values, unsure):  # type: ignore[no-untyped-def
 
 @kernel
 def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
-    """(first significant digit, count, digits before the point, plain?) for canonical notation; zero keeps one digit and its places."""
+    """(first significant digit, count, digits before the point, exponent) for canonical notation; zero keeps one digit and its places.
+
+    The digits before the point are those that are written, and may be none or fewer; in plain notation the exponent is 0.
+    """
     while first < last - 1 and digits[first] == 0:
         first += 1
     count = last - first
@@ -342,7 +353,10 @@ def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
         plain = False
     if zero and exponent > 0:  # 0e5 is 0
         point = 1
-    return first, count, point, plain
+    if plain:
+        return first, count, point, np.int64(0)
+    power = min(max(point - 1, -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
+    return first, count, point - power, power
 
 
 @kernel
@@ -359,16 +373,14 @@ def _exponent_length(value):  # type: ignore[no-untyped-def]
 @kernel
 def _format_lengths(digits, offsets, exponent, negative, lengths):  # type: ignore[no-untyped-def]
     for i in range(exponent.size):
-        _, count, point, plain = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
-        if not plain:
-            length = count + (1 if count > 1 else 0) + _exponent_length(point - 1)
-        elif point <= 0:
+        _, count, point, power = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
+        if point <= 0:
             length = 2 - point + count  # 0.00ddd
         elif point >= count:
             length = point
         else:
             length = count + 1
-        lengths[i] = length + (1 if negative[i] else 0)
+        lengths[i] = length + (_exponent_length(power) if power != 0 else 0) + (1 if negative[i] else 0)
 
 
 @kernel
@@ -378,8 +390,7 @@ def _format(digits, offsets, exponent, negative, out_offsets, out):  # type: ign
         if negative[i]:
             out[at] = 0x2D
             at += 1
-        first, count, point, plain = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
-        shown = point if plain else 1
+        first, count, shown, power = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
         if shown <= 0:
             out[at], out[at + 1] = 0x30, 0x2E
             at += 2
@@ -392,14 +403,12 @@ def _format(digits, offsets, exponent, negative, out_offsets, out):  # type: ign
                 at += 1
             out[at] = digits[first + k] + 0x30
             at += 1
-        if plain:
-            for _ in range(shown - count):
-                out[at] = 0x30
-                at += 1
-        else:
-            value = point - 1
-            out[at], out[at + 1] = 0x65, 0x2D if value < 0 else 0x2B
-            value = abs(value)
+        for _ in range(shown - count):
+            out[at] = 0x30
+            at += 1
+        if power != 0:
+            out[at], out[at + 1] = 0x65, 0x2D if power < 0 else 0x2B
+            value = abs(power)
             at = out_offsets[i + 1] - 1
             while True:
                 out[at] = 0x30 + value % 10

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import numtok
@@ -235,6 +235,57 @@ def test_value_with_the_digits_held() -> None:
     assert digits == [[0, 0, 7, 5, 0], [1, 2, 3, 4, 5], [5], [2], [4, 2]]
     assert numbers.exponent.tolist() == [1, -1, -1, 3, 0]
     assert numbers.negative.tolist() == [True, False, False, False, False]
+
+
+LARGEST = 10**17 - 1  # the largest exponent that the grammar reads
+
+
+@st.composite
+def any_number(draw: st.DrawFn) -> tuple[bool, list[int], int]:
+    """(negative, digits, exponent), with all the digits that `scan` can find and every exponent that goes with them."""
+    digits = draw(st.lists(st.integers(0, 9), min_size=1, max_size=30))
+    lowest = -LARGEST - len(digits)
+    near = st.integers(0, 40).map(lambda step: lowest + step) | st.integers(0, 40).map(lambda step: LARGEST - step)
+    return draw(st.booleans()), digits, draw(st.integers(-40, 40) | near | st.integers(lowest, LARGEST))
+
+
+def numbers_of(rows: list[tuple[bool, list[int], int]]) -> Numbers:
+    negative, digits, exponent = zip(*rows, strict=True)
+    flat = np.array([digit for row in digits for digit in row], np.uint8)
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in digits])])
+    return Numbers.from_digits(np.array(negative, np.bool_), flat, offsets, np.array(exponent, np.int64))
+
+
+@settings(max_examples=300)
+@given(st.lists(any_number(), min_size=1, max_size=20))
+@example([(False, [1, 2, 3], LARGEST)])
+@example([(True, [0, 1], -LARGEST - 1)])
+@example([(False, [0, 0], -LARGEST - 1)])
+def test_what_format_writes_scan_reads(rows: list[tuple[bool, list[int], int]]) -> None:
+    """The whole text is one number of the same value, and its canonical form is the same."""
+    numbers = numbers_of(rows)
+    written = numbers.format()
+    read = numtok.scan(written)
+    assert read.document.tolist() == list(range(len(rows)))
+    assert read.start.tolist() == [0] * len(rows)
+    assert read.stop.tolist() == [len(text) for text in written.to_pylist()]
+    assert read.format().equals(written)
+    for before, after in zip(numbers.to_decimal(), read.to_decimal(), strict=True):
+        assert before.is_signed() == after.is_signed()
+        assert before == after
+
+
+@pytest.mark.parametrize("literal", ["123e99999999999999999", "0.1e-99999999999999999", "-0.00e-99999999999999999", "0e-99999999999999999"])
+def test_largest_exponents(literal: str) -> None:
+    written = numtok.scan([literal]).format()
+    assert Numbers.parse(written).to_decimal() == [Decimal(literal)]
+    assert Numbers.parse(written).format().equals(written)
+
+
+@pytest.mark.parametrize("exponent", [LARGEST + 1, -LARGEST - 3, 2**62])
+def test_exponents_that_no_text_has(exponent: int) -> None:
+    with pytest.raises(InputError, match=f"number 1: its exponent {exponent} has more than 17 digits"):
+        numbers_of([(False, [7], 0), (False, [1, 2], exponent)])
 
 
 def test_the_decimal_context_does_not_matter() -> None:
