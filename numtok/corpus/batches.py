@@ -122,10 +122,22 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
     if dtype is None or column.type.equals(dtype):
         return column
     try:
-        return column.cast(dtype)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        message = f"column {name!r} is {column.type} here but {dtype} before: {error}; do not keep it, or convert the files to one type"
-        raise InputError(message, source.name) from None
+        cast = column.cast(dtype)
+        if _same(cast.cast(column.type), column) and is_text(dtype) == is_text(column.type):
+            return cast
+        error: Exception | str = "values would change"
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as refusal:
+        error = refusal
+    message = f"column {name!r} is {column.type} here but {dtype} before: {error}; do not keep it, or convert the files to one type"
+    raise InputError(message, source.name)
+
+
+def _same(one: pa.Array, other: pa.Array) -> bool:
+    """Equal, not-a-number being equal to itself."""
+    if not pa.types.is_floating(one.type):
+        return bool(one.equals(other))
+    both = pc.or_kleene(pc.equal(one, other), pc.and_kleene(pc.is_nan(one), pc.is_nan(other)))
+    return pc.all(both).as_py() is not False
 
 
 def checked_batches(

@@ -102,10 +102,7 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     Raises:
         SchemaError: if the file was encoded with another source tokenizer.
     """
-    try:
-        metadata = schema.read_metadata(next(read_encoded(path)).schema)
-    except SchemaError as error:
-        raise SchemaError(f"{path}: {error}") from error
+    metadata = _metadata(path)
     numbers, grammar = [from_dict(options) for options in metadata["numbers"]], Grammar.from_dict(metadata["grammar"])
     tokenizer = Tokenizer.from_pretrained(source, numbers, grammar, leading_space=metadata["leading_space"])
     if tokenizer.fingerprint == metadata["tokenizer"]:
@@ -113,10 +110,18 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     raise SchemaError(f"{path}: was encoded with another tokenizer than {source or 'the default one'}; name the right one with --tokenizer")
 
 
+def _metadata(path: str | Path) -> dict[str, Any]:
+    """What the file says of itself; ``SchemaError`` naming it if it is not numtok's."""
+    try:
+        return schema.read_metadata(next(read_encoded(path)).schema)
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error}") from error
+
+
 def _decoded_schema(source: Source) -> pa.Schema:
-    """The text, then the columns that are not numtok's."""
-    own = {"input_ids", "place_value", "text"}
-    kept = [one for one in next(read_encoded(source.path)).schema if one.name not in own and not one.name.startswith("number_")]
+    """The text, then the columns that are not numtok's, whatever they are called."""
+    own = schema.value_types([from_dict(options) for options in _metadata(source.path)["numbers"]], keep_text=True)
+    kept = [one for one in next(read_encoded(source.path)).schema if one.name not in own]
     return pa.schema([pa.field("text", pa.large_string()), *kept])
 
 

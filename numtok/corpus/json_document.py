@@ -14,7 +14,8 @@ from typing import Any
 
 from numtok.corpus import jsonl
 from numtok.corpus.batches import ReadOptions, TextBatch
-from numtok.corpus.jsonl import DECODER, BadRow, Columns, Rows
+from numtok.corpus.jsonl import BadRow, Columns, Rows
+from numtok.corpus.kept_values import DECODER
 from numtok.corpus.lines import Block, not_utf8, read_blocks
 from numtok.corpus.sources import ByteStream, Source
 from numtok.errors import InputError

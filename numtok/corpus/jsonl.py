@@ -7,7 +7,6 @@ slow parse is the reference: it decides what is valid) or tells line, column and
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from numtok.corpus.batches import SKIP_HINT, TEXT_COLUMNS, ReadOptions, TextBatch, pick_text_column
+from numtok.corpus.kept_values import DECODER, KINDS, WAY_OUT, guess_type, may_be_changed, needs_a_look, unfit, with_floats
 from numtok.corpus.lines import Block, not_utf8, read_blocks
 from numtok.corpus.sources import ByteStream, Source
 from numtok.errors import InputError
@@ -26,8 +26,6 @@ from numtok.errors import InputError
 _STARTS_WITH_OBJECT = re.compile(rb"[ \t\r\n]*\{")
 _SAMPLE_BYTES = 1 << 20
 _FIT_IN_INT32 = (1 << 31) - 2
-_KINDS = {int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "an object", str: "a string", type(None): "null"}
-DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 4000 else float(digits))  # Python refuses longer ones
 
 
 class BadRow(Exception):
@@ -59,17 +57,16 @@ class Columns:
         if value is None:
             return None, [None] * len(self.kept)
         if not isinstance(value, dict):
-            raise BadRow(f"the row is {_KINDS[type(value)]}, not an object; if the file is one array of objects, tell with --format json")
+            raise BadRow(f"the row is {KINDS[type(value)]}, not an object; if the file is one array of objects, tell with --format json")
         text = value.get(self.text)
         if text is not None and not isinstance(text, str):
-            raise BadRow(f"text column {self.text!r} holds {_KINDS[type(text)]}, not a string; choose another with --text-column NAME")
+            raise BadRow(f"text column {self.text!r} holds {KINDS[type(text)]}, not a string; choose another with --text-column NAME")
         if text is not None and not text.isascii():
             _check_surrogates(text, self.text)
-        kept = [_as_float(value.get(name), dtype) for name, dtype in self.kept.items()]
-        for (name, dtype), one in zip(self.kept.items(), kept, strict=True):
-            if _would_be_cut(one, dtype):
-                raise BadRow(f"kept column {name!r} holds a fraction, but {dtype} before; do not keep this column")
-        return text, kept
+        for name, dtype in self.kept.items():
+            if reason := unfit(value.get(name), dtype):
+                raise BadRow(f"kept column {name!r} {reason}")
+        return text, [with_floats(value.get(name), dtype) for name, dtype in self.kept.items()]
 
     def check_kept(self, kept: Sequence[Any]) -> None:
         """``BadRow`` if a kept value is not of its column's type."""
@@ -77,31 +74,14 @@ class Columns:
             try:
                 pa.array([value], dtype)
             except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-                reason = f"kept column {name!r} holds {_KINDS[type(value)]} that is not {dtype} like the rows before"
-                raise BadRow(f"{reason}; do not keep this column") from None
+                reason = f"kept column {name!r} holds {KINDS[type(value)]} that is not {dtype} like the rows before"
+                raise BadRow(f"{reason}; {WAY_OUT}") from None
 
     def arrays(self, rows: Rows) -> tuple[pa.Array, dict[str, pa.Array]]:
         """The rows as Arrow columns; an Arrow error if a kept value is not of its column's type."""
         texts = pa.array(rows.texts, pa.large_string())
         values = zip(*rows.kept, strict=True) if rows.kept else ([] for _ in self.kept)
         return texts, {name: pa.array(list(column), dtype) for (name, dtype), column in zip(self.kept.items(), values, strict=False)}
-
-
-def _as_float(value: Any, dtype: pa.DataType) -> Any:
-    """An integer as float where the column is one, as Arrow's parser does; ``pa.array`` refuses those beyond 2**53."""
-    if type(value) is int and pa.types.is_floating(dtype):
-        with contextlib.suppress(OverflowError):
-            return float(value)
-    return value
-
-
-def _would_be_cut(value: Any, dtype: pa.DataType) -> bool:
-    """Whether ``value`` has a float where ``dtype`` has an integer: ``pa.array`` drops the fraction without a word."""
-    if pa.types.is_list(dtype) and isinstance(value, list):
-        return any(_would_be_cut(one, dtype.value_type) for one in value)
-    if pa.types.is_struct(dtype) and isinstance(value, dict):
-        return any(_would_be_cut(value.get(part.name), part.type) for part in dtype)
-    return isinstance(value, float) and pa.types.is_integer(dtype)
 
 
 def _check_surrogates(text: str, name: str) -> None:
@@ -136,7 +116,7 @@ def batches_of_blocks(blocks: Iterator[Block], source: Source, options: ReadOpti
 
 def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.Array]] | None:
     """The block by Arrow's parser, or None where it, or its reading of lines, differs from the reference."""
-    if not _STARTS_WITH_OBJECT.match(block.data) or len(block.data) > _FIT_IN_INT32:
+    if not _STARTS_WITH_OBJECT.match(block.data) or len(block.data) > _FIT_IN_INT32 or any(map(needs_a_look, columns.kept.values())):
         return None
     schema = pa.schema([(columns.text, pa.large_string()), *columns.kept.items()])
     try:
@@ -151,6 +131,8 @@ def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.
         texts, *kept = (column.combine_chunks() for column in table.columns)
         for column in (texts, *kept):
             column.validate(full=True)
+        if any(may_be_changed(column, block.data) for column in kept):
+            return None
     except pa.ArrowException:
         return None
     return texts, dict(zip(columns.kept, kept, strict=True))
@@ -239,7 +221,7 @@ def columns_of_rows(rows: Sequence[dict[str, Any]], names: Sequence[str], source
     strings = strings or named[:1] or [name for name in names if not kinds[name]]
     text = pick_text_column(source, options.text_column, names, strings, options.keep_columns)
     kept = [name for name in options.keep_columns if name != text]
-    return Columns(text, {name: options.kept_types.get(name) or _guess_type(rows, name, source) for name in kept})
+    return Columns(text, {name: options.kept_types.get(name) or guess_type(rows, name, source) for name in kept})
 
 
 def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
@@ -254,22 +236,3 @@ def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
         if isinstance(row, dict):
             rows.append(row)
     return rows
-
-
-def _guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.DataType:
-    """The Arrow type of a kept column by its values; string where all are null. Dates stay the strings they are."""
-    try:
-        return _no_null(pa.array([row.get(name) for row in rows]).type)
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        raise InputError(f"kept column {name!r} holds values of several kinds; do not keep this column", source.name) from None
-
-
-def _no_null(dtype: pa.DataType) -> pa.DataType:
-    """The type with string for every part that only held nulls so far."""
-    if pa.types.is_null(dtype):
-        return pa.string()
-    if pa.types.is_list(dtype):
-        return pa.list_(_no_null(dtype.value_type))
-    if pa.types.is_struct(dtype):
-        return pa.struct([(part.name, _no_null(part.type)) for part in dtype])
-    return dtype

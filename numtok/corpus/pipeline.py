@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
+from numtok import schema
 from numtok.corpus.batches import TextBatch
 from numtok.corpus.decoding import decode_corpus, tokenizer_of
 from numtok.corpus.flow import Sink, run_ordered
@@ -94,7 +95,7 @@ def encode_corpus(
     sources = find_inputs(inputs, input_format)
     base = tokenizer.batch_schema(keep_text, add_special_tokens)
     refuse_input_as_output(sources, output)
-    _refuse_own_names(keep_columns, base)
+    _refuse_own_names(keep_columns, tokenizer)
     run = Run.start(sources, output, progress)
     reader = _Reader(sources, {"text_column": text_column, "batch_bytes": batch_bytes, "text_unit": text_unit, "on_error": on_error})
     pieces, described = reader.with_kept_columns(keep_columns, base)
@@ -159,9 +160,10 @@ def _size(piece: _Piece) -> int:
     return int(piece.batch.texts.nbytes)
 
 
-def _refuse_own_names(keep_columns: Sequence[str], base: pa.Schema) -> None:
-    """A kept column must not look like one of numtok's."""
-    taken = [name for name in keep_columns if name in base.names or name == "text"]
+def _refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
+    """A kept column must not look like one of numtok's, be it written this time or not."""
+    own = schema.value_types(tokenizer.numbers, keep_text=True)
+    taken = [name for name in keep_columns if name in own]
     if taken:
         hint = "use keep_text (--keep-text) to be able to give every text back" if taken[0] == "text" else "rename it in the input"
         raise InputError(f"column {taken[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}")

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,7 +49,15 @@ class TextWriter:
             raise self._refusal(error) from error
 
     def _json_lines(self, batch: pa.RecordBatch) -> Iterator[str]:
-        return (json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in batch.to_pylist())
+        for number, row in enumerate(batch.to_pylist(), self.rows + 1):
+            try:
+                yield json.dumps(row, ensure_ascii=False, allow_nan=False, default=_as_json) + "\n"
+            except ValueError:
+                name = next(name for name, value in row.items() if not _is_json(value))
+                message = (
+                    f"column {name!r} of document {number} holds what JSON cannot ({row[name]!r:.60}); write .parquet or .arrow instead"
+                )
+                raise OutputError(f"{self.path}: {message}") from None
 
     def _plain_lines(self, texts: pa.Array) -> Iterator[str]:
         breaks = pc.fill_null(pc.match_substring_regex(texts, r"[\r\n]"), False)
@@ -63,6 +71,21 @@ class TextWriter:
         refusal = OutputError(f"cannot write {self.path}: {reason}: make room or choose another place, then run again")
         refusal.errno = error.errno
         return refusal
+
+
+def _as_json(value: Any) -> str:
+    """Dates, times and decimals as their text; bytes have none."""
+    if isinstance(value, bytes):
+        raise ValueError("bytes")
+    return str(value)
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False, default=_as_json)
+    except ValueError:
+        return False
+    return True
 
 
 @contextlib.contextmanager
