@@ -6,7 +6,7 @@ In: a list of rows, as :class:`NumberDataset` or a transformers tokenizer gives 
 key                   dtype and shape                             elsewhere
 ====================  ==========================================  ================
 input_ids             int64 (batch, seq)                          ``pad_token_id``
-attention_mask        int64 (batch, seq)                          0 on padding
+attention_mask        int64 (batch, seq), not with position_ids   0 on padding
 number_mask           bool (batch, seq), a number's first token   False
 number_values         float64 (batch, seq)                        1.0
 number_scaled         float32 (batch, seq)                        1.0
@@ -19,15 +19,16 @@ place_value           int64 (batch, seq)                          0
 labels                int64 (batch, seq)                          -100
 number_labels_mask    bool (batch, seq), masked objective         False
 S_labels              as S, for each number stream S, likewise    as S
-position_ids          int64 (batch, seq), packing                 0
+position_ids          int64 (batch, seq), packing and blocks      0
 ====================  ==========================================  ================
 
-Only the streams that the rows have are there, and ``number_mask`` if they say anything about numbers. Inverse: ``attention_mask`` and ``number_mask``
-select the rows' tokens and numbers again, as long as nothing was cut or masked.
+Only the streams that the rows have are there, and ``number_mask`` if they say anything about numbers. Inverse: ``attention_mask`` (with
+``pack_attention_mask=True`` always there) and ``number_mask`` select the rows' tokens and numbers again, as long as nothing was cut or masked.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -44,7 +45,7 @@ from numtok_torch.dataset import NumberDataset
 from numtok_torch.iterable import IterableNumberDataset
 from numtok_torch.masking import IGNORED, Masking
 from numtok_torch.messages import Message
-from numtok_torch.packing import Layout, pack, pad, round_up
+from numtok_torch.packing import Layout, pack, pad, round_up, since
 from numtok_torch.rows import read_rows, truncate
 from numtok_torch.streams import NUMBER_STREAMS, TOKEN_STREAMS, NumberTokens, Rows, inner_shapes
 from numtok_torch.tokens import special_ids, token_id, tokens_of
@@ -66,14 +67,16 @@ class NumberCollator:
         pad_token_id: for ``input_ids``.
         objective: ``"causal"``: labels are the ids, -100 on padding; rows that have ``labels`` keep theirs. The model shifts them. ``"masked"``: masked
             language modelling (:mod:`numtok_torch.masking`). None: no labels but those of the rows, per token or one per row.
-        max_length: longer rows are cut; None for no cut. A number of which a token is cut loses its entry in all number streams; what is left of a
-            spelled-out one stays as tokens with their own place values. With a ``frame``, ``[CLS]`` and ``[SEP]`` are kept.
+        max_length: longer rows are cut, and the first time you are warned how much is lost; None for no cut. (``NumberDataset(block_size=...)`` loses
+            nothing.) A number of which a token is cut loses its entry in all number streams; what is left of a spelled-out one stays as tokens with
+            their own place values. With a ``frame``, ``[CLS]`` and ``[SEP]`` are kept.
         padding: to the ``"longest"`` row, or always to ``"max_length"``.
         padding_side, truncation_side: ``"right"`` or ``"left"``.
         pad_to_multiple_of: the width is rounded up to one of these, perhaps beyond ``max_length``.
         pack: put several rows into one line of at most ``max_length``. ``position_ids`` begin at 0 in each; the label of each row's first token is
-            -100, as it does not follow from the row before. Transformers models keep the rows apart by ``position_ids`` if they get neither a cache
-            (``use_cache=False``) nor an ``attention_mask``, which ``pack_attention_mask=False`` leaves out; else a row sees those before it in its line.
+            -100, as it does not follow from the row before. The same holds for the documents in rows that have ``position_ids``, such as blocks.
+        pack_attention_mask: give lines of several rows or documents an ``attention_mask`` too; then each sees those before it in its line. Without,
+            :class:`numtok_torch.NumberModel` keeps them apart, and so do causal models of transformers with ``use_cache=False``.
         mask_token_id, vocab_size, mlm_probability, mask, mask_share, random_share: of the masked objective; ``mask`` is ``"all"``, ``"numbers"``,
             ``"words"`` or ``"spans"`` (:class:`numtok_torch.masking.Masking`).
         special_token_ids: never masked nor drawn; ``pad_token_id`` and ``mask_token_id`` are always among them.
@@ -96,7 +99,7 @@ class NumberCollator:
     truncation_side: str = "right"
     pad_to_multiple_of: int | None = None
     pack: bool = False
-    pack_attention_mask: bool = True
+    pack_attention_mask: bool = False
     mask_token_id: int | None = None
     vocab_size: int | None = None
     mlm_probability: float = 0.15
@@ -123,6 +126,7 @@ class NumberCollator:
             )
         if self.pad_to_multiple_of is not None and self.pad_to_multiple_of < 1:
             raise SchemaError(f"pad_to_multiple_of={self.pad_to_multiple_of} must be positive, or None")
+        self._warned = False
         self._rng: np.random.Generator | None = None
         self._masking = self._make_masking() if self.objective == "masked" else None
         self._words = self._masking.words if self._masking else np.empty(0, np.int64)
@@ -176,6 +180,7 @@ class NumberCollator:
         """A batch of the rows, in their order (unless packed)."""
         rows = read_rows(features, self.drop, self.shapes)
         if self.max_length is not None:
+            self._warn_of_cut(rows, self.max_length)
             rows = truncate(rows, self.max_length, self.truncation_side, self.tokens, self.frame)
         if self._masking is not None:
             if "labels" in rows.tokens or "labels" in rows.whole:
@@ -189,6 +194,19 @@ class NumberCollator:
         if get_worker_info() is not None:
             return Message(batch)
         return {name: torch.from_numpy(values) for name, values in batch.items()}
+
+    def _warn_of_cut(self, rows: Rows, max_length: int) -> None:
+        """Once, and with several workers in the first of them."""
+        lost, worker = int((rows.lengths - max_length).clip(0).sum()), get_worker_info()
+        if not lost or self._warned or (worker is not None and worker.id):
+            return
+        self._warned = True
+        warnings.warn(
+            f"max_length={max_length} cuts {np.count_nonzero(rows.lengths > max_length)} of the {len(rows.lengths)} rows of this batch, and with them"
+            f" {lost / int(rows.lengths.sum()):.0%} of its tokens, and so on (you are told once); to train on all of the text, make the data set with"
+            f" NumberDataset(..., block_size={max_length})",
+            stacklevel=3,
+        )
 
     def _layout(self, rows: Rows) -> Layout:
         longest = int(rows.lengths.max())
@@ -205,15 +223,10 @@ class NumberCollator:
         """Every stream in its rectangle."""
         tokens = dict(rows.tokens)
         tokens.pop("special_tokens_mask", None)  # masking is done with it, and no model takes it
-        tokens.setdefault("attention_mask", np.ones(len(rows.ids), np.int64))
-        if self.pack:
-            tokens["position_ids"] = layout.local
-            if "labels" in tokens:
-                tokens["labels"] = (
-                    np.where(layout.local == 0, IGNORED, tokens["labels"]) if self.objective != "masked" else tokens["labels"]
-                )
-            if not self.pack_attention_mask:
-                del tokens["attention_mask"]
+        if self.pack or "position_ids" in tokens:
+            self._keep_apart(tokens, layout)
+        else:
+            tokens.setdefault("attention_mask", np.ones(len(rows.ids), np.int64))
         out = {"input_ids": layout.dense(tokens.pop("input_ids"), None, self.pad_token_id, np.int64)}
         for name, values in tokens.items():
             out[name] = layout.dense(values, None, TOKEN_STREAMS[name].fill, np.int64)
@@ -224,6 +237,19 @@ class NumberCollator:
         for name, placed in rows.placed.items():
             out[name] = layout.dense(placed.values, placed.positions, placed.fill, placed.values.dtype)
         return out | rows.whole
+
+    def _keep_apart(self, tokens: dict[str, npt.NDArray[Any]], layout: Layout) -> None:
+        """Several rows in a line, or documents in a row: their places, no loss on what does not follow from the one before, and no mask (see ``pack``)."""
+        begins = layout.local == 0
+        if "position_ids" in tokens:
+            begins |= tokens["position_ids"] == 0
+        if self.pack:
+            tokens["position_ids"] = since(begins)
+            tokens.pop("attention_mask", None)
+        if "labels" in tokens and self.objective != "masked":
+            tokens["labels"] = np.where(begins, IGNORED, tokens["labels"])
+        if self.pack_attention_mask:
+            tokens["attention_mask"] = np.ones(len(begins), np.int64)
 
     def _generator(self) -> np.random.Generator:
         """Of this process; see ``seed``."""

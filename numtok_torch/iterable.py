@@ -7,6 +7,7 @@ rows at any place, so that a share is a stretch of it, and resuming is to begin 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from numtok.errors import SchemaError
 from numtok_torch.dataset import Encoded
-from numtok_torch.storage import Chunk, Row
+from numtok_torch.storage import Row
 from numtok_torch.streams import Ints
 
 STATE_VERSION = 1
@@ -57,6 +58,8 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
             starts (or when the data set is pickled for a worker), else all of it.
         even: leave out up to ``world_size - 1`` rows at the end of the order, so that all ranks have equally many (null rows counted) and none
             waits for another.
+        block_size, separator, separate: as in :class:`numtok_torch.dataset.NumberDataset`: rows are blocks, which are found in one pass over the data
+            when this is made, without the documents that are null. A block belongs to the chunk it begins in; for its end the next one is read too.
     """
 
     def __init__(
@@ -70,8 +73,12 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         rank: int | None = None,
         world_size: int | None = None,
         even: bool = False,
+        *,
+        block_size: int | None = None,
+        separator: int | str | None = None,
+        separate: bool = True,
     ) -> None:
-        super().__init__(source, columns, tokenizer, cache_bytes=0)
+        super().__init__(source, columns, tokenizer, 0, block_size, separator, separate, skip_nulls=True)
         if (rank is None) != (world_size is None):
             raise SchemaError(f"rank={rank} and world_size={world_size} must be given together, or neither")
         if rank is not None and world_size is not None and not 0 <= rank < world_size:
@@ -102,7 +109,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         return self._rank or _distributed() or (0, 1)
 
     def _total(self, world_size: int) -> int:
-        total = len(self._storage)
+        total = int(self._counts.sum())
         return total // world_size * world_size if self.even else total
 
     def __len__(self) -> int:
@@ -132,17 +139,15 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         """The rows from ``first`` to ``last`` of the epoch's order, without those that were passed already."""
         for rows in self._windows(first + progress.position, last, progress.epoch):
             chunks, local = self._locate(rows)
-            held: dict[int, Chunk] = {}  # the chunks of this window
-            for chunk, row in zip(chunks.tolist(), local.tolist(), strict=True):
-                if chunk not in held:
-                    held[chunk] = self._storage.read(chunk)
+            read = functools.cache(self._storage.read)  # holds the chunks of this window
+            for number, chunk, place in zip(rows.tolist(), chunks.tolist(), local.tolist(), strict=True):
                 progress.position += 1
-                if held[chunk].valid[row]:
-                    yield held[chunk].row(row)
+                if (row := self._row(number, chunk, place, read)) is not None:
+                    yield row
 
     def _windows(self, first: int, last: int, epoch: int) -> Iterator[Ints]:
         """Row numbers through the whole data, one window after the other: those that come ``first`` to ``last`` in the epoch's order."""
-        sizes = self._storage.rows
+        sizes = self._counts
         order = np.random.default_rng([self.seed, epoch]).permutation(len(sizes)) if self.shuffle else np.arange(len(sizes))
         begin = 0
         for at in range(0, len(order), self.window if self.shuffle else 1):
@@ -158,10 +163,11 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
     def state_dict(self) -> dict[str, Any]:
         """Where the iteration stands, in plain numbers."""
         at = self._resume or self._progress
-        return {"version": STATE_VERSION, "rows": len(self._storage), **self._order(), **dataclasses.asdict(at)}
+        return {"version": STATE_VERSION, **self._order(), **dataclasses.asdict(at)}
 
     def _order(self) -> dict[str, Any]:
-        return {"fingerprint": self.fingerprint, "shuffle": self.shuffle, "seed": self.seed, "window": self.window, "even": self.even}
+        order = {"fingerprint": self.fingerprint, "shuffle": self.shuffle, "seed": self.seed, "window": self.window, "even": self.even}
+        return {"rows": int(self._counts.sum()), **order, "block_size": self.block_size}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on, with the next iteration, where :meth:`state_dict` was taken.
@@ -169,7 +175,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         Raises:
             SchemaError: if the state is that of other data, or of another order.
         """
-        expected = {"version": STATE_VERSION, "rows": len(self._storage), **self._order()}
+        expected = {"version": STATE_VERSION, **self._order()}
         if differing := [key for key, value in expected.items() if state.get(key) != value]:
             key = differing[0]
             raise SchemaError(

@@ -121,7 +121,8 @@ class NumberModel(Delegating):
         Args:
             input_ids: int64.
             attention_mask: 0 on padding.
-            position_ids: int64; None for those that fit the padding.
+            position_ids: int64; None for those that fit the padding. Without ``attention_mask``, texts that were packed into one row are told by them,
+                and do not see each other.
             token_type_ids: int64, for BERT.
             labels: int64, not shifted; -100 for tokens without a loss.
             number_mask: True at each number's first token.
@@ -176,13 +177,17 @@ class NumberModel(Delegating):
 
     def run(self, input_ids: Tensor, streams: Mapping[str, Tensor], **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
         """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), and logits if it has any; no losses."""
+        vectors = self.embed(input_ids, streams)
+        if inputs.get("attention_mask") is None:
+            inputs["attention_mask"] = middle.mask_apart(self.transformer, self.causal, vectors, inputs.get("position_ids"))
         taken = middle.parameters_of(self.transformer)
-        if "position_ids" in taken and inputs.get("position_ids") is None:
+        if (given := inputs.get("position_ids")) is not None:
+            inputs["position_ids"] = middle.counted_from_zero(self.transformer, given)
+        elif "position_ids" in taken:
             inputs["position_ids"] = middle.positions(self.transformer, input_ids, inputs.get("attention_mask"))
         if "use_cache" in taken:
             inputs.setdefault("use_cache", False)  # a cache that nobody asked for costs memory in training
-        given = {name: value for name, value in inputs.items() if value is not None}
-        return middle.run(self.transformer, self.embed(input_ids, streams), **given)
+        return middle.run(self.transformer, vectors, **{name: value for name, value in inputs.items() if value is not None})
 
     def _output(self, output: Any, hidden: Tensor, logits: Tensor | None, streams: Mapping[str, Tensor]) -> NumberModelOutput:
         labels = streams.get("labels")

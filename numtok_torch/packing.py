@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok_torch.streams import Ints
+from numtok_torch.streams import Ints, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,12 @@ class Layout:
         out = np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)  # untouched pages of zeros cost nothing
         out[self.places if positions is None else self.places[positions]] = values
         return out.reshape(self.batch, self.width, *inner)
+
+
+def since(begins: Mask) -> Ints:
+    """int64[tokens]: how far each is from the last at or before it that begins something; the first does."""
+    starts = np.flatnonzero(begins)
+    return np.arange(len(begins)) - np.repeat(starts, np.diff(np.append(starts, len(begins))))
 
 
 def round_up(width: int, multiple: int | None) -> int:

@@ -14,6 +14,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field as attribute
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class Chunk:
         scalars: columns with one value per row.
         valid: [rows]; a row that is not is null.
         nbytes: of the Arrow data.
+        made: what a reader made of it, to be kept as long as it.
     """
 
     arrays: list[tuple[str, npt.NDArray[Any], int]]
@@ -51,6 +53,7 @@ class Chunk:
     scalars: dict[str, pa.Array]
     valid: list[bool]
     nbytes: int
+    made: dict[str, Any] = attribute(default_factory=dict)
 
     def row(self, number: int) -> Row:
         """One row: arrays are read-only views, texts are Python's."""

@@ -200,8 +200,19 @@ def _(session: Session, printed: str) -> None:
     assert [value for value, there in zip(values, got["number_mask"][0], strict=True) if there] == [-1500]
 
 
+def check_blocks(session: Session, file: str, separators: int) -> None:
+    """The data set that the page trains on holds every token and every number of the file."""
+    table, blocks_ = pq.read_table(session.folder / file), list(session.names["data"])
+    assert (
+        sum(len(block["input_ids"]) for block in blocks_)
+        == pa.compute.sum(pa.compute.list_value_length(table["input_ids"])).as_py() + separators
+    )
+    assert sum(len(block["number_value"]) for block in blocks_) == numbers_in(table)
+
+
 @promise("README.md", "trainer = Trainer(")
 def _(session: Session, printed: str) -> None:
+    check_blocks(session, "corpus.parquet", separators=0)
     losses = [entry["train_loss"] for entry in session.names["trainer"].state.log_history if "train_loss" in entry]
     assert len(losses) == 1
     (text,) = session.names["generate"](session.names["model"], session.names["tokenizer"], ["The mass is"])
@@ -242,6 +253,7 @@ def _(session: Session, printed: str) -> None:
 
 @promise("docs/training.md", "Trainer(model, TrainingArguments(")
 def _(session: Session, printed: str) -> None:
+    check_blocks(session, "sample.parquet", separators=31)
     assert (session.folder / "model" / "model.safetensors").is_file()
     assert printed.strip()
 

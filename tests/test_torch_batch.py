@@ -6,6 +6,7 @@ import functools
 import io
 import itertools
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ torch = pytest.importorskip("torch")
 from trained import config  # noqa: E402
 
 from numtok_torch.batch import NumberCollator, NumberDataset  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:max_length=")  # cuts are what many of these are about
 
 
 def collator(**options: Any) -> NumberCollator:
@@ -82,7 +85,8 @@ def test_padding_never_changes_another_entry(rows: list[Any], longer: Any) -> No
 def test_packing_keeps_every_row(rows: list[Any], max_length: int, side: str) -> None:
     """Each row lies somewhere in one piece, once, with its streams, and its first label ignored."""
     made = [cut(sparse(row), max_length, "right") for row in rows]
-    packed = {name: tensor.numpy() for name, tensor in collator(max_length=max_length, pack=True, padding_side=side)(made).items()}
+    options = {"max_length": max_length, "pack": True, "pack_attention_mask": True, "padding_side": side}
+    packed = {name: tensor.numpy() for name, tensor in collator(**options)(made).items()}
     real = packed["attention_mask"] == 1
     assert packed["input_ids"].shape[1] == max_length
     assert real.sum() == sum(len(row["input_ids"]) for row in made)
@@ -102,7 +106,7 @@ def test_packing_keeps_every_row(rows: list[Any], max_length: int, side: str) ->
 
 def test_packing_for_models_that_read_position_ids() -> None:
     rows = [sparse(([1, 2, 3], [0], 1)), sparse(([4, 5], [], 2))]
-    batch = collator(max_length=6, pack=True, pack_attention_mask=False)(rows)
+    batch = collator(max_length=6, pack=True)(rows)
     assert "attention_mask" not in batch
     assert batch["position_ids"].tolist() == [[0, 1, 2, 0, 1, 0]]
 
@@ -113,7 +117,7 @@ def test_packed_rows_do_not_see_each_other_in_a_transformers_model() -> None:
     tiny = transformers.LlamaConfig(vocab_size=50, hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2)
     model = transformers.LlamaModel(tiny).eval()
     rows = [{"input_ids": [1, 2, 3]}, {"input_ids": [4, 5]}]
-    batch = NumberCollator(0, max_length=6, pack=True, pack_attention_mask=False)(rows)
+    batch = NumberCollator(0, max_length=6, pack=True)(rows)
     with torch.no_grad():
         packed = model(**batch, use_cache=False).last_hidden_state
         alone = model(input_ids=torch.tensor([[4, 5]])).last_hidden_state
@@ -316,3 +320,26 @@ def test_rows_of_the_hugging_face_tokenizer(representations: Any) -> None:
     assert made.tokens == NumberCollator.from_schema(data.schema, PAD).tokens
     found = made([{name: encoded[name][number] for name in encoded} for number in range(len(texts))])
     assert_same(found, {name: tensor.numpy() for name, tensor in expected.items()})
+
+
+# --- what is lost -----------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_cut_is_told_once_with_what_is_lost() -> None:
+    rows = [sparse(([1] * 10, [], 0)), sparse(([2] * 4, [], 0)), sparse(([3] * 6, [], 0))]
+    made = collator(max_length=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made(rows[1:2])  # nothing is cut
+    with pytest.warns(UserWarning, match=r"max_length=5 cuts 2 of the 3 rows .* 30% of its tokens.*block_size=5") as told:
+        made(rows)
+    assert [Path(one.filename) for one in told] == [Path(__file__)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made(rows)
+
+
+def test_rows_with_positions_of_their_own_keep_them_and_their_mask() -> None:
+    row = {"input_ids": [5, 6, 7], "position_ids": [4, 5, 6], "attention_mask": [1, 1, 0]}
+    batch = NumberCollator(0)([row])
+    assert (batch["position_ids"].tolist(), batch["attention_mask"].tolist()) == ([[4, 5, 6]], [[1, 1, 0]])

@@ -20,6 +20,7 @@ import transformers
 
 from numtok.errors import SchemaError
 from numtok_torch.backbone import ModelError
+from numtok_torch.batch import NumberCollator
 from numtok_torch.model import NumberModel
 from numtok_torch.objective import token_loss
 from numtok_torch.xval_gpt2 import remove_biases_, xval_gpt2, xval_init_, xval_std
@@ -190,6 +191,35 @@ def test_given_positions_are_taken(kind: str) -> None:
     found, alone = made(**packed), made(**batch)
     assert found.number_predictions[0, 6].isnan()
     same(found.loss, alone.loss)
+
+
+@EVERY
+def test_packed_rows_are_as_alone(kind: str) -> None:
+    """What the collator's ``pack=True`` gives, by default, to the model as it is by default: each row's hidden states are its own."""
+    streams, lengths = tiny.batch(4, 9, labels=False), [9, 3, 5, 1]
+    streams["input_ids"] = torch.arange(2, 38).view(4, 9)  # each once, so that rows can be found again
+    names = ("input_ids", "number_mask", "number_values", "number_scaled", "place_value")
+    rows = [{name: streams[name][row, :length].numpy() for name in names} for row, length in enumerate(lengths)]
+    made = model(kind)
+    batch = NumberCollator(tiny.PAD, max_length=12, pack=True, objective="causal")(rows)
+    assert batch["input_ids"].shape == (2, 12) and "attention_mask" not in batch
+    found = made(**batch)
+    assert found.past_key_values is None
+    for row in rows:
+        own = made(**{name: torch.from_numpy(values)[None] for name, values in row.items()}).hidden[0]
+        length = len(own)
+        line, place = (batch["input_ids"] == row["input_ids"][0]).nonzero()[0].tolist()
+        assert batch["input_ids"][line, place : place + length].tolist() == row["input_ids"].tolist()
+        same(found.hidden[line, place : place + length], own, atol=1e-5)
+    shown = made(**NumberCollator(tiny.PAD, max_length=12, pack=True, pack_attention_mask=True)(rows))
+    assert (shown.hidden - found.hidden).abs().max() > 0.1  # it does make a difference
+
+
+def test_packed_rows_need_a_backbone_that_takes_positions() -> None:
+    batch = tiny.batch(1, 6, labels=False)
+    del batch["attention_mask"]
+    with pytest.raises(ModelError, match=r"takes no position_ids.*pack_attention_mask=True"):
+        NumberModel(tiny.Plain(), tiny.embedding("xval"))(**batch, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]))
 
 
 @EVERY
