@@ -139,11 +139,16 @@ def encoded(representation: SingleToken, values: Tensor) -> dict[str, Tensor]:
     """Columns of the representation for float64 (n,), clipped to what it holds; infinities are taken as the largest double."""
     finite = torch.nan_to_num(values.detach().to(torch.float64).cpu(), nan=float("nan"))
     numbers: Numbers = numbers_from_floats(finite.numpy(), representation.name)
+    return {name: stream.to(values.device) for name, stream in tensors(representation, numbers).items()}
+
+
+def tensors(representation: SingleToken, numbers: Numbers) -> dict[str, Tensor]:
+    """Columns of the representation as tensors (n, ...), integers as int64 but for uint8."""
     found = {}
     for name, column in representation.encode(numbers).items():
         array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
         wide = array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy()
-        found[name] = torch.from_numpy(wide).to(values.device)
+        found[name] = torch.from_numpy(wide)
     return found
 
 

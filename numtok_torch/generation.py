@@ -1,8 +1,9 @@
 """Text with numbers from a :class:`~numtok_torch.NumberModel`: greedy, sampled, or by beams; batched, padded on the left, with a cache.
 
 In: prompts as text. Out: what the model writes behind each, with its numbers in it. Whenever the token that is chosen (by whatever method, not the
-most likely one) begins a number, the head reads the value from the hidden state that the token was chosen from. It is what the model sees at that
-token from then on, and what is put into the text, as the tokenizer's representation writes it.
+most likely one) begins a number, the head reads the value from the hidden state that the token was chosen from. It becomes one decimal, which is put
+into the text, and from which the tokenizer makes what the model sees at that token from then on; ``generation_numbers`` says how, and why the
+result is the same with and without cache, alone and in a batch.
 
 The choice of tokens is that of transformers' ``generate``, run on a class made from the backbone's own, whose ``forward`` puts the numbers in.
 How it reorders beams need not be known: a number is found again by the tokens before it, see ``generation_state``.

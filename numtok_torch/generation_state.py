@@ -4,16 +4,14 @@ In: at each step, all ids so far, int64 (rows, seq), in whatever order generatio
 about to see, (rows, tokens, ...), like those of the collator.
 
 Rows are told apart by the ids that they hold behind the prompt. That is enough: a number is the head's reading of the hidden state in front of it,
-which follows from the prompt, the tokens and the numbers before. So each prediction is kept under (whose, the ids before it), and found again
-after beams were reordered, finished, or left out, without knowing how. "Whose" is the prompt with beams; else the row, so that rows of one prompt
-that drew different values for the same tokens stay apart.
+which follows from the prompt, the tokens and the numbers before; what it then is, in text and streams, says ``generation_numbers``. So each
+prediction is kept under (whose, the ids before it), and found again after beams were reordered, finished, or left out, without knowing how.
+"Whose" is the prompt with beams; else the row, so that rows of one prompt that drew different values for the same tokens stay apart.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +21,9 @@ import torch
 from torch import Tensor
 
 from numtok import Tokenizer
-from numtok.numbers import Numbers
-from numtok.representations import FloatBits, FoNE, PlaceValue, SingleToken
-from numtok.representations.base import numbers_from_floats
-from numtok_torch.bits import as_bits, values_of_words, words_of_bits
+from numtok.representations import PlaceValue
 from numtok_torch.embeddings import PlaceTracker
+from numtok_torch.generation_numbers import decimals, doubtful, streams_of, texts_of
 from numtok_torch.generation_text import number_ids
 from numtok_torch.heads import NumberPrediction
 from numtok_torch.streams import NUMBER_STREAMS
@@ -37,6 +33,7 @@ if TYPE_CHECKING:
 
 Ids = npt.NDArray[Any]
 Key = tuple[int, bytes]
+Number = tuple[int, Ids]  # whose, and the ids between the prompt and it
 
 
 class Writing:
@@ -56,6 +53,7 @@ class Writing:
         self._number_ids = np.array(number_ids(tokenizer), np.int64)
         self._ids = prompt["input_ids"].cpu().numpy()
         self._predicted: dict[Key, tuple[NumberPrediction, int]] = {}
+        self._texts: dict[Key, str] = {}
         self._shown: dict[Key, dict[str, Tensor]] = {}
         self._places: dict[Key, int] = {}
         self._rows: dict[Key, int] = {}
@@ -114,94 +112,86 @@ class Writing:
     def _predict(self, hidden: Tensor) -> NumberPrediction:
         head: Any = self.model.head
         found = NumberPrediction(head.sample(hidden)) if self.sample else head.predict(hidden)
-        return NumberPrediction(found.values.cpu(), {name: stream.cpu() for name, stream in found.streams.items()})
+        bounds = None if found.bounds is None else found.bounds.cpu()
+        return NumberPrediction(found.values.cpu(), {name: stream.cpu() for name, stream in found.streams.items()}, bounds=bounds)
 
     def stream_columns(self, count: int, device: torch.device) -> dict[str, Tensor]:
         """The streams of the last ``count`` tokens, (rows, count, ...)."""
         rows, length = self._ids.shape
-        begin = length - count
-        first = max(begin, self.width)
-        made = self._ids[:, first:]
-        is_number = self.begins_number(made)  # (rows, made)
-        columns = {"number_mask": torch.from_numpy(is_number)}
-        for name, stream in self.streams.items():
-            columns[name] = torch.full((*made.shape, *stream.shape[2:]), NUMBER_STREAMS[name].fill, dtype=stream.dtype)  # (rows, made, ...)
-        if self.model.head is not None and is_number.any():
-            where = np.argwhere(is_number)  # (numbers, 2)
-            shown = self._show([self._key(row, first + column) for row, column in where.tolist()])
-            for name, values in shown.items():
-                columns[name][tuple(torch.from_numpy(where).T)] = values  # (numbers, ...)
-        if "place_value" in self.prompt:
-            places = [[self._places.get(self._key(row, at + 1), 0) for at in range(first, length)] for row in range(rows)]
-            columns["place_value"] = torch.tensor(places, dtype=torch.int64).view(made.shape)
+        begin, per_prompt = length - count, rows // len(self.prompt["input_ids"])
+        owners = [self.owner(row, per_prompt) for row in range(rows)]
+        columns = self._made(owners, self._ids[:, self.width :], max(begin - self.width, 0))
         given = {name: self.prompt[name] for name in columns if name in self.prompt} if begin < self.width else {}
         for name, stream in given.items():
-            repeated = stream[:, begin:].repeat_interleave(rows // len(stream), 0)  # (rows, prompt, ...)
+            repeated = stream[:, begin:].repeat_interleave(per_prompt, 0)  # (rows, prompt, ...)
             columns[name] = torch.cat([repeated, columns[name].to(device)], 1)  # (rows, count, ...)
         return {name: stream.to(device) for name, stream in columns.items()}
 
-    def _show(self, keys: Sequence[Key]) -> dict[str, Tensor]:
-        """The streams, (numbers, ...), of the numbers that were predicted under the keys, in the form that the prompt has them."""
-        if new := list(dict.fromkeys(one for one in keys if one not in self._shown)):
-            streams = self._streams_of(new)
-            for row, one in enumerate(new):
-                self._shown[one] = {name: stream[row] for name, stream in streams.items()}
-        return {name: torch.stack([self._shown[one][name] for one in keys]) for name in self._shown[keys[0]]}
+    def _made(self, owners: Sequence[int], made: Ids, start: int) -> dict[str, Tensor]:
+        """The streams of the ids (rows, made) behind the prompts, from ``start`` on: (rows, made - start, ...)."""
+        shape = (len(made), made.shape[1] - start)
+        is_number = self.begins_number(made[:, start:])  # (rows, made - start)
+        columns = {"number_mask": torch.from_numpy(is_number)}
+        for name, stream in self.streams.items():
+            columns[name] = torch.full((*shape, *stream.shape[2:]), NUMBER_STREAMS[name].fill, dtype=stream.dtype)
+        if self.model.head is not None and is_number.any():
+            where = np.argwhere(is_number)  # (numbers, 2)
+            numbers = [(owners[row], made[row, : start + column]) for row, column in where.tolist()]
+            self._settle(numbers)
+            for name in columns.keys() & self.streams.keys():
+                values = torch.stack([self._shown[key(*one)][name] for one in numbers])  # (numbers, ...)
+                columns[name][tuple(torch.from_numpy(where).T)] = values.to(columns[name].dtype)
+        if "place_value" in self.prompt:
+            columns["place_value"] = torch.tensor(
+                [
+                    [self._places.get(key(owner, row[: at + 1]), 0) for at in range(start, len(row))]
+                    for owner, row in zip(owners, made, strict=True)
+                ],
+                dtype=torch.int64,
+            ).view(shape)
+        return columns
 
-    def _predictions(self, keys: Sequence[Key]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Values (numbers,) and exact streams (numbers, ...)."""
+    def _settle(self, numbers: Sequence[Number]) -> None:
+        """Decide once for all what numbers are, each given as (owner, the ids between the prompt and it)."""
+        new = list({key(*one): one for one in numbers if key(*one) not in self._texts}.items())
+        if not new:
+            return
+        found = self._predictions([one for one, _ in new])
+        for at in np.flatnonzero(doubtful(found)).tolist():
+            found.values[at] = self._read_alone(*new[at][1]).values[0]
+        decided = decimals(self.tokenizer, found, type(self.model.head).__name__)
+        streams = streams_of(self.tokenizer, decided)
+        for at, ((one, _), text) in enumerate(zip(new, texts_of(self.tokenizer, decided, found), strict=True)):
+            self._texts[one] = text
+            self._shown[one] = {name: stream[at] for name, stream in streams.items()}
+
+    def _predictions(self, keys: Sequence[Key]) -> NumberPrediction:
+        """Of several numbers, (numbers, ...)."""
         found = [self._predicted[one] for one in keys]
         values = torch.stack([prediction.values[row] for prediction, row in found])
         exact = {name: torch.stack([prediction.streams[name][row] for prediction, row in found]) for name in found[0][0].streams}
-        return values, exact
+        bounds = [prediction.bounds[row] for prediction, row in found if prediction.bounds is not None]
+        return NumberPrediction(values, exact, bounds=torch.stack(bounds) if bounds else None)
 
-    def _streams_of(self, keys: Sequence[Key]) -> dict[str, Tensor]:
-        """:meth:`_show`, computed."""
-        values, exact = self._predictions(keys)
-        embedding = self.model.embedding
-        found = {} if embedding is None else embedding.streams_of(values)
-        found |= exact  # a value may not hold all of its digits
-        shaped = {name: self._as_in_prompt(name, found) for name in self.streams}
-        return {name: stream for name, stream in shaped.items() if stream is not None} | {"number_values": values}
+    def _read_alone(self, owner: int, made: Ids) -> NumberPrediction:
+        """The head's reading behind one prompt and the ids made, without cache, padding or other rows."""
+        per_prompt = len(self._ids) // len(self.prompt["input_ids"])
+        number = owner if self.beams else owner // per_prompt
+        shown = self.prompt["attention_mask"][number] > 0  # (prompt,)
+        columns = {name: stream.to(shown.device) for name, stream in self._made([owner], made[None], 0).items()}
+        streams = {
+            name: torch.cat([self.prompt[name][number, shown][None], stream], 1) if name in self.prompt else stream
+            for name, stream in columns.items()
+        }  # (1, tokens, ...)
+        behind = torch.from_numpy(np.ascontiguousarray(made, np.int64)).to(shown.device)
+        ids = torch.cat([self.prompt["input_ids"][number, shown], behind])  # (tokens,)
+        _, hidden, _ = self.model.run(ids[None], streams)
+        return self._predict(hidden[:, -1])
 
-    def _as_in_prompt(self, name: str, found: dict[str, Tensor]) -> Tensor | None:
-        """One of the streams in the prompt's form; None if it is not known."""
-        like = self.streams[name]
-        inner = like.shape[2:]
-        if name == "number_fourier" and "number_digits" in found:
-            return torch.from_numpy(self._fone.features(found["number_digits"].numpy())).to(like.dtype)
-        if name not in found:
-            return None
-        stream = found[name]
-        if name == "number_bits":
-            bits = as_bits(stream, 1)  # (numbers, 32)
-            return bits if inner else words_of_bits(bits)
-        flat = stream.reshape(len(stream), -1)  # (numbers, values)
-        padded = torch.nn.functional.pad(flat, (0, math.prod(inner) - flat.shape[1]))  # chunks are filled up with zeros
-        return padded.reshape(len(stream), *inner).to(like.dtype)
-
-    @property
-    def _fone(self) -> FoNE:
-        found = next(one for one in self.tokenizer.numbers if isinstance(one, FoNE))
-        return dataclasses.replace(found, overflow="clip")
-
-    def surfaces(self, numbers: Sequence[tuple[int, Ids]]) -> list[str]:
+    def surfaces(self, numbers: Sequence[Number]) -> list[str]:
         """The text of numbers, each given as (owner, the ids between the prompt and it)."""
-        if not numbers:
-            return []
-        values, exact = self._predictions([key(owner, ids) for owner, ids in numbers])
-        if "number_digits" in exact and any(isinstance(one, FoNE) for one in self.tokenizer.numbers):
-            texts = self._fone.numbers(exact["number_digits"].numpy()).format().to_pylist()
-            return [f"-{text}" if negative else text for text, negative in zip(texts, values.signbit().tolist(), strict=True)]
-        if "number_bits" in exact and any(isinstance(one, FloatBits) for one in self.tokenizer.numbers):
-            floats = values_of_words(words_of_bits(as_bits(exact["number_bits"], 1))).numpy()
-            return [str(text) for text in numbers_from_floats(floats, "bits").format().to_pylist()]
-        first = self.tokenizer.numbers[0]
-        assert isinstance(first, SingleToken)
-        finite = torch.nan_to_num(values, nan=math.nan).numpy()
-        exactly: Numbers = numbers_from_floats(finite, type(self.model.head).__name__)
-        held = dataclasses.replace(first, overflow="clip")  # type: ignore[type-var]  # every concrete one is a dataclass
-        return [str(text) for text in held.decode(held.encode(exactly)).format().to_pylist()]
+        self._settle(numbers)
+        return [self._texts[key(*one)] for one in numbers]
 
 
 def key(owner: int, ids: Ids) -> Key:

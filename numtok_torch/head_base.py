@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 
+NOISE = 128 * 2.0**-23  # by which float32 computations of the same, a cached and an uncached one, may differ: relative, absolute below 1
+
 
 @dataclass(frozen=True)
 class NumberPrediction:
@@ -25,11 +27,13 @@ class NumberPrediction:
         values: float64 (...), on the number's own scale; finite, unless the hidden states are not.
         streams: exact streams (..., ·) where the head predicts them, such as ``number_digits``, which a float64 may not hold.
         confidence: float32 (...), 0 to 1, or None; what it means is said by the head.
+        bounds: float64 (..., 2), lower and upper, between which float noise may move a value; None for what is chosen among few, or drawn.
     """
 
     values: Tensor
     streams: dict[str, Tensor] = field(default_factory=dict)
     confidence: Tensor | None = None
+    bounds: Tensor | None = None
 
 
 class NumberHead(nn.Module, ABC):
@@ -85,6 +89,13 @@ def run(network: nn.Module, hidden: Tensor) -> Tensor:
     with torch.autocast(hidden.device.type, enabled=False):
         found: Tensor = network(hidden.to(parameter.dtype))
     return found.to(torch.promote_types(found.dtype, torch.float32))
+
+
+def moved(y: Tensor) -> Tensor:
+    """What a head says, float (...), less and more :data:`NOISE`: float64 (..., 2)."""
+    wide = y.to(torch.float64)
+    noise = NOISE * wide.abs().clamp(min=1)  # (...)
+    return torch.stack([wide - noise, wide + noise], -1)
 
 
 def mean(losses: Tensor) -> Tensor:

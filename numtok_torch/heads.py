@@ -26,7 +26,7 @@ from numtok.schema import read_metadata
 from numtok_torch.bits import as_bits, values_of_words, words_of_bits
 from numtok_torch.embeddings import options_of
 from numtok_torch.fone_head import FoNEHead
-from numtok_torch.head_base import NumberHead, NumberPrediction, mean, one_hidden_layer, run, unscaled
+from numtok_torch.head_base import NumberHead, NumberPrediction, mean, moved, one_hidden_layer, run, unscaled
 from numtok_torch.mixture import MixtureHead
 
 __all__ = [
@@ -70,7 +70,8 @@ class ScalarHead(NumberHead):
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
-        return NumberPrediction(unscaled(run(self.network, self.checked(hidden)).squeeze(-1), self.scale))  # (...)
+        found = run(self.network, self.checked(hidden)).squeeze(-1)  # (...)
+        return NumberPrediction(unscaled(found, self.scale), bounds=unscaled(moved(found), self.scale))
 
 
 class BitsHead(NumberHead):

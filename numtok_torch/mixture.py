@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.head_base import NumberHead, NumberPrediction, one_hidden_layer, run, unscaled
+from numtok_torch.head_base import NumberHead, NumberPrediction, moved, one_hidden_layer, run, unscaled
 
 SPACES = ("linear", "asinh")
 POINTS = ("mode", "mean")
@@ -99,7 +99,8 @@ class MixtureHead(NumberHead):
     def predict(self, hidden: Tensor) -> NumberPrediction:
         mixture = self.mixture(hidden)
         y = _mean(*mixture) if self.point == "mean" else _mode(*mixture)
-        return NumberPrediction(self._back(y), confidence=_mass(y - self.within, y + self.within, *mixture))
+        confidence = _mass(y - self.within, y + self.within, *mixture)
+        return NumberPrediction(self._back(y), confidence=confidence, bounds=self._back(moved(y)))
 
     @torch.no_grad()
     def mean(self, hidden: Tensor) -> Tensor:
