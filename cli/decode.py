@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .console import ProgressLine, debug_option, duration, print_table, size
-from .options import overwrite_option, quiet_option, tokenizer_option, workers_option
+from .options import OnceCommand, overwrite_option, quiet_option, tokenizer_option, workers_option
 
 EPILOG = """\b
 Examples:
@@ -14,7 +14,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=OnceCommand, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="A .jsonl, .txt (one text per line), .parquet or .arrow file.")
 @tokenizer_option

@@ -9,6 +9,7 @@ import click
 from .console import ProgressLine, counts, debug_option, duration, print_table, print_warning, size
 from .options import (
     INPUT_FORMATS,
+    OnceCommand,
     grammar_options,
     make_grammar,
     make_representations,
@@ -35,7 +36,7 @@ Examples:
 VANISHING = 0.01  # share of numbers lost to a scale, above which the user is told
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=OnceCommand, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="A .parquet, .arrow, .feather or .ipc file.")
 @click.option(
@@ -105,6 +106,9 @@ def encode(
     made = Tokenizer.from_pretrained(tokenizer, chosen, rules, engine, leading_space)
     with ProgressLine(quiet) as progress:
         summary = encode_corpus(inputs, options.pop("output"), made, progress=progress, **options)
+    if summary.without_text:
+        share = f"{summary.without_text:,} of {summary.documents:,} documents have no text (it is missing or null)"
+        print_warning(f"{share} and are null rows, the first in {summary.first_without_text}")
     if not quiet:
         print_summary(summary, numbers, fitted)
 

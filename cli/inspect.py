@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .console import debug_option, use_colour
-from .options import grammar_options, make_grammar, make_tokenizer, overflow_option, tokenizer_option
+from .options import OnceCommand, grammar_options, make_grammar, make_tokenizer, overflow_option, tokenizer_option
 from .values import shown_float, shown_value
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ NO_CHARACTER = str.maketrans({"\n": "⏎", "\r": "␍", "\t": "⇥", "\x1b": "�
 
 
 # A text may begin with a minus sign, so what is no option is the text.
-@click.command(epilog=EPILOG, context_settings={"ignore_unknown_options": True})
+@click.command(cls=OnceCommand, epilog=EPILOG, context_settings={"ignore_unknown_options": True})
 @click.argument("text", required=False)
 @click.option(
     "--numbers",

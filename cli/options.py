@@ -13,6 +13,19 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
+class OnceCommand(click.Command):
+    """A command whose options may be given once, unless they are repeatable: click lets the last one win without a word."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for option in order:
+            single = isinstance(option, click.Option) and not (option.multiple or option.is_flag or option.count)
+            if single and order.count(option) > 1:
+                raise click.UsageError(f"{option.opts[-1]} is given twice, and only one of the values can be used", ctx)
+        return super().parse_args(ctx, args)
+
+
 INPUT_FORMATS = ("jsonl", "json", "csv", "tsv", "txt", "parquet", "arrow")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .console import Clock, ProgressLine, debug_option, duration, print_table, size
-from .options import INPUT_FORMATS, grammar_options, make_grammar, overwrite_option, quiet_option
+from .options import INPUT_FORMATS, OnceCommand, grammar_options, make_grammar, overwrite_option, quiet_option
 
 EPILOG = """\b
 Examples:
@@ -17,7 +17,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(cls=OnceCommand, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="Gets a tokenizer.json.")
 @click.option("--vocab-size", type=click.IntRange(257), default=16000, show_default=True, help="Tokens in all.")

@@ -496,7 +496,7 @@ def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return [os.path.relpath(source.path) for source in find_inputs(inputs, format)]
 
     assert names(".") == ["a.TXT.GZ", "b.jsonl", "sub/c.csv", "sub/deep/d.parquet"]
-    assert names("sub", "b.jsonl", "b.jsonl") == ["sub/c.csv", "sub/deep/d.parquet", "b.jsonl", "b.jsonl"]
+    assert names("sub", "b.jsonl") == ["sub/c.csv", "sub/deep/d.parquet", "b.jsonl"]
     assert names("**/*.csv") == names("sub/*.csv") == ["sub/c.csv"]
     assert names("*.md", format="txt") == ["README.md"]
     assert names(".", format="csv") == ["sub/c.csv"]

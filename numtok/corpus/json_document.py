@@ -16,18 +16,19 @@ from numtok.corpus import jsonl
 from numtok.corpus.batches import ReadOptions, TextBatch
 from numtok.corpus.jsonl import BadRow, Columns, Rows
 from numtok.corpus.kept_values import DECODER
-from numtok.corpus.lines import Block, not_utf8, read_blocks
+from numtok.corpus.lines import Block, not_utf8, read_blocks, too_long
 from numtok.corpus.sources import ByteStream, Source
 from numtok.errors import InputError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SAMPLE_ROWS = 1000
+_LONGEST_DOCUMENT = 1 << 29  # bytes
 
 
 def read_json(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """The documents of a ``.json`` file; see ``read_batches``."""
     with ByteStream(source) as stream:
-        blocks = read_blocks(stream, options.batch_bytes)
+        blocks = read_blocks(stream, options.batch_bytes, _LONGEST_DOCUMENT)
         first = next((block for block in blocks if block.data.strip()), None)
         if first is None:
             return
@@ -35,7 +36,18 @@ def read_json(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         if _first_line_is_object(first.data):
             yield from jsonl.batches_of_blocks(whole, source, options)
         else:
-            yield from _read_document(b"".join(block.data for block in whole), first, stream, options)
+            yield from _read_document(_joined(whole, source), first, stream, options)
+
+
+def _joined(blocks: Iterator[Block], source: Source) -> bytes:
+    """The whole file."""
+    pieces, held = [], 0
+    for block in blocks:
+        pieces.append(block.data)
+        held += len(block.data)
+        if held > _LONGEST_DOCUMENT:
+            raise InputError(f"{too_long('this JSON document', _LONGEST_DOCUMENT, source)}; or save it as JSON lines: one object per line")
+    return b"".join(pieces)
 
 
 def _first_line_is_object(data: bytes) -> bool:

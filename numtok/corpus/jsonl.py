@@ -64,7 +64,11 @@ class Columns:
         if text is not None and not text.isascii():
             _check_surrogates(text, self.text)
         for name, dtype in self.kept.items():
-            if reason := unfit(value.get(name), dtype):
+            try:
+                reason = unfit(value.get(name), dtype)
+            except RecursionError:
+                reason = "is nested too deeply; do not keep this column"
+            if reason:
                 raise BadRow(f"kept column {name!r} {reason}")
         return text, [with_floats(value.get(name), dtype) for name, dtype in self.kept.items()]
 

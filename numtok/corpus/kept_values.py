@@ -123,10 +123,13 @@ def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.
     values = [row.get(name) for row in rows]
     try:
         dtype = _no_null(pa.array([_plain(value) for value in values]).type)
+        empty = _has_no_fields(dtype)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         message = f"kept column {name!r} holds values of several kinds, or integers beyond int64; {WAY_OUT}"
         raise InputError(message, source.name) from None
-    if _has_no_fields(dtype):
+    except RecursionError:
+        raise InputError(f"kept column {name!r} is nested too deeply; do not keep this column", source.name) from None
+    if empty:
         raise InputError(f"kept column {name!r} holds objects without any field, which have no type; do not keep this column", source.name)
     return dtype
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.corpus.batches import SKIP_HINT, ReadOptions, TextBatch
+from numtok.corpus.batches import LONGEST_ROW, SKIP_HINT, ReadOptions, TextBatch
 from numtok.corpus.sources import ByteStream, Source
 from numtok.errors import InputError
 
@@ -36,9 +36,13 @@ class Block:
         return self.data.count(b"\n") + (not self.data.endswith(b"\n"))
 
 
-def read_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
-    """Blocks of about ``size`` bytes, longer only for a longer line; a byte order mark at the start is left out."""
+def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> Iterator[Block]:
+    """Blocks of about ``size`` bytes, longer only for a longer line; a byte order mark at the start is left out.
+
+    ``InputError`` at a line longer than ``longest`` bytes: a few kilobytes of compressed file can hold a line that fills the memory.
+    """
     waiting: list[bytes] = []  # pieces of a line that is not complete yet; joined once, so that a long line costs linear time
+    held = 0
     line, offset, start = 1, 0, True
     size = max(size, len(BOM))
     while piece := stream.read(size):
@@ -50,9 +54,13 @@ def read_blocks(stream: ByteStream, size: int) -> Iterator[Block]:
         cut = len(piece) if last else piece.rfind(b"\n") + 1
         if not cut:
             waiting.append(piece)
+            held += len(piece)
+            if held > longest:
+                raise too_long("this line", longest, stream.source, line)
             continue
         block = Block(b"".join([*waiting, memoryview(piece)[:cut]]), line, offset, stream.position)
         waiting = [piece[cut:]]
+        held = len(waiting[0])
         yield block
         line, offset = line + block.lines, offset + len(block.data)
     if rest := b"".join(waiting):
@@ -63,6 +71,12 @@ def refuse_utf16(head: bytes, source: Source) -> None:
     """``InputError`` if the first bytes are the mark of UTF-16, which can never be UTF-8."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError('this is UTF-16, not UTF-8; convert it with "iconv -f UTF-16 -t UTF-8"', source.name, 1)
+
+
+def too_long(what: str, longest: int, source: Source, line: int | None = None) -> InputError:
+    """The error for what would have to be held in memory whole, but is too long for that."""
+    message = f"{what} is longer than {longest >> 20:,} MiB, the most that is held in memory; cut it into several documents"
+    return InputError(message + (", or check what the compressed file expands to" if source.compression else ""), source.name, line)
 
 
 def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) -> InputError:
@@ -95,7 +109,13 @@ def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
     """One document, held in memory; an empty file is no document."""
-    data = b"".join(iter(lambda: stream.read(8 << 20), b""))
+    pieces, held = [], 0
+    while piece := stream.read(8 << 20):
+        pieces.append(piece)
+        held += len(piece)
+        if held > LONGEST_ROW:
+            raise too_long("this file", LONGEST_ROW, stream.source)
+    data = b"".join(pieces)
     if not data:
         return
     refuse_utf16(data, stream.source)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from numtok import schema
 from numtok.corpus.batches import TextBatch
@@ -112,6 +113,9 @@ def encode_corpus(
             def write(piece: _Piece, result: Encoded) -> None:
                 writer.write(result[0])
                 run.report += result[1]
+                if nulls := piece.batch.texts.null_count:
+                    run.without_text += nulls
+                    run.first_without_text = run.first_without_text or _first_null(piece.batch)
                 run.read, run.skipped, run.written = piece.read, run.skipped + piece.batch.skipped, writer.bytes_written
 
             yield write
@@ -167,6 +171,11 @@ def _refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None
     if taken:
         hint = "use keep_text (--keep-text) to be able to give every text back" if taken[0] == "text" else "rename it in the input"
         raise InputError(f"column {taken[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}")
+
+
+def _first_null(batch: TextBatch) -> str:
+    """Where the first document without a text is."""
+    return f"{batch.source.name}, row {batch.first_row + pc.index(batch.texts.is_null(), True).as_py() + 1}"
 
 
 def _with_kept(encoded: pa.RecordBatch, batch: TextBatch, described: pa.Schema) -> pa.RecordBatch:

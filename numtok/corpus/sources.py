@@ -65,7 +65,7 @@ def find_inputs(inputs: Sequence[str | Path], format: str | None = None) -> list
             the files of that format.
 
     Raises:
-        InputError: nothing is there, or a format is neither known nor given.
+        InputError: nothing is there, a format is neither known nor given, or the same file is there twice.
     """
     if format is not None and format not in FORMATS:
         raise InputError(f"unknown format {format!r}; known are {', '.join(FORMATS)}")
@@ -75,7 +75,27 @@ def find_inputs(inputs: Sequence[str | Path], format: str | None = None) -> list
         found.extend(_expand(str(item), asked))
     if not found:
         raise InputError("no input given; name files, folders, globs, or - for standard input")
+    _refuse_twice(found)
     return found
+
+
+def _refuse_twice(found: Sequence[Source]) -> None:
+    """``InputError`` if a file would be read twice: by two names, through a link, or once plain and once compressed."""
+    files: dict[object, Source] = {}
+    stems: dict[str, Source] = {}
+    for source in found:
+        status = None if source.path == "-" else os.stat(source.path)
+        before = files.setdefault((status.st_dev, status.st_ino) if status else "-", source)
+        if before is not source:
+            same = f"is given twice (the other time as {before.path})" if before.path != source.path else "is given twice"
+            raise InputError(f"{same}, so that its documents would come twice; name it once", source.name)
+        if source.path == "-":
+            continue
+        stem = os.path.realpath(os.path.splitext(source.path)[0] if source.compression else source.path)
+        before = stems.setdefault(stem, source)
+        if before is not source:
+            message = f"seems to hold the same as {before.path}, compressed or not; name only one of the two, or rename one"
+            raise InputError(message, source.name)
 
 
 def _expand(item: str, asked: str | None) -> list[Source]:

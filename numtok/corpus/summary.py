@@ -51,6 +51,8 @@ class Summary:
     Attributes:
         documents, bytes, numbers, tokens: rows, bytes of text, numbers found, tokens.
         skipped: rows that could not be read and were left out.
+        without_text: documents whose text is null or missing: null rows, in ``documents`` too.
+        first_without_text: the file and the row of the first of them, or nothing.
         left_as_text, clipped: numbers by the representation that could not hold them.
         in_added_tokens: digits within the tokenizer's own tokens, which are not numbers.
         tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the first megabyte; None without numbers.
@@ -63,6 +65,8 @@ class Summary:
     numbers: int = 0
     tokens: int = 0
     skipped: int = 0
+    without_text: int = 0
+    first_without_text: str = ""
     left_as_text: dict[str, int] = field(default_factory=dict)
     clipped: dict[str, int] = field(default_factory=dict)
     in_added_tokens: int = 0
@@ -88,6 +92,8 @@ class Run:
     report: EncodeReport = field(default_factory=EncodeReport)
     read: int = 0
     skipped: int = 0
+    without_text: int = 0
+    first_without_text: str = ""
     written: int = 0
     started: float = field(default_factory=time.perf_counter)
 
@@ -106,6 +112,7 @@ class Run:
         for one in dataclasses.fields(self.report):
             setattr(summary, one.name, getattr(self.report, one.name))
         summary.skipped, summary.output, summary.output_bytes = self.skipped, str(self.output), self.output.stat().st_size
+        summary.without_text, summary.first_without_text = self.without_text, self.first_without_text
         summary.seconds = time.perf_counter() - self.started
         return summary
 

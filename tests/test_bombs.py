@@ -1,0 +1,91 @@
+"""Small compressed files that expand without end: an error that names the file, in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from test_readers import failure, read_all
+
+ZEROS = b"0" * (8 << 20)
+READ = """
+import resource, sys
+from numtok.corpus.readers import find_inputs, read_batches
+from numtok.errors import InputError
+try:
+    [source] = find_inputs(sys.argv[1:2])
+    rows = sum(len(batch.texts) for batch in read_batches(source, batch_bytes=1 << 20, text_unit=sys.argv[2]))
+    print(rows)
+except InputError as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
+"""
+
+
+def bomb(path: Path, head: bytes, times: int = 160) -> Path:
+    """More than 1.3 GB in a file of a megabyte or less."""
+    pack = gzip.compress if path.suffix == ".gz" else lambda data: bytes(pa.compress(data, codec="zstd", asbytes=True))
+    path.write_bytes(pack(head) + pack(ZEROS) * times)
+    assert path.stat().st_size < 2_000_000
+    return path
+
+
+def read_apart(path: Path, unit: str = "line") -> tuple[str, int]:
+    """(what came of it, peak memory in MiB), in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", READ, str(path), unit], capture_output=True, text=True, check=True, timeout=120)
+    said, peak = done.stdout.strip().rsplit("\n", 1)
+    return said, int(peak)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "head", "unit"),
+    [
+        ("a.jsonl.gz", b'{"text": "fine"}\n{"text": "', "line"),
+        ("a.jsonl.zst", b'{"text": "', "line"),
+        ("a.txt.gz", b"fine\n", "line"),
+        ("a.txt.zst", b"", "file"),
+        ("a.csv.gz", b"id,text\n1,fine\n2,", "line"),
+        ("a.csv.zst", b"", "line"),
+        ("a.json.zst", b'[{"text": "', "line"),
+        ("a.json.gz", b"", "line"),
+    ],
+)
+def test_one_endless_line(tmp_path: Path, name: str, head: bytes, unit: str) -> None:
+    said, peak = read_apart(bomb(tmp_path / name, head), unit)
+    assert said.startswith(str(tmp_path / name)) and "longer than" in said
+    assert peak < 1400, "MiB"
+
+
+@pytest.mark.slow
+def test_endless_small_rows_are_read_piece_by_piece(tmp_path: Path) -> None:
+    row = b'{"text": "12 of 34"}\n'
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(row * 400_000) * 20)
+    said, peak = read_apart(path)
+    assert said == "8000000"
+    assert peak < 500, "MiB"
+
+
+@pytest.mark.parametrize("depth", [100, 900, 5000, 100_000])
+def test_endless_depth(tmp_path: Path, depth: int) -> None:
+    for deep in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
+        for name, text in (("a.jsonl", '{"text": "a", "x": ' + deep + "}\n"), ("a.json", '[{"text": "a",\n "x": ' + deep + "}]")):
+            (tmp_path / name).write_text(text)
+            try:
+                assert read_all(tmp_path / name) == ["a"], "what is not kept may be anything"
+            except ValueError as error:
+                assert "nested too deeply" in str(error)
+            if depth > 100:
+                assert "nested too deeply" in str(failure(tmp_path / name, keep_columns=["x"]))
+            else:
+                assert read_all(tmp_path / name, keep_columns=["x"]) == ["a"]
+    (tmp_path / "a.jsonl").write_text(
+        json.dumps({"text": "a", "x": {"a": 1}}) + '\n{"text": "b", "x": ' + '{"a":' * depth + "1" + "}" * depth + "}\n"
+    )
+    assert "kept column 'x'" in str(failure(tmp_path / "a.jsonl", keep_columns=["x"])) or depth > 900
