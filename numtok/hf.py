@@ -37,6 +37,7 @@ try:
 except ImportError as error:
     raise MissingDependencyError("numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'") from error
 
+from numtok.hf_advice import advise_streams
 from numtok.hf_arrow import encode_arrow
 from numtok.hf_core import Core, key_of, state_of
 from numtok.hf_encoding import LazyBatchEncoding, NumberEncoding
@@ -285,6 +286,8 @@ class NumberTokenizer(PreTrainedTokenizerFast):
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
         split = kwargs.get("split_special_tokens")
         numbers, _ = core.numtok.find_numbers(rows, parse_special=not (self.split_special_tokens if split is None else split))
+        if len(numbers) and not with_streams:
+            advise_streams(self.deprecation_warnings, core.numtok)
         if not with_streams and (not len(numbers) or core.stay_text) and not core.is_named_in(texts.strings):
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
         return self._encode_numbers(core, self.backend_tokenizer.post_processor, texts, rows, numbers, with_streams, kwargs)

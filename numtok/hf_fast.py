@@ -19,6 +19,7 @@ from transformers.utils.generic import PaddingStrategy
 
 from numtok import schema
 from numtok.errors import InputError
+from numtok.hf_advice import advise_streams
 from numtok.hf_encoding import LazyBatchEncoding
 from numtok.hf_streams import MASK, VALUES, as_numpy, attach, neutral_stream
 from numtok.tokenizer import Tokenizer
@@ -118,6 +119,8 @@ def encode_flat(tokenizer: NumberTokenizer, texts: Any, with_streams: bool, opti
         batch = numtok.encode_batch(texts, parse_special=not tokenizer.split_special_tokens)
     except InputError:  # the caller has its own words for that
         return None
+    if not with_streams and len(schema.flat(batch.column("number_index"))[0]):
+        advise_streams(tokenizer.deprecation_warnings, numtok)
     ids, offsets = schema.flat(batch.column("input_ids"))
     side = options.get("padding_side") or tokenizer.padding_side
     layout = _layout(offsets, room, tokenizer.truncation_side, (len(frame.before), len(frame.after)), options, side)

@@ -54,7 +54,7 @@ class Marks:
         characters = list(map(chr, self.code_points.tolist()))
         self.contents = {character: content for character, (_, content) in zip(characters, marked, strict=True)}
         self._code_points = {number: code for (number, _), code in zip(marked, self.code_points.tolist(), strict=True)}
-        self._pattern = re.compile(f"[{''.join(characters)}]")
+        self._pattern = re.compile(f"[{''.join(characters)}]" if characters else "(?!)")  # Subword has no tokens: matches nowhere
         self.ids = np.arange(numtok.vocab_size + len(marked))
         for number, code in self._code_points.items():
             copied = self.tokenizer.token_to_id(chr(code))
