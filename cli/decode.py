@@ -8,9 +8,9 @@ from .console import ProgressLine, debug_option, duration, print_table, size
 from .options import OnceCommand, overwrite_option, quiet_option, tokenizer_option, workers_option
 
 EPILOG = """\b
-Examples:
-  numtok encode sample.jsonl -o sample.parquet --keep-text --quiet
-  numtok decode sample.parquet -o back.jsonl
+Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
+  numtok encode sample.jsonl -o kept.parquet --keep-text --quiet
+  numtok decode kept.parquet -o back.jsonl
 """
 
 
@@ -33,6 +33,6 @@ def decode(inputs: tuple[str, ...], output: str, tokenizer: str | None, workers:
     with ProgressLine(quiet) as progress:
         summary = decode_corpus(inputs, output, source=tokenizer, workers=workers, overwrite=overwrite, progress=progress)
     if not quiet:
-        rate = f"{duration(summary.seconds)}, {size(summary.bytes / max(summary.seconds, 1e-9))}/s"
+        rate = f"{duration(summary.seconds)}, {size(summary.bytes / max(summary.seconds, 1e-9))}/s, without start-up"
         rows = [("documents", f"{summary.documents:,}", ""), ("numbers", f"{summary.numbers:,}", ""), ("text", size(summary.bytes), rate)]
         print_table(rows, summary.output)

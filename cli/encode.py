@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numtok.corpus.summary import Summary
 
 EPILOG = """\b
-Examples:
+Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
   numtok encode sample.jsonl -o sample.parquet
   numtok encode sample.jsonl -o bits.arrow --numbers xval,bits --keep-column id
   numtok encode sample.jsonl -o exact.parquet --numbers place --keep-text
@@ -118,7 +118,7 @@ def print_summary(summary: Summary, numbers: str, fitted: Fit | None = None) -> 
     seconds = max(summary.seconds, 1e-9)
     rows = [
         ("documents", f"{summary.documents:,}", f"{summary.skipped:,} bad rows left out" if summary.skipped else ""),
-        ("text", size(summary.bytes), f"{duration(summary.seconds)}, {size(summary.bytes / seconds)}/s"),
+        ("text", size(summary.bytes), f"{duration(summary.seconds)}, {size(summary.bytes / seconds)}/s, without start-up"),
         ("tokens", f"{summary.tokens:,}", f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else ""),
         ("numbers", f"{summary.numbers:,}", f"as {numbers}"),
     ]

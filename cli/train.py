@@ -11,9 +11,9 @@ from .console import Clock, ProgressLine, debug_option, duration, print_table, s
 from .options import INPUT_FORMATS, OnceCommand, grammar_options, make_grammar, overwrite_option, quiet_option
 
 EPILOG = """\b
-Examples:
+Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
   numtok train sample.jsonl -o my-tokenizer --vocab-size 1000
-  numtok encode sample.jsonl -o sample.parquet --tokenizer my-tokenizer
+  numtok encode sample.jsonl -o trained.parquet --tokenizer my-tokenizer
 """
 
 

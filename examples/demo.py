@@ -40,7 +40,9 @@ def main() -> int:
     """0 if every byte came back."""
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
     original = texts_of(SAMPLE)
-    print(f"numtok {numtok.__version__}: {len(original)} documents, {tokenizer.vocab_size:,} tokens, engine {tokenizer.engine.name}\n")
+    print(
+        f"numtok {numtok.__version__}: {len(original)} documents, a vocabulary of {tokenizer.vocab_size:,} tokens, engine {tokenizer.engine.name}\n"
+    )
     for name in SHOWN:
         show(original[name], tokenizer)
     with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +52,9 @@ def main() -> int:
         decode_corpus([encoded], back, tokenizer)
         same = texts_of(back) == original
     before, after, left = summary.tokens_before, summary.tokens_after, sum(summary.left_as_text.values())
-    print(f"{summary.numbers} numbers in {summary.documents} documents became {summary.tokens:,} tokens: {after:.2f} per number,")
+    print(
+        f"{summary.documents} documents with {summary.numbers} numbers became {summary.tokens:,} tokens. A number takes {after:.2f} of them on average,"
+    )
     print(f"where the tokenizer alone spends {before:.2f}. Left as text, being outside float32: {left}.")
     print(f"Columns: {columns}")
     print("Decoded: every byte is the same." if same else "Decoded: THE TEXT CHANGED.")

@@ -84,18 +84,36 @@ def test_every_option_has_a_help_text(name: str) -> None:
 
 def examples(name: str) -> list[str]:
     epilog = cli.commands[name].epilog or ""
-    return [line.strip() for line in epilog.split("Examples:")[1].splitlines() if line.strip()]
+    heading, *lines = epilog.removeprefix("\b\n").splitlines()
+    assert heading.startswith("Examples") and heading.endswith(":")
+    return [line.strip() for line in lines if line.strip()]
+
+
+def run_example(line: str) -> None:
+    *before, command = line.split("|")
+    words = shlex.split(command)
+    assert words[0] == "numtok"
+    given = subprocess.run(before[0], shell=True, capture_output=True, check=True).stdout if before else None
+    ok(*words[1:], input=given)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_examples_of_the_help_run(name: str, folder: Path) -> None:
     assert examples(name)
     for line in examples(name):
-        *before, command = line.split("|")
-        words = shlex.split(command)
-        assert words[0] == "numtok"
-        given = subprocess.run(before[0], shell=True, capture_output=True, check=True).stdout if before else None
-        ok(*words[1:], input=given)
+        run_example(line)
+
+
+def test_the_examples_of_all_help_texts_run_in_one_folder(folder: Path) -> None:
+    """In order: none needs what another leaves, or writes what another wrote; what they say they write is there."""
+    for name in COMMANDS:
+        for line in examples(name):
+            run_example(line)
+    outputs = [found[1] for name in COMMANDS for line in examples(name) if (found := re.search(r" (?:-o|--html) (\S+)", line))]
+    assert len(outputs) == len(set(outputs)) and only_files(folder) == {"sample.jsonl", *outputs}
+    assert [json.loads(line)["text"] for line in Path("back.jsonl").read_text().splitlines()] == [
+        json.loads(line)["text"] for line in SAMPLE.read_text().splitlines()
+    ]
 
 
 # Encode and decode ------------------------------------------------------------------------------------------------------
