@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-inp
 READY := $(VENV)/.ready
 CORE  := $(VENV)/.core
 DEV   := $(VENV)/.dev
-NEEDS := $(READY) pyproject.toml constraints.txt
+NEEDS := $(READY) pyproject.toml setup.py constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -26,7 +26,7 @@ help: ## list the targets
 demo: $(CORE) ## install the core alone and run examples/demo.py
 	$(BIN)/python examples/demo.py $(ARGS)
 
-test: $(DEV) ## install everything but ray and run the tests, JOBS at once (ARGS go to pytest)
+test: $(DEV) ## install everything and run the tests, JOBS at once (ARGS go to pytest)
 	$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: $(DEV) ## lint, formatting and types

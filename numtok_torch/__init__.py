@@ -1,5 +1,13 @@
 """Torch layers for the tensors that numtok writes: batches, embeddings, heads and losses around any transformer."""
 
+from numtok.errors import MissingDependencyError
+
+try:
+    import safetensors  # noqa: F401 - to say what to install
+    import torch  # noqa: F401
+except ImportError as error:
+    raise MissingDependencyError("numtok_torch needs PyTorch and safetensors; install them with: pip install 'numtok[torch]'") from error
+
 from numtok_torch.backbone import ModelError, PlainBackbone
 from numtok_torch.batch import IterableNumberDataset, NumberCollator, NumberDataset
 from numtok_torch.embeddings import (

@@ -1,0 +1,198 @@
+"""The wheel and the sdist: they hold what the repository holds, and what they install works away from the checkout, with every extra.
+
+Needs the package index that pip is set up for, as ``make test`` itself does, and a few minutes.
+"""
+
+from __future__ import annotations
+
+import email
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import pytest
+from environments import ROOT, Environment, interpreter, repository_files
+
+EXAMPLES = ROOT / "examples"
+INSTALLED_AS = {"numtok": "numtok", "numtok_torch": "numtok_torch", "cli": "numtok_cli"}
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The two archives, from a copy of the repository's files: the sdist, and the wheel that is made from it."""
+    folder = tmp_path_factory.mktemp("built")
+    for name in repository_files():
+        (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / "source" / name)
+    command = [sys.executable, "-m", "build", "--outdir", str(folder), str(folder / "source")]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, f"python -m build fails; it needs a package index\n{done.stdout}{done.stderr}"
+    (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    return {"sdist": sdist, "wheel": wheel}
+
+
+def contents(archive: Path) -> set[str]:
+    """The names of the files in it, in an sdist without the folder that holds all."""
+    if archive.suffix == ".whl":
+        return set(zipfile.ZipFile(archive).namelist())
+    with tarfile.open(archive) as file:
+        return {str(PurePosixPath(*PurePosixPath(member.name).parts[1:])) for member in file if member.isfile()}
+
+
+def test_every_file_of_the_packages_is_in_both(built: dict[str, Path]) -> None:
+    files = [name for name in repository_files() if "/" in name and name.split("/")[0] in INSTALLED_AS]
+    assert {"numtok/unicode_ranges.json", "numtok/default/tokenizer.json", "numtok/py.typed", "cli/main.py"} <= set(files)
+    assert not set(files) - contents(built["sdist"])
+    installed = {"/".join([INSTALLED_AS[name.split("/")[0]], *name.split("/")[1:]]) for name in files}
+    in_wheel = {name for name in contents(built["wheel"]) if ".dist-info/" not in name}
+    assert in_wheel == installed
+
+
+def metadata(built: dict[str, Path]) -> email.message.Message:
+    with zipfile.ZipFile(built["wheel"]) as file:
+        (name,) = (name for name in file.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(file.read(name))
+
+
+def test_what_the_metadata_promise_is_tested(built: dict[str, Path]) -> None:
+    found = metadata(built)
+    assert set(found.get_all("Provides-Extra") or ()) == {*EXTRAS, "dev"}  # dev is what these tests run in
+    versions = [line.split(" :: ")[-1] for line in found.get_all("Classifier") or () if "Python :: 3." in line]
+    assert versions == ["3.11", *OTHER_PYTHONS]
+
+
+# Installed ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["sdist", "wheel"])
+def test_the_core_and_the_extras_work_away_from_the_checkout(kind: str, built: dict[str, Path], tmp_path: Path) -> None:
+    """The wheel alone, then the extras, one upon the other, each installed as the error says that names it; the sdist with the drop-in at once."""
+    environment = Environment(tmp_path)
+    if kind == "sdist":
+        environment.install(f"numtok[hf] @ {built['sdist'].as_uri()}")
+        check_core(environment)
+        environment.run("python", "-c", DROP_IN)
+    else:
+        environment.install(str(built["wheel"]))
+        check_core(environment)
+        for extra, check in EXTRAS.items():
+            check(environment, f"numtok[{extra}]")
+
+
+OTHER_PYTHONS = ("3.12", "3.13")
+
+
+@pytest.mark.parametrize("version", OTHER_PYTHONS)
+def test_other_pythons(version: str, built: dict[str, Path], tmp_path: Path) -> None:
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version} here")
+    environment = Environment(tmp_path, python)
+    environment.install(str(built["wheel"]))
+    assert environment.run("python", "--version").startswith(f"Python {version}.")
+    check_round_trip(environment)
+
+
+def check_round_trip(environment: Environment) -> None:
+    place = Path(environment.run("python", "-c", "import numtok; print(numtok.__file__)").strip())
+    assert place.is_relative_to(environment.home)
+    shutil.copy(EXAMPLES / "sample.jsonl", environment.work)
+    environment.run(
+        "numtok", "encode", "sample.jsonl", "-o", "sample.parquet", "--numbers", "xval,bits", "--keep-text", "--keep-column", "id"
+    )
+    environment.run("numtok", "decode", "sample.parquet", "-o", "back.jsonl")
+    assert texts(environment.work / "back.jsonl") == texts(EXAMPLES / "sample.jsonl")
+
+
+def texts(path: Path) -> dict[str, str]:
+    """The documents by id, or by number where it was not kept."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return {row.get("id", f"doc-{number:02}"): row["text"] for number, row in enumerate(rows, 1)}
+
+
+def check_core(environment: Environment) -> None:
+    """Encode, decode, inspect, train, and the demo."""
+    check_round_trip(environment)
+    assert "1,234.5" in environment.run("numtok", "inspect", "not 1,234.5", "--numbers", "xval,fone:6,4", "--numbers", "place")
+    environment.run("numtok", "train", "sample.jsonl", "-o", "trained", "--vocab-size", "500")
+    environment.run(
+        "numtok", "encode", "sample.jsonl", "-o", "trained.arrow", "--tokenizer", "trained", "--numbers", "place", "--keep-text"
+    )
+    environment.run("numtok", "decode", "trained.arrow", "-o", "trained.jsonl", "--tokenizer", "trained")
+    assert texts(environment.work / "trained.jsonl") == texts(EXAMPLES / "sample.jsonl")
+    shutil.copy(EXAMPLES / "demo.py", environment.work)
+    assert environment.run("python", "demo.py").endswith("Decoded: every byte is the same.\n")
+
+
+# Extras ------------------------------------------------------------------------------------------------------------------
+
+TORCH = """
+import sys
+import torch
+from torch import nn
+from numtok_torch import NumberCollator, NumberDataset, NumberModel, embedding_from_schema, head_from_schema
+
+class Backbone(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.layer, self.out = nn.Embedding(16_100, 16), nn.Linear(16, 16), nn.Linear(16, 16_100)
+    def get_input_embeddings(self):
+        return self.words
+    def get_output_embeddings(self):
+        return self.out
+    def forward(self, inputs_embeds, attention_mask=None):
+        return self.layer(inputs_embeds).relu()
+
+data = NumberDataset("sample.parquet")
+batch = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")([data[0], data[1]])
+torch.manual_seed(0)
+model = NumberModel(Backbone(), embedding_from_schema(data.schema, 16), head_from_schema(data.schema, 16), causal=True)
+loss = model(**batch).loss
+loss.backward()
+assert loss.isfinite() and model.backbone.words.weight.grad.any()
+model.save_pretrained("plain")
+assert "transformers" not in sys.modules
+"""
+DROP_IN = """
+import numtok
+from numtok.hf import NumberTokenizer
+
+tokenizer = NumberTokenizer.from_pretrained("trained", numbers=[numtok.XVal()])
+batch = tokenizer(["It weighs -1.5e3 kg"], return_numbers=True)
+assert [v for v, there in zip(batch["number_values"][0], batch["number_mask"][0]) if there] == [-1500]
+assert tokenizer.batch_decode(batch["input_ids"], number_values=batch["number_values"]) == ["It weighs -1500 kg"]
+tokenizer.save_pretrained("drop-in")
+assert NumberTokenizer.from_pretrained("drop-in")("a 5").input_ids == tokenizer("a 5").input_ids
+"""
+
+
+def check_torch(environment: Environment, requirement: str) -> None:
+    assert environment.advised("import numtok_torch") == requirement
+    environment.install(requirement)
+    environment.run("python", "-c", TORCH)
+
+
+def check_hf(environment: Environment, requirement: str) -> None:
+    assert environment.advised("import numtok.hf") == requirement
+    environment.install(requirement)
+    environment.run("python", "-c", DROP_IN)
+    shutil.copy(EXAMPLES / "huggingface.py", environment.work)
+    environment.run("python", "huggingface.py", "--steps", "2", "--batch-size", "4")
+
+
+def check_report(environment: Environment, requirement: str) -> None:
+    """It draws the pictures of the documentation."""
+    environment.install(requirement)
+    shutil.copy(ROOT / "docs" / "plots.py", environment.work)
+    environment.run("python", "plots.py", "images")
+    drawn, kept = (sorted(path.name for path in folder.glob("*.png")) for folder in (environment.work / "images", ROOT / "docs" / "images"))
+    assert drawn == kept and drawn
+
+
+EXTRAS: dict[str, Callable[[Environment, str], None]] = {"torch": check_torch, "hf": check_hf, "report": check_report}
