@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from .streams import shown
+
 if TYPE_CHECKING:
     from numtok.corpus.summary import Progress
 
@@ -28,12 +30,12 @@ def use_colour(stream: Any) -> bool:
 
 def print_error(message: str) -> None:
     """``numtok: error: ...`` in red on stderr."""
-    _label("error", "red", message)
+    _label("error", "red", shown(message))
 
 
 def print_warning(message: str) -> None:
     """``numtok: warning: ...`` in yellow on stderr, on one line."""
-    _label("warning", "yellow", " ".join(message.split()))
+    _label("warning", "yellow", shown(" ".join(message.split())))
 
 
 def _label(word: str, colour: str, message: str) -> None:
@@ -119,9 +121,10 @@ def duration(seconds: float) -> str:
 
 def print_table(rows: Sequence[tuple[str, str, str]], title: str) -> None:
     """Rows of (label, figure, remark): figures right-aligned."""
+    rows = [(shown(label), shown(figure), shown(remark)) for label, figure, remark in rows]
     labels, figures = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
     coloured = use_colour(sys.stdout)
-    click.echo(click.style(title, bold=True), color=coloured)
+    click.echo(click.style(shown(title), bold=True), color=coloured)
     for label, figure, remark in rows:
         line = f"  {click.style(label.ljust(labels), dim=True)}  {figure.rjust(figures)}"
         click.echo(line + (f"  {click.style(remark, dim=True)}" if remark else ""), color=coloured)

@@ -12,6 +12,7 @@ import click
 
 from .console import debug_option, use_colour
 from .options import OnceCommand, grammar_options, make_grammar, make_tokenizer, overflow_option, tokenizer_option
+from .streams import shown
 from .values import shown_float, shown_value
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ Examples:
 """
 DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
 INK, TEXT_PAPERS, NUMBER_PAPER, PLACE_INK = 235, (254, 251), 215, 166  # of the 256 colours, legible on dark and on light terminals
-NO_CHARACTER = str.maketrans({"\n": "⏎", "\r": "␍", "\t": "⇥", "\x1b": "␛", "\x00": "␀", "\x07": "␇", "\x08": "␈"})
 
 
 # A text may begin with a minus sign, so what is no option is the text.
@@ -64,7 +64,7 @@ def inspect(
         from .page import write_page
 
         write_page(inspection, page)
-        click.echo(f"{page}: {len(inspection.numbers):,} numbers, {len(inspection.views)} representations; open it in a browser")
+        click.echo(f"{shown(page)}: {len(inspection.numbers):,} numbers, {len(inspection.views)} representations; open it in a browser")
         return
     print_inspection(inspection, limit, use_colour(sys.stdout), shutil.get_terminal_size().columns if sys.stdout.isatty() else 100)
 
@@ -130,7 +130,7 @@ def _token_lines(tokens: tuple[Token, ...], colour: bool, width: int) -> list[st
     has_places = any(token.place for token in tokens)
     lines, upper, lower, used, shade = [], "", "", 0, 0
     for token in tokens:
-        text = token.text.translate(NO_CHARACTER)
+        text = shown(token.text)
         place = f"{token.place}" if token.place else ""
         wide = max(_columns_of(text), len(place))
         size = wide + (0 if colour else 1)
@@ -157,5 +157,5 @@ def _columns_of(text: str) -> int:
 
 
 def _short(text: str, most: int = 32) -> str:
-    text = text.translate(NO_CHARACTER)
+    text = shown(text)
     return text if len(text) <= most else f"{text[: most - 12]}…({len(text):,})"

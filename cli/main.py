@@ -14,10 +14,10 @@ from .console import print_error, print_warning
 from .decode import decode
 from .encode import encode
 from .inspect import inspect
+from .streams import open_streams, shown
 from .train import train
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-TERMINATED = 143
 
 
 class _Group(click.Group):
@@ -27,6 +27,9 @@ class _Group(click.Group):
         try:
             with _warnings_on_one_line():
                 return super().invoke(ctx)
+        except click.UsageError as error:
+            error.message = shown(error.message)  # type: ignore[misc]  # it quotes arguments, which may be names of files
+            raise
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except KeyboardInterrupt:
@@ -84,8 +87,11 @@ for _command in (encode, decode, inspect, train):
 
 def main() -> None:
     """The console script."""
-    with contextlib.suppress(ValueError):  # not in the main thread
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # an exit cleans up, a signal's default action does not
+    open_streams()
+    for sent in (signal.SIGTERM, signal.SIGHUP):
+        with contextlib.suppress(ValueError):  # not in the main thread
+            if signal.getsignal(sent) is not signal.SIG_IGN:  # as under nohup
+                signal.signal(sent, lambda number, _: sys.exit(128 + number))  # an exit cleans up, a signal's default action does not
     cli(prog_name="numtok")
 
 
