@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.errors import InputError
 from numtok.representations import Spelled
 from numtok.subword import TokenizersEngine, is_byte_level
 
@@ -78,6 +79,21 @@ def token_bytes(config: dict[str, Any]) -> TokenBytes:
         lengths[number + 1] = len(content)
     values = b"".join(contents.get(number, b"") for number in range(max(contents) + 1))
     return TokenBytes(np.frombuffer(values, np.uint8), np.cumsum(lengths))
+
+
+def given_ids(ids: Any) -> Ids:
+    """int32[n] of token ids as a user gives them: a list, an array, a tensor; -1 for what is beyond 32 bits, which is no token.
+
+    Raises:
+        InputError: for anything else.
+    """
+    try:
+        array = np.asarray(ids if hasattr(ids, "__array__") else list(ids))
+    except (TypeError, ValueError):
+        array = np.empty(0, object)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu") or array.dtype == object:
+        raise InputError(f"expected the token ids of one text, a list of integers, got {str(ids)[:60]}")
+    return np.where((array < 0) | (array > np.iinfo(np.int32).max), -1, array).astype(np.int32)
 
 
 def frame_symbols(symbols: npt.NDArray[np.uint16], offsets: Ints, spelling: Spelling) -> tuple[Ids, Ids, Ints]:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numtok.errors import GrammarError
+from numtok.options import check_options
 
 GROUPING_CHARACTERS = {
     ",": "comma",
@@ -63,6 +64,7 @@ class Grammar:
     pattern: str | None = None
 
     def __post_init__(self) -> None:
+        check_options(self, "grammar", GrammarError)
         if self.grouping is not None and self.grouping not in GROUPING_CHARACTERS:
             known = ", ".join(f"{character!r} ({name})" for character, name in GROUPING_CHARACTERS.items())
             raise GrammarError(f"grouping={self.grouping!r} is not supported; use None or one of {known}")
@@ -100,10 +102,19 @@ class Grammar:
     @classmethod
     def from_dict(cls, options: dict[str, Any]) -> Grammar:
         """The inverse of :meth:`to_dict`; unknown options are an error."""
+        if not isinstance(options, dict):
+            raise GrammarError(f"the options of a grammar are a dict, not {type(options).__name__}")
         known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := sorted(set(options) - known):
+        if unknown := sorted(map(str, set(options) - known)):
             raise GrammarError(f"unknown grammar option {', '.join(unknown)}; this version knows {', '.join(sorted(known))}")
         return cls(**options)
+
+
+def check_grammar(grammar: Any) -> Grammar:
+    """``grammar``, or the default for None; anything else is an error."""
+    if grammar is not None and not isinstance(grammar, Grammar):
+        raise GrammarError(f"expected a Grammar, such as Grammar.data(), got {str(grammar)[:60]}")
+    return grammar or Grammar()
 
 
 def compile_pattern(pattern: str) -> Any:

@@ -96,7 +96,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         cls,
         pretrained_model_name_or_path: Any = None,
         *inputs: Any,
-        numbers: Sequence[Representation] | None = None,
+        numbers: Sequence[Representation | str] | Representation | str | None = None,
         grammar: Grammar | None = None,
         leading_space: str | None = None,
         return_numbers: bool | None = None,
@@ -107,7 +107,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         Args:
             pretrained_model_name_or_path: a hub id, a folder, or a tokenizer.json; ``None`` for numtok's small default tokenizer.
             inputs: as for ``AutoTokenizer.from_pretrained``.
-            numbers: representations, ``[XVal()]`` if not given.
+            numbers: representations, ``[XVal()]`` if not given, or their names, ``"xval,fone:6,4"``.
             grammar: what counts as a number.
             leading_space: ``"auto"`` or ``"separate"``; see :class:`numtok.Tokenizer`.
             return_numbers: whether calls return the number streams, if they do not say; False if not given.
@@ -137,7 +137,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
     def from_tokenizer(
         cls,
         tokenizer: Any,
-        numbers: Sequence[Representation] | None = None,
+        numbers: Sequence[Representation | str] | Representation | str | None = None,
         grammar: Grammar | None = None,
         leading_space: str | None = None,
         return_numbers: bool | None = None,

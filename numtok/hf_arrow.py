@@ -42,6 +42,10 @@ def encode_arrow(
             raise InputError(f"there is no column {column!r}, only {', '.join(texts.schema.names)}; name the text column with column=...")
         around = pa.Table.from_batches([texts]) if isinstance(texts, pa.RecordBatch) else texts
         texts = texts.column(column)
+    if not isinstance(texts, pa.Array | pa.ChunkedArray):
+        raise InputError(
+            f"expected an Arrow table or string column, got {type(texts).__name__}; make one of a list with pyarrow.array(texts)"
+        )
     if texts.null_count:
         row = texts.is_null().to_pylist().index(True)
         raise InputError(f"row {row} of the text column is null; leave such rows out first, for example with dataset.filter")

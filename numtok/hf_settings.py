@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from numtok.grammar import Grammar
-from numtok.representations import Representation, XVal
+from numtok.grammar import Grammar, check_grammar
+from numtok.representations import Representation, XVal, representations_of
 
 
 def given_settings(
-    numbers: Sequence[Representation] | None, grammar: Grammar | None, leading_space: str | None, return_numbers: bool | None
+    numbers: Sequence[Representation | str] | Representation | str | None,
+    grammar: Grammar | None,
+    leading_space: str | None,
+    return_numbers: bool | None,
 ) -> dict[str, Any]:
     """The settings that were given."""
     given = {
-        "numbers": None if numbers is None else [one.to_dict() for one in numbers],
-        "grammar": None if grammar is None else grammar.to_dict(),
+        "numbers": None if numbers is None else [one.to_dict() for one in representations_of(numbers)],
+        "grammar": None if grammar is None else check_grammar(grammar).to_dict(),
         "leading_space": leading_space,
         "return_numbers": return_numbers,
     }

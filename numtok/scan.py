@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok import buffers
-from numtok.grammar import Grammar
+from numtok.errors import InputError
+from numtok.grammar import Grammar, check_grammar
 from numtok.kernels import inline_kernel, kernel
 from numtok.numbers import Number, Numbers
 from numtok.scan_pattern import scan_pattern
@@ -343,7 +344,7 @@ def scan(texts: Any, grammar: Grammar | None = None) -> Numbers:
         InputError: for texts of another type or not valid UTF-8.
         GrammarError: if a user's pattern matches something that does not read as a decimal number.
     """
-    grammar = grammar or Grammar()
+    grammar = check_grammar(grammar)
     rows = TextRows.of(texts)
     if grammar.pattern is not None:
         return scan_pattern(rows, grammar)
@@ -356,7 +357,12 @@ def extract(text: str, grammar: Grammar | None = None) -> list[Number]:
 
     >>> [(number.text, number.value) for number in extract("pH 7.4 at -12.5e-3")]
     [('7.4', Decimal('7.4')), ('-12.5e-3', Decimal('-0.0125'))]
+
+    Raises:
+        InputError: for anything but a str.
     """
+    if not isinstance(text, str):
+        raise InputError(f"expected one str, got {type(text).__name__}; scan takes many texts")
     numbers = scan([text], grammar)
     starts, stops = numbers.start, numbers.stop
     if not text.isascii():  # byte offsets to character offsets: count the bytes that begin a character

@@ -1,12 +1,13 @@
 """Rows of text as one UTF-8 buffer with offsets, whatever they came as.
 
-In: a sequence of ``str``, or an Arrow array or chunked array of type string, large_string, string_view or a dictionary of these, with nulls
-and slices. Out: :class:`TextRows`, views into Arrow's own buffers. Plain string arrays are not copied; the other kinds once.
+In: a sequence of ``str`` (of pandas too, whose NA and NaN are nulls), or an Arrow array or chunked array of type string, large_string,
+string_view or a dictionary of these, with nulls and slices. Out: :class:`TextRows`, views into Arrow's own buffers. Plain string arrays are not
+copied; the other kinds once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import InputError
+
+_TEXT = frozenset((str, type(None)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +91,24 @@ def _as_string_array(texts: Any) -> pa.Array:
         if pa.types.is_dictionary(kind) and kind.value_type in (pa.string(), pa.large_string(), pa.string_view(), pa.null()):
             return _undamaged(_as_string_array(texts.dictionary)).cast(pa.large_string()).take(texts.indices)
         raise InputError(f"expected a string column, got {kind}; cast it first, for example column.cast('string')")
-    if isinstance(texts, Iterable):
+    if hasattr(texts, "columns"):
+        raise InputError(f"expected a column of texts, got a whole {type(texts).__name__}; give its text column")
+    if isinstance(texts, Iterable) and not isinstance(texts, Mapping | Set | bytes | bytearray):
         return _from_strings(texts if isinstance(texts, list) else list(texts))
     raise InputError(f"expected texts as a list of str or an Arrow string array, got {type(texts).__name__}")
 
 
+def _is_missing(value: Any) -> bool:
+    """Whether pandas means by it that there is no text: NA, or NaN."""
+    return type(value).__name__ == "NAType" or (isinstance(value, float) and value != value)
+
+
 def _from_strings(texts: list[Any]) -> pa.Array:
+    if not _TEXT.issuperset(map(type, texts)):
+        texts = [None if _is_missing(text) else text for text in texts]
+        number, odd = next((pair for pair in enumerate(texts) if not isinstance(pair[1], str | None)), (0, None))
+        if odd is not None:
+            raise InputError(f"document {number}: expected str or None, got {type(odd).__name__}")
     try:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:
@@ -104,9 +119,6 @@ def _from_strings(texts: list[Any]) -> pa.Array:
                 place = f"document {number}, character {error.start}"
                 raise InputError(f"{place}: lone surrogate U+{ord(error.object[error.start]):04X} is not text; replace it first") from error
         raise
-    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
-        number, odd = next((pair for pair in enumerate(texts) if not isinstance(pair[1], str | None)), (0, None))
-        raise InputError(f"document {number}: expected str or None, got {type(odd).__name__}") from error
 
 
 def _undamaged(array: pa.Array) -> pa.Array:

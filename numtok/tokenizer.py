@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ import pyarrow as pa
 from numtok import buffers, decode, schema
 from numtok.decode import TokenBytes
 from numtok.digit_tokens import DigitTokens
-from numtok.errors import InputError, NumtokError, RepresentationError, SchemaError, TokenizerError
+from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError, TokenizerError
 from numtok.files import write_file
-from numtok.grammar import Grammar
+from numtok.grammar import Grammar, check_grammar
 from numtok.kernels import kernel
 from numtok.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
 from numtok.numbers import Numbers
@@ -36,8 +36,8 @@ from numtok.representations import (
     SpelledOut,
     Subword,
     XVal,
-    check_combination,
     from_dict,
+    representations_of,
 )
 from numtok.representations.base import numbers_from_floats
 from numtok.scan import scan
@@ -116,17 +116,17 @@ class Tokenizer:
     def __init__(
         self,
         config: dict[str, Any],
-        numbers: Sequence[Representation],
+        numbers: Sequence[Representation | str] | Representation | str,
         grammar: Grammar | None = None,
         engine: str = "auto",
         leading_space: str = "auto",
         own: Collection[str] = (),
         engine_later: bool = False,
     ) -> None:
-        check_combination(tuple(numbers))
+        chosen = representations_of(numbers)
         if leading_space not in LEADING_SPACE:
             raise TokenizerError(f"leading_space={leading_space!r} is unknown; use 'auto' or 'separate'")
-        self.numbers, self.grammar, self.leading_space = tuple(numbers), grammar or Grammar(), leading_space
+        self.numbers, self.grammar, self.leading_space = chosen, check_grammar(grammar), leading_space
         two_forms = leading_space == "auto" and is_byte_level(config)
         self.config, self.tokens = add_number_tokens(config, self.numbers, two_forms)
         self.own_tokens = own_tokens(self.config, self.tokens, own)
@@ -143,7 +143,7 @@ class Tokenizer:
     def from_pretrained(
         cls,
         source: Any = None,
-        numbers: Sequence[Representation] | None = None,
+        numbers: Sequence[Representation | str] | Representation | str | None = None,
         grammar: Grammar | None = None,
         engine: str = "auto",
         leading_space: str | None = None,
@@ -153,7 +153,7 @@ class Tokenizer:
         Args:
             source: a tokenizer.json, a folder, a hub id, a ``tokenizers.Tokenizer``, a transformers tokenizer; ``None`` for the small default
                 tokenizer inside the package.
-            numbers: representations, ``[XVal()]`` if not given; several that share ``[NUM]`` can be combined.
+            numbers: representations, ``[XVal()]`` if not given, or their names, ``"xval,fone:6,4"``; several that share ``[NUM]`` can be combined.
             grammar: what counts as a number.
             engine: ``"gigatoken"``, ``"tokenizers"`` (same ids, slower), or ``"auto"``, the first that can be used.
             leading_space: ``"auto"``, two forms ``[NUM]`` and `` [NUM]`` for byte-level BPE and one for others, or ``"separate"``, always one.
@@ -179,6 +179,8 @@ class Tokenizer:
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write ``tokenizer.json``, which also loads in ``tokenizers`` and transformers, and ``numtok.json`` to a folder."""
+        if not isinstance(folder, str | Path):
+            raise OutputError(f"expected the folder to save to, got {type(folder).__name__}")
         folder = Path(folder)
         write_json(folder / "tokenizer.json", self.config, indent=None)
         write_json(folder / SETTINGS_FILE, self.saved_settings())
@@ -238,6 +240,8 @@ class Tokenizer:
 
     def encode(self, text: str, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Encoding:
         """:meth:`encode_batch` for one text."""
+        if not isinstance(text, str):
+            raise InputError(f"expected one str, got {type(text).__name__}; encode_batch takes many texts")
         return Encoding(self.encode_batch([text], keep_text, add_special_tokens, parse_special))
 
     def encode_batch(
@@ -445,15 +449,18 @@ class Tokenizer:
 
         Raises:
             SchemaError: if there are not as many values as number tokens.
+            InputError: for what are neither ids nor an encoding.
         """
         if isinstance(encoding, Encoding):
             return str(self.decode_batch(encoding.batch)[0].as_py())
-        ids = np.asarray(encoding, np.int64).astype(np.int32)
+        ids = decode.given_ids(encoding)
         index = np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
         if isinstance(self.numbers[0], SpelledOut):
             surfaces = self.read_spelled(ids, index)
         elif numbers is None:
             surfaces = pa.array([NUM] * len(index), pa.large_string())
+        elif not isinstance(numbers, Sized):
+            raise InputError(f"numbers are the values of the number tokens in order, such as [2.5], not {type(numbers).__name__}")
         elif len(numbers) != len(index):
             raise SchemaError(f"the ids hold {len(index)} number tokens, but {len(numbers)} values are given; give one value each")
         else:
@@ -499,6 +506,10 @@ class Tokenizer:
         Raises:
             SchemaError: if the batch comes from another tokenizer, or lacks a column.
         """
+        if not isinstance(batch, pa.RecordBatch):
+            raise InputError(
+                f"expected a pyarrow.RecordBatch, got {type(batch).__name__}; take a table's to_batches() one by one, and decode for one Encoding or ids"
+            )
         metadata = schema.read_metadata(batch.schema)
         if metadata["tokenizer"] != self.fingerprint:
             raise SchemaError(

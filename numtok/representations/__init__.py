@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import itertools
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from numtok.errors import RepresentationError
@@ -43,15 +46,18 @@ __all__ = [
     "check_combination",
     "from_dict",
     "parse",
+    "representations_of",
 ]
 
 
 def from_dict(options: dict[str, Any]) -> Representation:
     """The inverse of ``Representation.to_dict``; unknown names and options are an error."""
+    if not isinstance(options, dict):
+        raise RepresentationError(f"the options of a representation are a dict with a 'name', not {type(options).__name__}")
     options = dict(options)
     kind = _named(str(options.pop("name", None)))
     known = _options(kind)
-    if unknown := sorted(set(options) - set(known)):
+    if unknown := sorted(map(str, set(options) - set(known))):
         raise RepresentationError(f"{kind.name} has no option {', '.join(unknown)}; it has {', '.join(sorted(known)) or 'none'}")
     return _make(kind, {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
 
@@ -66,6 +72,8 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     Raises:
         RepresentationError: for an unknown name or option, or representations that cannot be combined.
     """
+    if not isinstance(text, str):
+        raise RepresentationError(f"expected names such as 'xval,fone:6,4', got {type(text).__name__}")
     chosen: list[tuple[type[Representation], list[int]]] = []
     for part in filter(None, map(str.strip, text.split(","))):
         name, colon, first = map(str.strip, part.partition(":"))
@@ -109,6 +117,31 @@ def _make(kind: type[Representation], options: dict[str, Any]) -> Representation
     if missing := [name for name, needed in _options(kind).items() if needed and name not in options]:
         raise RepresentationError(f"{kind.name} needs {' and '.join(missing)}, as in {kind.name}:6,4")
     return kind(**options)
+
+
+def representations_of(numbers: Any) -> tuple[Representation, ...]:
+    """The representations that a user means: some, one, names as on the command line, or classes that need no options.
+
+    Raises:
+        RepresentationError: for anything else, and for representations that cannot be combined.
+    """
+    if isinstance(numbers, str | Representation) or inspect.isclass(numbers):
+        numbers = [numbers]
+    if not isinstance(numbers, Iterable) or isinstance(numbers, Mapping | bytes):
+        raise RepresentationError(f"expected representations such as [XVal()] or names such as 'xval,fone:6,4', got {str(numbers)[:60]}")
+    made = tuple(itertools.chain.from_iterable(map(_meant, numbers)))
+    check_combination(made)
+    return made
+
+
+def _meant(one: Any) -> tuple[Representation, ...]:
+    if isinstance(one, Representation):
+        return (one,)
+    if isinstance(one, str):
+        return parse(one)
+    if (kind := next((kind for kind in REPRESENTATIONS.values() if kind is one), None)) is not None:
+        return (_make(kind, {}),)
+    raise RepresentationError(f"{str(one)[:60]} is no representation; give one such as XVal(), or a name such as 'xval'")
 
 
 def check_combination(chosen: tuple[Representation, ...]) -> None:

@@ -23,6 +23,7 @@ from numtok import buffers
 from numtok.errors import RepresentationError
 from numtok.kernels import kernel
 from numtok.numbers import Numbers
+from numtok.options import check_options
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")
@@ -61,6 +62,8 @@ class Representation(ABC):
         return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]  # every concrete one is a dataclass
 
     def _check_overflow(self) -> None:
+        """Hold all options to their types, and the policy to those there are."""
+        check_options(self, self.name, RepresentationError)
         if self.overflow not in OVERFLOW:
             raise RepresentationError(f"{self.name}: overflow={self.overflow!r} is unknown; use one of {', '.join(map(repr, OVERFLOW))}")
 

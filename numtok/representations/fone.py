@@ -43,6 +43,7 @@ from numtok.representations import decimals
 from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_values
 
 RULES = ("exact", "nearest phase")
+MOST_DIGITS = 4096  # of one tensor
 
 _jit = numba.njit(cache=True, nogil=True)
 
@@ -74,14 +75,14 @@ class FoNE(SingleToken):
 
     def __post_init__(self) -> None:
         self._check_overflow()
-        if min(self.int_digits, self.frac_digits) < 0 or self.n_digits < 1:
+        if min(self.int_digits, self.frac_digits) < 0 or not 1 <= self.n_digits <= MOST_DIGITS:
             raise RepresentationError(
-                f"fone: int_digits={self.int_digits}, frac_digits={self.frac_digits} must not be negative, nor both 0"
+                f"fone: int_digits={self.int_digits}, frac_digits={self.frac_digits} must not be negative, nor both 0, nor above {MOST_DIGITS} together"
             )
         if not self.bases or len(set(self.bases)) < len(self.bases) or any(base not in range(2, 11) for base in self.bases):
             raise RepresentationError(f"fone: bases={self.bases} must be different integers from 2 to 10, such as (10,) or (2, 5, 10)")
-        if self.chunk is not None and self.chunk < 1:
-            raise RepresentationError(f"fone: chunk={self.chunk} must be a positive number of digits, or None")
+        if self.chunk is not None and not 1 <= self.chunk <= MOST_DIGITS:
+            raise RepresentationError(f"fone: chunk={self.chunk} must be a positive number of digits up to {MOST_DIGITS}, or None")
         object.__setattr__(self, "bases", tuple(sorted(self.bases)))
 
     @property

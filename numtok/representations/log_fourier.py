@@ -30,6 +30,8 @@ SIGNIFICANT_DIGITS = 7
 
 _jit = numba.njit(cache=True, nogil=True)
 
+MOST_FREQUENCIES = 4096
+
 
 @dataclass(frozen=True)
 class LogFourier(SingleToken):
@@ -47,9 +49,9 @@ class LogFourier(SingleToken):
 
     def __post_init__(self) -> None:
         self._check_overflow()
-        if self.n_frequencies < 2:
+        if not 2 <= self.n_frequencies <= MOST_FREQUENCIES:
             raise RepresentationError(
-                f"logfourier: n_frequencies={self.n_frequencies} must be at least 2: the longest period and the shortest"
+                f"logfourier: n_frequencies={self.n_frequencies} must be at least 2: the longest period and the shortest, and at most {MOST_FREQUENCIES}"
             )
 
     @property

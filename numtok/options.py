@@ -1,0 +1,76 @@
+"""The options of a frozen dataclass, held to the types that it names: a wrong one is an error where it is given, not where it is first used."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import numbers
+import types
+import typing
+from typing import Any
+
+_NAMES: dict[Any, str] = {int: "an integer", float: "a number", bool: "True or False", str: "a str", type(None): "None"}
+
+
+@functools.cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def check_options(instance: Any, owner: str, error: type[Exception]) -> None:
+    """Hold every field to its type, and put the plain Python value in its place: numpy's numbers, integers as floats, lists as tuples.
+
+    Raises:
+        error: that names the owner, the option, and what it should be.
+    """
+    hints = _hints(type(instance))  # type: ignore[arg-type]  # mypy does not see that a class is hashable
+    for field in dataclasses.fields(instance):
+        given, hint = getattr(instance, field.name), hints[field.name]
+        try:
+            value = _converted(given, hint)
+        except (TypeError, OverflowError):
+            shown = repr(given)
+            shown = shown if len(shown) <= 60 else f"{shown[:60]}..."
+            raise error(f"{owner}: {field.name}={shown} must be {_described(hint)}") from None
+        if value is not given:
+            object.__setattr__(instance, field.name, value)
+
+
+def _converted(value: Any, hint: Any) -> Any:
+    """``value`` as the type; TypeError if it is another."""
+    if isinstance(hint, types.UnionType):
+        if value is None:
+            return None
+        (hint,) = (one for one in typing.get_args(hint) if one is not type(None))  # every union here is a type or None
+    if typing.get_origin(hint) is tuple:
+        return _tuple(value, typing.get_args(hint))
+    truth = isinstance(value, bool) or type(value).__name__ == "bool"  # numpy's is neither an int nor a bool
+    if hint is bool and truth:
+        return bool(value)
+    if hint is int and isinstance(value, numbers.Integral) and not truth:
+        return int(value)
+    if hint is float and isinstance(value, numbers.Real) and not truth:
+        return float(value)
+    if hint is str and isinstance(value, str):
+        return str(value)
+    raise TypeError
+
+
+def _tuple(value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not isinstance(value, tuple | list):
+        raise TypeError
+    if kinds[-1] is Ellipsis:
+        return tuple(_converted(one, kinds[0]) for one in value)
+    if len(value) != len(kinds):
+        raise TypeError
+    return tuple(_converted(one, kind) for one, kind in zip(value, kinds, strict=True))
+
+
+def _described(hint: Any) -> str:
+    if isinstance(hint, types.UnionType):
+        return " or ".join(_described(one) for one in typing.get_args(hint))
+    if typing.get_origin(hint) is tuple:
+        kinds = typing.get_args(hint)
+        inside = _NAMES[kinds[0]].split()[-1]
+        return f"a tuple of {inside}s" if kinds[-1] is Ellipsis else f"a tuple of {len(kinds)} {inside}s"
+    return _NAMES[hint]
