@@ -38,6 +38,7 @@ from numtok_torch.heads import (
 from numtok_torch.losses import NumberTokenLoss
 from numtok_torch.model import NumberModel
 from numtok_torch.objective import NumberModelOutput
+from numtok_torch.seq2seq import Seq2SeqNumberCollator
 from numtok_torch.xval_gpt2 import remove_biases_, xval_gpt2, xval_init_
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "PlaceValueEmbedding",
     "PlainBackbone",
     "ScalarHead",
+    "Seq2SeqNumberCollator",
     "SumEmbedding",
     "XValEmbedding",
     "embedding_from_config",

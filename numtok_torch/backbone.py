@@ -2,9 +2,6 @@
 
 In: a Hugging Face model, or a plain module with the two methods of :class:`PlainBackbone`; word vectors, float (batch, seq, d). Out: its output and
 the hidden states of its last layer, float (batch, seq, d_hidden), which heads read.
-
-**Positions.** A transformer that is given vectors cannot see which tokens are padding. So where its ``forward`` takes ``position_ids`` and none are
-given, they are those that the stock model takes for ids padded on the right, and on the left those that the row would have without its padding.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ import contextlib
 import inspect
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -66,15 +63,20 @@ def unsupported_adapters(backbone: Any) -> list[str]:
 
 
 def check_backbone(backbone: Any) -> None:
-    """Refuse what cannot take word vectors, or is an encoder with a decoder."""
+    """Refuse what cannot take word vectors, or is for another task."""
     name = type(backbone).__name__
     if other := unsupported_adapters(backbone):
         raise ModelError(f"adapters of the kind {other[0]} are not supported inside a NumberModel; there are {', '.join(ADAPTERS)}")
     backbone = inner(backbone)
     name = type(backbone).__name__
-    if getattr(getattr(backbone, "config", None), "is_encoder_decoder", False):
+    if name in _classes("QUESTION_ANSWERING", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION"):
         raise ModelError(
-            f"{name} is an encoder with a decoder, which NumberModel does not support; give it the encoder, model.get_encoder()"
+            f"{name} is for a task that NumberModel does not support; take a language model, ...ForSequenceClassification or"
+            " ...ForTokenClassification"
+        )
+    if has_decoder(backbone) and task(backbone) is not None:
+        raise ModelError(
+            f"{name} has an encoder and a decoder; to classify, take an encoder or a decoder alone, such as those of BERT or GPT-2"
         )
     if "inputs_embeds" not in parameters_of(backbone):
         raise ModelError(f"{name}.forward takes no inputs_embeds, so numbers cannot be put into its word vectors")
@@ -87,8 +89,31 @@ def parameters_of(backbone: Any) -> frozenset[str]:
     return frozenset(inspect.signature(backbone.forward).parameters)
 
 
-def word_embedding(backbone: Any) -> Any:
-    """The layer from ids to word vectors."""
+def has_decoder(backbone: Any) -> bool:
+    """Whether it is an encoder with a decoder, as T5 and BART are."""
+    return is_pretrained(backbone) and "decoder_inputs_embeds" in parameters_of(backbone)
+
+
+def task(backbone: Any) -> str | None:
+    """``"texts"`` or ``"tokens"`` if that is what it classifies, with labels and a loss of its own; None for language models and bare ones."""
+    names = {kind.__name__ for kind in type(backbone).__mro__}
+    kinds = {"texts": _classes("SEQUENCE_CLASSIFICATION"), "tokens": _classes("TOKEN_CLASSIFICATION")}
+    return next((kind for kind, known in kinds.items() if names & known), None)
+
+
+def _classes(*tasks: str) -> frozenset[str]:
+    """The names of the classes that transformers has for a task; none while it is not in use."""
+    if "transformers.modeling_utils" not in sys.modules:
+        return frozenset()
+    from transformers.models.auto import modeling_auto as auto
+
+    return frozenset(str(name) for one in tasks for name in getattr(auto, f"MODEL_FOR_{one}_MAPPING_NAMES").values())
+
+
+def word_embedding(backbone: Any, decoder: bool = False) -> Any:
+    """The layer from ids to word vectors; where an encoder has a decoder, the one or the other's, which may scale differently."""
+    if has_decoder(backbone):
+        backbone = backbone.get_decoder() if decoder else backbone.get_encoder()
     return backbone.get_input_embeddings()
 
 
@@ -107,13 +132,17 @@ def is_causal(backbone: Any) -> bool:
     if isinstance(known, bool):
         return known
     if is_pretrained(backbone):
-        from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        from transformers.models.auto import modeling_auto as auto
 
-        kind = backbone.config.model_type
-        if backbone.can_generate() or getattr(backbone.config, "is_decoder", False):
+        config, kind = backbone.config, backbone.config.model_type
+        if has_decoder(backbone):
+            return False  # the encoder sees all, and the decoder is given labels that are shifted already
+        if backbone.can_generate() or getattr(config, "is_decoder", False):
             return True
-        if kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-            return kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        if kind in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES:
+            return False  # the latter: an encoder whose decoder was left
+        if kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+            return True
     raise ModelError(f"whether {type(backbone).__name__} is causal is not known; say NumberModel(..., causal=True) or False")
 
 
@@ -125,81 +154,45 @@ def hidden_size(backbone: Any) -> Any:
     return size
 
 
-def positions(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor | None:
-    """``position_ids``, int64 (batch, seq); None where the backbone does well by itself. See the module."""
-    padding = _padding_position(backbone)
-    if padding is not None:
-        shown = input_ids != padding  # (batch, seq)
-        if attention_mask is not None and attention_mask.shape == shown.shape:
-            shown = shown & (attention_mask != 0)
-        counted: Tensor = shown.cumsum(1) * shown + padding  # (batch, seq)
-        return counted
-    if attention_mask is None or attention_mask.dim() != 2:
-        return None
-    places = torch.arange(attention_mask.shape[1], device=attention_mask.device)  # (all,), those in the cache included
-    leading = (attention_mask.cumsum(1) == 0).sum(1, keepdim=True)  # (batch, 1), padding on the left
-    return (places - leading).clamp(min=0)[:, -input_ids.shape[1] :]  # (batch, seq)
-
-
-def _padding_position(backbone: Any) -> int | None:
-    """Of RoBERTa and its kin, which count the tokens that are not padding, from ``padding_idx + 1`` on; else None."""
-    embeddings = getattr(getattr(backbone, "base_model", None), "embeddings", None)
-    found: int | None = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
-    return found
-
-
-def counted_from_zero(backbone: Any, position_ids: Tensor) -> Tensor:
-    """Positions that were given, (batch, seq), as the backbone counts: if 0 is among them, where it begins with another."""
-    padding = _padding_position(backbone)
-    return position_ids if padding is None else position_ids + (padding + 1) * (position_ids == 0).any()
-
-
-def mask_apart(backbone: Any, causal: bool, vectors: Tensor, position_ids: Tensor | None) -> Tensor | None:
-    """A mask, (batch, 1, seq, seq) of 0 and the smallest number, that keeps packed texts apart, for vectors (batch, seq, d) without padding mask.
-
-    A text begins where a position does not follow from the one before. None where there is nothing to do: causal models of transformers tell packed
-    texts by ``position_ids`` themselves, others do not.
-
-    Raises:
-        ModelError: if the backbone has no place for ``position_ids``.
-    """
-    if position_ids is None:
-        return None
-    names = parameters_of(backbone)
-    if not {"position_ids", "kwargs"} & names:
-        raise ModelError(
-            f"{type(backbone).__name__}.forward takes no position_ids, by which packed rows and the documents of a block are kept apart; let them see"
-            " each other, with NumberCollator(pack_attention_mask=True) or NumberDataset(separate=False), or do not pack"
-        )
-    if causal or not is_pretrained(backbone) or (is_causal(backbone) and getattr(backbone.config, "is_causal", True)):
-        return None
-    first = position_ids[:, :1] - 1  # (batch, 1)
-    text = (position_ids.diff(dim=1, prepend=first) != 1).cumsum(1)  # (batch, seq), the text that each token belongs to
-    apart = text[:, None, :, None] != text[:, None, None, :]  # (batch, 1, seq, seq)
-    return torch.zeros_like(apart, dtype=vectors.dtype).masked_fill(apart, torch.finfo(vectors.dtype).min)
-
-
-def room(backbone: Any) -> int | None:
-    """The rows of a learned table of positions, the most tokens that the backbone takes; None if it has no such table."""
-    tables = ("wpe", "position_embeddings", "embed_positions")
-    found = [
-        part.num_embeddings for name, part in backbone.named_modules() if isinstance(part, nn.Embedding) and name.split(".")[-1] in tables
-    ]
-    return min(found) if found else None
-
-
-def run(backbone: Any, inputs_embeds: Tensor, **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
-    """The backbone's output, its hidden states (batch, seq, d_hidden), and logits (batch, seq, vocab) if it has any."""
+def run(backbone: Any, inputs_embeds: Tensor | None, **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
+    """The backbone's output, its (decoder's) hidden states (batch, seq, d_hidden), and logits (batch, seq, vocab) if it has any."""
+    if inputs_embeds is not None:
+        inputs["inputs_embeds"] = inputs_embeds
     if not is_pretrained(backbone):
-        hidden: Tensor = backbone(inputs_embeds=inputs_embeds, **inputs)
+        hidden: Tensor = backbone(**inputs)
         layer = output_layer(backbone)
         return None, hidden, None if layer is None else layer(hidden)
-    trunk = backbone.base_model
+    trunk = backbone.get_decoder() if has_decoder(backbone) else backbone.base_model
     if trunk is backbone:
-        output = backbone(inputs_embeds=inputs_embeds, **{**inputs, "return_dict": True})
+        output = backbone(**{**inputs, "return_dict": True})
         return output, output.last_hidden_state, None
     with captured(trunk) as outputs:
-        output = backbone(inputs_embeds=inputs_embeds, **{**inputs, "return_dict": True})
+        output = backbone(**{**inputs, "return_dict": True})
+    return output, outputs[-1], getattr(output, "logits", None)
+
+
+def classify(backbone: Any, input_ids: Tensor, inputs_embeds: Tensor, **inputs: Any) -> tuple[Any, Tensor, Tensor]:
+    """The same of a model that classifies: logits (batch, labels) or (batch, seq, labels).
+
+    It is given the ids, as a causal one reads a text's class where the text ends, which it cannot see in vectors; and the vectors in the place of those that it
+    looks up itself.
+    """
+    if len(input_ids) > 1 and task(backbone) == "texts" and backbone.config.pad_token_id is None and is_causal(backbone):
+        raise ModelError(
+            f"{type(backbone).__name__} finds the end of a text by its padding, and has no pad_token_id; set backbone.config.pad_token_id to the"
+            " collator's"
+        )
+    here = _in_this_thread()
+
+    def replace(module: nn.Module, arguments: Any, output: Tensor) -> Tensor:
+        return inputs_embeds if here() else output
+
+    handle = word_embedding(backbone).register_forward_hook(replace)
+    try:
+        with captured(backbone.base_model) as outputs:
+            output = backbone(input_ids=input_ids, **{**inputs, "return_dict": True})
+    finally:
+        handle.remove()
     return output, outputs[-1], output.logits
 
 
@@ -210,11 +203,10 @@ def captured(trunk: nn.Module) -> Iterator[list[Tensor]]:
     ``output_hidden_states=True`` would keep those of all layers, and is not the normalised last one in every model.
     """
     found: list[Tensor] = []
-    compiling = torch.compiler.is_compiling()  # which is one thread's, and cannot trace the question whose
-    thread = 0 if compiling else threading.get_ident()
+    here = _in_this_thread()
 
     def keep(module: nn.Module, arguments: Any, output: Any) -> None:
-        if compiling or threading.get_ident() == thread:
+        if here():
             found.append(output if isinstance(output, Tensor) else output[0])
 
     handle = trunk.register_forward_hook(keep)
@@ -222,6 +214,14 @@ def captured(trunk: nn.Module) -> Iterator[list[Tensor]]:
         yield found
     finally:
         handle.remove()
+
+
+def _in_this_thread() -> Callable[[], bool]:
+    """Whether a hook is called in the thread that has set it."""
+    if torch.compiler.is_compiling():  # which is one thread's, and cannot trace the question whose
+        return lambda: True
+    thread = threading.get_ident()
+    return lambda: threading.get_ident() == thread
 
 
 def resize(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:

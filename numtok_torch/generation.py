@@ -15,8 +15,6 @@ the places of their digits are those of :class:`~numtok_torch.embeddings.PlaceTr
 from __future__ import annotations
 
 import contextlib
-import copy
-import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +35,10 @@ from numtok_torch.dataset import NumberDataset
 from numtok_torch.embeddings import PlaceValueEmbedding
 from numtok_torch.generation_state import Writing
 from numtok_torch.generation_text import continuation, number_ids, spelled, value_of
+from numtok_torch.generation_writer import encoded, writer
 from numtok_torch.model import NumberModel
+from numtok_torch.positions import room
+from numtok_torch.seq2seq import decoder_prompt, start_token
 
 # Options of transformers' generate under which it does not see each token in its turn, or does not return ids.
 REFUSED = (
@@ -46,6 +47,8 @@ REFUSED = (
     "prefill_chunk_size",
     "custom_generate",
     "inputs_embeds",
+    "decoder_input_ids",
+    "encoder_outputs",
     "return_dict_in_generate",
     "streamer",
 )
@@ -135,17 +138,20 @@ def generate(
     chosen |= {"max_new_tokens": max_new_tokens, "pad_token_id": pads[0], "eos_token_id": ends or None, **options}
     if model.head is None and isinstance(inner.numbers[0], SingleToken):
         chosen["suppress_tokens"] = [*(options.get("suppress_tokens") or []), *number_ids(inner)]
+    if model.decodes:
+        chosen.setdefault("decoder_start_token_id", start_token(model.transformer))
     found = Generated([], [], [])
     with evaluating(model):
         for start in range(0, len(prompts), batch_size or max(len(prompts), 1)):
             some = list(prompts[start : start + (batch_size or len(prompts))])
-            writing = Writing(
-                model, inner, read_prompts(inner, some, start, pads[0], add_special_tokens, model.device), num_beams > 1, sample_numbers
-            )
-            chosen["max_new_tokens"] = _fitting(model, writing.prompt["input_ids"].shape[1], max_new_tokens, start)
-            sequences = writer(model, writing).generate(
-                writing.prompt["input_ids"], attention_mask=writing.prompt["attention_mask"], **chosen
-            )
+            prompt = read_prompts(inner, some, start, pads[0], add_special_tokens, model.device, not model.decodes)
+            chosen["max_new_tokens"] = _fitting(model, prompt["input_ids"].shape[1], max_new_tokens, start)
+            given = {"inputs": prompt["input_ids"], "attention_mask": prompt["attention_mask"]}
+            if model.decodes:
+                given = {"encoder_outputs": encoded(model, prompt), "attention_mask": prompt["attention_mask"]}
+                prompt = decoder_prompt(prompt, chosen["decoder_start_token_id"])
+            writing = Writing(model, inner, prompt, num_beams > 1, sample_numbers)
+            sequences = writer(model, writing).generate(**given, **chosen)
             found += _read(inner, writing, sequences, ends, num_return_sequences, some if full_text else None)
     return found if details else found.texts
 
@@ -155,8 +161,10 @@ def _check(model: Any, tokenizer: Any, options: dict[str, Any]) -> Tokenizer:
     if not isinstance(model, NumberModel):
         raise ModelError(f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give model.module")
     can = middle.is_pretrained(model.transformer) and model.transformer.can_generate()
-    if not can or not model.causal:
-        raise ModelError(f"{type(model.transformer).__name__} cannot generate text; wrap a causal Hugging Face model (...ForCausalLM)")
+    if not can or not (model.causal or model.decodes):
+        raise ModelError(
+            f"{type(model.transformer).__name__} cannot generate text; wrap a Hugging Face model that can (...ForCausalLM, ...ForConditionalGeneration)"
+        )
     if refused := [name for name in REFUSED if options.get(name) is not None]:
         raise ModelError(
             f"generate does not support {', '.join(refused)}: each token must be seen in its turn, as numbers are read from it"
@@ -189,14 +197,14 @@ def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
 
 def _fitting(model: NumberModel, prompt: int, new: int, first: int) -> int:
     """How many of the ``new`` tokens the backbone has positions for; the token that is written last needs none."""
-    room = middle.room(model.transformer)
-    if room is None:
+    places = room(model.transformer)
+    if places is None:
         return new
-    if prompt > room:
+    if prompt > places:
         raise InputError(
-            f"a prompt from number {first} on has {prompt} tokens, but {type(model.transformer).__name__} has {room} positions; shorten it"
+            f"a prompt from number {first} on has {prompt} tokens, but {type(model.transformer).__name__} has {places} positions; shorten it"
         )
-    return min(new, room - prompt + 1)
+    return min(new, places) if model.decodes else min(new, places - prompt + 1)
 
 
 def _as_list(ids: Any) -> list[int]:
@@ -219,12 +227,21 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def read_prompts(
-    tokenizer: Tokenizer, prompts: list[str], first: int, pad_token_id: int, add_special_tokens: bool, device: torch.device
+    tokenizer: Tokenizer,
+    prompts: list[str],
+    first: int,
+    pad_token_id: int,
+    add_special_tokens: bool,
+    device: torch.device,
+    go_on: bool = True,
 ) -> dict[str, Tensor]:
-    """The batch of the prompts, padded on the left; ``first`` is the number of the first one in messages."""
+    """The batch of the prompts; ``first`` is the number of the first one in messages.
+
+    What is gone on from is padded on the left, and has no ``[SEP]`` and the like behind it; what an encoder reads is as in training.
+    """
     encoded = tokenizer.encode_batch(prompts, add_special_tokens=add_special_tokens)
     dataset = NumberDataset(encoded)
-    behind = len(read_metadata(encoded.schema)["frame"][1])  # [SEP] and the like end a text, which here goes on
+    behind = len(read_metadata(encoded.schema)["frame"][1]) if go_on else 0
     rows = [dict(dataset[row]) for row in range(len(prompts))]
     for number, row in enumerate(rows):
         stop = len(row["input_ids"]) - behind
@@ -233,34 +250,8 @@ def read_prompts(
                 f"prompt {first + number} has no tokens to go on from: {prompts[number]!r}; give it some text, or add_special_tokens=True"
             )
         row |= {name: row[name][:stop] for name in ("input_ids", "place_value") if name in row}
-    batch = NumberCollator.from_schema(encoded.schema, pad_token_id, padding_side="left", frame=(0, 0))(rows)
+    batch = NumberCollator.from_schema(encoded.schema, pad_token_id, padding_side="left" if go_on else "right", frame=(0, 0))(rows)
     return {name: stream.to(device) for name, stream in batch.items()}
-
-
-def writer(model: NumberModel, writing: Writing) -> Any:
-    """A copy of the backbone, sharing all modules, that can ``generate`` with numbers; ``writing`` is its memory."""
-    found = copy.copy(model.transformer)
-    found.__dict__.pop("forward", None)  # what accelerate puts there; the backbone itself is called, with it
-    kind: Any = type(model.transformer)
-    found.__class__ = _writer_class(kind)
-    found.__dict__["_writing"] = writing
-    return found
-
-
-@functools.lru_cache(maxsize=32)
-def _writer_class(base: Any) -> Any:
-    """A class like ``base`` whose instances see numbers."""
-
-    class Writer(base):  # type: ignore[misc]
-        @functools.wraps(base.forward)  # generate reads the signature
-        def forward(self, input_ids: Tensor, **kwargs: Any) -> Any:
-            return self._writing.forward(input_ids, **kwargs)
-
-        def prepare_inputs_for_generation(self, input_ids: Tensor, *args: Any, **kwargs: Any) -> Any:
-            self._writing.see(input_ids)
-            return super().prepare_inputs_for_generation(input_ids, *args, **kwargs)
-
-    return Writer
 
 
 def _read(
@@ -276,7 +267,8 @@ def _read(
             words = writing.surfaces([(writing.owner(row, per_prompt), ids[:place]) for place in places.tolist()])
         else:
             words = spelled(tokenizer, ids, places)
-        text = continuation(tokenizer, writing.prompt_ids(prompt), ids.tolist(), words)
+        before = [] if writing.model.decodes else writing.prompt_ids(prompt)
+        text = continuation(tokenizer, before, ids.tolist(), words)
         found.texts.append(text if prompts is None else prompts[prompt] + text)
         found.ids.append(ids.tolist())
         found.values.append([value_of(word) for word in words])

@@ -101,7 +101,7 @@ class Writing:
 
     def forward(self, input_ids: Tensor, **inputs: Any) -> Any:
         """The backbone's output for the last ids (rows, tokens), with the numbers among them; the head's reading is kept."""
-        inputs = {name: value for name, value in inputs.items() if name != "inputs_embeds"}
+        inputs = {name: value for name, value in inputs.items() if not name.endswith("inputs_embeds")}
         output, hidden, _ = self.model.run(input_ids, self.stream_columns(input_ids.shape[1], input_ids.device), **inputs)
         if self.model.head is not None:
             prediction = self._predict(hidden[:, -1])  # (rows, d_hidden)

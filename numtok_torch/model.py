@@ -19,12 +19,13 @@ import torch
 from torch import Tensor, nn
 
 from numtok_torch import backbone as middle
-from numtok_torch import saving
+from numtok_torch import saving, seq2seq
 from numtok_torch.backbone import ModelError
 from numtok_torch.delegation import Delegating
 from numtok_torch.embedding_base import NumberEmbedding
 from numtok_torch.heads import NumberHead
 from numtok_torch.objective import IGNORED, NumberModelOutput, check_logits, number_targets, numbers_to_predict, predictable, token_loss
+from numtok_torch.positions import counted_from_zero, mask_apart, positions
 
 NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")  # what evaluation loops need not collect
 
@@ -71,7 +72,10 @@ class NumberModel(Delegating):
             middle.resize(middle.inner(backbone), vocab_size, mean_resizing)
         self.backbone, self.embedding, self.head = backbone, embedding, head
         self.number_weight, self.token_weight = number_weight, token_weight
-        self.causal = middle.is_causal(middle.inner(backbone)) if causal is None else causal
+        self.causal = middle.is_causal(self.transformer) if causal is None else causal
+        self.task, self.decodes = middle.task(self.transformer), middle.has_decoder(self.transformer)
+        if self.decodes and self.causal:
+            raise ModelError("the labels of an encoder with a decoder are not shifted by the model; leave causal out")
         self.backbone_frozen = freeze_backbone
         self._check_sizes()
         if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
@@ -164,36 +168,56 @@ class NumberModel(Delegating):
         batch |= {name: kwargs.pop(name) for name in list(kwargs) if name == "number_labels_mask" or name.endswith("_labels")}
         streams = {name: stream for name, stream in batch.items() if stream is not None}
         inputs = {"attention_mask": attention_mask, "position_ids": position_ids, "token_type_ids": token_type_ids, **kwargs}
+        if self.task is not None:
+            inputs["labels"] = labels
+        elif self.decodes:
+            reads = self.embedding is not None or self.head is not None
+            ids, written = seq2seq.decoder_side(self.transformer, streams, inputs, reads)
+            inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
         output, hidden, logits = self.run(input_ids, streams, **inputs)
-        return self._output(output, hidden, logits, streams)
+        return self._output(output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams)
 
-    def embed(self, input_ids: Tensor, streams: Mapping[str, Tensor]) -> Tensor:
-        """Word vectors with the numbers in them: (batch, seq, d_model)."""
-        vectors: Tensor = middle.word_embedding(self.transformer)(input_ids)  # (batch, seq, d_model)
+    def embed(self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False) -> Tensor:
+        """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words behind an encoder with ``decoder``."""
+        vectors: Tensor = middle.word_embedding(self.transformer, decoder)(input_ids)  # (batch, seq, d_model)
         if self.embedding is None:
             return vectors
         found: Tensor = self.embedding(vectors, {"input_ids": input_ids, **streams})
         return found
 
     def run(self, input_ids: Tensor, streams: Mapping[str, Tensor], **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
-        """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), and logits if it has any; no losses."""
-        vectors = self.embed(input_ids, streams)
+        """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), and logits if it has any; no losses.
+
+        With ``encoder_outputs``, the ids and streams are those of the decoder, which is all that runs.
+        """
+        decoding = self.decodes and inputs.get("encoder_outputs") is not None
+        vectors = self.embed(input_ids, streams, decoding)
         if inputs.get("attention_mask") is None:
-            inputs["attention_mask"] = middle.mask_apart(self.transformer, self.causal, vectors, inputs.get("position_ids"))
+            inputs["attention_mask"] = mask_apart(self.transformer, self.causal, vectors, inputs.get("position_ids"))
         taken = middle.parameters_of(self.transformer)
         if (given := inputs.get("position_ids")) is not None:
-            inputs["position_ids"] = middle.counted_from_zero(self.transformer, given)
+            inputs["position_ids"] = counted_from_zero(self.transformer, given)
         elif "position_ids" in taken:
-            inputs["position_ids"] = middle.positions(self.transformer, input_ids, inputs.get("attention_mask"))
+            inputs["position_ids"] = positions(self.transformer, input_ids, inputs.get("attention_mask"))
         if "use_cache" in taken:
             inputs.setdefault("use_cache", False)  # a cache that nobody asked for costs memory in training
-        return middle.run(self.transformer, vectors, **{name: value for name, value in inputs.items() if value is not None})
+        inputs = {name: value for name, value in inputs.items() if value is not None}
+        if self.task is not None:
+            return middle.classify(self.transformer, input_ids, vectors, **inputs)
+        if decoding:
+            return middle.run(self.transformer, None, decoder_inputs_embeds=vectors, **inputs)
+        return middle.run(self.transformer, vectors, **inputs)
 
     def _output(self, output: Any, hidden: Tensor, logits: Tensor | None, streams: Mapping[str, Tensor]) -> NumberModelOutput:
         labels = streams.get("labels")
+        if self.task is not None:
+            streams = {name: stream for name, stream in streams.items() if name != "labels" or self.task == "tokens"}
         found = NumberModelOutput(logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None))
         losses: list[Tensor] = []
-        if labels is not None and (logits is not None or self.token_weight):
+        if self.task is not None and labels is not None:
+            found["token_loss"] = output.loss
+            losses.append(self.token_weight * output.loss)
+        elif labels is not None and (logits is not None or self.token_weight):
             logits = check_logits(self.transformer, labels, logits)
             labels = labels.masked_fill(~predictable(labels, streams, self.causal), IGNORED)
             found["token_loss"] = token_loss(logits, labels, self.causal)

@@ -251,11 +251,36 @@ def _(session: Session, printed: str) -> None:
     assert table["number_bits"].type.value_type == pa.uint32()
 
 
-@promise("docs/training.md", "Trainer(model, TrainingArguments(")
+@promise("docs/training.md", "The tower is")
 def _(session: Session, printed: str) -> None:
     check_blocks(session, "sample.parquet", separators=31)
     assert (session.folder / "model" / "model.safetensors").is_file()
     assert printed.strip()
+
+
+@promise("docs/training.md", "from peft import")
+def _(session: Session, printed: str) -> None:
+    """That the loss falls, the test of adapters says; here that both folders hold what they should."""
+    from numtok_torch import NumberModel
+
+    adapted, merged = (NumberModel.from_pretrained(session.folder / name) for name in ("model", "merged"))
+    assert [name for name, _ in adapted.named_parameters() if "lora_" in name]
+    assert not [name for name, _ in merged.named_parameters() if "lora_" in name or "token_adapter" in name]
+
+
+@promise("docs/training.md", "Seq2SeqNumberCollator.from_schema")
+def _(session: Session, printed: str) -> None:
+    """Training moved the loss, which is finite, and a number was written in the words of the targets."""
+    from numtok_torch import NumberModel
+
+    names = session.names
+    pairs = list(zip(names["sources"], names["targets"], strict=True))
+    batch = names["collator"](pairs)
+    fresh = NumberModel(type(names["backbone"])(names["backbone"].config), names["model"].embedding, names["model"].head)
+    with torch.no_grad():
+        before, after = (float(one.eval()(**batch).loss) for one in (fresh, names["model"]))
+    assert math.isfinite(after) and after < before - 1
+    assert re.search(r"\['.*is \d+.*'\]", printed), printed
 
 
 @promise("numtok/FORMAT.md", "It     is   [NUM]")
