@@ -18,7 +18,7 @@ def run(corpus: Corpus) -> Section:
     try:
         plain, ours = _tokenizers(corpus)
     except ImportError as error:
-        section.error = f"left out: {error}; install numtok[hf]"
+        section.error = f"left out: {error}; pip install '.[hf]'"
         return section
     section.checks.append(check_drop_in(ours, plain, corpus))
     texts, table = corpus.texts, pa.table({"text": corpus.column})
@@ -47,7 +47,7 @@ def run_map(corpus: Corpus) -> Section:
 
         plain, ours = _tokenizers(corpus)
     except ImportError as error:
-        section.error = f"left out: {error}; install numtok[hf]"
+        section.error = f"left out: {error}; pip install '.[hf]'"
         return section
     datasets.disable_progress_bars()
     ours.return_numbers = True

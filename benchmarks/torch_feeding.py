@@ -64,7 +64,7 @@ def run(corpus: Corpus) -> Section:
     """All kinds of rows, in this process and from two workers."""
     section = Section(f"Feeding: Parquet to batch, {CORES} cores; ours with all streams, the peer with ids alone")
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
-        section.checks.append(f"nothing: {', '.join(missing)} is not installed; pip install 'numtok[torch]' datasets")
+        section.checks.append(f"nothing: {', '.join(missing)} is not installed; pip install '.[torch]' datasets")
         return section
     import datasets
     import torch

@@ -46,7 +46,7 @@ def run(corpus: Corpus) -> Section:
     rows, length, width = (2, 64, 32) if corpus.quick else (ROWS, LENGTH, WIDTH)
     section = Section(f"Embedding layers, forward and backward of {rows} x {length} tokens of {width} dimensions, 1 of {SHARE} a number")
     if importlib.util.find_spec("torch") is None:
-        section.checks.append("nothing: torch is not installed, so its layers are not timed; pip install 'numtok[torch]'")
+        section.checks.append("nothing: torch is not installed, so its layers are not timed; pip install '.[torch]'")
         return section
     import torch
 

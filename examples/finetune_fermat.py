@@ -6,7 +6,7 @@
 3. It answers the test sets, one for each aspect: numbers above 1000, grouped, decimal, in words, ... An answer is right if it is the same decimal.
 
 FERMAT: the Fine-grained Evaluation dataset of Sivakumar and Moosavi (2023). Its folder has ``questions/*.q`` and ``answers/*.a``, JSON lines.
-Needs ``pip install 'numtok[torch,hf]'``.
+Needs ``pip install '.[torch,hf]'``.
 """
 
 from __future__ import annotations

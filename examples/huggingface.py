@@ -1,7 +1,7 @@
 """Train a model on numbers with the Hugging Face stack, and let it write: ``python examples/huggingface.py`` (a minute on a CPU).
 
 datasets -> map -> collator -> Trainer -> generate. The model is a tiny GPT-2 with random weights that learns ``12 + 30 = 42``; put your own model and
-dataset in their place. Needs ``pip install 'numtok[hf,torch]'``.
+dataset in their place. Needs ``pip install '.[hf,torch]'``.
 """
 
 from __future__ import annotations
@@ -14,16 +14,23 @@ import torch
 from datasets import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
 
-from numtok import XVal
+from numtok import XVal, extract
 from numtok.hf import NumberTokenizer
 from numtok_torch import NumberCollator, NumberModel, embedding_from_schema, generate, head_from_schema
 
 
-def sums(count: int, seed: int) -> Dataset:
-    """Texts such as ``12 + 30 = 42``."""
-    draw = random.Random(seed)
-    pairs = [(draw.randint(0, 99), draw.randint(0, 99)) for _ in range(count)]
-    return Dataset.from_dict({"text": [f"{a} + {b} = {a + b}" for a, b in pairs]})
+def pairs_of_numbers() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """All pairs of numbers up to 99: half of them to learn from, and 200 of the others, which are never shown."""
+    pairs = [(a, b) for a in range(100) for b in range(100)]
+    random.Random(0).shuffle(pairs)
+    return pairs[:5000], pairs[-200:]
+
+
+def error(model: NumberModel, tokenizer: NumberTokenizer, pairs: list[tuple[int, int]]) -> float:
+    """How far the written sums are from the right ones, on average; what is no number counts as 0."""
+    written = generate(model.eval(), tokenizer, [f"{a} + {b} =" for a, b in pairs], max_new_tokens=1)
+    found = [extract(text) for text in written]
+    return sum(abs(float(one[0].value if one else 0) - a - b) for one, (a, b) in zip(found, pairs, strict=True)) / len(pairs)
 
 
 def main() -> None:
@@ -40,7 +47,8 @@ def main() -> None:
     tokenizer.pad_token = tokenizer.eos_token
 
     # 2. Encode. With format "arrow", nothing becomes a Python list on its way.
-    dataset = sums(5000, seed=0).with_format("arrow")
+    shown, unseen = pairs_of_numbers()
+    dataset = Dataset.from_dict({"text": [f"{a} + {b} = {a + b}" for a, b in shown]}).with_format("arrow")
     dataset = dataset.map(tokenizer.encode_arrow, batched=True, remove_columns=["text"]).with_format("numpy", dtype=None)
 
     # 3. A model with numbers: an embedding that reads them, any causal model, a head that predicts them. Both follow from the tokenizer.
@@ -50,6 +58,7 @@ def main() -> None:
     model = NumberModel(GPT2LMHeadModel(config), embedding, head)
 
     # 4. Train.
+    before = error(model, tokenizer, unseen)
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             output_dir=folder,
@@ -65,11 +74,11 @@ def main() -> None:
         collator = NumberCollator.from_tokenizer(tokenizer, objective="causal")
         Trainer(model=model, args=arguments, train_dataset=dataset, data_collator=collator).train()
 
-    # 5. Write. The head reads a value wherever the model writes [NUM].
-    prompts = ["12 + 30 =", "40 + 7 =", "55 + 44 ="]
-    model.eval()
-    for prompt, text in zip(prompts, generate(model, tokenizer, prompts, max_new_tokens=1), strict=True):
-        print(f"{prompt}{text}")
+    # 5. Write. The head reads a value wherever the model writes [NUM]: a real number, which is near the sum and seldom the sum itself.
+    prompts = [f"{a} + {b} =" for a, b in unseen[:5]]
+    for (a, b), prompt, text in zip(unseen[:5], prompts, generate(model.eval(), tokenizer, prompts, max_new_tokens=1), strict=True):
+        print(f"{prompt}{text}    (right: {a + b})")
+    print(f"{len(unseen)} sums that it never saw: off by {error(model, tokenizer, unseen):.2f} on average, before training by {before:.2f}")
 
     # 6. Save and load: the folder also opens with AutoTokenizer once numtok.hf is imported.
     with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,7 @@
 The whole way, as a file to copy from: text, the command line, Parquet, a ``NumberModel``, the Trainer of transformers, generated answers, metrics.
 Every sum is one line of text, ``123 + 456 = 579;``. The model is trained on what stands behind ``=``, and asked for sums that it has not seen.
 
-Needs ``pip install 'numtok[torch,hf]'``.
+Needs ``pip install '.[torch,hf]'``.
 """
 
 from __future__ import annotations
