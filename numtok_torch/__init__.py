@@ -39,9 +39,10 @@ from numtok_torch.losses import NumberTokenLoss
 from numtok_torch.model import NumberModel
 from numtok_torch.objective import NumberModelOutput
 from numtok_torch.seq2seq import Seq2SeqNumberCollator
-from numtok_torch.xval_gpt2 import remove_biases_, xval_gpt2, xval_init_
+from numtok_torch.xval_gpt2 import XVAL_MASKING, remove_biases_, xval_gpt2, xval_init_
 
 __all__ = [
+    "XVAL_MASKING",
     "BitsHead",
     "ExponentEmbedding",
     "FloatBitsEmbedding",

@@ -135,7 +135,7 @@ def is_causal(backbone: Any) -> bool:
         from transformers.models.auto import modeling_auto as auto
 
         config, kind = backbone.config, backbone.config.model_type
-        if has_decoder(backbone):
+        if has_decoder(backbone) or getattr(config, "is_causal", None) is False:
             return False  # the encoder sees all, and the decoder is given labels that are shifted already
         if backbone.can_generate() or getattr(config, "is_decoder", False):
             return True
@@ -235,6 +235,23 @@ def resize(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:
             " method resize_token_embeddings(size, mean_resizing)"
         )
     backbone.resize_token_embeddings(vocab_size, mean_resizing=mean_resizing)
+
+
+def freeze_trunk(backbone: Any) -> None:
+    """No gradient but for what lies behind the trunk: the word head, whose weights are untied from the frozen word vectors.
+
+    Raises:
+        ModelError: if there is no word head behind the trunk.
+    """
+    layer, trunk = output_layer(backbone), getattr(backbone, "base_model", backbone)
+    if layer is None or trunk is backbone:
+        raise ModelError(
+            f"{type(backbone).__name__} has no word head to train behind a frozen trunk; take a ...ForMaskedLM or ...ForCausalLM"
+        )
+    if layer.weight is word_embedding(backbone).weight:
+        layer.weight = nn.Parameter(layer.weight.detach().clone())  # not by the config: it would untie the biases of a BERT's head too
+    backbone.requires_grad_(True)
+    trunk.requires_grad_(False)
 
 
 def shared_names(module: nn.Module) -> dict[str, str]:

@@ -44,7 +44,9 @@ class NumberModel(Delegating):
         mean_resizing: new rows are drawn around the mean of the old ones, with their covariance, so that the new tokens start out about as
             likely as the others; False draws them as at the model's own initialisation, which is faster, but for a pretrained model with tied weights
             may make them far more likely.
-        freeze_backbone: train the embedding and the head only. The backbone, new rows included, gets no gradient, and no dropout.
+        freeze_backbone: train the embedding and the head only. The backbone, new rows included, gets no gradient, and no dropout. ``"trunk"``: its
+            word head, untied from the word vectors, is trained too (Floating-Point Embedding, section 4.3: "We retrained the classification head and
+            the corresponding numerical embedding module ... while keeping the parameters of the language model itself frozen").
 
     Raises:
         ModelError: if they do not fit together.
@@ -64,7 +66,7 @@ class NumberModel(Delegating):
         causal: bool | None = None,
         vocab_size: int | None = None,
         mean_resizing: bool = True,
-        freeze_backbone: bool = False,
+        freeze_backbone: bool | str = False,
     ) -> None:
         super().__init__()
         middle.check_backbone(backbone)
@@ -80,7 +82,11 @@ class NumberModel(Delegating):
         self._check_sizes()
         if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
             pooler.requires_grad_(False)  # of a bare BERT: no loss here reaches it, and DDP waits for every gradient
-        if freeze_backbone:
+        if freeze_backbone not in (True, False, "trunk"):
+            raise ModelError(f"freeze_backbone={freeze_backbone!r} is unknown; use True, False or 'trunk'")
+        if freeze_backbone == "trunk":
+            middle.freeze_trunk(self.transformer)
+        elif freeze_backbone:
             backbone.requires_grad_(False)
         self.train(self.training)
         if (config := getattr(self.transformer, "config", None)) is not None:

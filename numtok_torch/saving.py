@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from numtok_torch import adapters
 from numtok_torch import backbone as middle
 from numtok_torch.backbone import ModelError
+from numtok_torch.xval_gpt2 import xval_class
 
 if TYPE_CHECKING:
     from numtok_torch.embedding_base import NumberEmbedding
@@ -197,7 +198,7 @@ def _made_backbone(described: dict[str, Any] | None, weights: dict[str, Tensor],
     import transformers
 
     name = described["class"]
-    kind: Any = getattr(transformers, name, None)
+    kind: Any = xval_class() if name == "XValGPT2" else getattr(transformers, name, None)
     if not _is_pretrained_class(kind):
         raise ModelError(
             f"transformers {transformers.__version__} has no model {name!r}; make one and give it: from_pretrained(folder, backbone=...)"
