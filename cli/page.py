@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .page_style import BEHAVIOUR, STYLE
@@ -29,8 +30,11 @@ LEGEND = (
 
 def write_page(inspection: Inspection, path: str) -> None:
     """Write the page, replacing what is there in one step."""
+    from numtok.errors import OutputError
     from numtok.files import write_file
 
+    if not Path(path).parent.is_dir():
+        raise OutputError(f"cannot write {path}: there is no folder {Path(path).parent}; make it, or choose another place")
     write_file(path, page(inspection))
 
 
