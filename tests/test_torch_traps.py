@@ -157,6 +157,7 @@ def test_padding_takes_no_loss(kind: str, side: str) -> None:
     assert float(whole.number_loss) == pytest.approx(number / numbers, rel=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:max_length=")
 @given(st.lists(ROWS, min_size=1, max_size=4), st.integers(1, 8), st.sampled_from(["right", "left"]))
 def test_truncation_cuts_every_stream_of_dense_rows(rows: list[Any], max_length: int, side: str) -> None:
     """Those of a transformers tokenizer have one value per token."""
