@@ -62,6 +62,13 @@ VANISHING = 0.01  # share of numbers lost to a scale, above which the user is to
 @click.option(
     "--compression", type=click.Choice(["zstd", "lz4", "snappy", "gzip", "none"]), default="zstd", show_default=True, help="Of the output."
 )
+@click.option(
+    "--tensors",
+    type=click.Choice(["lists", "extension"]),
+    default="lists",
+    show_default=True,
+    help="In Parquet: plain lists, which every program reads, or Arrow's tensor type, which datasets refuses.",
+)
 @workers_option
 @click.option(
     "--on-error",

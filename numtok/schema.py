@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import SchemaError
+from numtok.metadata import FORMAT_VERSION, parse_metadata, tensor_shapes
 from numtok.representations import Representation, SingleToken, SpelledOut
 
-FORMAT_VERSION = 1
 METADATA_KEY = b"numtok"
 LIST_LIMIT = 2**31 - 1
 
@@ -42,31 +42,35 @@ def build_schema(representations: Sequence[Representation], keep_text: bool, met
             fields.append(pa.field(name, pa.large_string() if large else kind))
         else:
             fields.append(pa.field(name, pa.large_list(kind) if large else pa.list_(kind)))
-    described = json.dumps({"format": FORMAT_VERSION} | metadata, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    shapes = tensor_shapes(representations)
+    described = json.dumps(
+        {"format": FORMAT_VERSION} | metadata | ({"shapes": shapes} if shapes else {}),
+        sort_keys=True,
+        ensure_ascii=True,
+        separators=(",", ":"),
+    )
     return pa.schema(fields, {METADATA_KEY: described.encode()})
 
 
-def read_metadata(schema: pa.Schema) -> dict[str, Any]:
-    """The metadata that :func:`build_schema` wrote.
+def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
+    """The metadata that :func:`build_schema` wrote, checked: see :mod:`numtok.metadata`.
+
+    Args:
+        schema: of a batch or a file.
+        where: the file, for the message.
 
     Raises:
-        SchemaError: if the data is not numtok's, or of a newer format.
+        SchemaError: if the data is not numtok's, or of a newer format, or the metadata are damaged.
     """
     described = (schema.metadata or {}).get(METADATA_KEY)
-    if described is None:
-        raise SchemaError(
-            "the data has no 'numtok' schema metadata, so it was not written by numtok (or another program dropped the metadata)"
-        )
     try:
-        metadata = json.loads(described)
-        version = metadata["format"]
-        if version == FORMAT_VERSION:
-            _ = metadata["tokenizer"], metadata["frame"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise SchemaError(f"the 'numtok' schema metadata is damaged: {described[:80]!r}") from error
-    if version != FORMAT_VERSION:
-        raise SchemaError(f"the data has format {version}, this version of numtok reads format {FORMAT_VERSION}; upgrade numtok")
-    return dict(metadata)
+        if described is None:
+            raise SchemaError(
+                "the data has no 'numtok' schema metadata, so it was not written by numtok (or another program dropped the metadata)"
+            )
+        return parse_metadata(described)
+    except SchemaError as error:
+        raise SchemaError(f"{where}: {error}") if where else error from None
 
 
 def list_array(values: Any, offsets: npt.NDArray[np.int64], kind: pa.DataType, valid: npt.NDArray[np.bool_], large: bool) -> pa.Array:

@@ -18,13 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok import buffers, decode, schema
+from numtok import buffers, decode, schema, stored
 from numtok.decode import TokenBytes
 from numtok.digit_tokens import DigitTokens
 from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError, TokenizerError
 from numtok.files import write_file
 from numtok.grammar import Grammar, check_grammar
 from numtok.kernels import kernel
+from numtok.metadata import FORMAT_VERSION
 from numtok.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
 from numtok.numbers import Numbers
 from numtok.representations import (
@@ -188,7 +189,7 @@ class Tokenizer:
     def saved_settings(self) -> dict[str, Any]:
         """What ``numtok.json`` holds: all but the tokenizer.json."""
         own = [content for content in self.own_tokens if not OWN_SYMBOL.fullmatch(content)]
-        return {"format": schema.FORMAT_VERSION, **self._settings(), "leading_space": self.leading_space, "tokens": own}
+        return {"format": FORMAT_VERSION, **self._settings(), "leading_space": self.leading_space, "tokens": own}
 
     @classmethod
     def from_settings(cls, config: dict[str, Any], settings: Mapping[str, Any], engine: str = "auto") -> Tokenizer:
@@ -504,13 +505,15 @@ class Tokenizer:
         Numbers come from ``number_text`` if the batch has it, else from the first representation, in canonical form.
 
         Raises:
-            SchemaError: if the batch comes from another tokenizer, or lacks a column.
+            SchemaError: if the batch comes from another tokenizer, lacks a column, or has rows whose columns disagree.
         """
         if not isinstance(batch, pa.RecordBatch):
             raise InputError(
                 f"expected a pyarrow.RecordBatch, got {type(batch).__name__}; take a table's to_batches() one by one, and decode for one Encoding or ids"
             )
         metadata = schema.read_metadata(batch.schema)
+        batch = stored.conform(batch)
+        stored.check_rows(batch)
         if metadata["tokenizer"] != self.fingerprint:
             raise SchemaError(
                 f"the batch was encoded by another tokenizer (fingerprint {metadata['tokenizer']}, this one has {self.fingerprint}); load the one that"

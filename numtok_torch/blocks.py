@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.errors import SchemaError
-from numtok_torch.storage import PER_TOKEN, Chunk, Row, Storage
+from numtok.stored import PER_TOKEN
+from numtok_torch.storage import Chunk, Row, Storage
 from numtok_torch.streams import Ints, NumberTokens
 
 Read = Callable[[int], Chunk]

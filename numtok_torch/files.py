@@ -1,7 +1,7 @@
 """Encoded files: where they are, and their chunks: row groups of Parquet, record batches of Arrow IPC files and streams.
 
-In: paths. Out: :class:`File`, memory-mapped, which reads nothing but the columns asked for of the chunk asked for. None uses Arrow's threads, which do
-not survive a fork.
+In: paths. Out: :class:`File`, which reads nothing but the columns asked for of the chunk asked for, and notices damage. IPC files are memory-mapped, Parquet is
+not: its pages are decoded into memory of their own anyway. None uses Arrow's threads, which do not survive a fork.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from numtok.corpus.arrow_files import ArrowFile
 from numtok.errors import InputError
+from numtok.stored import conform, conform_schema
 
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 
@@ -43,10 +44,10 @@ def _hidden(path: Path) -> bool:
 
 
 class File(ABC):
-    """An open file of either kind: its schema, the rows of its chunks, and each as a record batch."""
+    """An open file of either kind: its schema, the rows of its chunks, and each as a record batch, with numtok's types."""
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self.path, self.schema = path, conform_schema(schema, path)
 
     @abstractmethod
     def counts(self) -> list[int]:
@@ -56,11 +57,14 @@ class File(ABC):
     def batch(self, number: int, columns: list[str]) -> pa.RecordBatch:
         """These columns of a chunk."""
 
+    def check_size(self) -> None:  # noqa: B027 (only maps can be lost)
+        """Refuse to go on with a file whose map is no longer there."""
+
 
 class _Parquet(File):
     def __init__(self, path: str) -> None:
-        self._file = pq.ParquetFile(path, memory_map=True, pre_buffer=False, page_checksum_verification=True)
-        super().__init__(self._file.schema_arrow)
+        self._file = pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
+        super().__init__(path, self._file.schema_arrow)
 
     def counts(self) -> list[int]:
         metadata = self._file.metadata
@@ -68,41 +72,24 @@ class _Parquet(File):
 
     def batch(self, number: int, columns: list[str]) -> pa.RecordBatch:
         table = self._file.read_row_group(number, columns=columns, use_threads=False).select(columns)
-        return table.combine_chunks().to_batches()[0]
+        return conform(table.combine_chunks().to_batches()[0], self.path)
 
 
 class _Arrow(File):
-    """An IPC file; only the columns asked for are decompressed."""
+    """An IPC file or stream, memory-mapped: only the columns asked for are decompressed. The batches of a stream, which has no index, stay in the map."""
 
     def __init__(self, path: str) -> None:
-        self._mapped = pa.memory_map(path)
-        super().__init__(pa.ipc.open_file(self._mapped).schema)
-
-    def _reader(self, columns: list[str]) -> Any:
-        fields = [self.schema.get_field_index(name) for name in columns]
-        return pa.ipc.open_file(self._mapped, options=pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False))
+        self._file = ArrowFile(path, mapped=True)
+        super().__init__(path, self._file.schema)
 
     def counts(self) -> list[int]:
-        reader = self._reader(["number_index"])
-        return [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
+        return [self._file.batch(number, ["number_index"]).num_rows for number in range(self._file.batches)]
 
     def batch(self, number: int, columns: list[str]) -> pa.RecordBatch:
-        return self._reader(columns).get_batch(number).select(columns)
+        return conform(self._file.batch(number, columns), self.path)
 
-
-class _Stream(File):
-    """An IPC stream, which has no index: its batches are found once, and stay in the map."""
-
-    def __init__(self, path: str) -> None:
-        reader = pa.ipc.open_stream(pa.memory_map(path))
-        super().__init__(reader.schema)
-        self._batches = list(reader)
-
-    def counts(self) -> list[int]:
-        return [batch.num_rows for batch in self._batches]
-
-    def batch(self, number: int, columns: list[str]) -> pa.RecordBatch:
-        return self._batches[number].select(columns)
+    def check_size(self) -> None:
+        self._file.check_size()
 
 
 def open_file(path: str) -> File:
@@ -111,8 +98,6 @@ def open_file(path: str) -> File:
         magic = file.read(6)
     if magic.startswith(b"PAR1"):
         return _Parquet(path)
-    if magic == b"ARROW1":
+    if magic == b"ARROW1" or magic.startswith(b"\xff\xff\xff\xff"):
         return _Arrow(path)
-    if magic.startswith(b"\xff\xff\xff\xff"):
-        return _Stream(path)
     raise InputError("neither a Parquet nor an Arrow IPC file; give a file that `numtok encode` wrote", path)

@@ -13,6 +13,7 @@ or per number of all rows. Two kinds of rows are read, and give the same:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any
@@ -141,11 +142,13 @@ def _positions(features: Sequence[Mapping[str, Any]], keys: Sequence[str], rows:
         return None, None
     index, counts = _joined("number_index", [row["number_index"] for row in features])
     index = index.astype(np.int64, copy=False)
-    outside = (index < 0) | (index >= np.repeat(rows.lengths, counts))
+    wrong = (index < 0) | (index >= np.repeat(rows.lengths, counts))
     positions = index + np.repeat(rows.starts, counts)
-    if outside.any() or (np.diff(positions) <= 0).any():
+    wrong[1:] |= np.diff(positions) <= 0
+    if wrong.any():
+        row = np.repeat(np.arange(len(counts)), counts)[np.argmax(wrong)]
         raise SchemaError(
-            "'number_index' must hold ascending places in 'input_ids'; if the ids were cut or joined, number_index must follow"
+            f"row {row}: 'number_index' must hold ascending places in 'input_ids'; if the ids were cut or joined, number_index must follow"
         )
     return positions, counts
 
@@ -158,6 +161,8 @@ def _number_stream(key: str, features: Sequence[Mapping[str, Any]], rows: Rows, 
     _check_lengths(key, found, rows.lengths if counts is None else counts, "token" if counts is None else "number")
     if not values.size and values.ndim == 1:  # empty lists: the shape cannot be seen
         values = values.reshape(0, *(shapes[name] if name in shapes else _unseen(name, values)))
+    elif name in shapes and values.shape[1:] == (math.prod(shapes[name]),):
+        values = values.reshape(-1, *shapes[name])  # as Parquet has them: plain lists
     elif name in shapes and values.shape[1:] != shapes[name]:
         raise SchemaError(f"{key!r} has values of shape {values.shape[1:]}, but the schema says {shapes[name]}")
     if counts is None:

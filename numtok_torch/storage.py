@@ -1,7 +1,7 @@
 """Encoded files as chunks that are read on demand: row groups of Parquet, record batches of Arrow IPC, batches in memory.
 
 In: paths, a folder, a record batch or a table. Out: :class:`Storage`, which knows how many rows each chunk has without reading it, and gives a
-:class:`Chunk`, whose rows are dictionaries of numpy arrays, views of the Arrow buffers wherever these are not compressed. Files are memory-mapped.
+:class:`Chunk`, whose rows are dictionaries of numpy arrays, views of the Arrow buffers wherever these are not compressed. Arrow files are memory-mapped.
 
 A ``Storage`` can be pickled: files are opened again in the other process, the cache stays behind. It does not use Arrow's threads, which do not
 survive a fork.
@@ -9,7 +9,6 @@ survive a fork.
 
 from __future__ import annotations
 
-import json
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -24,11 +23,11 @@ import pyarrow as pa
 from numtok.corpus.sources import Source, named_errors
 from numtok.errors import SchemaError
 from numtok.schema import METADATA_KEY, flat, read_metadata
+from numtok.stored import check_rows, conform, conform_schema
 from numtok_torch.files import File, find_files, open_file
 from numtok_torch.streams import COLUMNS, Ints, Mask
 
 OPEN_FILES = 16
-PER_TOKEN = frozenset({"input_ids", "place_value"})
 
 Row = dict[str, Any]
 
@@ -88,12 +87,12 @@ class Storage:
     def __init__(self, source: Any, columns: Sequence[str] | None, cache_bytes: int) -> None:
         self.cache_bytes = cache_bytes
         self._memory: list[pa.RecordBatch] = []
-        self._where: list[tuple[str, int]] = []  # per chunk: path and number in the file
+        self._where: list[tuple[str, int, int]] = []  # per chunk: path, number in the file, first row in the file
         self._forget()
         if isinstance(source, pa.RecordBatch | pa.Table):
             whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
-            self.schema = _selected(whole.schema, columns, "the data in memory")
-            self._memory = [batch for batch in whole.select(self.schema.names).to_batches() if batch.num_rows]
+            self.schema = conform_schema(_selected(whole.schema, columns, "the data in memory"))
+            self._memory = [conform(batch) for batch in whole.select(self.schema.names).to_batches() if batch.num_rows]
             counts = [batch.num_rows for batch in self._memory]
         else:
             counts = self._survey(find_files(source), columns)
@@ -112,7 +111,7 @@ class Storage:
                 else:
                     _check_same(self.schema, schema, paths[0], path)
                 found = file.counts()
-            self._where += [(path, number) for number, count in enumerate(found) if count]
+            self._where += [(path, number, sum(found[:number])) for number, count in enumerate(found) if count]
             counts += [count for count in found if count]
         return counts
 
@@ -136,6 +135,8 @@ class Storage:
         if self._process != os.getpid():  # forked: the parent's open files are its own
             self._forget()
         if (chunk := self._cache.get(number)) is not None:
+            if not self._memory and (file := self._files.get(self._where[number][0])) is not None:
+                file.check_size()
             self._cache.move_to_end(number)
             return chunk
         chunk = self._cache[number] = self._decode(number)
@@ -145,10 +146,10 @@ class Storage:
 
     def _decode(self, number: int) -> Chunk:
         if self._memory:
-            return decode(self._memory[number], f"batch {number}")
-        path, index = self._where[number]
+            return decode(self._memory[number], "", int(self.rows[:number].sum()))
+        path, index, first = self._where[number]
         with named_errors(Source(path, "Parquet or Arrow IPC")):
-            return decode(self._file(path).batch(index, self.schema.names), f"{path}, chunk {index}")
+            return decode(self._file(path).batch(index, self.schema.names), path, first)
 
     def _file(self, path: str) -> File:
         if path not in self._files:
@@ -161,7 +162,7 @@ class Storage:
 
 def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> pa.Schema:
     """The part of the schema that is read."""
-    read_metadata(schema)
+    read_metadata(schema, where)
     wanted = [name for name in schema.names if name in COLUMNS] if columns is None else list(columns)
     if missing := [name for name in ("input_ids", "number_index", *wanted) if name not in schema.names]:
         raise SchemaError(f"{where} has no column {missing[0]!r}; it has {', '.join(schema.names)}")
@@ -171,7 +172,7 @@ def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> p
 
 
 def _check_same(one: pa.Schema, other: pa.Schema, path: str, other_path: str) -> None:
-    first, second = (json.loads(schema.metadata[METADATA_KEY]) for schema in (one, other))
+    first, second = read_metadata(one, path), read_metadata(other, other_path)
     if differing := [key for key in ("tokenizer", "frame") if first[key] != second[key]]:
         raise SchemaError(
             f"{path} and {other_path} do not belong together: their {differing[0]} is {first[differing[0]]} and {second[differing[0]]};"
@@ -182,9 +183,9 @@ def _check_same(one: pa.Schema, other: pa.Schema, path: str, other_path: str) ->
         raise SchemaError(f"{path} and {other_path} do not have the same columns: {', '.join(one.names)}; {', '.join(other.names)}")
 
 
-def decode(batch: pa.RecordBatch, where: str) -> Chunk:
-    """A record batch as numpy arrays; columns that disagree with each other are a ``SchemaError``."""
-    offsets: dict[str, Ints] = {}
+def decode(batch: pa.RecordBatch, where: str, first_row: int = 0) -> Chunk:
+    """A record batch as numpy arrays; rows whose columns disagree are a ``SchemaError``, see :func:`numtok.stored.check_rows`."""
+    check_rows(batch, where, first_row)
     shared: list[Ints] = []  # each of them once
     scalars: dict[str, pa.Array] = {}
     valid: Mask = batch.column("input_ids").is_valid().to_numpy(zero_copy_only=False)
@@ -194,25 +195,16 @@ def decode(batch: pa.RecordBatch, where: str) -> Chunk:
         if not isinstance(column, pa.ListArray | pa.LargeListArray):
             scalars[field.name] = column
             continue
-        values, offsets[field.name] = flat(column)
-        which = next((at for at, one in enumerate(shared) if np.array_equal(one, offsets[field.name])), len(shared))
-        shared += [offsets[field.name]] if which == len(shared) else []
+        values, offsets = flat(column)
+        which = next((at for at, one in enumerate(shared) if np.array_equal(one, offsets)), len(shared))
+        shared += [offsets] if which == len(shared) else []
         decoded = _numpy(values)
         if isinstance(decoded, np.ndarray):
             chunk.arrays.append((field.name, decoded, which))
         else:
             chunk.texts.append((field.name, decoded, which))
-    _check_counts({name: np.diff(one)[valid] for name, one in offsets.items()}, where)
     chunk.offsets = [one.tolist() for one in shared]
     return chunk
-
-
-def _check_counts(counts: dict[str, Ints], where: str) -> None:
-    """Every column has one value per token, or per number, of each row that is not null."""
-    for name, found in counts.items():
-        if name in COLUMNS and not np.array_equal(found, counts["input_ids" if name in PER_TOKEN else "number_index"]):
-            what = "tokens" if name in PER_TOKEN else "numbers"
-            raise SchemaError(f"{where}: column {name!r} does not have one value for each of the row's {what}; the file is damaged")
 
 
 def _numpy(values: pa.Array) -> npt.NDArray[Any] | pa.Array:

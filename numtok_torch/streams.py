@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.schema import read_metadata
+from numtok.stored import conform_schema
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -63,6 +64,7 @@ COLUMNS = frozenset(
 def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:
     """Stream to the shape of one number's value, for the number streams of a file: () for a scalar, (32,) for bits that are not compact."""
     shapes: dict[str, tuple[int, ...]] = {}
+    schema = conform_schema(schema)  # Parquet has tensors as plain lists
     for name, stream in NUMBER_STREAMS.items():
         if stream.column in schema.names:
             kind = schema.field(stream.column).type.value_type

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import numtok
+from numtok.corpus.encoded_files import read_encoded
 from numtok.corpus.flow import Budget, run_ordered
 from numtok.corpus.pipeline import decode_corpus, encode_corpus, tokenizer_of
-from numtok.corpus.writers import read_encoded
 from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError
 
 TEXTS = ["pH 7.4 at -12.5e-3", "", None, "no numbers", "1,234 and 007\nand\t½ １２", "🎈 5" * 3, "B2B v1.2.3 [NUM] 9"]

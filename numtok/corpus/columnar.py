@@ -5,13 +5,14 @@ In: a ``Source``. Out: ``TextBatch`` es; only the text column and the kept ones 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from numtok.corpus.arrow_files import ArrowFile
 from numtok.corpus.batches import ReadOptions, TextBatch, checked_batches, is_text, pick_text_column
 from numtok.corpus.sources import Source, plain_path
 
@@ -55,21 +56,12 @@ def _rows_per_batch(metadata: Any, text: str, batch_bytes: int) -> int:
 
 
 def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """The documents of an Arrow IPC file or stream, memory-mapped: uncompressed texts are not copied."""
-    with plain_path(source) as path, pa.memory_map(path) as mapped:
-        is_file = mapped.read(6) == b"ARROW1"
-        mapped.seek(0)
-        opened = pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
-        schema = opened.schema
-        text = pick_text_column(source, options.text_column, schema.names, _strings(schema), options.keep_columns)
+    """The documents of an Arrow IPC file or stream, batch by batch; columns left out are neither read nor decompressed."""
+    with plain_path(source) as path, contextlib.closing(ArrowFile(path)) as file:
+        text = pick_text_column(source, options.text_column, file.schema.names, _strings(file.schema), options.keep_columns)
         wanted = list(dict.fromkeys([text, *options.keep_columns]))
-        # Columns left out are neither read nor decompressed.
-        projection = pa.ipc.IpcReadOptions(included_fields=[schema.names.index(name) for name in wanted], use_threads=False)
-        mapped.seek(0)
-        opened = pa.ipc.open_file(mapped, options=projection) if is_file else pa.ipc.open_stream(mapped, options=projection)
-        batches = (opened.get_batch(index) for index in range(opened.num_record_batches)) if is_file else iter(opened)
         first_row = 0
-        for number, batch in enumerate(batches, 1):
-            done, total = (number, opened.num_record_batches) if is_file else (mapped.tell(), mapped.size())
-            yield from checked_batches(source, batch.select(wanted), wanted, first_row, (source.size or 0) * done // total, options)
+        for batch, done in file.read(wanted):
+            position = (source.size or 0) * done // max(file.size, 1)  # of a compressed file, its own size
+            yield from checked_batches(source, batch, wanted, first_row, position, options)
             first_row += batch.num_rows

@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from numtok import schema
+from numtok.corpus.encoded_files import read_encoded
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.readers import Source, find_inputs
 from numtok.corpus.sources import named_errors
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, Summary, processors, refuse_input_as_output
 from numtok.corpus.text_writer import TEXT_FORMATS, open_text_writer
-from numtok.corpus.writers import open_writer, read_encoded
+from numtok.corpus.writers import open_writer
 from numtok.errors import NumtokError, SchemaError
 from numtok.grammar import Grammar
 from numtok.representations import from_dict
@@ -112,10 +113,7 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
 
 def _metadata(path: str | Path) -> dict[str, Any]:
     """What the file says of itself; ``SchemaError`` naming it if it is not numtok's."""
-    try:
-        return schema.read_metadata(next(read_encoded(path)).schema)
-    except SchemaError as error:
-        raise SchemaError(f"{path}: {error}") from error
+    return schema.read_metadata(next(read_encoded(path)).schema, str(path))
 
 
 def _decoded_schema(source: Source) -> pa.Schema:

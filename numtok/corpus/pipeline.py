@@ -66,6 +66,7 @@ def encode_corpus(
     workers: int | None = None,
     batch_bytes: int = BATCH_BYTES,
     overwrite: bool = False,
+    tensors: Literal["lists", "extension"] = "lists",
     on_error: Literal["raise", "skip"] = "raise",
     progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
@@ -87,6 +88,7 @@ def encode_corpus(
         workers: threads that encode; by default one per processor.
         batch_bytes: about how much text is encoded at once.
         overwrite: replace an output that is there already, once the new one is complete.
+        tensors: how Parquet stores them; see :func:`numtok.corpus.writers.open_writer`.
         on_error: ``"skip"`` leaves out bad rows of JSON lines and text files, and counts them.
         progress: called from the calling thread, several times a second.
 
@@ -108,7 +110,7 @@ def encode_corpus(
 
     @contextmanager
     def sink() -> Iterator[Sink[_Piece, Encoded]]:
-        with open_writer(output, described, output_format, compression, overwrite) as writer:
+        with open_writer(output, described, output_format, compression, overwrite, tensors=tensors) as writer:
 
             def write(piece: _Piece, result: Encoded) -> None:
                 writer.write(result[0])

@@ -1,7 +1,7 @@
-"""Record batches into Parquet or Arrow IPC files, and out again.
+"""Record batches into Parquet or Arrow IPC files.
 
 In: record batches of one schema. Out: a file that appears under its name only when it is complete (``numtok.files``).
-``read_encoded`` is the inverse.
+``encoded_files.py`` is the inverse.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from numtok.corpus.sources import Source, named_errors
-from numtok.errors import InputError, OutputError, SchemaError
+from numtok.corpus.arrow_files import no_rows, seal
+from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
+from numtok.stored import plain, plain_schema
 
 _FORMATS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
+TENSORS = ("lists", "extension")
 _COMPRESSIONS = {"parquet": ("zstd", "lz4", "snappy", "gzip", "none"), "arrow": ("zstd", "lz4", "none")}
 
 # Measured per core on 16 MB of ids of Wikipedia text (GPT-NeoX vocabulary) and its numbers, MB/s of Arrow data and ratio:
@@ -43,16 +45,20 @@ class BatchWriter:
     Batches for Parquet are gathered into row groups of about ``row_group_bytes`` of Arrow data, which bounds the memory.
     """
 
-    def __init__(self, path: Path, file: BinaryIO, schema: pa.Schema, kind: str, compression: str, row_group_bytes: int) -> None:
+    def __init__(
+        self, path: Path, file: BinaryIO, schema: pa.Schema, kind: str, compression: str, row_group_bytes: int, tensors: str
+    ) -> None:
         """Start the file; use ``open_writer``, which also finishes or removes it."""
         self.path, self.schema, self.rows = path, schema, 0
         self._file, self._row_group_bytes = file, row_group_bytes
         self._pending: list[pa.RecordBatch] = []
+        self._batches = 0
         self._pending_bytes = 0
         self._sink: Any
         with self._named_errors():
             if kind == "parquet":
-                self._sink = pq.ParquetWriter(file, schema, **_parquet_options(schema, compression))
+                self._stored = plain_schema(schema) if tensors == "lists" else schema
+                self._sink = pq.ParquetWriter(file, self._stored, **_parquet_options(self._stored, compression))
             else:
                 codec = None if compression == "none" else pa.Codec(compression, _ZSTD_LEVEL if compression == "zstd" else None)
                 self._sink = pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression=codec, use_threads=False))
@@ -68,8 +74,7 @@ class BatchWriter:
             raise SchemaError(f"{self.path}: the batch has columns\n{_columns(batch.schema)}\nbut the file has\n{_columns(self.schema)}")
         self.rows += batch.num_rows
         if isinstance(self._sink, pa.ipc.RecordBatchFileWriter):
-            with self._named_errors():
-                self._sink.write_batch(batch)
+            self._write_sealed(batch)
             return
         self._pending.append(batch)
         self._pending_bytes += batch.nbytes
@@ -78,14 +83,27 @@ class BatchWriter:
 
     def _write_pending(self) -> None:
         """Write what was gathered as one row group, or several if one batch was large."""
-        table = pa.Table.from_batches(self._pending, self.schema)
+        batches = (
+            self._pending
+            if self._stored is self.schema
+            else [plain(batch.replace_schema_metadata(self.schema.metadata)) for batch in self._pending]
+        )
+        table = pa.Table.from_batches(batches, self._stored)
         groups = max(1, round(self._pending_bytes / self._row_group_bytes))
         self._pending, self._pending_bytes = [], 0
         with self._named_errors():
             self._sink.write_table(table, row_group_size=max(1, -(-table.num_rows // groups)))
 
+    def _write_sealed(self, batch: pa.RecordBatch, end: bool = False) -> None:
+        """Write a batch of an Arrow IPC file with its checksums."""
+        with self._named_errors():
+            self._sink.write_batch(batch, custom_metadata=seal(batch, self._batches, end))
+        self._batches += 1
+
     def finish(self) -> None:
         """Write the rest and the footer, and force all of it to the disk."""
+        if isinstance(self._sink, pa.ipc.RecordBatchFileWriter):
+            self._write_sealed(no_rows(self.schema), end=True)
         if self._pending:
             self._write_pending()
         with self._named_errors():
@@ -148,6 +166,7 @@ def open_writer(
     compression: str | None = "zstd",
     overwrite: bool = False,
     row_group_bytes: int = 32 << 20,
+    tensors: str = "lists",
 ) -> Iterator[BatchWriter]:
     """A context in which to ``write`` record batches; the file appears under its name when the context ends well.
 
@@ -158,6 +177,7 @@ def open_writer(
         compression: zstd, lz4, none; for Parquet also snappy, gzip.
         overwrite: replace a file that is there already; it stays untouched until the new one is complete.
         row_group_bytes: about how much Arrow data makes a row group of Parquet.
+        tensors: how Parquet, which has none, stores them: as plain ``"lists"``, which every program reads, or as Arrow's ``"extension"`` type.
 
     Raises:
         OutputError: the file exists, the options make no sense, or the disk refuses. After any exception, and after an
@@ -165,8 +185,10 @@ def open_writer(
     """
     path = Path(path)
     kind, codec = _check_options(path, format, compression)
+    if tensors not in TENSORS:
+        raise OutputError(f"{path}: tensors={tensors!r} is unknown; use one of {', '.join(map(repr, TENSORS))}")
     with new_file(path, overwrite) as file:
-        writer = BatchWriter(path, file, schema, kind, codec, row_group_bytes)
+        writer = BatchWriter(path, file, schema, kind, codec, row_group_bytes, tensors)
         try:
             yield writer
             writer.finish()
@@ -185,50 +207,3 @@ def _check_options(path: Path, format: str | None, compression: str | None) -> t
     if codec not in _COMPRESSIONS[kind]:
         raise OutputError(f"{path}: no compression {codec!r} in {kind} files; choose one of {', '.join(_COMPRESSIONS[kind])}")
     return kind, codec
-
-
-def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:
-    """The record batches of a Parquet or Arrow IPC file, one at a time, each with the schema and its metadata.
-
-    At least one batch comes, if need be without rows, so that the schema is always there. Parquet batches have about
-    ``batch_bytes``; Arrow batches are those of the file, memory-mapped. ``InputError`` if the file is neither, or damaged.
-    """
-    path = str(path)
-    with named_errors(Source(path, "Parquet or Arrow IPC")):
-        with open(path, "rb") as file:
-            magic = file.read(8)
-        if magic.startswith(b"PAR1"):
-            batches = _read_parquet(path, batch_bytes)
-        elif magic.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-            batches = _read_arrow(path, magic.startswith(b"ARROW1"))
-        else:
-            raise InputError("neither a Parquet nor an Arrow IPC file; give a file that `numtok encode` wrote", path)
-        yield from batches
-
-
-def _read_parquet(path: str, batch_bytes: int) -> Iterator[pa.RecordBatch]:
-    with pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
-        metadata = file.metadata
-        stored = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
-        rows = max(1, min(1 << 16, metadata.num_rows * batch_bytes // max(stored, 1)))
-        if not metadata.num_rows:
-            yield _no_rows(file.schema_arrow)
-        yield from file.iter_batches(batch_size=rows, use_threads=False)
-
-
-def _read_arrow(path: str, is_file: bool) -> Iterator[pa.RecordBatch]:
-    with pa.memory_map(path) as mapped:
-        opened = pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
-        batches = (opened.get_batch(index) for index in range(opened.num_record_batches)) if is_file else iter(opened)
-        count = 0
-        for batch in batches:
-            batch.validate(full=True)
-            count += 1
-            yield batch
-        if not count:
-            yield _no_rows(opened.schema)
-
-
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    """A batch without rows; ``pa.array([], ...)`` and ``empty_table`` cannot make extension types inside lists, ``nulls`` can."""
-    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)

@@ -46,6 +46,7 @@ from numtok.representations.base import Mask, Spelled, SpelledOut
 
 FORMS = ("integer", "decimal")
 MAX_SYMBOLS = 2**16
+MAX_DECADE = 10**6
 
 _jit = numba.njit(cache=True, nogil=True)
 
@@ -81,6 +82,8 @@ class Charton(SpelledOut):
             raise RepresentationError(
                 f"{self.name}: decades={self.decades} must be the smallest and the largest power of ten, such as (-7, 8)"
             )
+        if max(map(abs, self.decades)) > MAX_DECADE:
+            raise RepresentationError(f"{self.name}: decades={self.decades} must be within ±{MAX_DECADE:,}")
         if self._n_symbols > MAX_SYMBOLS:
             raise RepresentationError(
                 f"{self.name}: {self.digits} digits and {self._n_exponents} exponents need {self._n_symbols:,} symbols, more than"
