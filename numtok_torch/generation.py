@@ -15,6 +15,7 @@ the places of their digits are those of :class:`~numtok_torch.embeddings.PlaceTr
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from numtok_torch.dataset import NumberDataset
 from numtok_torch.embeddings import PlaceValueEmbedding
 from numtok_torch.generation_state import Writing
 from numtok_torch.generation_text import continuation, number_ids, spelled, value_of
-from numtok_torch.generation_writer import encoded, writer
+from numtok_torch.generation_writer import encoded, encoded_alone, writer
 from numtok_torch.model import NumberModel
 from numtok_torch.positions import room
 from numtok_torch.seq2seq import decoder_prompt, start_token
@@ -147,10 +148,12 @@ def generate(
             prompt = read_prompts(inner, some, start, pads[0], add_special_tokens, model.device, not model.decodes)
             chosen["max_new_tokens"] = _fitting(model, prompt["input_ids"].shape[1], max_new_tokens, start)
             given = {"inputs": prompt["input_ids"], "attention_mask": prompt["attention_mask"]}
+            alone = None
             if model.decodes:
+                alone = functools.partial(encoded_alone, model, prompt)
                 given = {"encoder_outputs": encoded(model, prompt), "attention_mask": prompt["attention_mask"]}
                 prompt = decoder_prompt(prompt, chosen["decoder_start_token_id"])
-            writing = Writing(model, inner, prompt, num_beams > 1, sample_numbers)
+            writing = Writing(model, inner, prompt, num_beams > 1, sample_numbers, alone)
             sequences = writer(model, writing).generate(**given, **chosen)
             found += _read(inner, writing, sequences, ends, num_return_sequences, some if full_text else None)
     return found if details else found.texts

@@ -12,7 +12,7 @@ prediction is kept under (whose, the ids before it), and found again after beams
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,9 +45,19 @@ class Writing:
         prompt: the prompts' batch, padded on the left.
         beams: whether the rows of a prompt are beams, which may take each other's place.
         sample: draw values from the head.
+        encoded: for a decoder, what an encoder makes of one prompt alone, by its number: arguments of ``model.run``.
     """
 
-    def __init__(self, model: NumberModel, tokenizer: Tokenizer, prompt: dict[str, Tensor], beams: bool, sample: bool) -> None:
+    def __init__(
+        self,
+        model: NumberModel,
+        tokenizer: Tokenizer,
+        prompt: dict[str, Tensor],
+        beams: bool,
+        sample: bool,
+        encoded: Callable[[int], dict[str, Any]] | None = None,
+    ) -> None:
+        self._encoded = encoded
         self.model, self.tokenizer, self.prompt, self.beams, self.sample = model, tokenizer, prompt, beams, sample
         self.streams = {name: stream for name, stream in prompt.items() if name in NUMBER_STREAMS}
         self._number_ids = np.array(number_ids(tokenizer), np.int64)
@@ -185,7 +195,7 @@ class Writing:
         }  # (1, tokens, ...)
         behind = torch.from_numpy(np.ascontiguousarray(made, np.int64)).to(shown.device)
         ids = torch.cat([self.prompt["input_ids"][number, shown], behind])  # (tokens,)
-        _, hidden, _ = self.model.run(ids[None], streams)
+        _, hidden, _ = self.model.run(ids[None], streams, **(self._encoded(number) if self._encoded else {}))
         return self._predict(hidden[:, -1])
 
     def surfaces(self, numbers: Sequence[Number]) -> list[str]:

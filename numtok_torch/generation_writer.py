@@ -24,6 +24,13 @@ def encoded(model: NumberModel, prompt: dict[str, Tensor]) -> Any:
         return model.transformer.get_encoder()(inputs_embeds=vectors, attention_mask=prompt["attention_mask"], return_dict=True)
 
 
+def encoded_alone(model: NumberModel, prompt: dict[str, Tensor], number: int) -> dict[str, Any]:
+    """What the decoder is given of one prompt that the encoder read without padding or other rows."""
+    shown = prompt["attention_mask"][number] > 0  # (seq,)
+    row = {name: stream[number : number + 1, shown] for name, stream in prompt.items()}  # (1, tokens, ...)
+    return {"encoder_outputs": encoded(model, row), "attention_mask": row["attention_mask"]}
+
+
 def writer(model: NumberModel, writing: Writing) -> Any:
     """A copy of the backbone, sharing all modules, that can ``generate`` with numbers; ``writing`` is its memory."""
     found = copy.copy(model.transformer)

@@ -358,6 +358,18 @@ def test_cached_is_uncached_is_teacher_forced(kind: str, name: str) -> None:
         )
 
 
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_a_number_read_again_is_read_behind_its_own_prompt(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where float noise decides how a number is rounded; here for all of them."""
+    made, tokenizer, options = setting("xval", kind)
+    found = generate(made, tokenizer, PROMPTS, **options)
+    monkeypatch.setattr("numtok_torch.generation_state.doubtful", lambda one: torch.ones(len(one.values), dtype=torch.bool).numpy())
+    again = [generate(made, tokenizer, PROMPTS, use_cache=use_cache, **options) for use_cache in (True, False)]
+    alone = [generate(made, tokenizer, [prompt], **options) for prompt in PROMPTS]
+    assert again[0] == again[1] == found
+    assert [one.values[0] for one in alone] == found.values and sum(map(len, found.values)) >= 4
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_other_ways_to_generate(way: str) -> None:
     """Text that has its numbers in it, of as many rows as asked for; the same with and without a cache."""
