@@ -17,6 +17,7 @@ from numtok import buffers, joined
 from numtok.cuts import Config, Cuts, Encoded, Ints, NumberTokens, is_byte_level, without_numbers
 from numtok.engine_tokenizers import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
+from numtok.rust import tokenizer_errors
 from numtok.text import TextRows
 from numtok.unicode_tables import flags
 
@@ -48,15 +49,11 @@ class GigatokenEngine:
             _check_unread_tokens(unread, [token["content"] for token in config["added_tokens"]], two_forms=tokens.spaced >= 0)
         self._two_forms = tokens.spaced >= 0
         self.slow = TokenizersEngine(source, tokens, parse_special)
-        try:
+        with tokenizer_errors("gigatoken cannot load it"):
             self._complete = gigatoken.Tokenizer.from_json(json.dumps(config))
             bare = config | {"added_tokens": [], "normalizer": None}
             self._bare = gigatoken.Tokenizer.from_json(json.dumps(bare))
             vocabulary = self._bare.vocab
-        except BaseException as error:  # a Rust panic is not an Exception
-            if isinstance(error, KeyboardInterrupt | SystemExit):
-                raise
-            raise TokenizerError(f"gigatoken cannot load it: {error}") from error
         vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in config["added_tokens"]}
         longest = max(map(len, vocabulary.values()))
         self.widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)  # 8 bits stay in the first-level cache
@@ -205,7 +202,7 @@ def _pre_tokenizes_like_gpt2(config: Config) -> bool:
     pre_tokenizer, normalizer, model = config["pre_tokenizer"], config.get("normalizer"), config["model"]
     return (
         pre_tokenizer["type"] == "ByteLevel"
-        and not pre_tokenizer["add_prefix_space"]
+        and not pre_tokenizer.get("add_prefix_space", True)
         and pre_tokenizer.get("use_regex", True)
         and (normalizer is None or normalizer == {"type": "NFC"})
         and not any(

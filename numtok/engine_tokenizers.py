@@ -16,6 +16,7 @@ import pyarrow as pa
 from numtok.cuts import Config, Cuts, Encoded, NumberTokens, without_numbers
 from numtok.errors import NumtokError, TokenizerError
 from numtok.private_use import CodePoints, unused, used_in, used_in_tokens
+from numtok.rust import tokenizer_errors
 from numtok.text import TextRows
 
 MOST_KEPT = 4  # tokenizers, each with another stand-in
@@ -32,6 +33,7 @@ class TokenizersEngine:
         self.tokens = tokens
         self._config, self._parse_special = config, parse_special
         self._by_sentinel: dict[str, Any] = {}
+        self._tokenizer(self._usual_character)  # what cannot be loaded fails here, not at the first text
 
     def encode(self, rows: TextRows, cuts: Cuts) -> Encoded:
         sentinel = self._character_beside(used_in(rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]))
@@ -40,7 +42,8 @@ class TokenizersEngine:
         texts = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(buffer)).to_pylist()
         tokenizer = self._tokenizer(sentinel)
         plain, spaced_token = _stand_ins(tokenizer, sentinel)
-        encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        with tokenizer_errors("tokenizers cannot encode with it"):
+            encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         lists = [encoding.ids for encoding in encodings]
         id_offsets = np.concatenate([[0], np.cumsum([len(ids) for ids in lists])]).astype(np.int64)
         flat = np.fromiter((token for ids in lists for token in ids), np.int32, int(id_offsets[-1]))
@@ -57,7 +60,8 @@ class TokenizersEngine:
     def encode_text(self, texts: list[str]) -> list[list[int]]:
         """Ids of texts without numbers."""
         tokenizer = self._tokenizer(self._character_beside(used_in("".join(texts))))
-        return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+        with tokenizer_errors("tokenizers cannot encode with it"):
+            return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
     def decode(self, ids: list[int], numbers: list[str]) -> str:
         """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself.
@@ -79,7 +83,8 @@ class TokenizersEngine:
         """Text of ids, with the character in place of each number."""
         tokenizer = self._tokenizer(sentinel)
         renamed = dict(zip((self.tokens.plain, self.tokens.spaced), _stand_ins(tokenizer, sentinel), strict=True))
-        return str(tokenizer.decode([renamed.get(token, token) for token in ids], skip_special_tokens=False))
+        with tokenizer_errors("tokenizers cannot decode with it"):
+            return str(tokenizer.decode([renamed.get(token, token) for token in ids], skip_special_tokens=False))
 
     def special_frame(self) -> tuple[list[int], list[int]]:
         """Ids that the post-processor puts before and after a text."""
@@ -122,10 +127,8 @@ class TokenizersEngine:
 
             config = without_numbers(self._config, self.tokens, parse_special=True)
             config["added_tokens"] = self._added_tokens(sentinel, max((token["id"] for token in config["added_tokens"]), default=-1))
-            try:
+            with tokenizer_errors("tokenizers cannot load it"):
                 tokenizer = tokenizers.Tokenizer.from_str(json.dumps(config))
-            except Exception as error:  # it knows no narrower class
-                raise TokenizerError(f"tokenizers cannot load it: {error}") from error
             tokenizer.encode_special_tokens = not self._parse_special
             if len(self._by_sentinel) >= MOST_KEPT:  # a hostile text should not fill the memory
                 del self._by_sentinel[next(iter(self._by_sentinel))]

@@ -25,9 +25,11 @@ from numtok.errors import InputError, MissingDependencyError, NumtokError, Token
 from numtok.grammar import Grammar
 from numtok.numbers import Numbers
 from numtok.representations import Representation
-from numtok.source import DEFAULT_FOLDER, check_exists, load_source
+from numtok.rust import tokenizer_errors
+from numtok.settings import SETTINGS_FILE, check_settings, read_settings
+from numtok.source import DEFAULT_FOLDER, TOKENIZER_FILE, check_exists, load_source
 from numtok.text import TextRows
-from numtok.tokenizer import SETTINGS_FILE, Tokenizer, read_settings, write_json
+from numtok.tokenizer import Tokenizer, write_json
 
 try:
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -118,13 +120,24 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         path = DEFAULT_FOLDER if pretrained_model_name_or_path is None else pretrained_model_name_or_path
         check_exists(path)
         options = given_settings(numbers, grammar, leading_space, return_numbers)
+        file = Path(path) / TOKENIZER_FILE if Path(path).is_dir() else Path(path)
+        if not file.is_file():
+            return cls._loaded(path, inputs, options, kwargs)
+        load_source(file)  # says what is wrong with it
+        with tokenizer_errors(f"{path}: transformers cannot load it"):
+            return cls._loaded(path, inputs, options, kwargs)
+
+    @classmethod
+    def _loaded(cls, path: Any, inputs: tuple[Any, ...], options: dict[str, Any], kwargs: dict[str, Any]) -> NumberTokenizer:
+        """From whatever ``path`` is; ``options`` are the settings that were given."""
         if Path(path).is_file():
             return cls.from_tokenizer(
                 PreTrainedTokenizerFast(tokenizer_file=str(path), **kwargs), _settings=(read_settings(path) or {}) | options
             )
         config = get_tokenizer_config(path, **kwargs)
         if "number_settings" in config:
-            settings = kwargs.pop("number_settings", config["number_settings"]) | options
+            saved = check_settings(config["number_settings"], f"{path}/tokenizer_config.json")
+            settings = kwargs.pop("number_settings", saved) | options
             loaded: NumberTokenizer = super().from_pretrained(path, *inputs, number_settings=settings, **kwargs)
             return loaded
         if not config and Path(path).is_dir() and not (Path(path) / "config.json").is_file():  # a tokenizer.json alone

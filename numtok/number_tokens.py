@@ -28,7 +28,7 @@ def add_number_tokens(config: dict[str, Any], numbers: Sequence[Representation],
     entries = list(config.get("added_tokens") or [])
     added = {token["content"]: token for token in entries}
     tokens: dict[str, int] = {}
-    following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)])
+    following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)], default=-1)
     for content, is_own in (*((content, True) for content in own), *((content, False) for content in shared)):
         if is_own:
             _check_own(content, added.get(content), vocabulary)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +14,21 @@ from numtok.numbers import Numbers
 from numtok.scan_rules import MAX_EXPONENT_DIGITS
 from numtok.text import TextRows
 
+SECONDS, SECONDS_PER_CHARACTER = 5.0, 1e-5  # for one text: some hundred times what a usual pattern takes
+
 
 def scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
-    """:func:`scan` for a grammar made by ``Grammar.from_pattern``: a loop over documents, with the same outputs."""
+    """:func:`scan` for a grammar made by ``Grammar.from_pattern``: a loop over documents, with the same outputs.
+
+    Raises:
+        GrammarError: if the pattern takes longer for a text than any sensible one, or its matches are not numbers.
+    """
     pattern = compile_pattern(str(grammar.pattern))
     group = "number" if "number" in pattern.groupindex else 0
     found: list[tuple[int, int, int, str]] = []
     for row, text in enumerate(rows.array.to_pylist()):
         byte = character = 0
-        for match in pattern.finditer(text or ""):
+        for match in _matches(pattern, row, text or ""):
             first, last = match.span(group)
             if first == last:
                 continue
@@ -33,6 +41,18 @@ def scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
             found.append((row, byte, stop, text[first:last]))
             byte, character = stop, last
     return _read_surfaces(found, rows, grammar)
+
+
+def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
+    """The matches in one text."""
+    limit = SECONDS + SECONDS_PER_CHARACTER * len(text)
+    try:
+        yield from pattern.finditer(text, timeout=limit)
+    except TimeoutError as error:
+        raise GrammarError(
+            f"document {row}: the number pattern {pattern.pattern[:60]!r} did not come to an end within {limit:.3g} seconds on this text of"
+            f" {len(text)} characters, {text[:40]!r}...; it backtracks too much: use possessive quantifiers (\\d++) or atomic groups (?>...)"
+        ) from error
 
 
 def _read_surfaces(found: list[tuple[int, int, int, str]], rows: TextRows, grammar: Grammar) -> Numbers:

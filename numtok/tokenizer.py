@@ -42,12 +42,10 @@ from numtok.representations import (
 )
 from numtok.representations.base import numbers_from_floats
 from numtok.scan import scan
+from numtok.settings import LEADING_SPACE, SETTINGS_FILE, read_settings
 from numtok.source import essential, fingerprint, load_source
 from numtok.subword import Cuts, Encoded, Engine, NumberTokens, TokenizersEngine, first_tokens, is_byte_level, make_engine
 from numtok.text import TextRows
-
-SETTINGS_FILE = "numtok.json"
-LEADING_SPACE = ("auto", "separate")
 
 
 @dataclass
@@ -171,7 +169,11 @@ class Tokenizer:
             grammar = Grammar.from_dict(saved["grammar"]) if saved else Grammar()
         if leading_space is None:
             leading_space = str(saved["leading_space"]) if saved else "auto"
-        return cls(load_source(source), numbers, grammar, engine, leading_space, saved.get("tokens", ()) if saved else ())
+        config, own = load_source(source), saved.get("tokens", ()) if saved else ()
+        try:
+            return cls(config, numbers, grammar, engine, leading_space, own)
+        except TokenizerError as error:
+            raise (TokenizerError(f"{source}: {error}") if isinstance(source, str | Path) else error) from error
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made on demand: the engines, some of which cannot be pickled."""
@@ -598,22 +600,6 @@ def canonical(values: Sequence[Any]) -> pa.LargeStringArray:
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:
     """Write JSON in one step, so that no half-written file is left; ``OutputError`` if the disk refuses."""
     write_file(path, json.dumps(content, ensure_ascii=False, indent=indent) + "\n")
-
-
-def read_settings(source: Any) -> dict[str, Any] | None:
-    """The numtok.json beside a saved tokenizer, if there is one."""
-    if not isinstance(source, str | Path):
-        return None
-    path = Path(source)
-    path = (path if path.is_dir() else path.parent) / SETTINGS_FILE
-    if not path.is_file() or (Path(source).is_file() and Path(source).name != "tokenizer.json"):
-        return None
-    try:
-        settings = json.loads(path.read_text("utf-8"))
-        _ = settings["grammar"], settings["numbers"], settings["leading_space"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise TokenizerError(f"{path} is damaged ({error}); save the tokenizer again") from error
-    return dict(settings)
 
 
 def _overflow_error(representation: Representation, beyond: Numbers) -> RepresentationError:

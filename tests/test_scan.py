@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numtok
-from numtok import Grammar, Numbers
+from numtok import Grammar, Numbers, scan_pattern
 from numtok.errors import GrammarError, InputError
 from numtok.grammar import GROUPING_CHARACTERS
 from numtok.text import TextRows
@@ -561,6 +561,15 @@ def test_pattern_with_context() -> None:
     swiss = Grammar.from_pattern(r"\d+(?:'\d{3})*", grouping="'")
     assert numtok.extract("1'234'567", swiss)[0].value == 1234567
     assert len(numtok.scan(["no number"], prices)) == 0
+
+
+def test_pattern_that_backtracks_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_pattern, "SECONDS", 0.2)
+    endless = Grammar.from_pattern(r"(?:\d|\d\d)+(?=x)|\d{2}")
+    assert rows_of(numtok.scan(["12 13x"], endless))
+    message = r"document 1: the number pattern .* did not come to an end within 0\.201 seconds on this text of 62 characters, '1111"
+    with pytest.raises(GrammarError, match=message):
+        numtok.scan(["12", "1" * 60 + "yx"], endless)
 
 
 def test_pattern_reads_the_same_exponents() -> None:
