@@ -16,6 +16,8 @@ from .options import (
     overflow_option,
     overwrite_option,
     quiet_option,
+    scale_options,
+    set_scale,
     tokenizer_option,
     workers_option,
 )
@@ -30,10 +32,11 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
   numtok encode sample.jsonl -o bits.arrow --numbers xval,bits --keep-column id
   numtok encode sample.jsonl -o exact.parquet --numbers place --keep-text
   numtok encode sample.jsonl -o digits.parquet --numbers xval,fone:6,4,bits --compact
-  numtok encode sample.jsonl -o scaled.parquet --fit --fit-quantile 0.99
+  numtok encode sample.jsonl -o wide.parquet --numbers xval:log
+  numtok encode sample.jsonl -o scaled.parquet --scale 0.002 --clip 5
   cat sample.jsonl | numtok encode - -o piped.parquet --quiet
 """
-VANISHING = 0.01  # share of numbers lost to a scale, above which the user is told
+VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which the user is told
 
 
 @click.command(cls=OnceCommand, epilog=EPILOG)
@@ -43,10 +46,7 @@ VANISHING = 0.01  # share of numbers lost to a scale, above which the user is to
     "--numbers", default="xval", show_default=True, metavar="LIST", help="Representations, such as xval or xval,fone:6,4,bits or p10."
 )
 @click.option("--compact", is_flag=True, help="Store bits as one integer and fone as digits; the torch layers take either.")
-@click.option("--fit", is_flag=True, help="Find xval's scale first, such that the largest number of the first 100,000 documents becomes 5.")
-@click.option(
-    "--fit-quantile", type=click.FloatRange(0, 1, min_open=True), metavar="Q", help="With --fit: not the largest, but this quantile."
-)
+@scale_options
 @tokenizer_option
 @click.option("--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings.")
 @click.option("--keep-column", "keep_columns", multiple=True, metavar="NAME", help="Also store this column; repeatable.")
@@ -92,6 +92,8 @@ def encode(
     compact: bool,
     fit: bool,
     fit_quantile: float | None,
+    scale: float | None,
+    clip: float | None,
     quiet: bool,
     **options: Any,
 ) -> None:
@@ -101,26 +103,39 @@ def encode(
     Parquet and Arrow are read, plain or compressed (.gz, .zst, .bz2, .xz).
     """
     from numtok import Tokenizer
-    from numtok.corpus.fitting import fit_xval
     from numtok.corpus.pipeline import encode_corpus
 
-    rules, chosen, fitted = make_grammar(grammar, pattern), make_representations(numbers, overflow, compact), None
-    if fit or fit_quantile is not None:
-        reading = {name: options[name] for name in ("text_column", "input_format", "text_unit", "on_error")}
-        chosen, fitted = fit_xval(inputs, chosen, rules, quantile=fit_quantile, **reading)
-        if fitted.vanishing > VANISHING:
-            print_warning(f"with this scale {fitted.vanishing:.0%} of the numbers are too small for xval; try --fit-quantile 0.99")
-    made = Tokenizer.from_pretrained(tokenizer, chosen, rules, engine, leading_space)
+    chosen, finding = set_scale(make_representations(numbers, overflow, compact), fit, fit_quantile, scale, clip)
+    made = Tokenizer.from_pretrained(tokenizer, chosen, make_grammar(grammar, pattern), engine, leading_space)
     with ProgressLine(quiet) as progress:
-        summary = encode_corpus(inputs, options.pop("output"), made, progress=progress, **options)
+        summary = encode_corpus(inputs, options.pop("output"), made, progress=progress, fit=finding, **options)
     if summary.without_text:
         share = f"{summary.without_text:,} of {summary.documents:,} documents have no text (it is missing or null)"
         print_warning(f"{share} and are null rows, the first in {summary.first_without_text}")
+    warn_of_losses(summary, any(getattr(one, "log", False) for one in chosen))
     if not quiet:
-        print_summary(summary, numbers, fitted)
+        print_summary(summary, numbers)
 
 
-def print_summary(summary: Summary, numbers: str, fitted: Fit | None = None) -> None:
+def warn_of_losses(summary: Summary, log: bool) -> None:
+    """Say it where a scale loses many numbers."""
+    kept = max(summary.numbers - sum(summary.left_as_text.values()), 1)
+    vanishing, clipped = summary.vanishing.get("xval", 0), summary.clipped.get("xval", 0)
+    if vanishing > VANISHING * kept or clipped > CLIPPED * kept:
+        lost = f"{vanishing / kept:.1%} of the numbers are nearly zero for the model and {clipped / kept:.1%} are clipped"
+        wider = "--numbers bits holds" if log else "--numbers xval:log holds more of them, and bits holds"
+        print_warning(f"with this scale of xval, {lost}; {wider} numbers of all magnitudes")
+
+
+def scale_row(fit: Fit) -> tuple[str, str, str]:
+    """The scale, what it was found on, and how to encode other files alike."""
+    where = f"{fit.numbers:,} numbers of {fit.documents:,} documents"
+    found = f"{fit.largest:.4g} becomes 5 ({where})" if fit.largest is not None else "there is no number but zero to fit it to"
+    again = f"--scale {fit.xval.scale!r} --clip {fit.xval.clip:g}"
+    return "xval's scale", f"{fit.xval.scale!r}", f"{found}; for more files: {again}"
+
+
+def print_summary(summary: Summary, numbers: str) -> None:
     """The table at the end."""
     seconds = max(summary.seconds, 1e-9)
     rows = [
@@ -129,15 +144,16 @@ def print_summary(summary: Summary, numbers: str, fitted: Fit | None = None) -> 
         ("tokens", f"{summary.tokens:,}", f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else ""),
         ("numbers", f"{summary.numbers:,}", f"as {numbers}"),
     ]
-    if fitted is not None:
-        where = f"{fitted.numbers:,} numbers, the first {fitted.documents:,} documents"
-        rows.append(("xval's scale", f"{fitted.xval.scale:.6g}", f"{fitted.largest:.6g} becomes {fitted.xval.clip:g}; {where}"))
+    if summary.fit is not None:
+        rows.append(scale_row(summary.fit))
     if summary.tokens_before is not None and summary.tokens_after is not None:
         rows.append(("tokens per number", f"{summary.tokens_after:.2f}", f"{summary.tokens_before:.2f} by the tokenizer alone"))
     if any(summary.left_as_text.values()):
         rows.append(("left as text", f"{sum(summary.left_as_text.values()):,}", f"cannot be held: {counts(summary.left_as_text)}"))
     if summary.clipped:
         rows.append(("clipped", f"{sum(summary.clipped.values()):,}", counts(summary.clipped)))
+    if summary.vanishing:
+        rows.append(("nearly zero", f"{sum(summary.vanishing.values()):,}", f"below 0.001 once scaled: {counts(summary.vanishing)}"))
     if summary.in_added_tokens:
         rows.append(("in added tokens", f"{summary.in_added_tokens:,}", "digits within the tokenizer's own tokens, not numbers"))
     rows.append(("output", size(summary.output_bytes), f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"))

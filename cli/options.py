@@ -9,6 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from numtok import Grammar, Tokenizer
+    from numtok.corpus.fitting import ScaleFit
     from numtok.representations import Representation
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -58,6 +59,21 @@ overflow_option = click.option(
     type=click.Choice(["text", "clip", "error"]),
     help="Numbers that the representation cannot hold stay text (the default), become the nearest it can hold, or are an error.",
 )
+scale_options = _all(
+    click.option(
+        "--scale", type=click.FloatRange(0, min_open=True), metavar="X", help="Multiply xval's values by this. Default: fitted; 1 is raw."
+    ),
+    click.option(
+        "--clip", type=click.FloatRange(0, min_open=True), metavar="X", help="Clip scaled values here. Default: 5, or none with --scale."
+    ),
+    click.option("--fit", is_flag=True, help="Find xval's scale from the text, which is the default unless --scale is given."),
+    click.option(
+        "--fit-quantile",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="Q",
+        help="Scale this quantile of the magnitudes to 5. Default: the one with which the fewest numbers are clipped or vanish.",
+    ),
+)
 workers_option = click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads. Default: one per processor.")
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
@@ -91,6 +107,27 @@ def make_representations(numbers: str, overflow: str | None = None, compact: boo
     if overflow is not None:
         chosen = [dataclasses.replace(one, overflow=overflow) if _has_overflow(one) else one for one in chosen]
     return chosen
+
+
+def set_scale(
+    chosen: list[Representation], fit: bool, quantile: float | None, scale: float | None, clip: float | None
+) -> tuple[list[Representation], ScaleFit | None]:
+    """The representations with the scale that is given for xval; or how to find it, if it is not."""
+    import dataclasses
+
+    from numtok.corpus.fitting import ScaleFit, xval_place
+    from numtok.representations import XVal
+
+    given = fit or quantile is not None or scale is not None or clip is not None
+    if not given and not any(isinstance(one, XVal) for one in chosen):
+        return chosen, None
+    place = xval_place(chosen)
+    if scale is None:
+        return chosen, ScaleFit(quantile, clip)
+    if fit or quantile is not None:
+        raise click.UsageError("--scale gives the scale, --fit and --fit-quantile find one; leave out one or the other")
+    xval: Any = chosen[place]
+    return [*chosen[:place], dataclasses.replace(xval, scale=scale, clip=clip), *chosen[place + 1 :]], None
 
 
 def _has_overflow(representation: Any) -> bool:

@@ -6,6 +6,7 @@ with ``keep_text=True``, else the same text with its numbers in canonical form, 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import json
@@ -58,6 +59,7 @@ class EncodeReport:
         left_as_text: numbers that stay ordinary text, by the representation that cannot hold them.
         clipped: numbers replaced by the nearest that the representation holds, by representation.
         in_added_tokens: digits inside the tokenizer's own added tokens, which are not numbers.
+        vanishing: numbers so near to zero after scaling that a model can hardly tell, by representation.
     """
 
     documents: int = 0
@@ -67,6 +69,7 @@ class EncodeReport:
     left_as_text: dict[str, int] = field(default_factory=dict)
     clipped: dict[str, int] = field(default_factory=dict)
     in_added_tokens: int = 0
+    vanishing: dict[str, int] = field(default_factory=dict)
 
     def __add__(self, other: EncodeReport) -> EncodeReport:
         def add(a: Any, b: Any) -> Any:
@@ -174,6 +177,20 @@ class Tokenizer:
             return cls(config, numbers, grammar, engine, leading_space, own)
         except TokenizerError as error:
             raise (TokenizerError(f"{source}: {error}") if isinstance(source, str | Path) else error) from error
+
+    def with_options(self, numbers: Sequence[Representation]) -> Tokenizer:
+        """The same with other options of the same representations, such as a fitted scale; the engine is shared, as the tokens are the same.
+
+        Raises:
+            TokenizerError: if these need other tokens.
+        """
+        same = [(type(one), one.tokens, one.carries_sign) for one in numbers]
+        if same != [(type(one), one.tokens, one.carries_sign) for one in self.numbers] or not isinstance(numbers[0], SingleToken):
+            raise TokenizerError("these representations need other tokens; make the tokenizer anew with from_pretrained")
+        made = copy.copy(self)
+        made.__dict__.update({name: self.__dict__[name] for name in ("engine", "_special_engine") if name in self.__dict__})
+        made.numbers, made._schemas = tuple(numbers), {}
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made on demand: the engines, some of which cannot be pickled."""
@@ -324,6 +341,8 @@ class Tokenizer:
         for representation in self.numbers:
             if clipped := int(np.count_nonzero(representation.clipped(kept))):
                 report.clipped[representation.name] = clipped
+            if vanishing := int(np.count_nonzero(representation.vanishing(kept))):
+                report.vanishing[representation.name] = vanishing
         return kept
 
     def encode_numbers(self, numbers: Numbers) -> tuple[dict[str, Any], Cuts, Spelled | None]:
@@ -504,7 +523,8 @@ class Tokenizer:
     def decode_batch(self, batch: pa.RecordBatch) -> pa.Array:
         """The texts of a batch that this tokenizer encoded; the inverse of :meth:`encode_batch`.
 
-        Numbers come from ``number_text`` if the batch has it, else from the first representation, in canonical form.
+        Numbers come from ``number_text`` if the batch has it, else, in canonical form, from the tokens, from digits (FoNE), or from
+        ``number_value``: never from what a representation rounded, scaled or clipped, as long as there is something better.
 
         Raises:
             SchemaError: if the batch comes from another tokenizer, lacks a column, or has rows whose columns disagree.
@@ -545,8 +565,25 @@ class Tokenizer:
             return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
         if isinstance(first, SpelledOut):
             return self.read_spelled(ids, positions)
-        assert isinstance(first, SingleToken)
-        return first.decode({name: schema.flat(schema.column(batch, name))[0] for name in first.columns()}).format()
+        return self._spoken(batch)
+
+    def _spoken(self, batch: pa.RecordBatch) -> pa.LargeStringArray:
+        """The text of single-token numbers: the digits of a representation that has all of them, where they are those of ``number_value``; else
+        that; where it is infinite, what the first representation holds.
+        """
+        import pyarrow.compute as pc
+
+        values = schema.flat(schema.column(batch, "number_value"))[0].to_numpy(zero_copy_only=False)
+        finite = np.isfinite(values)
+        text = numbers_from_floats(np.where(finite, values, 0.0), "number_value").format()
+        held = [one for one in self.numbers if isinstance(one, SingleToken)]
+        for one in [*(one for one in held if one.exact), *held[:1]]:
+            if not one.exact and finite.all():
+                break
+            decoded = one.decode({name: schema.flat(schema.column(batch, name))[0] for name in one.columns()})
+            better = decoded.to_float64() == values if one.exact else ~finite
+            text = pc.if_else(pa.array(better), decoded.format(), text)
+        return text
 
     def read_spelled(self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]) -> pa.LargeStringArray:
         """The text of the spelled-out numbers that begin at the positions in int32[n] ids; what is no number, as its symbols."""

@@ -7,6 +7,7 @@ is rounded to bfloat16 has three digits; losses are float32 at least.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -109,7 +110,10 @@ def one_hidden_layer(d_model: int, hidden: int | None, out: int) -> nn.Sequentia
     return nn.Sequential(nn.Linear(d_model, width), nn.GELU(), nn.Linear(width, out))
 
 
-def unscaled(values: Tensor, scale: float) -> Tensor:
-    """Any float (...) divided by the scale: float64 (...), at most the largest that is finite."""
+def unscaled(values: Tensor, scale: float, log: bool = False) -> Tensor:
+    """Any float (...) divided by the scale: float64 (...), at most the largest that is finite; with ``log``, the inverse of xVal's logarithm."""
     limit = torch.finfo(torch.float64).max
-    return (values.to(torch.float64) / scale).clamp(-limit, limit)
+    found = values.to(torch.float64) / scale
+    if log:
+        found = torch.copysign(torch.expm1(found.abs() * math.log(10)), found)
+    return found.clamp(-limit, limit)

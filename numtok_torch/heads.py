@@ -48,7 +48,7 @@ class ScalarHead(NumberHead):
     Args:
         d_model: dimension of the hidden states.
         hidden: width of the hidden layer; None for ``d_model``.
-        scale: that of the representation, which predictions are divided by.
+        scale, log: those of the representation, which predictions are brought back from.
 
     Shape:
         - target: ``number_scaled``, (n,), float.
@@ -57,11 +57,11 @@ class ScalarHead(NumberHead):
     name = "scalar"
     target = "number_scaled"
 
-    def __init__(self, d_model: int, hidden: int | None = None, scale: float = 1.0) -> None:
-        super().__init__(d_model, hidden=hidden, scale=scale)
+    def __init__(self, d_model: int, hidden: int | None = None, scale: float = 1.0, log: bool = False) -> None:
+        super().__init__(d_model, hidden=hidden, scale=scale, log=log)
         if not scale > 0:
             raise RepresentationError(f"scalar: scale={scale} must be positive")
-        self.scale = scale
+        self.scale, self.log = scale, log
         self.network = one_hidden_layer(d_model, hidden, 1)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ class ScalarHead(NumberHead):
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         found = run(self.network, self.checked(hidden)).squeeze(-1)  # (...)
-        return NumberPrediction(unscaled(found, self.scale), bounds=unscaled(moved(found), self.scale))
+        return NumberPrediction(unscaled(found, self.scale, self.log), bounds=unscaled(moved(found), self.scale, self.log))
 
 
 class BitsHead(NumberHead):
@@ -160,9 +160,9 @@ def head_from_schema(schema: pa.Schema, d_model: int, head: str | None = None, *
             raise SchemaError("the numbers of this data are spelled out in tokens: the model's own head predicts them, see NumberTokenLoss")
     given: dict[str, Any] = {}
     if head == "mixture":
-        if "xval" in described:
+        if "xval" in described and not described["xval"].get("log"):
             given = {"scale": described["xval"]["scale"]}
-        elif {"bins", "logfourier"} & set(described):
+        elif {"bins", "logfourier", "xval"} & set(described):
             given = {"space": "asinh", "scale": 1 / described["bins"]["low"] if "bins" in described else 1.0, "spread": 20.0}
     elif head in HEADS:
         name = next(name for name, fitting in FITTING.items() if fitting == head)

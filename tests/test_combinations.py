@@ -33,9 +33,7 @@ from tokenizers import Tokenizer as Source
 
 import numtok
 from numtok import Numbers
-from numtok.corpus.fitting import fit_xval
-from numtok.corpus.pipeline import encode_corpus
-from numtok.errors import InputError, RepresentationError, SchemaError, TokenizerError
+from numtok.errors import RepresentationError, SchemaError, TokenizerError
 from numtok.number_tokens import OWN_SYMBOL
 from numtok.representations import (
     B1999,
@@ -218,14 +216,10 @@ def in_added_token(tok: Tokenizer, raw: bytes, start: int) -> bool:
 # What numbers become -----------------------------------------------------------------------------------------------------
 
 
-def held(representation: Representation, value: Decimal) -> Decimal:
-    """The oracle: what each representation is said to hold of a number."""
-    if isinstance(representation, Charton):
-        rounded = Context(prec=representation.digits, rounding=ROUND_HALF_EVEN).plus(value)
-        return rounded if rounded else value
-    if isinstance(representation, XVal | FloatBits):
-        return Decimal(str(np.float32(str(value))))
-    return value  # FoNE, PlaceValue, Subword
+def held(representation: Charton, value: Decimal) -> Decimal:
+    """The oracle: what is said to be held of a number."""
+    rounded = Context(prec=representation.digits, rounding=ROUND_HALF_EVEN).plus(value)
+    return rounded if rounded else value
 
 
 VALUES = ["5", "-3.5", "1234.567", "-0.0625", "999999", "0", "+7", "1,234.5", "0.1", "-99.95", "12345.6", "6.02e3", "-1e-3"]
@@ -250,15 +244,7 @@ def test_values_without_the_text(kind: str, case: str) -> None:
         spoken = text.replace("- ", "-").replace("+ ", "+") if kind == "bert" else text  # WordPiece forgets the spaces around marks
         assert spoken.startswith("is ") and spoken.endswith(" or"), text
         (found,) = numtok.extract(spoken)
-        if isinstance(first, ExponentBins):
-            assert math.isclose(found.value, value, rel_tol=first.relative_error * (1 + 1e-9)) or found.value == value == 0
-        elif isinstance(first, LogFourier):
-            assert math.isclose(found.value, value, rel_tol=5.1e-7)
-        elif isinstance(first, XVal) and first.scale != 1:
-            nearest = max(-5000.0, min(5000.0, float(value)))  # clipped
-            assert math.isclose(found.value, nearest, rel_tol=2e-7)
-        else:
-            assert found.value == held(first, value)
+        assert found.value == (held(first, value) if isinstance(first, Charton) else value)  # number_value, where the tokens do not say it
         assert found.value.is_signed() == value.is_signed()
 
 
@@ -380,13 +366,17 @@ def test_overflow(kind: str, representation: Representation, literal: str, clipp
     batch, report = clip.encode_with_report([text])
     assert (report.numbers, report.left_as_text, report.clipped) == (2, {}, {representation.name: 1})
     (spoken, two) = numtok.extract(clip.decode_batch(batch)[0].as_py().replace("- ", "-"))
-    expected = Decimal(clipped)
-    assert two.value == 2 or isinstance(representation, ExponentBins)
-    assert (
-        math.isclose(spoken.value / expected, 1, rel_tol=1e-6)
-        if isinstance(representation, LogFourier | ExponentBins)
-        else spoken.value == expected
-    )
+    if isinstance(representation, Charton | PlaceValue):
+        expected = Decimal(clipped)
+    else:  # text is written from number_value, if it is finite
+        value = float(literal)
+        expected = Decimal(literal) if math.isfinite(value) else Decimal(clipped)
+        own = batch.select([name for name in batch.schema.names if name in clip.numbers[0].columns()])
+        (first, _) = clip.numbers[0].decode({name: own[name].flatten() for name in own.schema.names}).to_decimal()
+        magnitude = Decimal(clipped) if clip.carries_sign else abs(Decimal(clipped))
+        assert math.isclose(first / magnitude, 1, rel_tol=1e-6 if isinstance(representation, LogFourier | ExponentBins) else 0)
+    assert two.value == 2
+    assert math.isclose(spoken.value / expected, 1, rel_tol=1e-6 if isinstance(representation, LogFourier) else 0)
     with pytest.raises(
         RepresentationError, match=rf"document 0, byte {2 + (text[2] == '-' and not clip.carries_sign)}: {representation.name} cannot"
     ):
@@ -560,44 +550,10 @@ def test_spaces(numbers: str, wiki_texts: list[str], gpt2_json: Path, neox_json:
         assert separate.tokens_per_number > auto.tokens_per_number + 0.15
 
 
-# xVal's scale from a corpus ---------------------------------------------------------------------------------------------------
-
-
 def corpus(folder: Path, texts: Sequence[str], name: str = "in.jsonl") -> Path:
     path = folder / name
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     return path
-
-
-def test_fit(tmp_path: Path) -> None:
-    paths = [corpus(tmp_path, ["a 250 -1000", "none", "b 1e400"], "a.jsonl"), corpus(tmp_path, ["4 5 6 0"], "b.jsonl")]
-    chosen, fit = fit_xval(paths, [FloatBits(), XVal(overflow="clip")])
-    assert chosen == [FloatBits(), XVal(scale=0.005, clip=5.0, overflow="clip")]
-    assert (fit.documents, fit.numbers, fit.largest, fit.vanishing) == (4, 7, 1000.0, 0.0)
-    chosen, fit = fit_xval(paths, [XVal()], documents=1, target=1.0)
-    assert chosen == [XVal(scale=0.001, clip=1.0)]
-    assert fit.documents == 3  # a batch at a time
-    _, fit = fit_xval(paths, [XVal()], quantile=0.5)
-    assert fit.largest == 6.0
-    _, fit = fit_xval([corpus(tmp_path, ["1e300 1 2 0"], "c.jsonl")], [XVal()])
-    assert fit.vanishing == 0.5
-    with pytest.raises(RepresentationError, match="bits does not include it"):
-        fit_xval(paths, [FloatBits()])
-    with pytest.raises(RepresentationError, match="none of the 0 numbers"):
-        fit_xval([corpus(tmp_path, ["none"], "d.jsonl")], [XVal()])
-    with pytest.raises(InputError, match="only once"):
-        fit_xval(["-"], [XVal()])
-
-
-def test_fitted_values_come_back(tmp_path: Path) -> None:
-    chosen, _ = fit_xval([corpus(tmp_path, ["a 250 -1000 0.1"])], [XVal()])
-    tok = Tokenizer.from_pretrained(None, chosen)
-    summary = encode_corpus([tmp_path / "in.jsonl"], tmp_path / "out.parquet", tok)
-    table = pq.read_table(tmp_path / "out.parquet")
-    assert summary.clipped == {}
-    assert table["number_scaled"].to_pylist() == [[1.25, -5.0, np.float32(0.0005)]]
-    assert json.loads(table.schema.metadata[b"numtok"])["numbers"] == [{"name": "xval", "scale": 0.005, "clip": 5.0, "overflow": "text"}]
-    assert tok.decode_batch(table.to_batches()[0]).to_pylist() == ["a 250 -1000 0.1"]
 
 
 # The command line --------------------------------------------------------------------------------------------------------------
@@ -628,7 +584,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "logfourier:6",
         "xval,fone:6,4,bits",
         "xval,fone:6,4,bits --compact",
-        "xval --fit",
+        "xval:log",
     ],
 )
 def test_encode_and_decode(options: str, folder: Path) -> None:
@@ -639,9 +595,6 @@ def test_encode_and_decode(options: str, folder: Path) -> None:
     columns = set(table.schema.names)
     assert ("number_digits" in columns) == ("--compact" in flags)
     assert ("number_fourier" in columns) == ("fone" in numbers and "--compact" not in flags)
-    if "--fit" in flags:
-        scale = json.loads(table.schema.metadata[b"numtok"])["numbers"][0]["scale"]
-        assert re.search(rf"xval's scale +{re.escape(f'{scale:.6g}')} +\S+ becomes 5; \d+ numbers, the first 31 documents", told)
     run("decode", "a.parquet", "-o", "back.jsonl")
     assert [json.loads(line) for line in Path("back.jsonl").read_text().splitlines()] == [
         json.loads(line) for line in SAMPLE.read_text().splitlines()
@@ -651,7 +604,7 @@ def test_encode_and_decode(options: str, folder: Path) -> None:
 def test_mistakes(folder: Path) -> None:
     for arguments, message in [
         (("--numbers", "p10", "--compact"), "none of 'p10' has the option compact"),
-        (("--numbers", "fone:6,4", "--fit"), "only xval has a scale to fit"),
+        (("--numbers", "fone:6,4", "--fit"), "only xval has a scale, and fone does not include it"),
         (("--numbers", "p10,xval"), "stands alone"),
         (("--numbers", "fone"), "needs int_digits and frac_digits"),
     ]:
@@ -659,15 +612,6 @@ def test_mistakes(folder: Path) -> None:
         assert result.exit_code == 1
         assert message in result.stderr
         assert not Path("a.parquet").exists()
-
-
-def test_a_scale_that_loses_numbers_is_told(folder: Path) -> None:
-    corpus(folder, ["1e200 1 2 3"])
-    result = CliRunner().invoke(cli, ["encode", "in.jsonl", "-o", "a.parquet", "--fit"])
-    assert "75% of the numbers are too small for xval; try --fit-quantile 0.99" in result.stderr
-    result = CliRunner().invoke(cli, ["encode", "in.jsonl", "-o", "b.parquet", "--fit-quantile", "0.5"])
-    assert result.stderr == ""
-    assert "left as text" not in result.stdout
 
 
 def test_inspect_shows_all(folder: Path) -> None:

@@ -89,7 +89,7 @@ def test_lossless_tokenizers_store_no_text(kind: str, documents: list[str | None
 @settings(max_examples=60)
 @given(documents=rows)
 def test_without_text_numbers_become_canonical(kind: str, representations: int, documents: list[str | None]) -> None:
-    """The text around numbers stays as it is; a number reads back as what its representation holds of it, and nothing else changes."""
+    """The text around numbers stays as it is; a number reads back as its float64, and nothing else changes."""
     tok = tokenizer(kind, representations)
     decoded = tok.decode_batch(tok.encode_batch(documents)).to_pylist()
     assert decoded == [None if text is None else canonical(tok, text) for text in documents]
@@ -100,7 +100,7 @@ def canonical(tok: Tokenizer, text: str) -> str:
     found = numtok.scan([text])
     out, at, raw = "", 0, text.encode()
     for start, stop, surface, value in zip(
-        found.start.tolist(), found.stop.tolist(), found.text().to_pylist(), found.to_float32().tolist(), strict=True
+        found.start.tolist(), found.stop.tolist(), found.text().to_pylist(), found.to_float64().tolist(), strict=True
     ):
         before = raw[:start].decode()
         first = tok.numbers[0]
@@ -111,7 +111,7 @@ def canonical(tok: Tokenizer, text: str) -> str:
         elif isinstance(first, PlaceValue):
             spoken = "".join(character if character in "+-.eE," else str(int(character)) for character in surface.replace("−", "-"))
         elif not isinstance(first, Subword):
-            spoken = Numbers.parse(pa.array([np.float32(value)], pa.float32()).cast(pa.large_string())).format()[0].as_py()
+            spoken = Numbers.parse(pa.array([value], pa.float64()).cast(pa.large_string())).format()[0].as_py()
         out += raw[at:start].decode() + spoken
         at = stop
     return out + raw[at:].decode()
@@ -124,7 +124,7 @@ def canonical(tok: Tokenizer, text: str) -> str:
         (XVal(), "70000", "70000"),
         (XVal(), "1e-9", "1e-9"),
         (XVal(), "-0", "-0"),
-        (XVal(), "16777217", "16777216"),  # float32 has 24 bits
+        (XVal(), "16777217", "16777217"),  # float32 has 24 bits, but number_value is a float64
         (XVal(scale=0.01), "250", "250"),
         (FloatBits(), "-28.5", "-28.5"),
         (FloatBits(), "1,234.50", "1234.5"),
@@ -491,7 +491,7 @@ def test_overflow_clip(representation: Any) -> None:
     batch, report = tok.encode_with_report(["a 1e400, -1e400, 1e-60, -1e-60 and 2"], keep_text=False)
     assert (report.numbers, report.left_as_text, report.clipped) == (5, {}, {representation.name: 4})
     assert batch["number_value"].to_pylist() == [[np.inf, -np.inf, 1e-60, -1e-60, 2.0]]
-    assert tok.decode_batch(batch).to_pylist() == ["a 3.4028235e+38, -3.4028235e+38, 1e-45, -1e-45 and 2"]
+    assert tok.decode_batch(batch).to_pylist() == ["a 3.4028235e+38, -3.4028235e+38, 1e-60, -1e-60 and 2"]  # the float64, if it is finite
 
 
 @pytest.mark.parametrize("representation", [XVal, FloatBits])
@@ -576,8 +576,12 @@ def test_decode_refuses_other_batches() -> None:
         make("gpt2").decode_batch(batch.replace_schema_metadata(None))
     with pytest.raises(SchemaError, match="number_index"):
         make("gpt2").decode_batch(batch.drop_columns(["number_index"]))
+    with pytest.raises(SchemaError, match="number_value"):
+        make("gpt2").decode_batch(batch.drop_columns(["number_value"]))
+    assert make("gpt2").decode_batch(batch.drop_columns(["number_scaled"])).to_pylist() == ["5"]  # which text is not made of
     with pytest.raises(SchemaError, match="number_scaled"):
-        make("gpt2").decode_batch(batch.drop_columns(["number_scaled"]))
+        clip = make("gpt2", XVal(overflow="clip"))
+        clip.decode_batch(clip.encode_batch(["1e400"]).drop_columns(["number_scaled"]))
 
 
 # Special tokens --------------------------------------------------------------------------------------------------------

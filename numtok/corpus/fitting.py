@@ -1,26 +1,70 @@
-"""xVal's scale from the files that are to be encoded.
+"""xVal's scale from the texts that are to be encoded.
 
-In: files. Out: an ``XVal`` whose scaled values lie within ±5 on the first of the documents, and what it was found on.
+In: representations, one of them xVal, and a sample of the texts. Out: the same with the scale and the clip found (:meth:`XVal.fit`), and what
+they were found on. ``sample_files`` takes the sample from all over the inputs; ``sample_stream`` from the front of a stream that can be read
+only once, and hands on all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
-from numtok.corpus.readers import find_inputs, read_batches
-from numtok.errors import InputError, RepresentationError
+from numtok.corpus.readers import Source, read_batches
+from numtok.errors import RepresentationError
 from numtok.grammar import Grammar
 from numtok.representations import Representation, XVal
+from numtok.representations.xval import TARGET
 from numtok.scan import scan
 
-DOCUMENTS = 100_000
-MOST_NUMBERS = 1 << 23  # 64 MB of them
+FIT_BYTES = 32 << 20  # of text; scanning it takes a tenth of a second
+FIT_BATCH = 1 << 20
+FIT_FILES = 32
+FIT_NUMBERS = 1 << 22  # 32 MB of them
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class ScaleFit:
+    """How to find xVal's scale.
+
+    Attributes:
+        quantile: of the magnitudes, which is scaled to 5; None for the one with which the fewest numbers are lost (:meth:`XVal.fit`).
+        clip: the largest magnitude after scaling; None for 5.
+    """
+
+    quantile: float | None = None
+    clip: float | None = None
+
+    def __call__(self, numbers: Sequence[Representation], grammar: Grammar, texts: Iterable[pa.Array]) -> tuple[list[Representation], Fit]:
+        """``numbers`` with the scale and the clip of its xVal fitted to the texts, and what that was found on.
+
+        Where the texts have no number but zero, the scale is 1; the clip bounds whatever comes later.
+
+        Raises:
+            RepresentationError: if there is no xVal, or an option is out of range.
+        """
+        place = xval_place(numbers)
+        found, documents = [], 0
+        for some in texts:
+            documents += len(some)
+            found.append(_values(scan(some, grammar), numbers))
+        values = np.concatenate(found)[:FIT_NUMBERS] if found else np.empty(0)
+        given: XVal = numbers[place]  # type: ignore[assignment]  # by xval_place
+        if not (np.isfinite(values) & (values != 0)).any():
+            fitted, largest = XVal(1.0, TARGET, given.log, given.overflow), None
+        else:
+            fitted = XVal.fit_values(values, TARGET, self.quantile, given.overflow, given.log)
+            largest = fitted.largest
+        fitted = dataclasses.replace(fitted, clip=fitted.clip if self.clip is None else self.clip)
+        return [*numbers[:place], fitted, *numbers[place + 1 :]], Fit(fitted, documents, len(values), largest)
 
 
 @dataclass(frozen=True)
@@ -30,69 +74,70 @@ class Fit:
     Attributes:
         xval: with the scale and the clip that were found.
         documents, numbers: that were looked at.
-        largest: the magnitude that is scaled to the clip.
-        vanishing: the share of the numbers that are zero as float32 once they are scaled, without being zero.
+        largest: about the magnitude that is scaled to 5 (the scale is rounded down); None if there was no number but zero.
     """
 
     xval: XVal
     documents: int
     numbers: int
-    largest: float
-    vanishing: float
+    largest: float | None
 
 
-def fit_xval(
-    inputs: Sequence[str | Path],
-    numbers: Sequence[Representation],
-    grammar: Grammar | None = None,
-    *,
-    target: float = 5.0,
-    quantile: float | None = None,
-    documents: int = DOCUMENTS,
-    text_column: str | None = None,
-    input_format: str | None = None,
-    text_unit: Literal["line", "file"] = "line",
-    on_error: Literal["raise", "skip"] = "raise",
-) -> tuple[list[Representation], Fit]:
-    """``numbers`` with the scale and the clip of its xVal fitted to the first documents, by :meth:`XVal.fit`.
-
-    Args:
-        inputs: as for :func:`numtok.corpus.pipeline.encode_corpus`.
-        numbers: the representations; one of them is xVal.
-        grammar: what counts as a number.
-        target: what the largest magnitude is scaled to, and clipped at.
-        quantile: take this quantile of the magnitudes for the largest; None for the largest there is.
-        documents: how many to look at; fewer if they hold more than eight million numbers.
-        text_column: where the text is.
-        input_format: of the inputs, whatever their suffix.
-        text_unit: in ``.txt``, whether a line or the whole file is a document.
-        on_error: ``"skip"`` leaves out bad rows.
+def xval_place(numbers: Sequence[Representation]) -> int:
+    """Where xVal is among the representations.
 
     Raises:
-        RepresentationError: if there is no xVal, or no number to fit it to.
-        InputError: for standard input, which can be read only once.
+        RepresentationError: if it is not.
     """
-    place = next((k for k, one in enumerate(numbers) if isinstance(one, XVal)), None)
-    if place is None:
-        raise RepresentationError(f"only xval has a scale to fit, and {', '.join(one.name for one in numbers)} does not include it")
-    sources = find_inputs(inputs, input_format)
-    if any(source.path == "-" for source in sources):
-        raise InputError("standard input can be read only once, so no scale can be fitted to it; put it into a file first")
+    for place, one in enumerate(numbers):
+        if isinstance(one, XVal):
+            return place
+    raise RepresentationError(f"only xval has a scale, and {', '.join(one.name for one in numbers)} does not include it")
 
-    def values() -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        for source in sources:
-            for batch in read_batches(source, text_column, text_unit=text_unit, on_error=on_error):
-                yield len(batch.texts), scan(batch.texts, grammar or Grammar()).to_float64()
 
-    seen, found, count = 0, [], 0
-    for rows, some in values():
-        seen, count = seen + rows, count + len(some)
-        found.append(some)
-        if seen >= documents or count >= MOST_NUMBERS:
+def _values(found: Any, numbers: Sequence[Representation]) -> Any:
+    """float64[n], the magnitudes of those numbers that the other representations do not leave as text."""
+    found = found.without_sign()
+    keep = np.ones(len(found), np.bool_)
+    for one in numbers:
+        if not isinstance(one, XVal) and one.overflow == "text":
+            keep &= one.fits(found)
+    return found.to_float64()[keep]
+
+
+def sample_files(sources: Sequence[Source], **reading: Any) -> Iterator[pa.Array]:
+    """Texts of about ``FIT_BYTES``: from the front of each file, or of ``FIT_FILES`` of them at even distances if there are more.
+
+    Args:
+        sources: files, which are read again afterwards.
+        reading: as for :func:`numtok.corpus.readers.read_batches`.
+    """
+    count = min(len(sources), FIT_FILES)
+    chosen = [sources[k * (len(sources) - 1) // max(count - 1, 1)] for k in range(count)]
+    left = FIT_BYTES
+    for k, source in enumerate(chosen):
+        share = left // (count - k)  # what short files leave over goes to the others
+        for batch in read_batches(source, **(reading | {"batch_bytes": min(FIT_BATCH, max(share, 1))})):
+            yield batch.texts
+            share -= batch.texts.nbytes
+            left -= batch.texts.nbytes
+            if share <= 0:
+                break
+
+
+def sample_stream(items: Iterable[Item], texts_of: Callable[[Item], pa.Array]) -> tuple[list[pa.Array], Iterator[Item]]:
+    """(texts of the first items, about ``FIT_BYTES`` of them; all items): nothing is read twice."""
+    source, first, size = iter(items), [], 0
+    for item in source:
+        first.append(item)
+        size += texts_of(item).nbytes
+        if size >= FIT_BYTES:
             break
-    every = np.concatenate(found) if found else np.empty(0)
-    xval = XVal.fit_values(every, target, quantile, numbers[place].overflow)
-    with np.errstate(under="ignore", over="ignore"):
-        vanishing = (every != 0) & ((every * xval.scale).astype(np.float32) == 0)
-    chosen = [*numbers[:place], xval, *numbers[place + 1 :]]
-    return chosen, Fit(xval, seen, len(every), target / xval.scale, float(vanishing.mean()))
+    return [texts_of(item) for item in first], itertools.chain(_released(first), source)
+
+
+def _released(items: list[Item]) -> Iterator[Item]:
+    """Each item, and no reference to it afterwards."""
+    items.reverse()
+    while items:
+        yield items.pop()

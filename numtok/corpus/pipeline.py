@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numtok import schema
 from numtok.corpus.batches import TextBatch
 from numtok.corpus.decoding import decode_corpus, tokenizer_of
+from numtok.corpus.fitting import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.readers import Source, find_inputs, read_batches
 from numtok.corpus.summary import (
@@ -68,6 +69,7 @@ def encode_corpus(
     overwrite: bool = False,
     tensors: Literal["lists", "extension"] = "lists",
     on_error: Literal["raise", "skip"] = "raise",
+    fit: ScaleFit | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
     """Encode files into one Parquet or Arrow file, a row per document, in the order of the inputs.
@@ -90,18 +92,25 @@ def encode_corpus(
         overwrite: replace an output that is there already, once the new one is complete.
         tensors: how Parquet stores them; see :func:`numtok.corpus.writers.open_writer`.
         on_error: ``"skip"`` leaves out bad rows of JSON lines and text files, and counts them.
+        fit: find the scale and the clip of the tokenizer's xVal first, on a sample of the texts: from all over the files, or, where one of the
+            inputs is a pipe, on the first 32 MB, which are kept in memory meanwhile. ``Summary.fit`` says what was found.
         progress: called from the calling thread, several times a second.
 
     Raises:
         NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt.
     """
     sources = find_inputs(inputs, input_format)
-    base = tokenizer.batch_schema(keep_text, add_special_tokens)
     refuse_input_as_output(sources, output)
     _refuse_own_names(keep_columns, tokenizer)
     run = Run.start(sources, output, progress)
-    reader = _Reader(sources, {"text_column": text_column, "batch_bytes": batch_bytes, "text_unit": text_unit, "on_error": on_error})
-    pieces, described = reader.with_kept_columns(keep_columns, base)
+    reading = {"text_column": text_column, "batch_bytes": batch_bytes, "text_unit": text_unit, "on_error": on_error}
+    reader = _Reader(sources, reading)
+    pieces, kept = reader.with_kept_columns(keep_columns)
+    summary = Summary()
+    if fit is not None:
+        tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, sources, pieces, reading)
+    base = tokenizer.batch_schema(keep_text, add_special_tokens)
+    described = pa.schema([*base, *kept], base.metadata)
 
     def work(piece: _Piece) -> Encoded:
         with _located(piece.batch):
@@ -123,7 +132,6 @@ def encode_corpus(
             yield write
             summary.costs(reader.sampled, tokenizer)  # before the output gets its name: an interrupt then leaves nothing
 
-    summary = Summary()
     workers = workers or processors()
     run_ordered(pieces, work, sink, _size, workers, (workers + ON_THE_WAY) * batch_bytes, run.tick)
     return run.complete(summary)
@@ -136,15 +144,15 @@ class _Reader:
         self.sampled: list[pa.Array] = []
         self._sources, self._options, self._sampled_bytes = sources, options, 0
 
-    def with_kept_columns(self, names: Sequence[str], base: pa.Schema) -> tuple[Iterable[_Piece], pa.Schema]:
-        """(pieces, ``base`` with the kept columns): their types are those of the first batch."""
+    def with_kept_columns(self, names: Sequence[str]) -> tuple[Iterable[_Piece], list[pa.Field]]:
+        """(pieces, the fields of the kept columns): their types are those of the first batch."""
         kinds: dict[str, pa.DataType] = {}
         pieces = self._pieces(tuple(names), kinds)
         if not names:
-            return pieces, base
+            return pieces, []
         first = list(itertools.islice(pieces, 1))
         kinds.update({name: first[0].batch.kept[name].type if first else pa.string() for name in names})
-        return itertools.chain(first, pieces), pa.schema([*base, *(pa.field(name, kind) for name, kind in kinds.items())], base.metadata)
+        return itertools.chain(first, pieces), [pa.field(name, kind) for name, kind in kinds.items()]
 
     def _pieces(self, names: tuple[str, ...], kinds: dict[str, pa.DataType]) -> Iterator[_Piece]:
         done = 0
@@ -160,6 +168,18 @@ class _Reader:
             copied = pa.array(some.to_pylist(), pa.large_string())  # a slice would keep the whole batch in memory
             self.sampled.append(copied)
             self._sampled_bytes += copied.nbytes
+
+
+def _fitted(
+    fit: ScaleFit, tokenizer: Tokenizer, sources: Sequence[Source], pieces: Iterable[_Piece], reading: dict[str, Any]
+) -> tuple[Tokenizer, Iterable[_Piece], Fit]:
+    """The tokenizer with the scale that was found; and all pieces, of which a pipe gives the first only once."""
+    if any(source.size is None for source in sources):
+        texts, pieces = sample_stream(pieces, lambda piece: piece.batch.texts)
+        numbers, found = fit(tokenizer.numbers, tokenizer.grammar, texts)
+    else:
+        numbers, found = fit(tokenizer.numbers, tokenizer.grammar, sample_files(sources, **reading))
+    return tokenizer.with_options(numbers), pieces, found
 
 
 def _size(piece: _Piece) -> int:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from numtok.corpus.fitting import Fit
 from numtok.corpus.sources import Source
 from numtok.errors import OutputError
 from numtok.inspection import subword_spans, taken_numbers, token_counts
@@ -53,7 +54,8 @@ class Summary:
         skipped: rows that could not be read and were left out.
         without_text: documents whose text is null or missing: null rows, in ``documents`` too.
         first_without_text: the file and the row of the first of them, or nothing.
-        left_as_text, clipped: numbers by the representation that could not hold them.
+        left_as_text, clipped, vanishing: numbers by the representation that could not hold them; see :class:`EncodeReport`.
+        fit: what xVal's scale was found on; None if none was fitted.
         in_added_tokens: digits within the tokenizer's own tokens, which are not numbers.
         tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the first megabyte; None without numbers.
         output, output_bytes: the file.
@@ -69,6 +71,8 @@ class Summary:
     first_without_text: str = ""
     left_as_text: dict[str, int] = field(default_factory=dict)
     clipped: dict[str, int] = field(default_factory=dict)
+    vanishing: dict[str, int] = field(default_factory=dict)
+    fit: Fit | None = None
     in_added_tokens: int = 0
     tokens_before: float | None = None
     tokens_after: float | None = None

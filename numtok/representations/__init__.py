@@ -66,7 +66,7 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     """Representations from a list such as ``xval,fone:6,4,bits``, as the command line takes it.
 
     Args:
-        text: names, each perhaps with integers after a colon, in the order of its ``positional`` options.
+        text: names, each perhaps with integers after a colon, in the order of its ``positional`` options, or with one of its ``flags``.
         options: such as ``compact=True`` or ``overflow="clip"``, for every representation in the list that has them.
 
     Raises:
@@ -75,10 +75,14 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     if not isinstance(text, str):
         raise RepresentationError(f"expected names such as 'xval,fone:6,4', got {type(text).__name__}")
     chosen: list[tuple[type[Representation], list[int]]] = []
+    flags: dict[str, dict[str, bool]] = {}  # by the name of the representation
     for part in filter(None, map(str.strip, text.split(","))):
         name, colon, first = map(str.strip, part.partition(":"))
-        if colon:
-            chosen.append((_named(name), [_integer(first, part)]))
+        if colon and first in _named(name).flags:
+            chosen.append((_named(name), []))
+            flags[name] = {first: True}
+        elif colon:
+            chosen.append((_named(name), [_integer(first, part, _named(name))]))
         elif re.fullmatch(r"[+-]?\d+", part):
             if not chosen or not chosen[-1][1]:
                 raise RepresentationError(f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as in fone:6,4")
@@ -88,15 +92,17 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     if unused := [name for name in options if not any(name in _options(kind) for kind, _ in chosen)]:
         raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
     made = tuple(
-        _make(kind, _by_position(kind, values) | {k: v for k, v in options.items() if k in _options(kind)}) for kind, values in chosen
+        _make(kind, _by_position(kind, values) | flags.get(kind.name, {}) | {k: v for k, v in options.items() if k in _options(kind)})
+        for kind, values in chosen
     )
     check_combination(made)
     return made
 
 
-def _integer(text: str, part: str) -> int:
+def _integer(text: str, part: str, kind: type[Representation]) -> int:
     if not re.fullmatch(r"[+-]?\d+", text):
-        raise RepresentationError(f"{part!r}: expected integers after the colon, as in fone:6,4")
+        words = "".join(f", or {kind.name}:{flag}" for flag in kind.flags)
+        raise RepresentationError(f"{part!r}: expected integers after the colon, as in fone:6,4{words}")
     return int(text)
 
 

@@ -40,6 +40,7 @@ class Representation(ABC):
             ``"error"`` refuses. Nothing is dropped or changed silently: the first two are counted.
         carries_sign: whether it shows the sign. If not, it holds magnitudes, and the sign stays in the text (:meth:`Numbers.without_sign`).
         positional: the integer options that ``parse`` reads after a colon, in order: ``fone:6,4``.
+        flags: the switches that ``parse`` reads after a colon by their name: ``xval:log``.
         tokens: the added tokens it needs besides ``[NUM]``.
     """
 
@@ -47,6 +48,7 @@ class Representation(ABC):
     overflow: str = "text"
     carries_sign: ClassVar[bool] = True
     positional: ClassVar[tuple[str, ...]] = ()
+    flags: ClassVar[tuple[str, ...]] = ()
     tokens: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -56,6 +58,10 @@ class Representation(ABC):
     def clipped(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers :meth:`encode` replaces by the nearest it can hold."""
         return ~self.fits(numbers) if self.overflow == "clip" else np.zeros(len(numbers), np.bool_)
+
+    def vanishing(self, numbers: Numbers) -> Mask:
+        """bool[n]: which numbers come out so near to zero, without being zero, that a model can hardly tell."""
+        return np.zeros(len(numbers), np.bool_)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
@@ -69,7 +75,13 @@ class Representation(ABC):
 
 
 class SingleToken(Representation):
-    """One ``[NUM]`` per number, and per number one value in one or more Arrow columns."""
+    """One ``[NUM]`` per number, and per number one value in one or more Arrow columns.
+
+    Attributes:
+        exact: whether :meth:`decode` gives decimals exactly, so that text is written from it rather than from a float64.
+    """
+
+    exact: ClassVar[bool] = False
 
     @abstractmethod
     def columns(self) -> dict[str, pa.DataType]:

@@ -69,6 +69,7 @@ class FoNE(SingleToken):
     compact: bool = False
     overflow: str = "text"
     chunk: int | None = None
+    exact: ClassVar[bool] = True
     name: ClassVar[str] = "fone"
     carries_sign: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("int_digits", "frac_digits")

@@ -1,16 +1,24 @@
 """xVal: one ``[NUM]`` per number, whose embedding is multiplied by the number's value.
 
-In: n numbers. Out: ``number_scaled``, float32[n], value × scale, perhaps clipped. Inverse: divide by the scale; exact for every float32 at
-scale 1. xVal: A Continuous Numerical Tokenization for Scientific Language Models (Golkar et al. 2023), section 2.
+In: n numbers. Out: ``number_scaled``, float32[n], perhaps clipped:
 
-Layer norm makes the model see x/√(1 + x²), which is flat far from zero: the paper keeps scaled values within [−5, 5].
+    x · scale                              exact for every float32 at scale 1
+    sign(x) · log10(1 + abs(x)) · scale    with ``log``, for text of many magnitudes
+
+Inverse: divide by the scale, and with ``log`` take sign · (10^abs − 1). xVal: A Continuous Numerical Tokenization for Scientific Language Models
+(Golkar et al. 2023), section 2; the logarithm is no part of the paper, which names its limited dynamic range as a shortcoming.
+
+Layer norm makes the model see x/√(1 + x²), which is flat far from zero: "we normalize numbers in the text corpus such that they fall within the
+range [-5,5]" (section 2). :meth:`XVal.fit` does it; what then is smaller than ``VANISHING`` is next to nothing for the model.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from decimal import ROUND_DOWN, Context
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,22 +28,37 @@ from numtok.errors import RepresentationError
 from numtok.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
 
+TARGET = 5.0  # the paper's range
+VANISHING = 1e-3  # a vector of size 1 does not change in bfloat16 if 0.004 is added to it; the squared error of taking 0.001 for 0 is 1e-6
+SCALE_DIGITS = 4  # of a fitted scale, rounded down, so that it can be typed again (--scale) and is the same
+LARGEST_SCALE = 1e300
+LN10, LARGEST = np.log(10.0), np.finfo(np.float64).max
+
+Floats = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class XVal(SingleToken):
     """One scaled float32 per number.
 
+    With ``log``, what is held is every number that is finite as float64 and whose scaled logarithm is a float32 other than zero: at scale 1, 0 and
+    1.7e-45 to 1.8e308 in magnitude. Storing it as float32 makes an error of at most 2^-24 · (1 + 1/abs(x)) · ln(1 + abs(x)) of x, to first order:
+    6e-8 near zero, 8e-7 at a million, 4e-5 at 1e300. (Where the scaled logarithm is subnormal, below 1.2e-38, digits are lost sooner.)
+
     Attributes:
         scale: what values are multiplied with; positive.
         clip: the largest magnitude after scaling, or None; larger ones become ±clip and are counted.
-        overflow: for values that are infinite as float32, or not zero but zero as float32 (``"clip"``: the nearest finite float32 that is
-            not zero).
+        log: take sign(x) · log10(1 + abs(x)) for the value.
+        overflow: for values that are infinite as float32 (with ``log``, as float64), or not zero but zero as float32 (``"clip"``: the nearest
+            that is held).
     """
 
     scale: float = 1.0
     clip: float | None = None
+    log: bool = False
     overflow: str = "text"
     name: ClassVar[str] = "xval"
+    flags: ClassVar[tuple[str, ...]] = ("log",)
 
     def __post_init__(self) -> None:
         self._check_overflow()
@@ -44,43 +67,69 @@ class XVal(SingleToken):
         if self.clip is not None and not self.clip > 0:
             raise RepresentationError(f"xval: clip={self.clip} must be positive, or None for no clipping")
 
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready options, ``log`` only if it is set: data written before there was one keep their fingerprint."""
+        options = super().to_dict()
+        return options if self.log else {key: value for key, value in options.items() if key != "log"}
+
     @classmethod
-    def fit(cls, numbers: Numbers, target: float = 5.0, quantile: float | None = None, overflow: str = "text") -> XVal:
+    def fit(
+        cls, numbers: Numbers, target: float = TARGET, quantile: float | None = None, overflow: str = "text", log: bool = False
+    ) -> XVal:
         """Scale and clip such that the numbers of a corpus come to lie within ±``target``, as the paper wants.
 
         Args:
             numbers: of the corpus, or of a sample of it.
-            target: what the largest magnitude is scaled to, 5 in the paper.
-            quantile: take this quantile of the magnitudes, such as 0.999, for the largest, and clip what is larger; None for no such cut.
+            target: what the magnitude that is chosen for the largest is scaled to, 5 in the paper; all beyond is clipped.
+            quantile: choose this quantile of the magnitudes other than zero, 1 for the largest there is; None for that with which the fewest
+                numbers are lost, clipped or below ``VANISHING``. (One Avogadro number in a corpus, taken for the largest, makes all others vanish.)
             overflow: as in the class.
+            log: as in the class.
 
         Raises:
             RepresentationError: if no number is finite and not zero, or an option is out of range.
         """
-        return cls.fit_values(numbers.to_float64(), target, quantile, overflow)
+        return cls.fit_values(numbers.to_float64(), target, quantile, overflow, log)
 
     @classmethod
     def fit_values(
-        cls, values: npt.NDArray[np.float64], target: float = 5.0, quantile: float | None = None, overflow: str = "text"
+        cls, values: Floats, target: float = TARGET, quantile: float | None = None, overflow: str = "text", log: bool = False
     ) -> XVal:
         """:meth:`fit` for float64[n]."""
         if not (np.isfinite(target) and target > 0):
             raise RepresentationError(f"xval: target={target} must be a positive, finite number")
         if quantile is not None and not 0 < quantile <= 1:
-            raise RepresentationError(f"xval: quantile={quantile} must be above 0 and at most 1, or None for the largest magnitude")
+            raise RepresentationError(f"xval: quantile={quantile} must be above 0 and at most 1, or None to lose the fewest numbers")
         magnitude = np.abs(values)
-        magnitude = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
+        magnitude = np.sort(magnitude[np.isfinite(magnitude) & (magnitude > 0)])
         if not len(magnitude):
             raise RepresentationError(f"xval: none of the {len(values)} numbers is finite and not zero, so there is no scale to fit")
-        largest = float(magnitude.max() if quantile is None else np.quantile(magnitude, quantile))
-        return cls(scale=target / largest, clip=target, overflow=overflow)
+        if log:
+            magnitude = np.maximum(np.log1p(magnitude) / LN10, np.finfo(np.float64).smallest_subnormal)
+        chosen = _largest_kept(magnitude, target) if quantile is None else np.quantile(magnitude, quantile, method="inverted_cdf")
+        with np.errstate(over="ignore"):
+            scale = min(target / float(chosen), LARGEST_SCALE)
+        return cls(_rounded_down(scale), target, log, overflow)
+
+    @property
+    def largest(self) -> float:
+        """The magnitude that becomes 5."""
+        largest = TARGET / self.scale
+        return min(math.expm1(min(largest * LN10, 709.7)), LARGEST) if self.log else largest
+
+    def _logarithms(self, values: Floats) -> Floats:
+        """Sign · log10(1 + abs), float64[n]."""
+        return np.asarray(np.copysign(np.log1p(np.abs(values)) / LN10, values))
 
     def _scaled(self, numbers: Numbers) -> npt.NDArray[np.float32]:
         """float32[n], not clipped; at scale 1 rounded once, from the decimal."""
-        if self.scale == 1.0:
+        if self.scale == 1.0 and not self.log:
             return numbers.to_float32()
+        values = numbers.to_float64()
+        if self.log:
+            values = self._logarithms(values)
         with np.errstate(over="ignore", under="ignore"):
-            return (numbers.to_float64() * self.scale).astype(np.float32)
+            return (values * self.scale).astype(np.float32)
 
     def fits(self, numbers: Numbers) -> Mask:
         scaled = self._scaled(numbers)
@@ -92,6 +141,11 @@ class XVal(SingleToken):
         beyond = super().clipped(numbers)
         return beyond if self.clip is None else beyond | (np.abs(self._scaled(numbers)) > np.float32(self.clip))
 
+    def vanishing(self, numbers: Numbers) -> Mask:
+        """bool[n]: which numbers are not zero, but after scaling so near to it that a model can hardly tell: below ``VANISHING``."""
+        scaled = self._scaled(numbers)
+        return np.asarray((np.abs(scaled) < np.float32(VANISHING)) & (numbers.to_float64() != 0))
+
     def columns(self) -> dict[str, pa.DataType]:
         return {"number_scaled": pa.float32()}
 
@@ -99,14 +153,40 @@ class XVal(SingleToken):
         scaled = self._scaled(numbers)
         if self.clip is not None:
             scaled = np.clip(scaled, np.float32(-self.clip), np.float32(self.clip))
-        return {"number_scaled": pa.array(clip_to_float32(scaled, numbers) if self.overflow == "clip" else scaled)}
+        return {"number_scaled": pa.array(self._within(scaled, numbers) if self.overflow == "clip" else scaled)}
+
+    def _within(self, scaled: npt.NDArray[np.float32], numbers: Numbers) -> npt.NDArray[np.float32]:
+        """What is infinite, replaced by the largest that is held, and zeros that stand for other numbers by the smallest."""
+        if self.log:
+            with np.errstate(over="ignore"):
+                largest = np.float32(np.log1p(LARGEST) / LN10 * self.scale)
+            scaled = np.where(np.isinf(scaled), np.copysign(largest, scaled), scaled)
+        return clip_to_float32(scaled, numbers)
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         scaled = columns["number_scaled"].to_numpy(zero_copy_only=False)
-        if self.scale == 1.0:
+        if self.scale == 1.0 and not self.log:
             return numbers_from_floats(scaled, self.name)
         with np.errstate(over="ignore", under="ignore"):
-            return numbers_from_floats((scaled.astype(np.float64) / self.scale).astype(np.float32), self.name)
+            values = scaled.astype(np.float64) / self.scale
+            if not self.log:
+                return numbers_from_floats(values.astype(np.float32), self.name)
+            powers = np.copysign(np.expm1(np.abs(values) * LN10), values)
+        # The logarithm of the largest double, rounded up, is beyond it.
+        return numbers_from_floats(np.where(np.isfinite(scaled), np.clip(powers, -LARGEST, LARGEST), scaled), self.name)
+
+
+def _largest_kept(magnitude: Floats, target: float) -> float:
+    """Of sorted magnitudes the one that, scaled to the target, loses the fewest: above it clipped, far below it vanishing. Of several, the largest."""
+    vanishing = np.searchsorted(magnitude, magnitude * (VANISHING / target), side="left")
+    clipped = len(magnitude) - np.searchsorted(magnitude, magnitude, side="right")
+    lost = vanishing + clipped
+    return float(magnitude[len(magnitude) - 1 - int(np.argmin(lost[::-1]))])
+
+
+def _rounded_down(scale: float) -> float:
+    """To ``SCALE_DIGITS`` significant digits."""
+    return float(Context(prec=SCALE_DIGITS, rounding=ROUND_DOWN).create_decimal(repr(scale)))
 
 
 def clip_to_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> npt.NDArray[np.float32]:
