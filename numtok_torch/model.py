@@ -23,6 +23,7 @@ from numtok_torch import saving, seq2seq
 from numtok_torch.backbone import ModelError
 from numtok_torch.delegation import Delegating
 from numtok_torch.embedding_base import NumberEmbedding
+from numtok_torch.finite import FiniteCheck
 from numtok_torch.heads import NumberHead
 from numtok_torch.objective import IGNORED, NumberModelOutput, check_logits, number_targets, numbers_to_predict, predictable, token_loss
 from numtok_torch.positions import counted_from_zero, mask_apart, positions
@@ -69,6 +70,7 @@ class NumberModel(Delegating):
         freeze_backbone: bool | str = False,
     ) -> None:
         super().__init__()
+        self._finite = FiniteCheck()
         middle.check_backbone(backbone)
         if vocab_size is not None:
             middle.resize(middle.inner(backbone), vocab_size, mean_resizing)
@@ -150,7 +152,8 @@ class NumberModel(Delegating):
                 everything else goes to the backbone.
 
         Raises:
-            ModelError: for labels where the backbone has no logits, or columns of a file.
+            ModelError: for labels where the backbone has no logits, or columns of a file; for a loss, or a stream that is read, that is not finite,
+                on an accelerator one step late (see ``finite``).
             SchemaError: if a stream is missing.
         """
         if number_index is not None or number_value is not None:
@@ -181,7 +184,9 @@ class NumberModel(Delegating):
             ids, written = seq2seq.decoder_side(self.transformer, streams, inputs, reads)
             inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
         output, hidden, logits = self.run(input_ids, streams, **inputs)
-        return self._output(output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams)
+        found = self._output(output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams)
+        self._finite.look(self, found, streams, self.embedding.streams if self.embedding is not None else ())
+        return found
 
     def embed(self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False) -> Tensor:
         """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words behind an encoder with ``decoder``."""
@@ -245,6 +250,7 @@ class NumberModel(Delegating):
 
     def train(self, mode: bool = True) -> NumberModel:
         """As for any module; a frozen backbone stays in evaluation mode."""
+        self._finite.settle(self)
         super().train(mode)
         if self.backbone_frozen:
             self.backbone.eval()
@@ -258,6 +264,7 @@ class NumberModel(Delegating):
 
     def get_extra_state(self) -> Tensor:
         """What :meth:`from_pretrained` needs besides the weights, as JSON in uint8: so it is also in the checkpoints that a Trainer writes."""
+        self._finite.settle(self)
         return saving.pack(saving.describe(self))
 
     def set_extra_state(self, state: Tensor) -> None:

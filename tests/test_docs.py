@@ -215,6 +215,7 @@ def _(session: Session, printed: str) -> None:
     check_blocks(session, "corpus.parquet", separators=0)
     losses = [entry["train_loss"] for entry in session.names["trainer"].state.log_history if "train_loss" in entry]
     assert len(losses) == 1
+    check_training(session.names["model"], losses)
     (text,) = session.names["generate"](session.names["model"], session.names["tokenizer"], ["The mass is"])
     assert isinstance(text, str)
 
@@ -255,7 +256,17 @@ def _(session: Session, printed: str) -> None:
 def _(session: Session, printed: str) -> None:
     check_blocks(session, "sample.parquet", separators=31)
     assert (session.folder / "model" / "model.safetensors").is_file()
-    assert printed.strip()
+    losses = [entry["loss"] for entry in session.names["trainer"].state.log_history if "loss" in entry]
+    check_training(session.names["model"], losses)
+    assert losses[-1] < losses[0] / 1.5
+    assert numtok.extract(printed.splitlines()[-1])
+
+
+def check_training(model: torch.nn.Module, losses: list[float]) -> None:
+    """Losses are finite, and so is all that was learnt."""
+    assert losses and all(math.isfinite(loss) for loss in losses)
+    wrong = [name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()]
+    assert not wrong
 
 
 @promise("docs/training.md", "from peft import")
