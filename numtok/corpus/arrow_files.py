@@ -72,6 +72,7 @@ class ArrowFile:
         if self._descriptor is not None:
             weakref.finalize(self, os.close, self._descriptor)
         self._checked: set[tuple[int, str]] = set()
+        self._projected: tuple[tuple[str, ...], Any] | None = None
         self._is_stream = self._source.read(6) != b"ARROW1"
         self._source.seek(0)
         self._reader = pa.ipc.open_stream(self._source) if self._is_stream else pa.ipc.open_file(self._source)
@@ -123,9 +124,14 @@ class ArrowFile:
         if self._is_stream:
             batch, custom = self._found[number]
         else:
-            opened = pa.ipc.open_file(self._source, options=self._only(names))
-            batch, custom = opened.get_batch_with_custom_metadata(number)
+            batch, custom = self._opened(tuple(names)).get_batch_with_custom_metadata(number)
         return self._trusted(batch.select(names), custom, number)
+
+    def _opened(self, names: tuple[str, ...]) -> Any:
+        """The file, opened for some columns; mostly they are the same each time."""
+        if self._projected is None or self._projected[0] != names:
+            self._projected = names, pa.ipc.open_file(self._source, options=self._only(names))
+        return self._projected[1]
 
     def _only(self, names: Sequence[str]) -> pa.ipc.IpcReadOptions:
         return pa.ipc.IpcReadOptions(included_fields=[self.schema.get_field_index(name) for name in names], use_threads=False)
