@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from numtok.corpus import parquet_footer
 from numtok.corpus.arrow_files import ArrowFile
 from numtok.errors import InputError
 from numtok.stored import conform, conform_schema
@@ -63,6 +64,7 @@ class File(ABC):
 
 class _Parquet(File):
     def __init__(self, path: str) -> None:
+        parquet_footer.check(path)
         self._file = pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
         super().__init__(path, self._file.schema_arrow)
 

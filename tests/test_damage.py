@@ -21,6 +21,8 @@ import numtok
 from numtok.corpus.arrow_files import ArrowFile, checksum
 from numtok.corpus.decoding import decode_corpus
 from numtok.corpus.encoded_files import read_encoded
+from numtok.corpus.readers import read_batches
+from numtok.corpus.sources import Source
 from numtok.corpus.writers import open_writer
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, PlaceValue, Representation, XVal
@@ -69,6 +71,27 @@ def test_flipped_bits(tmp_path: Path, name: str, compression: str) -> None:
             assert str(path) in str(error), f"bit {place}: {error}"
             noticed += 1
     assert noticed > 30
+
+
+def test_a_flipped_bit_in_the_footer_of_parquet(tmp_path: Path) -> None:
+    """Names of columns, types, counts: none of these has a checksum in Parquet itself."""
+    path = write(tmp_path / "a.parquet")
+    whole = path.read_bytes()
+    start = whole.rindex(b"numtok.crc32:")
+    assert int.from_bytes(whole[-8:-4], "little") == len(whole) - 8 - start - 21
+    for name in (b"number_value", b"input_ids", b"number_scaled", b"list"):
+        damaged = bytearray(whole)
+        damaged[whole.index(name, start) + 3] ^= 2
+        path.write_bytes(damaged)
+        for reader in (
+            lambda: decoded(path),
+            lambda: NumberDataset(path),
+            lambda: list(read_batches(Source(str(path), "parquet", size=1))),
+        ):
+            with pytest.raises(InputError, match=f"{path}.*footer"):
+                reader()
+    pq.write_table(pa.Table.from_batches([TOKENIZER.encode_batch(TEXTS)]), path)
+    assert decoded(path) == CANONICAL, "files of others have no such checksum"
 
 
 @pytest.mark.parametrize("name", ["a.arrow", "a.parquet"])

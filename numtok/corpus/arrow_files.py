@@ -57,6 +57,7 @@ class ArrowFile:
 
     Args:
         path: of the file.
+        name: of the file in messages, where that is not its path.
         mapped: map the file into memory: columns that are not compressed are then views of it. A file that is cut short while it is mapped would
             kill the process; each read looks at its size before. Else it is read piece by piece.
 
@@ -64,8 +65,8 @@ class ArrowFile:
         InputError: if the file does not agree with its seals, here or when a batch is read; what Arrow raises, for other damage.
     """
 
-    def __init__(self, path: str, mapped: bool = False) -> None:
-        self.path = path
+    def __init__(self, path: str, mapped: bool = False, name: str | None = None) -> None:
+        self.name = name or path
         self._source = pa.memory_map(path) if mapped else pa.OSFile(path)
         self.size = os.stat(path).st_size
         self._descriptor = os.open(path, os.O_RDONLY) if mapped else None  # of the same file, whatever becomes of its name
@@ -140,7 +141,13 @@ class ArrowFile:
         """The batch, looked at once."""
         if self._checked.issuperset((number, name) for name in batch.schema.names):
             return batch
-        batch.validate(full=True)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise InputError(
+                    f"column {name!r} is damaged or not UTF-8: {error}; write the file again from valid text", self.name
+                ) from None
         described = self._seal(custom)
         if described is not None or self._sealed:
             if described is None or not (self._sealed or self._is_stream):
@@ -177,4 +184,4 @@ class ArrowFile:
                 raise self._damaged(f"column {name!r} of batch {number} does not have the checksum it was written with")
 
     def _damaged(self, what: str) -> InputError:
-        return InputError(f"the file is damaged: {what}; fetch it again, or make it anew", self.path)
+        return InputError(f"the file is damaged: {what}; fetch it again, or make it anew", self.name)

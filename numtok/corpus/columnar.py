@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from numtok.corpus import parquet_footer
 from numtok.corpus.arrow_files import ArrowFile
 from numtok.corpus.batches import ReadOptions, TextBatch, checked_batches, is_text, pick_text_column
 from numtok.corpus.sources import Source, plain_path
@@ -25,8 +26,14 @@ _PAGE_BUFFER = 1 << 20
 
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """The documents of a Parquet file, page by page."""
+    with plain_path(source) as path:
+        parquet_footer.check(path, source.name)
+        yield from _read_parquet(path, source, options)
+
+
+def _read_parquet(path: str, source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     streaming = {"pre_buffer": False, "buffer_size": _PAGE_BUFFER, "page_checksum_verification": True}
-    with plain_path(source) as path, pq.ParquetFile(path, **streaming) as file:
+    with pq.ParquetFile(path, **streaming) as file:
         schema, total = file.schema_arrow, file.metadata.num_rows
         text = pick_text_column(source, options.text_column, schema.names, _strings(schema), options.keep_columns)
         wanted = list(dict.fromkeys([text, *options.keep_columns]))
@@ -57,7 +64,7 @@ def _rows_per_batch(metadata: Any, text: str, batch_bytes: int) -> int:
 
 def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """The documents of an Arrow IPC file or stream, batch by batch; columns left out are neither read nor decompressed."""
-    with plain_path(source) as path, contextlib.closing(ArrowFile(path)) as file:
+    with plain_path(source) as path, contextlib.closing(ArrowFile(path, name=source.name)) as file:
         text = pick_text_column(source, options.text_column, file.schema.names, _strings(file.schema), options.keep_columns)
         wanted = list(dict.fromkeys([text, *options.keep_columns]))
         first_row = 0

@@ -5,12 +5,13 @@ In: a Parquet or Arrow IPC file that anybody may have written. Out: its batches 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from numtok.corpus import parquet_footer
 from numtok.corpus.arrow_files import ArrowFile, no_rows
 from numtok.corpus.sources import Source, named_errors
 from numtok.errors import InputError
@@ -48,23 +49,27 @@ def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.Re
 
 
 def _read_parquet(path: str, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+    parquet_footer.check(path)
     with pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
         metadata = file.metadata
         stored = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
         rows = max(1, min(1 << 16, metadata.num_rows * batch_bytes // max(stored, 1)))
-        if not metadata.num_rows:
-            yield no_rows(file.schema_arrow)
-        yield from file.iter_batches(batch_size=rows, use_threads=False)
+        yield from _or_none(file.iter_batches(batch_size=rows, use_threads=False), file.schema_arrow)
 
 
 def _read_arrow(path: str) -> Iterator[pa.RecordBatch]:
     file = ArrowFile(path)
     try:
-        empty = True
-        for batch, _ in file.read():
-            yield batch
-            empty = False
-        if empty:
-            yield no_rows(file.schema)
+        yield from _or_none((batch for batch, _ in file.read()), file.schema)
     finally:
         file.close()
+
+
+def _or_none(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches, or one without rows if there are none."""
+    empty = True
+    for batch in batches:
+        yield batch
+        empty = False
+    if empty:
+        yield no_rows(schema)

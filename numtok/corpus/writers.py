@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from numtok.corpus import parquet_footer
 from numtok.corpus.arrow_files import no_rows, seal
 from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
@@ -53,12 +54,14 @@ class BatchWriter:
         self._file, self._row_group_bytes = file, row_group_bytes
         self._pending: list[pa.RecordBatch] = []
         self._batches = 0
+        self._sealed: parquet_footer.SealedFile | None = None
         self._pending_bytes = 0
         self._sink: Any
         with self._named_errors():
             if kind == "parquet":
                 self._stored = plain_schema(schema) if tensors == "lists" else schema
-                self._sink = pq.ParquetWriter(file, self._stored, **_parquet_options(self._stored, compression))
+                self._sealed = parquet_footer.SealedFile(file)
+                self._sink = pq.ParquetWriter(self._sealed, self._stored, **_parquet_options(self._stored, compression))
             else:
                 codec = None if compression == "none" else pa.Codec(compression, _ZSTD_LEVEL if compression == "zstd" else None)
                 self._sink = pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression=codec, use_threads=False))
@@ -107,7 +110,11 @@ class BatchWriter:
         if self._pending:
             self._write_pending()
         with self._named_errors():
+            if self._sealed is not None:
+                self._sealed.begin()
             self._sink.close()
+            if self._sealed is not None:
+                self._sealed.end()
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()

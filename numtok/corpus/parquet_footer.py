@@ -1,0 +1,85 @@
+"""A checksum for the footer of a Parquet file, which the format has for pages only: a flipped bit there is another name, type or number of rows.
+
+In: a file that is being written, or a whole one. Out: twenty-one bytes right before the footer, where every reader of Parquet skips what it does not
+know of: ``numtok.crc32:`` and eight hexadecimal digits, the CRC-32 of the footer, its length and the ending ``PAR1``. ``FORMAT.md`` is the normative text.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import Any, BinaryIO
+
+from numtok.errors import InputError
+
+MARK = b"numtok.crc32:"
+_DIGITS = 8
+_TAIL = 8  # the footer's length, and PAR1
+
+
+class SealedFile:
+    """An open file that Arrow's Parquet writer writes to: :meth:`begin` before it writes the footer, :meth:`end` after."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self._start = self._crc = 0
+
+    @property
+    def closed(self) -> bool:
+        return self.file.closed
+
+    def write(self, data: Any) -> int:
+        """Write all of it."""
+        rest = memoryview(data).cast("B")
+        self._crc = zlib.crc32(rest, self._crc) if self._start else 0
+        size = len(rest)
+        while rest:
+            rest = rest[self.file.write(rest) :]
+        return size
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+    def flush(self) -> None:
+        self.file.flush()
+
+    def close(self) -> None:
+        """Closing is the business of who opened the file."""
+
+    def begin(self) -> None:
+        """Make room for the checksum, behind the last row group."""
+        self.write(MARK + b"0" * _DIGITS)
+        self._start = self.file.tell()
+
+    def end(self) -> None:
+        """Fill in the checksum."""
+        self.file.seek(self._start - _DIGITS)
+        self.file.write(b"%08x" % self._crc)
+        self.file.seek(0, os.SEEK_END)
+
+
+def check(path: str, name: str | None = None) -> None:
+    """Refuse a file whose footer is not the one that was written; files without the mark, which others wrote, pass."""
+    start, footer = _footer(path)
+    place = start - len(MARK) - _DIGITS
+    if place < 0:
+        return
+    with open(path, "rb") as file:
+        file.seek(place)
+        mark = file.read(len(MARK) + _DIGITS)
+    if mark.startswith(MARK) and mark[len(MARK) :] != b"%08x" % zlib.crc32(footer):
+        raise InputError(
+            "the file is damaged: its footer does not have the checksum it was written with; fetch it again, or make it anew", path
+        )
+
+
+def _footer(path: str) -> tuple[int, bytes]:
+    """(where it begins, the footer up to the end of the file); (0, nothing) if there is none."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL))
+        length = int.from_bytes(file.read(4), "little") + _TAIL
+        if length > size:
+            return 0, b""
+        file.seek(size - length)
+        return size - length, file.read()
