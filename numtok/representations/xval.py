@@ -47,7 +47,8 @@ class XVal(SingleToken):
 
     Attributes:
         scale: what values are multiplied with; positive.
-        clip: the largest magnitude after scaling, or None; larger ones become ±clip and are counted.
+        clip: the largest magnitude after scaling, or None; larger ones become ±clip and are counted, whatever ``overflow`` says, if they are
+            finite as float64, which ``number_value`` keeps.
         log: take sign(x) · log10(1 + abs(x)) for the value.
         overflow: for values that are infinite as float32 (with ``log``, as float64), or not zero but zero as float32 (``"clip"``: the nearest
             that is held).
@@ -133,9 +134,10 @@ class XVal(SingleToken):
 
     def fits(self, numbers: Numbers) -> Mask:
         scaled = self._scaled(numbers)
-        if self.clip is not None:  # too large a value is clipped, whatever the overflow policy
-            scaled = np.clip(scaled, -self.clip, self.clip)
-        return finite_float32(scaled, numbers)
+        if self.clip is None:
+            return finite_float32(scaled, numbers)
+        # Too large a value is clipped, whatever the overflow policy, unless no column would hold it: number_value must give it back.
+        return finite_float32(np.clip(scaled, -self.clip, self.clip), numbers) & np.isfinite(numbers.to_float64())
 
     def clipped(self, numbers: Numbers) -> Mask:
         beyond = super().clipped(numbers)
