@@ -361,7 +361,7 @@ def test_an_interrupt_leaves_nothing(sent: signal.Signals, code: int, large: Pat
 def test_an_interrupt_while_waiting_for_standard_input(numbers: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "numtok_cli.main", "encode", "-", "-o", str(tmp_path / "a.parquet"), "--numbers", numbers]
     running = interrupts.start(command, stdin=subprocess.PIPE)
-    running.stdin.write(b'{"text": "' + b"a" * 500_000)  # more than a pipe holds: it waits until most is read
+    running.stdin.write('{"text": "' + "a" * 500_000)  # more than a pipe holds: it waits until most is read
     running.stdin.flush()
     time.sleep(0.1)
     running.send_signal(signal.SIGINT)
