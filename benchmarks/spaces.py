@@ -22,12 +22,12 @@ import numpy.typing as npt
 
 from benchmarks import corpus
 from numtok import Tokenizer
-from numtok.decode import TokenBytes, token_bytes
-from numtok.inspection import token_counts
-from numtok.numbers import Numbers
+from numtok.arrays.text_rows import TextRows
+from numtok.numbers.numbers import Numbers
+from numtok.numbers.scan import scan
 from numtok.representations import NUM, Representation, Subword, parse
-from numtok.scan import scan
-from numtok.text import TextRows
+from numtok.tokenizer.detokenize import TokenBytes, token_bytes
+from numtok.tokenizer.inspect import token_counts
 
 NUMBERS = ("xval", "fone:6,4", "place", "p10", "p1000", "b1999", "fp15", "subword")
 LEADING_SPACE = ("auto", "separate")

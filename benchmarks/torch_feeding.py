@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import numtok
 from benchmarks.corpus import Corpus
 from benchmarks.timing import Goal, Section, alternate, check
-from numtok.corpus.writers import open_writer
+from numtok.corpus.write.encoded import open_writer
 
 TOKENS, QUICK_TOKENS = 1_000_000, 20_000
 CORES = 2
@@ -141,7 +141,7 @@ def our_loader(path: Path, size: int, workers: int, options: dict[str, Any]) -> 
     """Batches for causal language modelling."""
     from torch.utils.data import DataLoader
 
-    from numtok_torch.batch import IterableNumberDataset, NumberCollator
+    from numtok_torch.data.collator import IterableNumberDataset, NumberCollator
 
     data = IterableNumberDataset(path)
     collator = NumberCollator.from_schema(data.schema, 0, objective="causal", **options)

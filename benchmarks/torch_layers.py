@@ -144,7 +144,7 @@ def fone_features(digits: Array) -> Array:
 
 def cases() -> list[Case]:
     """Every layer."""
-    from numtok_torch import embeddings as layers
+    from numtok_torch.embeddings import choose as layers
 
     def fone_padded(weights: dict[str, Array], words: Array, stream: Array) -> Array:
         features = fone_features(stream)

@@ -28,7 +28,7 @@ def decode(inputs: tuple[str, ...], output: str, tokenizer: str | None, workers:
     Byte for byte if they were encoded with --keep-text; else with the numbers in canonical form. Give the same --tokenizer as
     then; the rest is in the files. Columns that were kept come along, except into .txt.
     """
-    from numtok.corpus.pipeline import decode_corpus
+    from numtok.corpus.encode import decode_corpus
 
     with ProgressLine(quiet) as progress:
         summary = decode_corpus(inputs, output, source=tokenizer, workers=workers, overwrite=overwrite, progress=progress)

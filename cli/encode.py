@@ -23,7 +23,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from numtok.corpus.fitting import Fit
+    from numtok.corpus.fit import Fit
     from numtok.corpus.summary import Summary
 
 EPILOG = """\b
@@ -103,7 +103,7 @@ def encode(
     Parquet and Arrow are read, plain or compressed (.gz, .zst, .bz2, .xz).
     """
     from numtok import Tokenizer
-    from numtok.corpus.pipeline import encode_corpus
+    from numtok.corpus.encode import encode_corpus
 
     chosen, finding = set_scale(make_representations(numbers, overflow, compact), fit, fit_quantile, scale, clip)
     made = Tokenizer.from_pretrained(tokenizer, chosen, make_grammar(grammar, pattern), engine, leading_space)

@@ -16,7 +16,7 @@ from .streams import shown
 from .values import shown_float, shown_value
 
 if TYPE_CHECKING:
-    from numtok.inspection import Inspection, Token, View
+    from numtok.tokenizer.inspect import Inspection, Token, View
 
 EPILOG = """\b
 Examples:
@@ -55,7 +55,7 @@ def inspect(
 ) -> None:
     """Show the numbers in TEXT (or standard input), the tokens, and the tensors."""
     text = _from_stdin() if text is None or text == "-" else text
-    from numtok.inspection import inspect_text
+    from numtok.tokenizer.inspect import inspect_text
 
     rules = make_grammar(grammar, pattern)
     made = [make_tokenizer(tokenizer, one, rules, overflow) for one in numbers or DEFAULT_NUMBERS]

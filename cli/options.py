@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from numtok import Grammar, Tokenizer
-    from numtok.corpus.fitting import ScaleFit
+    from numtok.corpus.fit import ScaleFit
     from numtok.representations import Representation
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -115,7 +115,7 @@ def set_scale(
     """The representations with the scale that is given for xval; or how to find it, if it is not."""
     import dataclasses
 
-    from numtok.corpus.fitting import ScaleFit, xval_place
+    from numtok.corpus.fit import ScaleFit, xval_place
     from numtok.representations import XVal
 
     given = fit or quantile is not None or scale is not None or clip is not None

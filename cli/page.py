@@ -14,7 +14,7 @@ from .page_style import BEHAVIOUR, STYLE
 from .values import shown_float, shown_value
 
 if TYPE_CHECKING:
-    from numtok.inspection import Found, Inspection, Token, View
+    from numtok.tokenizer.inspect import Found, Inspection, Token, View
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 VISIBLE = {"\n": "⏎", "\t": "⇥", "\r": "␍"}

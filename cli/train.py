@@ -44,7 +44,7 @@ def train(
 
     Merges never span a number, and digits stay single tokens. The result loads in numtok, tokenizers and transformers.
     """
-    from numtok.train import save_tokenizer, train_tokenizer
+    from numtok.engines.train import save_tokenizer, train_tokenizer
 
     clock = Clock()
     with ProgressLine(quiet) as progress:
@@ -58,7 +58,7 @@ def train(
 
 def _texts(inputs: tuple[str, ...], format: str | None, text_column: str | None, progress: ProgressLine, clock: Clock) -> Iterator[Any]:
     """The texts of all inputs, with progress while they are read."""
-    from numtok.corpus.readers import find_inputs, read_batches
+    from numtok.corpus.read.documents import find_inputs, read_batches
     from numtok.corpus.summary import Progress
 
     sources = find_inputs(inputs, format)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import numtok
-from numtok.corpus.pipeline import decode_corpus, encode_corpus
-from numtok.inspection import inspect_text
+from numtok.corpus.encode import decode_corpus, encode_corpus
+from numtok.tokenizer.inspect import inspect_text
 
 SAMPLE = Path(__file__).with_name("sample.jsonl")
 SHOWN = ("doc-01", "doc-04", "doc-13")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 
 from numtok.errors import NumtokError
-from numtok.grammar import Grammar
-from numtok.numbers import Number, Numbers
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.numbers import Number, Numbers
+from numtok.numbers.scan import extract, scan
 from numtok.representations import FloatBits, PlaceValue, Subword, XVal
-from numtok.scan import extract, scan
-from numtok.tokenizer import EncodeReport, Encoding, Tokenizer
+from numtok.tokenizer.tokenizer import EncodeReport, Encoding, Tokenizer
 
 try:
     __version__ = version("numtok")

@@ -8,9 +8,8 @@ try:
 except ImportError as error:
     raise MissingDependencyError("numtok_torch needs PyTorch and safetensors; install them with: pip install 'numtok[torch]'") from error
 
-from numtok_torch.backbone import ModelError, PlainBackbone
-from numtok_torch.batch import IterableNumberDataset, NumberCollator, NumberDataset
-from numtok_torch.embeddings import (
+from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
+from numtok_torch.embeddings.choose import (
     ExponentEmbedding,
     FloatBitsEmbedding,
     FoNEDigitEmbedding,
@@ -24,8 +23,8 @@ from numtok_torch.embeddings import (
     embedding_from_config,
     embedding_from_schema,
 )
-from numtok_torch.generation import Generated, generate
-from numtok_torch.heads import (
+from numtok_torch.generation.generate import Generated, generate
+from numtok_torch.heads.choose import (
     BitsHead,
     FoNEHead,
     MixtureHead,
@@ -35,11 +34,12 @@ from numtok_torch.heads import (
     head_from_config,
     head_from_schema,
 )
-from numtok_torch.losses import NumberTokenLoss
-from numtok_torch.model import NumberModel
-from numtok_torch.objective import NumberModelOutput
-from numtok_torch.seq2seq import Seq2SeqNumberCollator
-from numtok_torch.xval_gpt2 import XVAL_MASKING, remove_biases_, xval_gpt2, xval_init_
+from numtok_torch.heads.losses import NumberTokenLoss
+from numtok_torch.model.backbone import ModelError, PlainBackbone
+from numtok_torch.model.model import NumberModel
+from numtok_torch.model.objective import NumberModelOutput
+from numtok_torch.model.seq2seq import Seq2SeqNumberCollator
+from numtok_torch.model.xval_gpt2 import XVAL_MASKING, remove_biases_, xval_gpt2, xval_init_
 
 __all__ = [
     "XVAL_MASKING",

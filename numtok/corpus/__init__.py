@@ -1,0 +1,5 @@
+"""Corpora: files of text to files of encoded rows and back, in bounded memory.
+
+``read`` has one file for each input format, ``write`` for each kind of output; ``encode`` and ``decode`` are the two ways. May import every other room
+of numtok but :mod:`numtok.hf`.
+"""

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.corpus.sources import Source
+from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 
 KINDS = {int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "an object", str: "a string", type(None): "null"}

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from numtok.corpus.fitting import Fit
-from numtok.corpus.sources import Source
+from numtok.arrays.text_rows import TextRows
+from numtok.corpus.fit import Fit
+from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
-from numtok.inspection import subword_spans, taken_numbers, token_counts
+from numtok.numbers.scan import scan
 from numtok.representations import Subword
-from numtok.scan import scan
-from numtok.text import TextRows
-from numtok.tokenizer import EncodeReport, Tokenizer
+from numtok.tokenizer.inspect import subword_spans, taken_numbers, token_counts
+from numtok.tokenizer.tokenizer import EncodeReport, Tokenizer
 
 BATCH_BYTES = 1 << 20  # larger ones are no faster and cost memory in every stage
 SAMPLE_BYTES = 1 << 20

@@ -12,7 +12,7 @@ from typing import Any
 from numtok.errors import RepresentationError
 from numtok.representations.base import END_NUM, NUM, Representation, SingleToken, Spelled, SpelledOut
 from numtok.representations.charton import B1999, FP15, P10, P1000
-from numtok.representations.exponent import ExponentBins
+from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
 from numtok.representations.fone import FoNE
 from numtok.representations.log_fourier import LogFourier

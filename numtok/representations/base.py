@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok import buffers
+from numtok.arrays import memory as buffers
+from numtok.arrays.kernels import kernel
 from numtok.errors import RepresentationError
-from numtok.kernels import kernel
-from numtok.numbers import Numbers
+from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
 
 NUM, END_NUM = "[NUM]", "[/NUM]"

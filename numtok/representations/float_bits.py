@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok import buffers
-from numtok.kernels import kernel
-from numtok.numbers import Numbers
+from numtok.arrays import memory as buffers
+from numtok.arrays.kernels import kernel
+from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
 from numtok.representations.xval import clip_to_float32
 

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok import buffers
+from numtok.arrays import memory as buffers
 from numtok.errors import RepresentationError
-from numtok.numbers import Numbers
+from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_values
 
 LONGEST_PERIOD = 1000.0  # decades; half of it in each direction

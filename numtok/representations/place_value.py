@@ -33,11 +33,11 @@ import numba
 import numpy as np
 import pyarrow as pa
 
+from numtok.arrays.unicode_classes import DIGIT, character_classes
 from numtok.errors import RepresentationError
-from numtok.numbers import Numbers
+from numtok.numbers.numbers import Numbers
+from numtok.numbers.rules import _class_at
 from numtok.representations.base import Mask, Spelled, SpelledOut
-from numtok.scan_rules import _class_at
-from numtok.unicode_tables import DIGIT, character_classes
 
 LIMIT = 32767
 ORDERS = ("msd", "lsd")

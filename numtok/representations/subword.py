@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from numtok.numbers import Numbers
+from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, Representation
 
 

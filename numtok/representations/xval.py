@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import RepresentationError
-from numtok.numbers import Numbers
+from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
 
 TARGET = 5.0  # the paper's range

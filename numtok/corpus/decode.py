@@ -1,0 +1,150 @@
+"""Encoded files back to text.
+
+In: Parquet or Arrow files that ``encode_corpus`` wrote. Out: their texts as .jsonl, .txt, .parquet or .arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from numtok.corpus.flow import Sink, run_ordered
+from numtok.corpus.read.documents import Source, find_inputs
+from numtok.corpus.read.encoded import read_encoded
+from numtok.corpus.read.sources import named_errors
+from numtok.corpus.summary import BATCH_BYTES, Progress, Run, Summary, processors, refuse_input_as_output
+from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write.texts import TEXT_FORMATS, open_text_writer
+from numtok.errors import NumtokError, SchemaError
+from numtok.numbers.grammar import Grammar
+from numtok.representations import from_dict
+from numtok.tokenizer import schema
+from numtok.tokenizer.tokenizer import EncodeReport, Tokenizer
+
+
+class _Piece(NamedTuple):
+    """An encoded batch, its file, and the stored bytes of all inputs up to its end."""
+
+    batch: pa.RecordBatch
+    path: str
+    read: int
+
+
+def decode_corpus(
+    inputs: Sequence[str | Path],
+    output: str | Path,
+    tokenizer: Tokenizer | None = None,
+    *,
+    source: Any = None,
+    workers: int | None = None,
+    batch_bytes: int = BATCH_BYTES,
+    overwrite: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """The texts of encoded files, as .jsonl, .txt, .parquet or .arrow, together with the columns that were kept.
+
+    Args:
+        inputs: files that :func:`encode_corpus` wrote.
+        output: its suffix decides. ``.txt`` has one text per line and nothing else.
+        tokenizer: the one they were encoded with; without it, one made by :func:`tokenizer_of` from the first file and ``source``.
+        source: the source tokenizer, where ``tokenizer`` is not given; by default the one inside the package.
+        workers: threads that decode; by default one per processor.
+        batch_bytes: about how much encoded data is decoded at once.
+        overwrite: replace an output that is there already, once the new one is complete.
+        progress: called from the calling thread, several times a second.
+
+    Raises:
+        NumtokError: if the files do not belong to the tokenizer, or cannot be read or written; no output is left then.
+    """
+    sources = find_inputs(inputs)
+    refuse_input_as_output(sources, output)
+    run = Run.start(sources, output, progress)
+    tokenizer = tokenizer or tokenizer_of(sources[0].path, source)
+    described = _decoded_schema(sources[0])
+
+    def work(piece: _Piece) -> pa.RecordBatch:
+        missing = [field.name for field in list(described)[1:] if field.name not in piece.batch.schema.names]
+        if missing:
+            raise SchemaError(f"{piece.path}: has no column {missing[0]!r}, but {sources[0].name} has; decode the two apart")
+        kept = [piece.batch.column(field.name).cast(field.type) for field in list(described)[1:]]
+        try:
+            return pa.RecordBatch.from_arrays([tokenizer.decode_batch(piece.batch).cast(pa.large_string()), *kept], schema=described)
+        except NumtokError as error:
+            error.args = (f"{piece.path}: {error}",)
+            raise
+
+    @contextmanager
+    def sink() -> Iterator[Sink[_Piece, pa.RecordBatch]]:
+        kind = TEXT_FORMATS.get(run.output.suffix.lower())
+        opened: Any = open_text_writer(run.output, kind, overwrite) if kind else open_writer(output, described, overwrite=overwrite)
+        with opened as writer:
+
+            def write(piece: _Piece, texts: pa.RecordBatch) -> None:
+                writer.write(texts)
+                run.report += _report(piece.batch, texts)
+                run.read, run.written = piece.read, writer.bytes_written
+
+            yield write
+
+    workers = workers or processors()
+    run_ordered(_pieces(sources, batch_bytes), work, sink, _size, workers, (workers + 2) * batch_bytes, run.tick)
+    return run.complete(Summary())
+
+
+def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
+    """The tokenizer of an encoded file: ``source`` with the representations and the grammar that the file's metadata tell.
+
+    Raises:
+        SchemaError: if the file was encoded with another source tokenizer.
+    """
+    metadata = _metadata(path)
+    numbers, grammar = [from_dict(options) for options in metadata["numbers"]], Grammar.from_dict(metadata["grammar"])
+    tokenizer = Tokenizer.from_pretrained(source, numbers, grammar, leading_space=metadata["leading_space"])
+    if tokenizer.fingerprint == metadata["tokenizer"]:
+        return tokenizer
+    raise SchemaError(f"{path}: was encoded with another tokenizer than {source or 'the default one'}; name the right one with --tokenizer")
+
+
+def _metadata(path: str | Path) -> dict[str, Any]:
+    """What the file says of itself; ``SchemaError`` naming it if it is not numtok's."""
+    return schema.read_metadata(next(read_encoded(path)).schema, str(path))
+
+
+def _decoded_schema(source: Source) -> pa.Schema:
+    """The text, then the columns that are not numtok's, whatever they are called."""
+    own = schema.value_types([from_dict(options) for options in _metadata(source.path)["numbers"]], keep_text=True)
+    kept = [one for one in next(read_encoded(source.path)).schema if one.name not in own]
+    return pa.schema([pa.field("text", pa.large_string()), *kept])
+
+
+def _pieces(sources: Sequence[Source], batch_bytes: int) -> Iterator[_Piece]:
+    done = 0
+    for source in sources:
+        rows, total = 0, _row_count(source)
+        for batch in read_encoded(source.path, batch_bytes):
+            rows += batch.num_rows
+            yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(total or rows, 1))
+        done += source.size or 0
+
+
+def _row_count(source: Source) -> int | None:
+    """Where it is cheap to know."""
+    if not source.path.lower().endswith(".parquet"):
+        return None
+    with named_errors(source):
+        return int(pq.read_metadata(source.path).num_rows)
+
+
+def _size(piece: _Piece) -> int:
+    return int(piece.batch.nbytes)
+
+
+def _report(batch: pa.RecordBatch, texts: pa.RecordBatch) -> EncodeReport:
+    length = int(pc.sum(pc.binary_length(texts.column(0))).as_py() or 0)
+    return EncodeReport(batch.num_rows, length, len(batch.column("input_ids").flatten()), len(batch.column("number_index").flatten()))

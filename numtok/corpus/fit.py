@@ -1,0 +1,143 @@
+"""xVal's scale from the texts that are to be encoded.
+
+In: representations, one of them xVal, and a sample of the texts. Out: the same with the scale and the clip found (:meth:`XVal.fit`), and what
+they were found on. ``sample_files`` takes the sample from all over the inputs; ``sample_stream`` from the front of a stream that can be read
+only once, and hands on all of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.corpus.read.documents import Source, read_batches
+from numtok.errors import RepresentationError
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.scan import scan
+from numtok.representations import Representation, XVal
+from numtok.representations.xval import TARGET
+
+FIT_BYTES = 32 << 20  # of text; scanning it takes a tenth of a second
+FIT_BATCH = 1 << 20
+FIT_FILES = 32
+FIT_NUMBERS = 1 << 22  # 32 MB of them
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class ScaleFit:
+    """How to find xVal's scale.
+
+    Attributes:
+        quantile: of the magnitudes, which is scaled to 5; None for the one with which the fewest numbers are lost (:meth:`XVal.fit`).
+        clip: the largest magnitude after scaling; None for 5.
+    """
+
+    quantile: float | None = None
+    clip: float | None = None
+
+    def __call__(self, numbers: Sequence[Representation], grammar: Grammar, texts: Iterable[pa.Array]) -> tuple[list[Representation], Fit]:
+        """``numbers`` with the scale and the clip of its xVal fitted to the texts, and what that was found on.
+
+        Where the texts have no number but zero, the scale is 1; the clip bounds whatever comes later.
+
+        Raises:
+            RepresentationError: if there is no xVal, or an option is out of range.
+        """
+        place = xval_place(numbers)
+        found, documents = [], 0
+        for some in texts:
+            documents += len(some)
+            found.append(_values(scan(some, grammar), numbers))
+        values = np.concatenate(found)[:FIT_NUMBERS] if found else np.empty(0)
+        given: XVal = numbers[place]  # type: ignore[assignment]  # by xval_place
+        if not (np.isfinite(values) & (values != 0)).any():
+            fitted, largest = XVal(1.0, TARGET, given.log, given.overflow), None
+        else:
+            fitted = XVal.fit_values(values, TARGET, self.quantile, given.overflow, given.log)
+            largest = fitted.largest
+        fitted = dataclasses.replace(fitted, clip=fitted.clip if self.clip is None else self.clip)
+        return [*numbers[:place], fitted, *numbers[place + 1 :]], Fit(fitted, documents, len(values), largest)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a scale was found on.
+
+    Attributes:
+        xval: with the scale and the clip that were found.
+        documents, numbers: that were looked at.
+        largest: about the magnitude that is scaled to 5 (the scale is rounded down); None if there was no number but zero.
+    """
+
+    xval: XVal
+    documents: int
+    numbers: int
+    largest: float | None
+
+
+def xval_place(numbers: Sequence[Representation]) -> int:
+    """Where xVal is among the representations.
+
+    Raises:
+        RepresentationError: if it is not.
+    """
+    for place, one in enumerate(numbers):
+        if isinstance(one, XVal):
+            return place
+    raise RepresentationError(f"only xval has a scale, and {', '.join(one.name for one in numbers)} does not include it")
+
+
+def _values(found: Any, numbers: Sequence[Representation]) -> Any:
+    """float64[n], the magnitudes of those numbers that the other representations do not leave as text."""
+    found = found.without_sign()
+    keep = np.ones(len(found), np.bool_)
+    for one in numbers:
+        if not isinstance(one, XVal) and one.overflow == "text":
+            keep &= one.fits(found)
+    return found.to_float64()[keep]
+
+
+def sample_files(sources: Sequence[Source], **reading: Any) -> Iterator[pa.Array]:
+    """Texts of about ``FIT_BYTES``: from the front of each file, or of ``FIT_FILES`` of them at even distances if there are more.
+
+    Args:
+        sources: files, which are read again afterwards.
+        reading: as for :func:`numtok.corpus.read.documents.read_batches`.
+    """
+    count = min(len(sources), FIT_FILES)
+    chosen = [sources[k * (len(sources) - 1) // max(count - 1, 1)] for k in range(count)]
+    left = FIT_BYTES
+    for k, source in enumerate(chosen):
+        share = left // (count - k)  # what short files leave over goes to the others
+        for batch in read_batches(source, **(reading | {"batch_bytes": min(FIT_BATCH, max(share, 1))})):
+            yield batch.texts
+            share -= batch.texts.nbytes
+            left -= batch.texts.nbytes
+            if share <= 0:
+                break
+
+
+def sample_stream(items: Iterable[Item], texts_of: Callable[[Item], pa.Array]) -> tuple[list[pa.Array], Iterator[Item]]:
+    """(texts of the first items, about ``FIT_BYTES`` of them; all items): nothing is read twice."""
+    source, first, size = iter(items), [], 0
+    for item in source:
+        first.append(item)
+        size += texts_of(item).nbytes
+        if size >= FIT_BYTES:
+            break
+    return [texts_of(item) for item in first], itertools.chain(_released(first), source)
+
+
+def _released(items: list[Item]) -> Iterator[Item]:
+    """Each item, and no reference to it afterwards."""
+    items.reverse()
+    while items:
+        yield items.pop()

@@ -1,0 +1,167 @@
+"""What the readers hand out: ``TextBatch``; and what they share: picking the text column, checking it, cutting it.
+
+A reader gives Arrow columns in; ``cut_batches`` gives ``TextBatch`` es of about ``batch_bytes`` out, without copying.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from numtok.corpus.read.sources import Source
+from numtok.errors import InputError
+
+TEXT_COLUMNS = ("text", "content", "document", "body")
+LONGEST_ROW = 1 << 28  # bytes; what is read whole has a limit, or a small compressed file could fill the memory
+SKIP_HINT = "or drop such rows with --on-error skip"
+
+
+@dataclass(frozen=True, eq=False)
+class TextBatch:
+    """Some consecutive rows of one file.
+
+    Attributes:
+        texts: string or large_string, nulls kept, checked UTF-8; may be a slice (``offset`` other than 0).
+        kept: the other columns asked for, each as long as ``texts``.
+        first_row: 0-based row of this batch in its file; rows that were skipped count, blank lines do not.
+        position: bytes of the file, as stored (compressed), consumed so far.
+        source: the file.
+        skipped: bad rows that were dropped from this batch (``on_error="skip"``).
+    """
+
+    texts: pa.Array
+    kept: dict[str, pa.Array]
+    first_row: int
+    position: int
+    source: Source
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What to read and how: the arguments of ``read_batches``, in one piece for the readers of each format."""
+
+    text_column: str | None = None
+    keep_columns: Sequence[str] = ()
+    batch_bytes: int = 8 << 20
+    text_unit: Literal["line", "file"] = "line"
+    on_error: Literal["raise", "skip"] = "raise"
+    kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
+
+
+def pick_text_column(source: Source, asked: str | None, columns: Sequence[str], strings: Sequence[str], kept: Sequence[str] = ()) -> str:
+    """The text column's name, from all ``columns`` and those of them that hold ``strings``.
+
+    The asked one; else the first of ``TEXT_COLUMNS``; else the only string column. ``InputError`` lists the columns where none fits.
+    """
+    listing = ", ".join(repr(name) for name in columns) or "none"
+    for name in (*([asked] if asked is not None else []), *kept):
+        if name not in columns:
+            way_out = "choose one with --text-column NAME" if name == asked else "correct the list of columns to keep"
+            raise InputError(f"no column {name!r}; the columns are {listing}: {way_out}", source.name)
+        if columns.count(name) > 1:
+            raise InputError(f"{columns.count(name)} columns are called {name!r}; rename all but one", source.name)
+    if asked is not None:
+        return asked
+    for name in TEXT_COLUMNS:
+        if name in strings and columns.count(name) == 1:
+            return name
+    if len(strings) == 1:
+        return strings[0]
+    raise InputError(f"cannot tell which column holds the text; the columns are {listing}: choose one with --text-column NAME", source.name)
+
+
+def is_text(dtype: pa.DataType) -> bool:
+    """Whether a column of this type can be the text column without being asked for."""
+    if pa.types.is_dictionary(dtype):
+        return is_text(dtype.value_type)
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
+
+
+def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
+    """The column as string or large_string, UTF-8 and offsets checked; ``InputError`` if it is of another kind or broken."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    dtype = column.type
+    if pa.types.is_string_view(dtype) or pa.types.is_large_binary(dtype) or pa.types.is_binary_view(dtype):
+        column = _cast_text(column, pa.large_string(), name, source)
+    elif pa.types.is_binary(dtype) or pa.types.is_null(dtype):
+        column = _cast_text(column, pa.string(), name, source)
+    elif not is_text(dtype):
+        raise InputError(f"text column {name!r} is of type {dtype}, not string; choose another with --text-column NAME", source.name)
+    check_column(column, name, source)
+    return column
+
+
+def _cast_text(column: pa.Array, dtype: pa.DataType, name: str, source: Source) -> pa.Array:
+    """Cast to a string type, which checks UTF-8."""
+    try:
+        return column.cast(dtype)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"column {name!r} is not UTF-8 text: {error}; choose another with --text-column NAME", source.name) from None
+
+
+def check_column(column: pa.Array, name: str, source: Source) -> None:
+    """Raise ``InputError`` on broken UTF-8 or broken offsets: Arrow files are memory that somebody else wrote."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"column {name!r} is damaged or not UTF-8: {error}; write the file again from valid text", source.name) from None
+
+
+def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | None) -> pa.Array:
+    """A kept column: checked, dictionaries decoded (an IPC file cannot change one midway), cast to ``dtype`` where one is asked."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    check_column(column, name, source)
+    if dtype is None or column.type.equals(dtype):
+        return column
+    try:
+        cast = column.cast(dtype)
+        if _same(cast.cast(column.type), column) and is_text(dtype) == is_text(column.type):
+            return cast
+        error: Exception | str = "values would change"
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as refusal:
+        error = refusal
+    message = f"column {name!r} is {column.type} here but {dtype} before: {error}; do not keep it, or convert the files to one type"
+    raise InputError(message, source.name)
+
+
+def _same(one: pa.Array, other: pa.Array) -> bool:
+    """Equal, not-a-number being equal to itself."""
+    if not pa.types.is_floating(one.type):
+        return bool(one.equals(other))
+    both = pc.or_kleene(pc.equal(one, other), pc.and_kleene(pc.is_nan(one), pc.is_nan(other)))
+    return pc.all(both).as_py() is not False
+
+
+def checked_batches(
+    source: Source, batch: pa.RecordBatch, names: Sequence[str], row: int, position: int, options: ReadOptions
+) -> Iterator[TextBatch]:
+    """One record batch, checked and cut: its columns are ``names``, the text first."""
+    columns = dict(zip(names, batch.columns, strict=True))
+    kept = {name: as_kept(columns[name], name, source, options.kept_types.get(name)) for name in options.keep_columns}
+    yield from cut_batches(TextBatch(as_text(columns[names[0]], names[0], source), kept, row, position, source), options.batch_bytes)
+
+
+def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
+    """The same rows as batches of at most about ``batch_bytes`` of text (a longer document stays whole): slices, no copies."""
+    rows = len(batch.texts)
+    if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
+        yield batch
+        return
+    lengths = pc.fill_null(pc.binary_length(batch.texts), 0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    start = 0
+    while start < rows:
+        done = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + batch_bytes, side="right")))
+        kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
+        texts = batch.texts.slice(start, stop - start)
+        yield TextBatch(texts, kept, batch.first_row + start, batch.position, batch.source, batch.skipped if start == 0 else 0)
+        start = stop

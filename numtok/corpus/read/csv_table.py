@@ -1,0 +1,186 @@
+"""CSV and TSV files with a header line.
+
+In: a ``Source``. Out: ``TextBatch`` es of the text column and the kept ones. Arrow's parser does the work, block by block. It takes what stands
+after a quote that never closes for one long cell, without a word; so a last row of our own is put behind the file, which must come out again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from numtok.corpus.read.batches import LONGEST_ROW, ReadOptions, TextBatch, checked_batches, is_text, pick_text_column
+from numtok.corpus.read.lines import BOM, refuse_utf16
+from numtok.corpus.read.sources import ByteStream, Source
+from numtok.errors import InputError
+
+_LARGEST_HEADER = 1 << 20
+_ENCODING = 'convert the file with "iconv -f ENCODING -t UTF-8"'
+_OPEN_QUOTE = 'a quote that opens here never closes; close it, or write a quote that is part of the text as "" inside quotes'
+
+
+class _Head:
+    """The first bytes of a file, read ahead to see the header; then the rest; then a row that is not the file's."""
+
+    closed = False
+
+    def __init__(self, stream: ByteStream, block: int, delimiter: str) -> None:
+        self._stream, self._quoted = stream, _record(delimiter)
+        self.data, self.header, self.complete = stream.read(block), 0, False
+        refuse_utf16(self.data, stream.source)
+        while not self._has_a_row() and len(self.data) < LONGEST_ROW:
+            if not (more := stream.read(len(self.data))):
+                self.complete = True
+                break
+            self.data += more
+        self._waiting: list[bytes] = [self.data]
+        self._last = b""
+
+    def _has_a_row(self) -> bool:
+        """Whether the header (which ends at ``header``) and the row behind it are there with their line breaks."""
+        start = len(BOM) if self.data.startswith(BOM) else 0
+        header = self._quoted.match(self.data, start)
+        self.header = header.end() if header else 0
+        if not header and len(self.data) > _LARGEST_HEADER:
+            raise InputError(f"the header is longer than {_LARGEST_HEADER:,} bytes: {_OPEN_QUOTE}", self._stream.source.name, 1)
+        return header is not None and self._quoted.match(self.data, self.header) is not None
+
+    def end_with(self, row: bytes) -> None:
+        """The row that comes after the file's."""
+        self._last = b"\n" + row + b"\n"
+
+    def read(self, size: int = -1) -> bytes:
+        if self._waiting:
+            whole = self._waiting.pop()
+            if len(whole) > size >= 0:
+                self._waiting.append(whole[size:])
+            return whole[:size] if size >= 0 else whole
+        data = self._stream.read(size)
+        if not data and self._last:
+            data, self._last = self._last[:size], self._last[size:]
+        return data
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Closing is the business of the ``ByteStream``."""
+
+
+def _record(delimiter: str) -> re.Pattern[bytes]:
+    """One record with its line break, and blank lines before it, as Arrow reads it: a quote counts where a field begins."""
+    rest = rf"[^{delimiter}\r\n]*+"
+    field = rf'(?:"(?:[^"]|"")*+"{rest}|(?!"){rest})'
+    return re.compile(rf"[\r\n]*+{field}(?:{delimiter}{field})*+(?:\r\n|\n|\r(?=.))".encode(), re.DOTALL)
+
+
+def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
+    """The documents of a CSV or TSV file with a header line. All columns are strings as written (``007``, ``NA``), so none is null.
+
+    Fields may be quoted and then hold line breaks. A row longer than Arrow's block makes it start again with larger blocks.
+    """
+    done, block = 0, options.batch_bytes
+    while True:
+        try:
+            for batch in _csv_pass(source, options, block):
+                if batch.first_row >= done:
+                    done = batch.first_row + len(batch.texts)
+                    yield batch
+                elif batch.first_row + len(batch.texts) > done:
+                    fresh = done - batch.first_row
+                    kept = {name: column.slice(fresh) for name, column in batch.kept.items()}
+                    yield TextBatch(batch.texts.slice(fresh), kept, done, batch.position, source)
+                    done = batch.first_row + len(batch.texts)
+            return
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error):
+                raise _csv_error(error, source) from None
+            if source.size is None or block >= LONGEST_ROW:
+                message = (
+                    f"a row is longer than {block:,} bytes: is a closing quote missing? If not, save the input as a file of JSON lines"
+                )
+                raise InputError(message, source.name, done + 2) from None
+            block = min(block * 8, LONGEST_ROW)
+
+
+def _csv_pass(source: Source, options: ReadOptions, block: int) -> Iterator[TextBatch]:
+    """All batches, with blocks of this size."""
+    delimiter = "\t" if source.format == "tsv" else ","
+    parse = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    with ByteStream(source) as stream:
+        head = _Head(stream, block, delimiter)
+        names = _csv_header(head, delimiter, source)
+        if not names or not head.header:
+            return  # an empty file, or a header without its line break and hence without rows
+        guess = [names[0]] if len(names) == 1 else None
+        text = pick_text_column(source, options.text_column, names, guess or _csv_strings(head.data, names, parse), options.keep_columns)
+        wanted = list(dict.fromkeys([text, *options.keep_columns]))
+        convert = pyarrow.csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()))
+        read = pyarrow.csv.ReadOptions(use_threads=False, block_size=max(block, len(head.data)))
+        mark = secrets.token_hex(16)
+        head.end_with(delimiter.join([mark] * len(names)).encode())
+        opened = pyarrow.csv.open_csv(pa.PythonFile(head, mode="r"), read_options=read, parse_options=parse, convert_options=convert)
+        row = 0
+        for batch in _without_last_row(opened, mark, source):
+            yield from checked_batches(source, batch, wanted, row, stream.position, options)
+            row += batch.num_rows
+
+
+def _without_last_row(batches: Iterator[pa.RecordBatch], mark: str, source: Source) -> Iterator[pa.RecordBatch]:
+    """The batches without the row of marks; ``InputError`` if that was swallowed by a cell. Each is handed out once the next is there."""
+    rows, before = 0, None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if before is not None:
+            yield before
+        before = batch
+        rows += batch.num_rows
+    if before is None or before.column(0)[before.num_rows - 1].as_py() != mark:
+        raise InputError(_OPEN_QUOTE, source.name, rows + 1)
+    if before.num_rows > 1:
+        yield before.slice(0, before.num_rows - 1)
+
+
+def _csv_header(head: _Head, delimiter: str, source: Source) -> list[str]:
+    """The names in the first line that is not blank; none for an empty file."""
+    text = head.data[: head.header or len(head.data)].removeprefix(BOM).decode("utf-8", "surrogateescape")
+    try:
+        names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), [])
+    except csv.Error as error:
+        raise InputError(f"the header cannot be read: {error}; the first line must name the columns", source.name, 1) from None
+    if names and not head.header and re.search(r"[\r\n]", text.strip("\r\n")):
+        raise InputError(_OPEN_QUOTE, source.name, 1)
+    for name in names:
+        if not name.isascii() and any("\udc80" <= char <= "\udcff" for char in name):
+            raise InputError(f"the header is not UTF-8; {_ENCODING}", source.name, 1)
+    return names
+
+
+def _csv_strings(head: bytes, names: Sequence[str], parse: Any) -> list[str]:
+    """The columns that are neither numbers nor dates nor empty in the first block, by Arrow's guess."""
+    cut = head.rfind(b"\n") + 1 or len(head)
+    lenient = pyarrow.csv.ParseOptions(delimiter=parse.delimiter, newlines_in_values=True, invalid_row_handler=lambda row: "skip")
+    read = pyarrow.csv.ReadOptions(use_threads=False, block_size=cut + 1)
+    try:
+        table = pyarrow.csv.read_csv(pa.BufferReader(head[:cut]), read_options=read, parse_options=lenient)
+    except (pa.ArrowException, UnicodeDecodeError):
+        return list(names)
+    return [field.name for field in table.schema if is_text(field.type)] if table.num_rows else list(names)
+
+
+def _csv_error(error: pa.ArrowInvalid, source: Source) -> InputError:
+    """The row number is that of records, the header being 1: the line, unless fields hold line breaks."""
+    reason = str(error).splitlines()[0]
+    row = re.search(r"Row #(\d+)", reason)
+    way_out = "mend that row: fields with the delimiter or a line break in them must be quoted, and a quote that never closes swallows what follows"
+    if "UTF8" in reason:
+        way_out = _ENCODING
+    return InputError(f"cannot be read as {source.format}: {reason}; {way_out}", source.name, int(row[1]) if row else None)

@@ -1,0 +1,81 @@
+"""Text documents out of files, streamed with bounded memory.
+
+In: files, folders, globs or ``-`` (standard input). Out: ``TextBatch`` es, each some rows of one file: the text column as an
+Arrow array, the columns to keep, and where they stand in the file.
+
+    for source in find_inputs(["corpus/", "more/*.jsonl.zst"]):
+        for batch in read_batches(source, keep_columns=["id"]):
+            batch.texts, batch.kept["id"], batch.first_row
+
+======================  ============================================================  ==================================
+suffix                  rows                                                          held in memory
+======================  ============================================================  ==================================
+.jsonl .ndjson          one object per line                                           ``batch_bytes``, or the longest line
+.json                   JSON lines; or one array of objects; or one object            the whole file, unless JSON lines
+.csv .tsv               records after a header line                                   ``batch_bytes``, or the longest row
+.txt                    lines, or the whole file as one document                      ``batch_bytes``, or the longest line
+.parquet                rows                                                          some pages of the columns wanted
+.arrow .feather .ipc    rows of an IPC file or stream                                 one record batch, memory-mapped
+======================  ============================================================  ==================================
+
+Each may end in .gz, .zst, .bz2 or .xz as well. Parquet and Arrow must be seekable, so from standard input or under such a
+suffix they are first unpacked into a temporary file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import pyarrow as pa
+
+from numtok.corpus.read.batches import ReadOptions, TextBatch
+from numtok.corpus.read.columnar import read_arrow, read_parquet
+from numtok.corpus.read.csv_table import read_csv
+from numtok.corpus.read.json_document import read_json
+from numtok.corpus.read.jsonl import read_json_lines
+from numtok.corpus.read.lines import read_text
+from numtok.corpus.read.sources import FORMATS, Source, find_inputs, named_errors
+
+__all__ = ["FORMATS", "Source", "TextBatch", "find_inputs", "read_batches"]
+
+_READERS = {
+    "jsonl": read_json_lines,
+    "json": read_json,
+    "csv": read_csv,
+    "tsv": read_csv,
+    "txt": read_text,
+    "parquet": read_parquet,
+    "arrow": read_arrow,
+}
+
+
+def read_batches(
+    source: Source,
+    text_column: str | None = None,
+    keep_columns: Sequence[str] = (),
+    batch_bytes: int = 8 << 20,
+    text_unit: Literal["line", "file"] = "line",
+    on_error: Literal["raise", "skip"] = "raise",
+    kept_types: Mapping[str, pa.DataType] | None = None,
+) -> Iterator[TextBatch]:
+    """The documents of one source, in order.
+
+    Args:
+        source: from ``find_inputs``.
+        text_column: the column that holds the text; by default ``text``, ``content``, ``document``, ``body``, or the only
+            string column. A row without it, or with null in it, is a null document.
+        keep_columns: other columns to hand out beside the texts.
+        batch_bytes: about how much input makes a batch; a longer document stays whole.
+        text_unit: in ``.txt``, whether a line or the whole file is a document.
+        on_error: ``"skip"`` drops rows of JSON lines and text files that cannot be read, and counts them in ``skipped``;
+            everything else raises in any case.
+        kept_types: Arrow types for kept columns. Without them a JSON column has the type that its first rows suggest, which
+            may differ from file to file; CSV columns are strings; Parquet and Arrow columns have their own.
+
+    Raises:
+        InputError: naming the file, and the line and column as far as known. No text is ever changed to make it fit.
+    """
+    options = ReadOptions(text_column, tuple(keep_columns), batch_bytes, text_unit, on_error, dict(kept_types or {}))
+    with named_errors(source):
+        yield from _READERS[source.format](source, options)

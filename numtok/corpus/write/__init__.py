@@ -1,0 +1,1 @@
+"""What is written: encoded rows as Parquet or Arrow (``encoded``), texts as JSON lines or plain text (``texts``)."""

@@ -1,0 +1,148 @@
+"""The text between numbers to token ids: which engine does it, and whether it does it right.
+
+In: a tokenizer.json with number tokens. Out: an engine, which takes rows of text and the places of the numbers to cut out, and gives token ids. The
+contract: the ids are those that the source tokenizer gives to the text with every number replaced by an added token
+(``AddedToken(normalized=False, special=False)``), and for byte-level BPE a number takes the space before it along, as a second form of that token.
+Two engines give the same ids: :mod:`numtok.engines.tokenizers_engine` and :mod:`numtok.engines.gigatoken_engine`; the second is held to the first on
+every load.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numba
+import numpy as np
+
+from numtok.engines.gigatoken_engine import GigatokenEngine
+from numtok.engines.interface import Config, Cuts, Encoded, Engine, Ints, NumberTokens, is_byte_level, without_numbers
+from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.errors import NumtokError, TokenizerError
+from numtok.numbers.numbers import Numbers
+
+__all__ = [
+    "SELF_CHECK",
+    "Cuts",
+    "Encoded",
+    "Engine",
+    "EngineWarning",
+    "GigatokenEngine",
+    "NumberTokens",
+    "TokenizersEngine",
+    "first_tokens",
+    "is_byte_level",
+    "make_engine",
+    "without_numbers",
+]
+
+_jit = numba.njit(cache=True, nogil=True)
+
+
+class EngineWarning(UserWarning):
+    """The fast engine is not used, and why."""
+
+
+def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
+    """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text encoded without cuts."""
+    rows, per_document = numbers.rows, numbers.per_document()
+    if isinstance(engine, GigatokenEngine):
+        places, settled = _walk(encoded.ids, encoded.offsets, rows.offsets, per_document, numbers.start, engine.widths)
+        if engine.normalizes:
+            settled &= ~engine.has_unsafe(rows)
+        slow: Any = engine.slow
+    else:
+        places, settled = np.empty(len(numbers), np.int64), np.zeros(len(rows), np.bool_)
+        slow = engine
+    for row in np.flatnonzero(~settled & (np.diff(per_document) > 0)):
+        text = rows.array[int(row)].as_py()
+        encoded_text = text.encode()
+        which = slice(per_document[row], per_document[row + 1])
+        characters = [len(encoded_text[:start].decode()) for start in numbers.start[which]]
+        places[which] = np.array(slow.first_tokens(text, characters)) + encoded.offsets[row]
+    return np.asarray(places)
+
+
+@_jit
+def _walk(ids, offsets, text_offsets, per_document, start, widths):  # type: ignore[no-untyped-def]
+    """(places, bool[rows]: whether the tokens' widths add up to the row's bytes)."""
+    places = np.empty(start.size, np.int64)
+    settled = np.ones(offsets.size - 1, np.bool_)
+    for row in range(offsets.size - 1):
+        at, number = 0, per_document[row]
+        for k in range(offsets[row], offsets[row + 1]):
+            at += widths[ids[k]]
+            while number < per_document[row + 1] and start[number] < at:
+                places[number] = k
+                number += 1
+        settled[row] = at == text_offsets[row + 1] - text_offsets[row]
+    return places, settled
+
+
+# Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks, emoji, code, and numbers beside all of them.
+SELF_CHECK = [
+    "The mass is -1.5e3 kg, i.e. about 3,300 pounds; it's 10km away.\n\n5 more\t\t6\r\n 7  8   9",
+    "  leading and trailing   \n \n  \t ",
+    "don't DON'T we'll we've I'd 1990's '5' 'll'5's",
+    "naïve café\u0301 re\u0301sume\u0301 5\u0301 Ångström Å 3½ ²5 10² x₂ 5\u00a06\u2009000",
+    "今年は2020年5月です。温度-5度 Привет 7 мир! שלום 3 عدد ٤٢ ไทย 9",
+    "🙂5🙂 👩‍👩‍👧 1️⃣ \u200b5\u200b \ufeff6 \x00 7 \x7f",
+    "for (i=0; i<10; ++i) { a[i] = 0x1F + 1e-9; } // v1.2.3 192.168.0.1 __x_3__",
+    "[100,200,300] (1,234) $5.00 -$3 10-20 3--2 =+3 1/2 10^6 10x6 50% #7 @8 & ~9",
+    "\n5", "\n\n5", " \n 5", "a  5", "a\u00a05", "5", " 5", "5 ", "\u30005", "", "a\u2028\u20285",
+    "WWW.HTTP.com/A_b-C?d=1&e=22#f33 ALLCAPS123 camelCase4Thing",
+]  # fmt: skip
+
+
+def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", parse_special: bool = False) -> Engine:
+    """The engine to use: gigatoken where it gives the same ids, else tokenizers.
+
+    Args:
+        config: the source's tokenizer.json, number tokens included.
+        tokens: the ids of the number tokens.
+        engine: ``"auto"``, ``"gigatoken"`` or ``"tokenizers"``.
+        parse_special: read special tokens that are written in the text as such.
+
+    Raises:
+        TokenizerError: for another engine, or ``"gigatoken"`` where it cannot be used.
+    """
+    if engine not in ("auto", "gigatoken", "tokenizers"):
+        raise TokenizerError(f"engine={engine!r} is unknown; use 'auto', 'gigatoken' or 'tokenizers'")
+    if engine == "tokenizers":
+        return TokenizersEngine(config, tokens, parse_special)
+    try:
+        fast = GigatokenEngine(config, tokens, parse_special)
+        _compare(fast, fast.slow, tokens)
+        return fast
+    except NumtokError as error:
+        if engine == "gigatoken":
+            raise TokenizerError(f"engine='gigatoken' cannot be used for this tokenizer: {error}") from error
+        if is_byte_level(config):
+            warnings.warn(f"using the slower engine 'tokenizers', because {error}", EngineWarning, stacklevel=_level_of_caller())
+        return TokenizersEngine(config, tokens, parse_special)
+
+
+def _level_of_caller() -> int:
+    """The ``stacklevel`` at which the function that calls this one warns about the code that called numtok."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("numtok", "functools"):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _compare(fast: Engine, slow: Engine, tokens: NumberTokens) -> None:
+    """Raise TokenizerError if the engines differ on SELF_CHECK."""
+    from numtok.numbers.scan import scan
+
+    numbers = scan(SELF_CHECK)
+    if tokens.plain < 0:  # numbers stay text
+        numbers = numbers.select(np.empty(0, np.int64))
+    count = len(numbers)
+    plain, spaced = np.full(count, tokens.plain, np.int32), np.full(count, tokens.spaced, np.int32)
+    cuts = Cuts.of(numbers, plain, spaced, np.arange(count + 1))
+    got, expected = fast.encode(numbers.rows, cuts), slow.encode(numbers.rows, cuts)
+    if not np.array_equal(got.offsets, expected.offsets) or not np.array_equal(got.ids, expected.ids):
+        rows = zip(np.split(got.ids, got.offsets[1:-1]), np.split(expected.ids, expected.offsets[1:-1]), SELF_CHECK, strict=True)
+        text = next(text for a, b, text in rows if not np.array_equal(a, b))
+        raise TokenizerError(f"gigatoken gives other ids than tokenizers for {text!r}")

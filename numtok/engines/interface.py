@@ -1,0 +1,108 @@
+"""What an engine takes and gives: the numbers to cut out of the text, and the ids that come back.
+
+Also the few questions about a tokenizer.json that both engines ask.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.arrays.text_rows import TextRows
+from numtok.numbers.numbers import Numbers
+
+Ints = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.int32]
+Config = dict[str, Any]  # a parsed tokenizer.json
+
+
+@dataclass(frozen=True)
+class NumberTokens:
+    """The added tokens of numtok.
+
+    Attributes:
+        plain, spaced: ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if there is none. For numbers
+            without a frame, of one of the symbols that may begin them.
+        hidden: ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in a text is ordinary text.
+    """
+
+    plain: int
+    spaced: int = -1
+    hidden: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """The numbers to cut out, c of them, in order.
+
+    Attributes:
+        document: int32[c]. start, stop: int64[c], byte offsets within the document, without the space before.
+        per_document: int64[documents + 1], offsets of each document's cuts.
+        plain, spaced: int32, flat ids to put in place of each cut, in its form without and with the space.
+        offsets: int64[c + 1] into both.
+    """
+
+    document: npt.NDArray[np.int32]
+    per_document: Ints
+    start: Ints
+    stop: Ints
+    plain: Ids
+    spaced: Ids
+    offsets: Ints
+
+    @classmethod
+    def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Cuts:
+        """Cut out all these numbers."""
+        return cls(numbers.document, numbers.per_document(), numbers.start, numbers.stop, plain, spaced, offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Token ids of n documents.
+
+    Attributes:
+        ids: int32[total]. offsets: int64[n + 1].
+        positions: int64[c]: where in ``ids`` each cut's first id stands.
+        spaced: bool[c]: whether the cut took the space before it along.
+    """
+
+    ids: Ids
+    offsets: Ints
+    positions: Ints
+    spaced: npt.NDArray[np.bool_]
+
+
+class Engine(Protocol):
+    """Encodes text with numbers cut out."""
+
+    name: str
+
+    def encode(self, rows: TextRows, cuts: Cuts) -> Encoded: ...
+
+
+def is_byte_level(config: Config) -> bool:
+    """Whether this is byte-level BPE: every byte has a token, the pieces between added tokens are independent, and a space is a byte as any other."""
+    return config["model"].get("type") == "BPE" and "ByteLevel" in _parts(config.get("pre_tokenizer"), "pretokenizers")
+
+
+def _parts(part: Config | None, children: str) -> list[str]:
+    """The types of a component and, if it is a sequence, of its members."""
+    if part is None:
+        return []
+    if part["type"] == "Sequence":
+        return [name for child in part[children] for name in _parts(child, children)]
+    return [part["type"]]
+
+
+def without_numbers(config: Config, tokens: NumberTokens, parse_special: bool) -> Config:
+    """``config`` as the engines take it: no number tokens, no truncation or padding, and special tokens only if they are to be parsed."""
+    config = copy.copy(config) | {"truncation": None, "padding": None}
+    ours = {tokens.plain, tokens.spaced, *tokens.hidden}
+    config["added_tokens"] = [
+        token for token in config.get("added_tokens") or [] if token["id"] not in ours and (parse_special or not token["special"])
+    ]
+    return config

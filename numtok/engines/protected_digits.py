@@ -1,0 +1,101 @@
+"""Digits inside an added token of the source tokenizer, such as ``<extra_id_0>`` or ``<|0.00|>``, are not numbers where the text may contain it.
+
+In: the added tokens and numbers. Out: the numbers outside of those tokens.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import regex
+
+from numtok.numbers.numbers import Numbers
+
+
+class DigitTokens:
+    """The added tokens that hold a digit.
+
+    Args:
+        tokens: entries of ``added_tokens`` in a tokenizer.json, all that the text may contain.
+        normalizer: that of the tokenizer.json. Tokens may be found in the text as it leaves it: ``<9A>`` in ``<9a>``.
+    """
+
+    def __init__(self, tokens: Sequence[Mapping[str, Any]], normalizer: Mapping[str, Any] | None = None) -> None:
+        self._chosen = {token["content"]: token for token in tokens if any(map(str.isdecimal, token["content"]))}
+        longest_first = sorted(self._chosen, key=len, reverse=True)
+        self._pattern = re.compile(b"|".join(re.escape(word.encode()) for word in longest_first)) if self._chosen else None
+        self._whole_words = frozenset(word.encode() for word, token in self._chosen.items() if token["single_word"])
+        self._tokens, self._normalizer = list(tokens), normalizer
+        self._normalized = normalizer is not None and any(token["normalized"] for token in self._chosen.values())
+
+    def __bool__(self) -> bool:
+        return self._pattern is not None
+
+    def outside(self, numbers: Numbers) -> Numbers:
+        """The numbers that do not overlap one of the tokens in their text."""
+        if self._pattern is None or not len(numbers):
+            return numbers
+        rows = numbers.rows
+        base = int(rows.offsets[0])
+        text, offsets = rows.text[base : int(rows.offsets[-1])].tobytes(), rows.offsets - base
+        spans = self._normalized_spans(text, offsets, numbers.document) if self._normalized else self._spans(text, offsets)
+        if not len(spans):
+            return numbers
+        starts, stops = spans.T + base
+        first, last = rows.offsets[numbers.document] + numbers.start, rows.offsets[numbers.document] + numbers.stop
+        nearest = np.searchsorted(starts, last, "left") - 1  # the last span that begins before the number ends
+        overlaps = (nearest >= 0) & (np.append(stops, -1)[nearest] > first)
+        return numbers.select(~overlaps)
+
+    def _spans(self, text: bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """int64[n, 2]: where the tokens stand, each within one row."""
+        assert self._pattern is not None
+        found = list(self._pattern.finditer(text))
+        spans = np.array([match.span() for match in found], np.int64).reshape(-1, 2)
+        row = np.searchsorted(offsets, spans[:, 0], "right") - 1
+        good = spans[:, 1] <= offsets[row + 1]
+        for k, match in enumerate(found):
+            if good[k] and match.group() in self._whole_words:
+                before = text[max(offsets[row[k]], match.start() - 4) : match.start()]
+                after = text[match.end() : min(offsets[row[k] + 1], match.end() + 4)]
+                good[k] = not (_is_word(before, -1) or _is_word(after, 0))
+        return spans[good]
+
+    def _normalized_spans(self, text: bytes, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """Likewise in the rows that hold numbers, found by ``tokenizers`` itself, which knows the place of every character it changed."""
+        wanted = {self._finder.token_to_id(word) for word in self._chosen}
+        spans = []
+        for row in np.unique(rows).tolist():
+            own = text[offsets[row] : offsets[row + 1]].decode()
+            encoding = self._finder.encode(own, add_special_tokens=False)
+            for token, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
+                if token in wanted:
+                    first = int(offsets[row]) + len(own[:start].encode())
+                    spans.append((first, first + len(own[start:stop].encode())))
+        return np.array(spans, np.int64).reshape(-1, 2)
+
+    @functools.cached_property
+    def _finder(self) -> Any:
+        """A tokenizer of the added tokens alone."""
+        import tokenizers
+
+        model = {"type": "WordLevel", "vocab": {"\ufdd0": 0}, "unk_token": "\ufdd0"}  # a noncharacter, no added token
+        empty = {"version": "1.0", "truncation": None, "padding": None, "pre_tokenizer": None, "post_processor": None, "decoder": None}
+        config = empty | {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}
+        return tokenizers.Tokenizer.from_str(json.dumps(config))
+
+
+# What `tokenizers` takes for a part of a word beside a `single_word` token: \w as in Unicode's UTS 18.
+_WORD = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]")
+
+
+def _is_word(beside: bytes, which: int) -> bool:
+    """Whether the first (0) or last (-1) character is a part of a word."""
+    characters = beside.decode("utf-8", "ignore")
+    return bool(characters) and bool(_WORD.match(characters[which]))

@@ -1,0 +1,81 @@
+"""Arrow in, Arrow out: encode a text column for training without ever making Python lists.
+
+In: a table, record batch or column of texts. Out: a table with what a tokenizer call returns, one row per text, beside the other columns of the table.
+Number streams are lists of fixed-size lists rather than of ``fixed_shape_tensor``, which ``datasets`` does not read.
+
+``datasets`` merges what a mapped function returns with the columns that were there only if both are mappings of lists; a table that is returned is the
+whole result, whatever ``remove_columns`` says. So the columns to keep are put into it here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from transformers.tokenization_utils_base import TruncationStrategy
+
+from numtok.errors import InputError
+from numtok.hf.batch import encode_flat
+from numtok.tokenizer.schema import LIST_LIMIT
+
+if TYPE_CHECKING:
+    from numtok.hf import NumberTokenizer
+
+INTEGERS = {"input_ids": np.int32}  # the other columns of the base class hold 0 and 1
+
+
+def encode_arrow(
+    tokenizer: NumberTokenizer,
+    texts: Any,
+    column: str,
+    with_streams: bool,
+    add_special_tokens: bool,
+    max_length: int | None,
+    keep_column: bool,
+) -> pa.Table:
+    """See :meth:`numtok.hf.NumberTokenizer.encode_arrow`."""
+    around: pa.Table | None = None
+    if isinstance(texts, pa.Table | pa.RecordBatch):
+        if column not in texts.schema.names:
+            raise InputError(f"there is no column {column!r}, only {', '.join(texts.schema.names)}; name the text column with column=...")
+        around = pa.Table.from_batches([texts]) if isinstance(texts, pa.RecordBatch) else texts
+        texts = texts.column(column)
+    if not isinstance(texts, pa.Array | pa.ChunkedArray):
+        raise InputError(
+            f"expected an Arrow table or string column, got {type(texts).__name__}; make one of a list with pyarrow.array(texts)"
+        )
+    if texts.null_count:
+        row = texts.is_null().to_pylist().index(True)
+        raise InputError(f"row {row} of the text column is null; leave such rows out first, for example with dataset.filter")
+    strategy = TruncationStrategy.DO_NOT_TRUNCATE if max_length is None else TruncationStrategy.LONGEST_FIRST
+    options = {"add_special_tokens": add_special_tokens, "truncation_strategy": strategy, "max_length": max_length}
+    flat = encode_flat(tokenizer, texts, with_streams, options)
+    if flat is None:
+        tokenizer.numtok.encode_batch(texts)  # says what is wrong with the texts, if it is that
+        raise InputError(f"max_length={max_length} leaves no room for the special tokens; give more, or add_special_tokens=False")
+    columns = {name: values.astype(INTEGERS.get(name, np.int8)) for name, values in flat.columns.items()} | flat.streams
+    large = bool(flat.edges[-1] > LIST_LIMIT)
+    encoded = {name: _lists(values, flat.edges, large) for name, values in columns.items()}
+    if around is None:
+        return pa.table(encoded)
+    return _beside(around.drop_columns([] if keep_column else [column]), encoded)
+
+
+def _beside(table: pa.Table, encoded: dict[str, pa.Array]) -> pa.Table:
+    """The table with columns added, or replaced; its metadata, which name the ``datasets`` features of the others, stay."""
+    for name, values in encoded.items():
+        at = table.schema.get_field_index(name)
+        table = table.append_column(name, values) if at < 0 else table.set_column(at, name, values)
+    return table
+
+
+def _lists(values: npt.NDArray[Any], edges: npt.NDArray[np.int64], large: bool) -> pa.Array:
+    """[t, ...] cut into rows, without a copy of the values."""
+    flat = pa.array(values.reshape(-1))
+    for size in reversed(values.shape[1:]):
+        flat = pa.FixedSizeListArray.from_arrays(flat, size)
+    if large:
+        return pa.LargeListArray.from_arrays(pa.array(edges), flat)
+    return pa.ListArray.from_arrays(pa.array(edges.astype(np.int32)), flat)

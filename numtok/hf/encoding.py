@@ -1,0 +1,156 @@
+"""What ``tokenizers`` returns for a marked text, as if it had been given the original one.
+
+In: ``tokenizers.Encoding`` of a marked text (:mod:`numtok.hf.marks`). Out: the ids and tokens of the source tokenizer, offsets into the original
+text, and which tokens are numbers. An ``Encoding`` of the original text costs as much as encoding it, so :class:`LazyBatchEncoding` makes them
+when something asks for them.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tokenizers
+from transformers import BatchEncoding
+
+from numtok.hf.marks import Leaf, Marks
+
+Ints = npt.NDArray[np.int64]
+
+
+class LazyBatchEncoding(BatchEncoding[Any]):
+    """A ``BatchEncoding`` whose ``encodings`` are made when they are asked for."""
+
+    _made: list[Any] | None = None
+    _make: Callable[[], list[Any]] | None = None
+
+    def __init__(self, *args: Any, make: Callable[[], list[Any]] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._make = make
+
+    @property
+    def _encodings(self) -> Any:
+        if self._made is None and self._make is not None:
+            self._made = self._make()
+        return self._made
+
+    @_encodings.setter
+    def _encodings(self, made: Any) -> None:
+        self._made = made
+
+    @property
+    def is_fast(self) -> bool:
+        return self._made is not None or self._make is not None
+
+
+class NumberEncoding:
+    """What :class:`transformers.BatchEncoding` is filled from: the lists of a ``tokenizers.Encoding``, for a text with numbers.
+
+    Args:
+        marked: the encoding of the marked text.
+        sequences: the texts: of each sequence (two for a pair) its only text, or one per word if it was split into words.
+        marks: the marks that were used.
+        split: whether the sequences were split into words.
+    """
+
+    def __init__(self, marked: tokenizers.Encoding, sequences: Sequence[Sequence[Leaf]], marks: Marks, split: bool) -> None:
+        self.marked, self.sequences, self.marks, self.split = marked, sequences, marks, split
+        self._has_numbers = any(map(len, (leaf for leaves in sequences for leaf in leaves)))
+        self.type_ids, self.attention_mask = marked.type_ids, marked.attention_mask
+        self.special_tokens_mask, self.n_sequences = marked.special_tokens_mask, marked.n_sequences
+
+    def __len__(self) -> int:
+        return len(self.marked)
+
+    def restored(self) -> tokenizers.Encoding:
+        """The encoding of the original text."""
+        if not self._has_numbers:
+            return self.marked
+        made = tokenizers.Encoding()
+        made.__setstate__(json.dumps(self._state()).encode())
+        return made
+
+    def _state(self) -> dict[str, Any]:
+        """As ``tokenizers`` writes an encoding into a pickle."""
+        state: dict[str, Any] = json.loads(self.marked.__getstate__())
+        rest = [one._state() for one in self.overflowing]
+        return state | {"ids": self.ids, "tokens": self.tokens, "offsets": self.offsets, "overflowing": rest}
+
+    @functools.cached_property
+    def ids(self) -> list[int]:
+        ids = self.marked.ids
+        return self.marks.ids[ids].tolist() if self.marks.renames and ids else ids
+
+    @property
+    def tokens(self) -> list[str]:
+        contents = self.marks.contents
+        is_mark = self.marks.is_mark[np.array(self.marked.ids, np.int64)].tolist()
+        return [token[:-1] + contents[token[-1]] if mark else token for token, mark in zip(self.marked.tokens, is_mark, strict=True)]
+
+    @functools.cached_property
+    def overflowing(self) -> list[NumberEncoding]:
+        return [NumberEncoding(one, self.sequences, self.marks, self.split) for one in self.marked.overflowing]
+
+    @functools.cached_property
+    def _spans(self) -> tuple[Ints, Ints]:
+        """Starts and stops of every token in its original text."""
+        starts, stops = np.array(self.marked.offsets, np.int64).reshape(-1, 2).T
+        if not self._has_numbers:
+            return starts, stops
+        starts, stops = starts.copy(), stops.copy()
+        for leaf, where in self._tokens_of_leaves():
+            starts[where], stops[where] = leaf.original(starts[where], stops[where])
+        return starts, stops
+
+    def _tokens_of_leaves(self) -> list[tuple[Leaf, npt.NDArray[Any]]]:
+        """The texts that hold numbers, and the tokens of each."""
+        sequence_of = np.array([-1 if sequence is None else sequence for sequence in self.marked.sequence_ids], np.int64)
+        if not self.split:
+            return [(leaves[0], np.flatnonzero(sequence_of == k)) for k, leaves in enumerate(self.sequences) if len(leaves[0])]
+        words = np.array([-1 if word is None else word for word in self.marked.word_ids], np.int64)
+        return [
+            (leaf, np.flatnonzero((sequence_of == k) & (words == word)))
+            for k, leaves in enumerate(self.sequences)
+            for word, leaf in enumerate(leaves)
+            if len(leaf)
+        ]
+
+    @functools.cached_property
+    def number_tokens(self) -> tuple[Ints, Ints, Ints]:
+        """(tokens, numbers, symbols): the tokens that stand for numbers, the call's number of each, and which of the number's tokens it is."""
+        found: list[tuple[Ints, Ints, Ints]] = []
+        if self._has_numbers:
+            is_mark = self.marks.is_mark[np.array(self.marked.ids, np.int64)]
+            starts, stops = np.array(self.marked.offsets, np.int64).reshape(-1, 2).T
+            for leaf, where in self._tokens_of_leaves():
+                if leaf.as_text:
+                    found.append(_first_tokens(leaf, where, starts[where], stops[where]))
+                    continue
+                where = where[is_mark[where]]
+                number = leaf.numbers_at(stops[where] - 1)
+                where, number = where[number >= 0], number[number >= 0]
+                found.append((where, number + leaf.first, stops[where] - 1 - leaf.mark_starts[number]))
+        empty = np.empty(0, np.int64)
+        columns = [np.concatenate(column) for column in zip(*found, strict=True)] or [empty, empty, empty]
+        order = np.argsort(columns[0], kind="stable")
+        return columns[0][order], columns[1][order], columns[2][order]
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        starts, stops = self._spans
+        return list(zip(starts.tolist(), stops.tolist(), strict=True))
+
+
+def _first_tokens(leaf: Leaf, where: Ints, starts: Ints, stops: Ints) -> tuple[Ints, Ints, Ints]:
+    """Likewise where numbers stay text: the token in which each number begins, if it was not cut off; the first number of several."""
+    if not len(where):
+        return where, where, where
+    token = np.searchsorted(np.maximum.accumulate(stops), leaf.starts, "right")
+    begins = np.append(starts, np.iinfo(np.int64).max)[token]
+    there = (begins < leaf.stops) & ((token > 0) | (begins <= leaf.starts))  # behind the start of the first token there was more
+    tokens, first = np.unique(token[there], return_index=True)
+    return where[tokens], np.flatnonzero(there)[first] + leaf.first, np.zeros(len(tokens), np.int64)

@@ -1,0 +1,167 @@
+"""The number streams: tensors that run along with ``input_ids``, one value per token.
+
+In: numbers, and the tokens that stand for them. Out, for a text of t tokens:
+
+==================== ======================== ================ ==========================================
+name                 dtype, shape             other tokens     representation
+==================== ======================== ================ ==========================================
+number_mask          bool[t]                  False            any: the number's first token
+number_values        float64[t], exact        1.0              any
+number_scaled        float32[t]               1.0              XVal
+number_bits          uint8[t, 32] or int64[t] 0                FloatBits, not compact or compact
+number_fourier       float32[t, f, 2]         0                FoNE (``[t, chunks, f, 2]`` with chunks)
+number_digits        uint8[t, d]              0                FoNE, compact
+number_bin           int64[t]                 0                ExponentBins
+number_log_fourier   float32[t, k + 1, 2]     0                LogFourier
+place_value          int64[t]                 0                PlaceValue: every digit's token
+==================== ======================== ================ ==========================================
+
+Names and contents are those of the Arrow schema (``FORMAT.md``), spread over the tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from transformers import BatchEncoding
+
+from numtok.engines.interface import Cuts
+from numtok.numbers.numbers import Numbers
+from numtok.representations import Spelled, SpelledOut
+from numtok.tokenizer.tokenizer import Tokenizer
+
+MASK, VALUES = "number_mask", "number_values"
+DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(kind)
+    for name, kind in {
+        MASK: np.bool_,
+        VALUES: np.float64,
+        "number_scaled": np.float32,
+        "number_bits": np.int64,  # uint8 if not compact
+        "number_fourier": np.float32,
+        "number_digits": np.uint8,
+        "number_bin": np.int64,
+        "number_log_fourier": np.float32,
+        "place_value": np.int64,
+    }.items()
+}
+NEUTRAL = {VALUES: 1.0, "number_scaled": 1.0}  # of other tokens; 0 for every other stream
+
+Array = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+
+
+class NumberStreams:
+    """The streams of the numbers of one call.
+
+    Args:
+        numbers: n numbers.
+        columns: the representations' columns, one value per number.
+        per_symbol: for a spelled-out representation with a stream, its name, a value for each token of every number, and int64[n + 1] offsets.
+    """
+
+    def __init__(self, numbers: Numbers, columns: Mapping[str, pa.Array], per_symbol: tuple[str, Array, Ints] | None = None) -> None:
+        self.per_number: dict[str, Array] = {VALUES: numbers.to_float64()}
+        self.per_number |= {name: as_numpy(column) for name, column in columns.items()}
+        self.per_symbol = per_symbol
+
+    def spread(self, length: int, tokens: Ints, numbers: Ints, symbols: Ints) -> dict[str, Array]:
+        """The streams of a text of ``length`` tokens; token ``tokens[k]`` is the ``symbols[k]``-th of number ``numbers[k]``."""
+        begin = symbols == 0
+        first, which = tokens[begin], numbers[begin]
+        mask = np.zeros(length, np.bool_)
+        mask[first] = True
+        streams = {MASK: mask}
+        for name, values in self.per_number.items():
+            streams[name] = neutral_stream(name, length, values)
+            streams[name][first] = values[which]
+        if self.per_symbol is not None:
+            name, values, offsets = self.per_symbol
+            dense = np.zeros(length, values.dtype)
+            dense[tokens] = values[offsets[numbers] + symbols]
+            streams[name] = dense
+        return streams
+
+
+def neutral_stream(name: str, length: int, like: Array) -> Array:
+    """[length, ...] of the neutral value, otherwise like ``like``."""
+    return np.full((length, *like.shape[1:]), NEUTRAL.get(name, 0), like.dtype)
+
+
+def stream_of_symbols(numtok: Tokenizer, cuts: Cuts, spelled: Spelled | None) -> tuple[str, Array, Ints] | None:
+    """The ``per_symbol`` of :class:`NumberStreams`, if the representation has such a stream: 0 for the frame."""
+    first = numtok.numbers[0]
+    if spelled is None or spelled.stream is None or not isinstance(first, SpelledOut) or first.stream is None:
+        return None
+    counts = np.diff(spelled.offsets)
+    places = np.arange(len(spelled.symbols)) + np.repeat(cuts.offsets[:-1] - spelled.offsets[:-1] + first.framed, counts)
+    values = np.zeros(len(cuts.plain), np.int64)
+    values[places] = spelled.stream
+    return first.stream[0], values, cuts.offsets
+
+
+def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: bool) -> None:
+    """Put the streams of each row into a ``BatchEncoding``: lists, or, if asked for, tensors of the dtypes above."""
+    for name in rows[0] if rows else ():
+        values = [row[name] for row in rows]
+        if tensors is not None and len({len(value) for value in values}) > 1:  # only NumPy has something for this
+            out[name] = np.empty(len(values), object)
+            out[name][:] = values
+        elif tensors is not None:
+            out[name] = BatchEncoding({name: np.stack(values)}, tensor_type=tensors)[name]
+        else:
+            out[name] = values[0].tolist() if single else [row.tolist() for row in values]
+
+
+def take_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
+    """(inputs to ``pad`` without their number streams, the streams); a list of rows becomes one mapping, as in transformers."""
+    rows = isinstance(inputs, list | tuple) and len(inputs) > 0 and isinstance(inputs[0], Mapping)
+    names = inputs[0].keys() if rows else inputs.keys() if isinstance(inputs, Mapping) else ()
+    if not any(name in DTYPES for name in names):
+        return inputs, {}
+    if rows:
+        inputs = {name: [row[name] for row in inputs] for name in names}
+    return {name: inputs[name] for name in names if name not in DTYPES}, {name: inputs[name] for name in names if name in DTYPES}
+
+
+def pad_streams(out: Any, streams: Mapping[str, Any], leading: str, side: str) -> None:
+    """Pad the streams as ``out[leading]`` (the ids) was padded, and put them into ``out``."""
+    ids = out[leading]
+    tensor_type = None if isinstance(ids, list) else "np" if isinstance(ids, np.ndarray) else "pt"
+    single = len(ids) > 0 and np.ndim(ids[0]) == 0
+    for name, values in streams.items():
+        arrays = [_array(name, row) for row in ([values] if single else values)]
+        padded = [pad_stream(name, row, len(own), side) for row, own in zip(arrays, [ids] if single else ids, strict=True)]
+        attach_rows: list[dict[str, Array]] = [{name: row} for row in padded]
+        if single and tensor_type is not None:
+            out[name] = BatchEncoding({name: padded[0]}, tensor_type=tensor_type)[name]
+        else:
+            attach(out, attach_rows, tensor_type, single)
+
+
+def pad_stream(name: str, values: Array, length: int, side: str) -> Array:
+    """``values`` with neutral values on one side, up to ``length``."""
+    missing = length - len(values)
+    if missing <= 0:
+        return values
+    padding = neutral_stream(name, missing, values)
+    return np.concatenate([values, padding] if side == "right" else [padding, values])
+
+
+def _array(name: str, values: Any) -> Array:
+    """One row of a stream, from lists, arrays or tensors, as the dtype in the table."""
+    array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+    kind = np.dtype(np.uint8) if name == "number_bits" and array.ndim == 2 else DTYPES[name]
+    return array.astype(kind, copy=False)
+
+
+def as_numpy(column: pa.Array) -> Array:
+    """The values of a column; integers that are indices or codes as int64, which torch has too."""
+    if isinstance(column, pa.ExtensionArray):
+        return np.asarray(column.to_numpy_ndarray())
+    values: Array = column.to_numpy(zero_copy_only=False)
+    return values.astype(np.int64) if values.dtype.kind in "iu" else values

@@ -1,0 +1,83 @@
+"""The texts of one call, in whatever nesting the caller gave them, and which of them belong together.
+
+In: ``text`` and ``text_pair`` as transformers takes them. Out: a flat list of strings, the same nesting with other strings, and for each row that
+will be encoded its sequences: one, or two for a pair, each of one text, or of words if it was split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from numtok.errors import InputError
+from numtok.hf.marks import Leaf
+
+Tree = Any  # a str, or a list or tuple of trees; likewise with the number of each string in its place
+
+
+class CallTexts:
+    """The texts of one call.
+
+    Attributes:
+        strings: all of them. split: whether they are words. batched: whether ``text`` is a batch.
+
+    Raises:
+        InputError: if something is not a text.
+    """
+
+    def __init__(self, text: Tree, pair: Tree, split: bool) -> None:
+        self.strings: list[str] = []
+        self.split = split
+        self._text, self._pair = text, pair
+        self._text_numbers = self._numbered(text)
+        self._pair_numbers = None if pair is None else self._numbered(pair)
+        many = isinstance(text, list | tuple)
+        self.batched = many and (not split or (bool(text) and isinstance(text[0], list | tuple)))
+
+    def _numbered(self, tree: Tree) -> Tree:
+        if isinstance(tree, str):
+            self.strings.append(tree)
+            return len(self.strings) - 1
+        if not isinstance(tree, list | tuple):
+            raise InputError(f"expected text, got {type(tree).__name__}")
+        return [self._numbered(branch) for branch in tree]
+
+    def rebuilt(self, strings: Sequence[str]) -> tuple[Tree, Tree]:
+        """``text`` and ``text_pair`` with other strings."""
+        return _rebuilt(self._text, self._text_numbers, strings), _rebuilt(self._pair, self._pair_numbers, strings)
+
+    def rows(self, leaves: Sequence[Leaf]) -> Iterator[list[list[Leaf]]]:
+        """For each row in order, its sequences."""
+        for sequences in self._rows():
+            yield [[leaves[number] for number in _flat(sequence)] for sequence in sequences]
+
+    def _rows(self) -> Iterator[list[Tree]]:
+        if self.batched and self._pair_numbers is not None:
+            yield from ([first, second] for first, second in zip(self._text_numbers, self._pair_numbers, strict=False))
+        elif self.batched:
+            yield from (self._sequences(row) for row in self._text_numbers)
+        elif self._pair:  # as in transformers, an empty one is none
+            yield [self._text_numbers, self._pair_numbers]
+        else:
+            yield self._sequences(self._text_numbers)
+
+    def _sequences(self, row: Tree) -> list[Tree]:
+        """A row is one sequence, or a pair within the batch."""
+        if isinstance(row, int):
+            return [row]
+        if self.split and all(isinstance(word, int) for word in row):
+            return [row]
+        return list(row)
+
+
+def _rebuilt(tree: Tree, numbers: Tree, strings: Sequence[str]) -> Tree:
+    if tree is None:
+        return None
+    if isinstance(numbers, int):
+        return strings[numbers]
+    branches = [_rebuilt(branch, below, strings) for branch, below in zip(tree, numbers, strict=True)]
+    return tuple(branches) if isinstance(tree, tuple) else branches
+
+
+def _flat(tree: Tree) -> list[int]:
+    return [tree] if isinstance(tree, int) else [number for branch in tree for number in _flat(branch)]

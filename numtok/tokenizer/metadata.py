@@ -1,0 +1,188 @@
+"""What the ``numtok`` key of a schema's metadata holds, checked once, where it is read. ``FORMAT.md`` is the normative text.
+
+In: the bytes of the key, which anybody may have written. Out: a dictionary whose every value has the type and the range that readers rely on, with
+all options of the representations and the grammar filled in; or a ``SchemaError`` that names the key.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from numtok.errors import GrammarError, RepresentationError, SchemaError
+from numtok.numbers.grammar import Grammar
+from numtok.representations import END_NUM, NUM, Representation, SingleToken, SpelledOut, check_combination, from_dict
+
+FORMAT_VERSION = 1
+LARGEST_VOCABULARY = 1 << 22  # four times that of any tokenizer known; a reader makes tables of this size
+LARGEST_FRAME = 1 << 10
+LEADING_SPACE = ("auto", "separate")
+
+
+def parse_metadata(described: bytes) -> dict[str, Any]:
+    """The metadata as a dictionary of its own, checked.
+
+    Raises:
+        SchemaError: if they are damaged, or of another format.
+    """
+    try:
+        parsed = _parse(described)
+    except RecursionError:
+        raise _damaged("nested too deep") from None
+    ours = (*_CHECKS, "symbols", "shapes")  # what else there is may be nested deeper than deepcopy can go
+    return parsed | {key: copy.deepcopy(parsed[key]) for key in ours if key in parsed}
+
+
+@functools.lru_cache(maxsize=16)
+def _parse(described: bytes) -> dict[str, Any]:
+    try:
+        metadata = json.loads(described)
+    except ValueError as error:
+        raise _damaged(f"not JSON ({str(error)[:80]})") from error
+    if not isinstance(metadata, dict):
+        raise _damaged(f"a JSON {type(metadata).__name__} instead of an object")
+    version = metadata.get("format")
+    if not _is_integer(version, 0, None):
+        raise _damaged(f"'format' is {_shown(version)}, not a number")
+    if version != FORMAT_VERSION:
+        raise SchemaError(f"the data has format {_shown(version)}, this version of numtok reads format {FORMAT_VERSION}; upgrade numtok")
+    if missing := [key for key in _CHECKS if key not in metadata]:
+        raise _damaged(f"there is no {missing[0]!r}")
+    checked = metadata | {key: check(metadata[key]) for key, check in _CHECKS.items()}
+    numbers = tuple(from_dict(one) for one in checked["numbers"])
+    _check_ids(checked, numbers)
+    checked["shapes"] = _check_shapes(metadata.get("shapes", {}), numbers)
+    return checked
+
+
+def _damaged(what: str) -> SchemaError:
+    what = what if len(what) <= 300 else f"{what[:297]}..."
+    return SchemaError(f"the 'numtok' schema metadata is damaged: {what}; encode again, or restore the metadata that `numtok encode` wrote")
+
+
+def _shown(value: Any) -> str:
+    """A value in a message, which may be anything, of any size."""
+    try:
+        shown = repr(value)
+    except (ValueError, RecursionError):  # an integer of many thousand digits; lists within lists
+        return f"a very large {type(value).__name__}"
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
+def _is_integer(value: Any, low: int, high: int | None) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value and (high is None or value < high)
+
+
+def _numbers(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise _damaged(f"'numbers' is {_shown(value)}, not a list of objects")
+    try:
+        chosen = tuple(from_dict(one) for one in value)
+        check_combination(chosen)
+    except RepresentationError as error:
+        raise _damaged(f"'numbers': {error}") from error
+    described: list[dict[str, Any]] = json.loads(json.dumps([one.to_dict() for one in chosen]))  # tuples as lists, as in JSON
+    return described
+
+
+def _grammar(value: Any) -> dict[str, Any]:
+    try:
+        return Grammar.from_dict(value).to_dict()
+    except GrammarError as error:
+        raise _damaged(f"'grammar': {error}") from error
+
+
+def _tokenizer(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _damaged(f"'tokenizer' is {_shown(value)}, not a fingerprint")
+    return value
+
+
+def _leading_space(value: Any) -> str:
+    if value not in LEADING_SPACE:
+        raise _damaged(f"'leading_space' is {_shown(value)}, not one of {', '.join(map(repr, LEADING_SPACE))}")
+    return str(value)
+
+
+def _vocab_size(value: Any) -> int:
+    if not _is_integer(value, 1, LARGEST_VOCABULARY + 1):
+        raise _damaged(f"'vocab_size' is {_shown(value)}, not a number from 1 to {LARGEST_VOCABULARY}")
+    return int(value)
+
+
+def _tokens(value: Any) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise _damaged(f"'tokens' is {_shown(value)}, not an object of ids")
+    return value
+
+
+def _frame(value: Any) -> list[list[int]]:
+    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(ids, list) for ids in value):
+        raise _damaged(f"'frame' is {_shown(value)}, not two lists of ids")
+    if max(map(len, value)) > LARGEST_FRAME:
+        raise _damaged(f"'frame' has {max(map(len, value))} ids on one side, more than {LARGEST_FRAME}")
+    return value
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "numbers": _numbers,
+    "grammar": _grammar,
+    "tokenizer": _tokenizer,
+    "leading_space": _leading_space,
+    "vocab_size": _vocab_size,
+    "tokens": _tokens,
+    "frame": _frame,
+}
+
+
+def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> None:
+    """Every id is one of the vocabulary, and every token that the representations need is named."""
+    size, tokens, first = metadata["vocab_size"], metadata["tokens"], numbers[0]
+    ids = [("tokens", one) for one in tokens.values()] + [("frame", one) for side in metadata["frame"] for one in side]
+    for key, one in ids:
+        if not _is_integer(one, 0, size):
+            raise _damaged(f"{key!r} has the id {_shown(one)}, which is none of the {size} of the vocabulary")
+    framed = isinstance(first, SpelledOut) and first.framed
+    if isinstance(first, SingleToken | SpelledOut) and (framed or isinstance(first, SingleToken)) and NUM not in tokens:
+        raise _damaged(f"'tokens' has no {NUM!r}, which {first.name} needs")
+    if framed and END_NUM not in tokens:
+        raise _damaged(f"'tokens' has no {END_NUM!r}, which {first.name} needs")
+    if isinstance(first, SpelledOut) and not first.framed:
+        _check_symbols(metadata.get("symbols"), size, len(first.alphabet), len(first.first_symbols))
+    elif metadata.get("symbols", {}) != {}:
+        raise _damaged(f"there are 'symbols', which {first.name} has not")
+
+
+def _check_symbols(symbols: Any, size: int, plain: int, spaced: int) -> None:
+    """Runs [first id, count]: as many ids in all as there are symbols."""
+    if not isinstance(symbols, dict) or set(symbols) != {"plain", "spaced"}:
+        raise _damaged(f"'symbols' is {_shown(symbols)}, not an object with 'plain' and 'spaced'")
+    for form, wanted in (("plain", (plain,)), ("spaced", (0, spaced))):
+        runs = symbols[form]
+        if not isinstance(runs, list) or not all(_is_run(run, size) for run in runs):
+            raise _damaged(f"'symbols', {form!r}: {_shown(runs)} is not a list of [first id, count] within the vocabulary")
+        if (total := sum(count for _, count in runs)) not in wanted:
+            raise _damaged(f"'symbols', {form!r}: {total} ids for {wanted[-1]} symbols")
+
+
+def _is_run(run: Any, size: int) -> bool:
+    return isinstance(run, list) and len(run) == 2 and _is_integer(run[0], 0, size) and _is_integer(run[1], 1, size - run[0] + 1)
+
+
+def _check_shapes(shapes: Any, numbers: Sequence[Representation]) -> dict[str, list[int]]:
+    """Of the columns that hold tensors; files that keep the Arrow type need none."""
+    expected = tensor_shapes(numbers)
+    if not isinstance(shapes, dict) or any(expected.get(name) != shape for name, shape in shapes.items()):
+        raise _damaged(f"'shapes' is {_shown(shapes)}, but the representations have {expected}")
+    return expected
+
+
+def tensor_shapes(numbers: Sequence[Representation]) -> dict[str, list[int]]:
+    """Column to the shape of one number's tensor, for the columns that hold tensors."""
+    columns = {name: kind for one in numbers if isinstance(one, SingleToken) for name, kind in one.columns().items()}
+    return {name: list(kind.shape) for name, kind in columns.items() if isinstance(kind, pa.FixedShapeTensorType)}

@@ -1,0 +1,95 @@
+"""The Arrow schema of encoded text: columns, types and metadata. ``FORMAT.md`` is the normative text.
+
+In: representations and flat arrays with one value per token or per number. Out: a record batch with one row per document; and back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.errors import SchemaError
+from numtok.representations import Representation, SingleToken, SpelledOut
+from numtok.tokenizer.metadata import FORMAT_VERSION, parse_metadata, tensor_shapes
+
+METADATA_KEY = b"numtok"
+LIST_LIMIT = 2**31 - 1
+
+
+def value_types(representations: Sequence[Representation], keep_text: bool) -> dict[str, pa.DataType]:
+    """Column names, in order, and the type of one token's or one number's value; ``text`` has one value per row."""
+    types: dict[str, pa.DataType] = {"input_ids": pa.int32(), "number_index": pa.int32(), "number_value": pa.float64()}
+    for representation in representations:
+        if isinstance(representation, SingleToken):
+            types |= representation.columns()
+        elif isinstance(representation, SpelledOut) and representation.stream:
+            types[representation.stream[0]] = representation.stream[1]
+    if keep_text:
+        types |= {"number_text": pa.string(), "text": pa.string()}
+    return types
+
+
+def build_schema(representations: Sequence[Representation], keep_text: bool, metadata: dict[str, Any], large: bool = False) -> pa.Schema:
+    """The schema of encoded batches."""
+    fields = []
+    for name, kind in value_types(representations, keep_text).items():
+        if name == "text":
+            fields.append(pa.field(name, pa.large_string() if large else kind))
+        else:
+            fields.append(pa.field(name, pa.large_list(kind) if large else pa.list_(kind)))
+    shapes = tensor_shapes(representations)
+    described = json.dumps(
+        {"format": FORMAT_VERSION} | metadata | ({"shapes": shapes} if shapes else {}),
+        sort_keys=True,
+        ensure_ascii=True,
+        separators=(",", ":"),
+    )
+    return pa.schema(fields, {METADATA_KEY: described.encode()})
+
+
+def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
+    """The metadata that :func:`build_schema` wrote, checked: see :mod:`numtok.tokenizer.metadata`.
+
+    Args:
+        schema: of a batch or a file.
+        where: the file, for the message.
+
+    Raises:
+        SchemaError: if the data is not numtok's, or of a newer format, or the metadata are damaged.
+    """
+    described = (schema.metadata or {}).get(METADATA_KEY)
+    try:
+        if described is None:
+            raise SchemaError(
+                "the data has no 'numtok' schema metadata, so it was not written by numtok (or another program dropped the metadata)"
+            )
+        return parse_metadata(described)
+    except SchemaError as error:
+        raise SchemaError(f"{where}: {error}") if where else error from None
+
+
+def list_array(values: Any, offsets: npt.NDArray[np.int64], kind: pa.DataType, valid: npt.NDArray[np.bool_], large: bool) -> pa.Array:
+    """Rows ``values[offsets[r]:offsets[r + 1]]`` as a list array; rows that are not valid become null."""
+    values = values if isinstance(values, pa.Array) else pa.array(values, kind)
+    array_type = pa.LargeListArray if large else pa.ListArray
+    mask = None if valid.all() else pa.array(~valid)
+    list_type = pa.large_list(kind) if large else pa.list_(kind)
+    return array_type.from_arrays(pa.array(offsets if large else offsets.astype(np.int32)), values, type=list_type, mask=mask)
+
+
+def flat(column: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """(values, offsets from 0) of a list column, also of a slice; the inverse of :func:`list_array`."""
+    offsets = np.asarray(column.offsets).astype(np.int64)
+    return column.values.slice(offsets[0], offsets[-1] - offsets[0]), offsets - offsets[0]
+
+
+def column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """A column of a batch, or a SchemaError that lists those there are."""
+    if name not in batch.schema.names:
+        raise SchemaError(f"the batch has no column {name!r}; it has {', '.join(batch.schema.names)}")
+    return batch.column(name)

@@ -1,0 +1,200 @@
+"""Encoded batches as they are stored, and back: tensors as plain lists, other programs' variants of the types, and whether the rows hold together.
+
+In: record batches that anybody may have written. Out: :func:`conform` gives the columns the types of ``FORMAT.md``, without a copy where only a tensor is
+plain or the other way round (its storage is the plain list); :func:`check_rows` refuses rows whose columns disagree; :func:`plain` is for
+Parquet, which knows no tensors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.errors import SchemaError
+from numtok.representations import from_dict
+from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata, value_types
+from numtok.tokenizer.schema import column as named_column
+
+PER_TOKEN = frozenset({"input_ids", "place_value"})
+
+Ints = npt.NDArray[np.int64]
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with numtok's lists of tensors as lists of ``fixed_size_list``; their shapes are in the metadata."""
+    shapes = read_metadata(schema)["shapes"] if METADATA_KEY in (schema.metadata or {}) else {}
+    fields = []
+    for field in schema:
+        kind = getattr(field.type, "value_type", None)
+        if field.name in shapes and isinstance(kind, pa.FixedShapeTensorType):
+            field = field.with_type(_like(field.type, kind.storage_type))
+        fields.append(field)
+    return pa.schema(fields, schema.metadata)
+
+
+def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with the types of :func:`plain_schema`, without a copy."""
+    described = plain_schema(batch.schema)
+    columns = [
+        column if column.type.equals(field.type) else _with_values(column, column.values.storage)
+        for column, field in zip(batch.columns, described, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=described)
+
+
+def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
+    """The schema with numtok's columns in the types of ``FORMAT.md``, tensors as tensors; other columns stay as they are."""
+    metadata = read_metadata(schema, where)
+    kinds = value_types([from_dict(one) for one in metadata["numbers"]], keep_text=True)
+    fields = []
+    for field in schema:
+        if field.name not in kinds:
+            fields.append(field)
+        elif field.name == "text":
+            fields.append(field if field.type in (pa.string(), pa.large_string()) else field.with_type(pa.large_string()))
+        else:
+            fields.append(field.with_type(_like(field.type, kinds[field.name])))
+    return pa.schema(fields, schema.metadata)
+
+
+def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
+    """The batch with the types of :func:`conform_schema`; lists below null rows are empty.
+
+    Raises:
+        SchemaError: if a column is of a type that cannot be read as its own.
+    """
+    described = conform_schema(batch.schema, where)
+    columns = []
+    for column, field in zip(batch.columns, described, strict=True):
+        if field.name.startswith("number_") or field.name in PER_TOKEN or not column.type.equals(field.type):
+            try:
+                column = _conformed(column, field.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+                reason = str(error).splitlines()[0]
+                message = f"column {field.name!r} is {column.type}, which cannot be read as {field.type}: {reason}"
+                raise SchemaError(f"{where}: {message}" if where else message) from None
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=described)
+
+
+def _conformed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not isinstance(column, pa.ListArray | pa.LargeListArray):
+        return column if column.type.equals(kind) else column.cast(kind)
+    if column.null_count and np.diff(np.asarray(column.offsets))[~np.asarray(column.is_valid())].any():
+        column = column.take(pa.array(np.arange(len(column))))
+    if column.type.equals(kind):
+        return column
+    wanted = kind.value_type
+    values = column.values.storage if isinstance(column.values, pa.ExtensionArray) else column.values
+    storage = wanted.storage_type if isinstance(wanted, pa.BaseExtensionType) else wanted
+    if not values.type.equals(storage):
+        values = values.cast(storage)
+    return _with_values(column, pa.ExtensionArray.from_storage(wanted, values) if storage is not wanted else values)
+
+
+def _like(kind: pa.DataType, values: pa.DataType) -> pa.DataType:
+    return pa.large_list(values) if pa.types.is_large_list(kind) else pa.list_(values)
+
+
+def _with_values(column: pa.Array, values: pa.Array) -> pa.Array:
+    """The lists of ``column``, holding other values, without a copy."""
+    kind = _like(column.type, values.type)
+    return pa.Array.from_buffers(kind, len(column), column.buffers()[:2], column.null_count, column.offset, children=[values])
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> None:
+    """Refuse rows that would give another row's values: every column must have one value per token, or per number, of its row.
+
+    Args:
+        batch: that :func:`conform` returned.
+        where: the file, for the message.
+        first_row: the number of the first row in it.
+
+    Raises:
+        SchemaError: naming the row, if columns disagree in nulls or lengths, ``number_index`` does not ascend within ``input_ids``, or the row
+            does not begin and end with the metadata's ``frame``.
+    """
+    metadata = read_metadata(batch.schema)
+    try:
+        _check_rows(batch, metadata)
+    except _BadRow as bad:
+        place = f"row {first_row + bad.row}: {bad.what}; the file is damaged, or its columns were changed apart from each other"
+        raise SchemaError(f"{where}, {place}" if where else place) from None
+
+
+class _BadRow(Exception):
+    def __init__(self, row: Any, what: str) -> None:
+        self.row, self.what = int(row), what
+
+
+def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
+    for needed in ("input_ids", "number_index"):
+        named_column(batch, needed)
+    known = value_types([from_dict(one) for one in metadata["numbers"]], keep_text=True)
+    names = [name for name in known if name in batch.schema.names and name != "text"]
+    valid: npt.NDArray[np.bool_] = np.asarray(batch.column("input_ids").is_valid())
+    edges: dict[str, Ints] = {}
+    for name in names:
+        column = batch.column(name)
+        other = np.asarray(column.is_valid()) != valid if column.null_count or not valid.all() else None
+        if other is not None and other.any():
+            raise _BadRow(np.argmax(other), f"{name!r} and 'input_ids' are not null together")
+        values, edges[name] = flat(column)
+        if values.null_count:
+            row = _row_of(np.argmax(~np.asarray(values.is_valid())), edges[name])
+            raise _BadRow(row, f"{name!r} holds a null value")
+    for name in names:
+        expected = edges["input_ids" if name in PER_TOKEN else "number_index"]
+        if not np.array_equal(edges[name], expected):
+            row = int(np.argmax(np.diff(edges[name]) != np.diff(expected)))
+            what = "tokens" if name in PER_TOKEN else "numbers"
+            found, wanted = (int(one[row + 1] - one[row]) for one in (edges[name], expected))
+            raise _BadRow(row, f"{name!r} has {found} values, but there are {wanted} {what}")
+    _check_index(batch, edges)
+    _check_frame(batch, edges["input_ids"], valid, metadata["frame"])
+
+
+def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints]) -> None:
+    """``number_index`` ascends within each row's ids."""
+    index = np.asarray(flat(batch.column("number_index"))[0])
+    if not len(index):
+        return
+    numbers = edges["number_index"]
+    lengths = np.repeat(np.diff(edges["input_ids"]), np.diff(numbers))
+    wrong = (index < 0) | (index >= lengths)
+    descends = np.zeros(len(index), np.bool_)
+    descends[1:] = index[1:] <= index[:-1]
+    descends[numbers[:-1][numbers[:-1] < len(index)]] = False  # the first of each row
+    wrong |= descends
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        row = _row_of(at, numbers)
+        raise _BadRow(row, f"'number_index' has {index[at]}, which is no place after the one before it within the row's {lengths[at]} ids")
+
+
+def _check_frame(batch: pa.RecordBatch, edges: Ints, valid: npt.NDArray[np.bool_], frame: list[list[int]]) -> None:
+    """Each row begins and ends with the special tokens that the metadata tell."""
+    before, after = frame
+    if not before and not after:
+        return
+    ids = np.asarray(flat(batch.column("input_ids"))[0])
+    starts, stops = edges[:-1][valid], edges[1:][valid]
+    bad = stops - starts < len(before) + len(after)
+    if not bad.any():
+        for place, one in enumerate(before):
+            bad |= ids[starts + place] != one
+        for place, one in enumerate(reversed(after), 1):
+            bad |= ids[stops - place] != one
+    if bad.any():
+        row = np.flatnonzero(valid)[np.argmax(bad)]
+        raise _BadRow(row, f"'input_ids' does not begin and end with the 'frame' of the metadata, {len(before)} and {len(after)} ids")
+
+
+def _row_of(value: Any, edges: Ints) -> int:
+    return int(np.searchsorted(edges, value, side="right")) - 1

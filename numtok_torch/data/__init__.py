@@ -1,0 +1,7 @@
+"""Data: encoded files as torch datasets, and rows to batches. May import numtok only."""
+
+from numtok_torch.data.collator import NumberCollator
+from numtok_torch.data.dataset import NumberDataset
+from numtok_torch.data.iterable import IterableNumberDataset
+
+__all__ = ["IterableNumberDataset", "NumberCollator", "NumberDataset"]

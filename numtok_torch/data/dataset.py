@@ -1,0 +1,191 @@
+"""Encoded text as a map-style torch dataset, and what it has in common with the iterable one (:mod:`numtok_torch.data.iterable`).
+
+In: what numtok wrote: Parquet or Arrow IPC files, or a record batch in memory. Out: rows, dictionaries of numpy arrays under the names of the file's
+columns, ready for :class:`numtok_torch.data.collator.NumberCollator`; read-only views of the data wherever it is not compressed.
+
+**Shape** of a row: ``input_ids`` int32 (tokens,), ``place_value`` int16 (tokens,), ``number_index`` int32 (numbers,), and per number ``number_value``
+float64 (numbers,), ``number_bits`` uint8 (numbers, 32) or uint32 (numbers,), ``number_fourier`` float32 (numbers, f, 2) and so on, as in FORMAT.md.
+
+**Null rows**, documents that were null, are no rows for a model. The iterable leaves them out. In a map, where the count has to be known, asking for
+one is a ``SchemaError`` unless ``nulls="skip"``, which looks for them once, when the data set is made, and does not count them.
+
+**Blocks.** With ``block_size`` a row is not a document but so many tokens of all of them, laid end to end (:mod:`numtok_torch.data.blocks`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from torch.utils.data import Dataset
+
+from numtok.errors import SchemaError
+from numtok_torch.data.blocks import Blocks, Cutting, Read
+from numtok_torch.data.storage import Row, Storage
+from numtok_torch.data.streams import COLUMNS, Ints, NumberTokens
+from numtok_torch.data.tokens import token_id
+
+CACHE_BYTES = 256 << 20
+
+
+def check_fingerprint(storage: Storage, tokenizer: Any) -> None:
+    """Refuse data that another tokenizer made; ``tokenizer`` is None for no check."""
+    if tokenizer is None:
+        return
+    inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
+    fingerprint = inner if isinstance(inner, str) else getattr(inner, "fingerprint", None)
+    if not isinstance(fingerprint, str):
+        raise SchemaError(
+            f"tokenizer={type(tokenizer).__name__} has no fingerprint; give a numtok.Tokenizer, a numtok.hf.NumberTokenizer, or the fingerprint of one"
+        )
+    if fingerprint != storage.metadata["tokenizer"]:
+        raise SchemaError(
+            f"the data was encoded by another tokenizer (fingerprint {storage.metadata['tokenizer']}, this one has {fingerprint}); load the one that"
+            " encoded it, with the same representations and grammar, or encode again"
+        )
+
+
+class Encoded:
+    """What both kinds have in common.
+
+    Attributes:
+        schema: of the columns that are read, with its metadata; what ``embedding_from_schema`` and ``NumberCollator.from_schema`` take.
+        metadata: the ``numtok`` metadata as a dict. fingerprint: of the tokenizer that encoded the data.
+        block_size: tokens per row; None if a row is a document.
+        cut_numbers: numbers longer than a block, which are cut and have lost their entries.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        columns: Sequence[str] | None,
+        tokenizer: Any,
+        cache_bytes: int,
+        block_size: int | None,
+        separator: int | str | None,
+        separate: bool,
+        skip_nulls: bool,
+    ) -> None:
+        self._storage = Storage(source, columns, cache_bytes)
+        check_fingerprint(self._storage, tokenizer)
+        self.schema: pa.Schema = self._storage.schema
+        self.metadata: dict[str, Any] = self._storage.metadata
+        self.fingerprint: str = self.metadata["tokenizer"]
+        self.block_size = block_size
+        self._blocks: Blocks | None = None
+        if block_size is not None:
+            self._check_columns()
+            separator_id = self._separator_id(separator, tokenizer)
+            cutting = Cutting(block_size, separator_id, separate, NumberTokens.from_metadata(self.metadata))
+            self._blocks = Blocks(Storage(source, ["input_ids", "number_index"], 0), cutting, skip_nulls)
+        elif separator is not None:
+            raise SchemaError(f"separator={separator!r} goes between the documents of a block; give block_size=... too")
+        self._counts: Ints = (
+            self._storage.rows if self._blocks is None else self._blocks.counts
+        )  # (chunks,): documents, or blocks that begin there
+        self._ends: Ints = np.cumsum(self._counts)  # (chunks,): those up to and with each chunk
+
+    def _check_columns(self) -> None:
+        for field in self.schema:
+            if field.name not in COLUMNS and field.name != "number_text":
+                raise SchemaError(
+                    f"column {field.name!r} has no value for each token or number, so it cannot be cut into blocks; leave it out"
+                )
+
+    def _separator_id(self, separator: int | str | None, tokenizer: Any) -> int | None:
+        if isinstance(separator, str) and (tokenizer is None or isinstance(tokenizer, str)):
+            raise SchemaError(f"separator={separator!r} is known to the tokenizer only; give that too, tokenizer=..., or the id")
+        found = None if separator is None else token_id(tokenizer, separator)
+        if found is not None and found >= self.metadata.get("vocab_size", found + 1):
+            raise SchemaError(f"separator={found} is no id of the tokenizer, which has {self.metadata['vocab_size']}")
+        return found
+
+    @property
+    def cut_numbers(self) -> int:
+        return 0 if self._blocks is None else self._blocks.cut_numbers
+
+    def _locate(self, rows: npt.NDArray[Any]) -> tuple[Ints, Ints]:
+        """(chunk, row in it) of rows numbered through the whole data."""
+        chunks = np.searchsorted(self._ends, rows, side="right")
+        return chunks, rows - (self._ends - self._counts)[chunks]
+
+    def _row(self, number: int, chunk: int, local: int, read: Read) -> Row | None:
+        """A document, None if it is null, or a block."""
+        if self._blocks is not None:
+            return self._blocks.row(number, read)
+        held = read(chunk)
+        return held.row(local) if held.valid[local] else None
+
+
+class NumberDataset(Encoded, Dataset[Row]):
+    """Rows by number: for a ``Trainer``, for samplers, for looking at.
+
+    Rows that are far apart lie in different row groups, of about 32 MB each, and all of a row group has to be read for one row: shuffled access to
+    Parquet is fast as long as the data fits into ``cache_bytes``. Beyond that, write an Arrow file without compression, which costs nothing but the
+    rows asked for, or take :class:`IterableNumberDataset`.
+
+    Args:
+        source: a file, a folder, a list of them, a ``RecordBatch`` or a ``Table``.
+        columns: to read beside ``input_ids`` and ``number_index``; None for all tensors. Texts such as ``number_text`` only come if named.
+        tokenizer: a ``numtok.Tokenizer``, a ``numtok.hf.NumberTokenizer`` or a fingerprint: of the tokenizer that encoded the data; None for no check.
+        nulls: what to do about null rows: ``"error"`` when asked for one, or ``"skip"`` them, after one pass over the data. Blocks ask for all.
+        cache_bytes: of Arrow data that each process keeps.
+        block_size: lay the documents end to end and cut them into rows of so many tokens, but not inside numbers (:mod:`numtok_torch.data.blocks`), after
+            one pass over the data. No token is lost. None: a row is a document.
+        separator: an id, or a token of ``tokenizer`` such as ``"<|endoftext|>"``, put behind every document of a block; None for none.
+        separate: give blocks ``position_ids`` that begin at 0 with each document, by which the collator and the model keep documents apart: none sees
+            the one before it. False: a block is one text.
+
+    Raises:
+        InputError: for files that cannot be read. SchemaError: for files that numtok did not write, that do not belong together, or that another
+            tokenizer made.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        columns: Sequence[str] | None = None,
+        tokenizer: Any = None,
+        nulls: str = "error",
+        cache_bytes: int = CACHE_BYTES,
+        *,
+        block_size: int | None = None,
+        separator: int | str | None = None,
+        separate: bool = True,
+    ) -> None:
+        if nulls not in ("error", "skip"):
+            raise SchemaError(f"nulls={nulls!r} is unknown; use 'error' or 'skip'")
+        super().__init__(source, columns, tokenizer, cache_bytes, block_size, separator, separate, nulls == "skip")
+        self._valid: Ints | None = self._find_valid(source) if nulls == "skip" and block_size is None else None
+
+    def _find_valid(self, source: Any) -> Ints:
+        """int64[valid rows]: their numbers through the whole data; reads the smallest columns there are."""
+        narrow = Storage(source, ["input_ids", "number_index"], 0)
+        found = [narrow.read(chunk).valid for chunk in range(len(narrow.rows))]
+        return np.flatnonzero(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        return int(self._counts.sum()) if self._valid is None else len(self._valid)
+
+    def __getitem__(self, index: int) -> Row:
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Row]:
+        """The rows at ``indices``, in their order; each chunk is read once."""
+        asked = np.asarray(indices, np.int64)
+        outside = (asked < -len(self)) | (asked >= len(self))
+        if outside.any():
+            raise IndexError(f"row {int(asked[outside][0])} of {len(self)}")
+        asked = np.where(asked < 0, asked + len(self), asked)
+        rows = asked if self._valid is None else self._valid[asked]
+        chunks, local = self._locate(rows)
+        found: list[Row] = [{}] * len(asked)
+        for place in np.argsort(chunks if self._blocks is None else rows, kind="stable").tolist():
+            row = self._row(int(rows[place]), int(chunks[place]), int(local[place]), self._storage.read)
+            if row is None:
+                raise SchemaError(f"row {int(rows[place])} is null: its document was; make the data set with nulls='skip'")
+            found[place] = row
+        return found

@@ -1,0 +1,80 @@
+"""Where each token of a batch goes: rows laid end to end to a rectangle, one row per line or several packed into one.
+
+In: int64[rows], the tokens per row. Out: a :class:`Layout`: the shape (batch, seq) and, for each token, its place in the flattened rectangle. One
+layout serves every stream: ``layout.dense(values, positions, fill, dtype)`` puts them there, and ``batch.reshape(-1)[layout.places]`` is the inverse.
+
+**Shape.** places int64 (tokens,), each once, in 0 to batch · seq - 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok_torch.data.streams import Ints, Mask
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A rectangle, and the places of the tokens in it.
+
+    Attributes:
+        batch, width: of the rectangle.
+        places: int64[tokens], the flat place of each.
+        local: int64[tokens], the place of each in its own row.
+    """
+
+    batch: int
+    width: int
+    places: Ints
+    local: Ints
+
+    def dense(self, values: npt.NDArray[Any], positions: Ints | None, fill: float, dtype: Any) -> npt.NDArray[Any]:
+        """(batch, width, *inner): ``values`` (n, *inner) at tokens ``positions`` (all of them if None), ``fill`` elsewhere."""
+        inner = values.shape[1:]
+        shape = (self.batch * self.width, *inner)
+        out = np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)  # untouched pages of zeros cost nothing
+        out[self.places if positions is None else self.places[positions]] = values
+        return out.reshape(self.batch, self.width, *inner)
+
+
+def since(begins: Mask) -> Ints:
+    """int64[tokens]: how far each is from the last at or before it that begins something; the first does."""
+    starts = np.flatnonzero(begins)
+    return np.arange(len(begins)) - np.repeat(starts, np.diff(np.append(starts, len(begins))))
+
+
+def round_up(width: int, multiple: int | None) -> int:
+    """The next multiple, at least ``width``."""
+    return width if multiple is None else -(-width // multiple) * multiple
+
+
+def pad(lengths: Ints, width: int, side: str) -> Layout:
+    """One row per line, at the left edge (``side="right"``: the padding is on the right) or at the right edge."""
+    begins = np.arange(len(lengths)) * width + (0 if side == "right" else width - lengths)
+    return _layout(lengths, begins, len(lengths), width)
+
+
+def pack(lengths: Ints, capacity: int, width: int, side: str) -> Layout:
+    """Several whole rows per line, at most ``capacity`` tokens: first fit, longest first (Johnson 1973), which needs at most 11/9 of the fewest lines.
+
+    Rows without tokens take no place; if all are empty, there is one line of padding.
+    """
+    free = np.full(len(lengths), capacity)
+    line, offset = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
+    for row in np.argsort(-lengths, kind="stable").tolist():
+        line[row] = np.argmax(free >= lengths[row])  # the first that has room
+        offset[row] = capacity - free[line[row]]
+        free[line[row]] -= lengths[row]
+    used = int(np.count_nonzero(free < capacity))
+    shift = 0 if side == "right" else width - (capacity - free)[line]
+    return _layout(lengths, line * width + offset + shift, max(1, used), width)
+
+
+def _layout(lengths: Ints, begins: Ints, batch: int, width: int) -> Layout:
+    starts = np.cumsum(lengths) - lengths
+    local = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
+    return Layout(batch, width, local + np.repeat(begins, lengths), local)

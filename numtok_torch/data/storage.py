@@ -1,0 +1,216 @@
+"""Encoded files as chunks that are read on demand: row groups of Parquet, record batches of Arrow IPC, batches in memory.
+
+In: paths, a folder, a record batch or a table. Out: :class:`Storage`, which knows how many rows each chunk has without reading it, and gives a
+:class:`Chunk`, whose rows are dictionaries of numpy arrays, views of the Arrow buffers wherever these are not compressed. Arrow files are memory-mapped.
+
+A ``Storage`` can be pickled: files are opened again in the other process, the cache stays behind. It does not use Arrow's threads, which do not
+survive a fork.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field as attribute
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.corpus.read.sources import Source, named_errors
+from numtok.errors import SchemaError
+from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
+from numtok.tokenizer.stored import check_rows, conform, conform_schema
+from numtok_torch.data.files import File, find_files, open_file
+from numtok_torch.data.streams import COLUMNS, Ints, Mask
+
+OPEN_FILES = 16
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Chunk:
+    """Some rows, decoded as far as Arrow goes.
+
+    Attributes:
+        arrays: (column, values, which of ``offsets``): row r has ``values[offsets[r]:offsets[r + 1]]``.
+        texts: the same for columns that are no arrays.
+        offsets: each [rows + 1]. Mostly there are two: columns with one value per token share one, and those with one per number.
+        scalars: columns with one value per row.
+        valid: [rows]; a row that is not is null.
+        nbytes: of the Arrow data.
+        made: what a reader made of it, to be kept as long as it.
+    """
+
+    arrays: list[tuple[str, npt.NDArray[Any], int]]
+    texts: list[tuple[str, pa.Array, int]]
+    offsets: list[list[int]]
+    scalars: dict[str, pa.Array]
+    valid: list[bool]
+    nbytes: int
+    made: dict[str, Any] = attribute(default_factory=dict)
+
+    def row(self, number: int) -> Row:
+        """One row: arrays are read-only views, texts are Python's."""
+        parts = [slice(offsets[number], offsets[number + 1]) for offsets in self.offsets]
+        row: Row = {name: values[parts[which]] for name, values, which in self.arrays}
+        for name, texts, which in self.texts:
+            row[name] = texts[parts[which]].to_pylist()
+        for name, column in self.scalars.items():
+            row[name] = column[number].as_py()
+        return row
+
+
+class Storage:
+    """The chunks of one data set.
+
+    Attributes:
+        schema: of the columns that are read, with its metadata.
+        metadata: what the files say about themselves (``numtok.tokenizer.schema.read_metadata``).
+        rows: int64[chunks], rows per chunk.
+
+    Args:
+        source: a file, a folder (searched for .parquet, .arrow, .feather and .ipc files, in the order of their paths), a list of these, or a
+            ``RecordBatch`` or ``Table``.
+        columns: to read; None for all tensors of ``FORMAT.md``.
+        cache_bytes: how much Arrow data of chunks read last is kept.
+
+    Raises:
+        InputError: if a file is not there, or is of another kind, or damaged.
+        SchemaError: if it was not written by numtok, the files do not belong together, or a column is missing.
+    """
+
+    def __init__(self, source: Any, columns: Sequence[str] | None, cache_bytes: int) -> None:
+        self.cache_bytes = cache_bytes
+        self._memory: list[pa.RecordBatch] = []
+        self._where: list[tuple[str, int, int]] = []  # per chunk: path, number in the file, first row in the file
+        self._forget()
+        if isinstance(source, pa.RecordBatch | pa.Table):
+            whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
+            self.schema = conform_schema(_selected(whole.schema, columns, "the data in memory"))
+            self._memory = [conform(batch) for batch in whole.select(self.schema.names).to_batches() if batch.num_rows]
+            counts = [batch.num_rows for batch in self._memory]
+        else:
+            counts = self._survey(find_files(source), columns)
+        self.metadata = read_metadata(self.schema)
+        self.rows: Ints = np.array(counts, np.int64)
+
+    def _survey(self, paths: Sequence[str], columns: Sequence[str] | None) -> list[int]:
+        """Rows per chunk of all files, and their common schema."""
+        counts: list[int] = []
+        for path in paths:
+            with named_errors(Source(path, "Parquet or Arrow IPC")):
+                file = open_file(path)
+                schema = _selected(file.schema, columns, path)
+                if path == paths[0]:
+                    self.schema = schema
+                else:
+                    _check_same(self.schema, schema, paths[0], path)
+                found = file.counts()
+            self._where += [(path, number, sum(found[:number])) for number, count in enumerate(found) if count]
+            counts += [count for count in found if count]
+        return counts
+
+    def __len__(self) -> int:
+        return int(self.rows.sum())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_files", "_cache", "_process")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._files: OrderedDict[str, File] = OrderedDict()
+        self._cache: OrderedDict[int, Chunk] = OrderedDict()
+        self._process = os.getpid()
+
+    def read(self, number: int) -> Chunk:
+        """A chunk, from the cache if it is there."""
+        if self._process != os.getpid():  # forked: the parent's open files are its own
+            self._forget()
+        if (chunk := self._cache.get(number)) is not None:
+            if not self._memory and (file := self._files.get(self._where[number][0])) is not None:
+                file.check_size()
+            self._cache.move_to_end(number)
+            return chunk
+        chunk = self._cache[number] = self._decode(number)
+        while len(self._cache) > 1 and sum(one.nbytes for one in self._cache.values()) > self.cache_bytes:
+            self._cache.popitem(last=False)
+        return chunk
+
+    def _decode(self, number: int) -> Chunk:
+        if self._memory:
+            return decode(self._memory[number], "", int(self.rows[:number].sum()))
+        path, index, first = self._where[number]
+        with named_errors(Source(path, "Parquet or Arrow IPC")):
+            return decode(self._file(path).batch(index, self.schema.names), path, first)
+
+    def _file(self, path: str) -> File:
+        if path not in self._files:
+            self._files[path] = open_file(path)
+            if len(self._files) > OPEN_FILES:
+                self._files.popitem(last=False)
+        self._files.move_to_end(path)
+        return self._files[path]
+
+
+def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> pa.Schema:
+    """The part of the schema that is read."""
+    read_metadata(schema, where)
+    wanted = [name for name in schema.names if name in COLUMNS] if columns is None else list(columns)
+    if missing := [name for name in ("input_ids", "number_index", *wanted) if name not in schema.names]:
+        raise SchemaError(f"{where} has no column {missing[0]!r}; it has {', '.join(schema.names)}")
+    if columns is not None:
+        wanted = ["input_ids", "number_index", *(name for name in wanted if name not in ("input_ids", "number_index"))]
+    return pa.schema([schema.field(name) for name in wanted], {METADATA_KEY: schema.metadata[METADATA_KEY]})
+
+
+def _check_same(one: pa.Schema, other: pa.Schema, path: str, other_path: str) -> None:
+    first, second = read_metadata(one, path), read_metadata(other, other_path)
+    if differing := [key for key in ("tokenizer", "frame") if first[key] != second[key]]:
+        raise SchemaError(
+            f"{path} and {other_path} do not belong together: their {differing[0]} is {first[differing[0]]} and {second[differing[0]]};"
+            " encode them with the same tokenizer and options"
+        )
+    kinds, other_kinds = ({field.name: getattr(field.type, "value_type", field.type) for field in schema} for schema in (one, other))
+    if kinds != other_kinds:
+        raise SchemaError(f"{path} and {other_path} do not have the same columns: {', '.join(one.names)}; {', '.join(other.names)}")
+
+
+def decode(batch: pa.RecordBatch, where: str, first_row: int = 0) -> Chunk:
+    """A record batch as numpy arrays; rows whose columns disagree are a ``SchemaError``, see :func:`numtok.tokenizer.stored.check_rows`."""
+    check_rows(batch, where, first_row)
+    shared: list[Ints] = []  # each of them once
+    scalars: dict[str, pa.Array] = {}
+    valid: Mask = batch.column("input_ids").is_valid().to_numpy(zero_copy_only=False)
+    chunk = Chunk([], [], [], scalars, valid.tolist(), batch.nbytes)
+    for field in batch.schema:
+        column = batch.column(field.name)
+        if not isinstance(column, pa.ListArray | pa.LargeListArray):
+            scalars[field.name] = column
+            continue
+        values, offsets = flat(column)
+        which = next((at for at, one in enumerate(shared) if np.array_equal(one, offsets)), len(shared))
+        shared += [offsets] if which == len(shared) else []
+        decoded = _numpy(values)
+        if isinstance(decoded, np.ndarray):
+            chunk.arrays.append((field.name, decoded, which))
+        else:
+            chunk.texts.append((field.name, decoded, which))
+    chunk.offsets = [one.tolist() for one in shared]
+    return chunk
+
+
+def _numpy(values: pa.Array) -> npt.NDArray[Any] | pa.Array:
+    """Numbers and tensors as an array, all else as it is."""
+    if isinstance(values, pa.FixedShapeTensorArray):
+        return np.asarray(values.to_numpy_ndarray())
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_boolean(values.type):
+        return np.asarray(values.to_numpy(zero_copy_only=False))
+    return values

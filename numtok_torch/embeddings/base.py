@@ -1,0 +1,187 @@
+"""What an embedding layer for numbers is, and the sum of several.
+
+In: word vectors, float (batch, seq, d_model), as the backbone's own embedding gives them, before positions and layer norm; and a batch, a
+mapping from names of streams to tensors. Out: the same shape and dtype, with the numbers put in. Where there is a number is said by
+``number_mask`` alone, never by a value: zero is a number, and what stands in a stream at other tokens is not looked at.
+
+Every token that is no number keeps its word vector bit for bit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from numtok.errors import RepresentationError, SchemaError
+from numtok.numbers.numbers import Numbers
+from numtok.representations import SingleToken
+from numtok.representations.base import numbers_from_floats
+
+Batch = Mapping[str, Tensor]
+
+
+class NumberEmbedding(nn.Module, ABC):
+    """Puts the numbers of a batch into its word vectors.
+
+    Attributes:
+        name: in :meth:`config`; that of the representation.
+        streams: the names that it can read from a batch.
+        d_model: dimension of the word vectors.
+
+    Shape:
+        - inputs_embeds: (batch, seq, d_model), any float dtype; output: the same.
+    """
+
+    name: ClassVar[str]
+    streams: tuple[str, ...] = ()
+
+    def __init__(self, d_model: int, **options: Any) -> None:
+        super().__init__()
+        if d_model < 1:
+            raise RepresentationError(f"{self.name}: d_model={d_model} must be positive")
+        self.d_model = d_model
+        self._options = options
+
+    @abstractmethod
+    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
+        """What the layer adds to each vector, (batch, seq, d_model); zero where there is no number."""
+
+    def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
+        """Word vectors with numbers, (batch, seq, d_model); the argument is not changed.
+
+        Raises:
+            SchemaError: if the batch lacks a stream, or has it in another shape.
+        """
+        return inputs_embeds + self.change(inputs_embeds, batch)
+
+    def streams_of(self, values: Tensor) -> dict[str, Tensor]:
+        """What the layer reads, for values that a head predicted: float64 (n,) to tensors (n, ...), the nearest that the representation holds.
+
+        Raises:
+            RepresentationError: for NaN.
+        """
+        return {}
+
+    def config(self) -> dict[str, Any]:
+        """Name and options, for JSON; ``embedding_from_config`` is the inverse."""
+        return {"name": self.name, **{key: list(value) if isinstance(value, tuple) else value for key, value in self._options.items()}}
+
+    def extra_repr(self) -> str:
+        return ", ".join([str(self.d_model), *(f"{key}={value!r}" for key, value in self._options.items())])
+
+    def read(self, inputs_embeds: Tensor, batch: Batch, *names: str) -> Tensor:
+        """The first of the streams that the batch has, checked to be (batch, seq, ...)."""
+        if inputs_embeds.shape[-1] != self.d_model:
+            raise SchemaError(f"{type(self).__name__} was made for d_model={self.d_model}, the word vectors have {inputs_embeds.shape[-1]}")
+        name = next((name for name in names if batch.get(name) is not None), None)
+        if name is None:
+            raise SchemaError(
+                f"the batch has no {' or '.join(names)}, which {type(self).__name__} reads; encode the text with numbers={self.name!r} and"
+                " batch it with NumberCollator, or call the tokenizer so that it returns the number streams"
+            )
+        if batch[name].shape[:2] != inputs_embeds.shape[:2]:
+            raise SchemaError(
+                f"{name} has the shape {tuple(batch[name].shape)}, the word vectors {tuple(inputs_embeds.shape)}: batch and sequence differ"
+            )
+        return batch[name]
+
+    def at_numbers(self, inputs_embeds: Tensor, batch: Batch, stream: Tensor, embed: Callable[[Tensor], Tensor]) -> Tensor:
+        """``embed`` of the stream's rows, (n, ...) to (n, d_model), at the numbers; 0 elsewhere: (batch, seq, d_model).
+
+        On a CPU only the numbers are computed. Else all tokens are, as picking them out would wait for the device, and break a compiled graph.
+        """
+        mask = self.read(inputs_embeds, batch, "number_mask").to(torch.bool)  # (batch, seq)
+        at = mask.unsqueeze(-1)  # (batch, seq, 1)
+        if inputs_embeds.device.type == "cpu" and not torch.compiler.is_compiling():
+            vectors = embed(stream[mask]).to(inputs_embeds.dtype)  # (numbers, d_model)
+            return torch.zeros_like(inputs_embeds).masked_scatter(at, vectors)
+        rows = stream.flatten(0, 1)  # (batch * seq, ...)
+        elsewhere = ~mask.flatten().view(-1, *[1] * (rows.dim() - 1))  # (batch * seq, 1, ...)
+        vectors = embed(rows.masked_fill(elsewhere, 0)).to(inputs_embeds.dtype).view_as(inputs_embeds)
+        return torch.where(at, vectors, 0)
+
+
+def linear(features: Tensor, layer: nn.Linear) -> Tensor:
+    """``layer`` of features (..., in), which are cast to its dtype only now: (..., out)."""
+    found: Tensor = layer(features.to(layer.weight.dtype))
+    return found
+
+
+def projection_layer(name: str, width: int, d_model: int, projection: str, zero_init: bool) -> nn.Linear | None:
+    """The linear map of ``projection="linear"``, or None for ``"pad"``."""
+    if projection not in ("pad", "linear"):
+        raise RepresentationError(f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'")
+    if projection == "pad":
+        if zero_init:
+            raise RepresentationError(f"{name}: zero_init needs something to learn: take projection='linear' with it")
+        if width > d_model:
+            raise RepresentationError(f"{name}: {width} features do not fit into d_model={d_model}; take projection='linear'")
+        return None
+    layer = nn.Linear(width, d_model, bias=False)
+    if zero_init:
+        nn.init.zeros_(layer.weight)
+    return layer
+
+
+def project(features: Tensor, layer: nn.Linear | None, d_model: int) -> Tensor:
+    """Features (..., width) to (..., d_model): through the linear map, or with zeros behind."""
+    if layer is not None:
+        return linear(features, layer)
+    return nn.functional.pad(features, (0, d_model - features.shape[-1]))
+
+
+def encoded(representation: SingleToken, values: Tensor) -> dict[str, Tensor]:
+    """Columns of the representation for float64 (n,), clipped to what it holds; infinities are taken as the largest double."""
+    finite = torch.nan_to_num(values.detach().to(torch.float64).cpu(), nan=float("nan"))
+    numbers: Numbers = numbers_from_floats(finite.numpy(), representation.name)
+    return {name: stream.to(values.device) for name, stream in tensors(representation, numbers).items()}
+
+
+def tensors(representation: SingleToken, numbers: Numbers) -> dict[str, Tensor]:
+    """Columns of the representation as tensors (n, ...), integers as int64 but for uint8."""
+    found = {}
+    for name, column in representation.encode(numbers).items():
+        array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
+        wide = array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy()
+        found[name] = torch.from_numpy(wide)
+    return found
+
+
+class SumEmbedding(NumberEmbedding):
+    """Several layers, each of which adds its change to the same word vectors; their order does not matter.
+
+    A layer that replaces the word vector (:class:`FloatBitsEmbedding`) takes it away once, and the others still see it.
+
+    Args:
+        embeddings: at least one; all for the same ``d_model``.
+    """
+
+    name = "sum"
+
+    def __init__(self, embeddings: Sequence[NumberEmbedding]) -> None:
+        if len({one.d_model for one in embeddings}) != 1:
+            raise RepresentationError("sum: needs at least one embedding, all for the same d_model")
+        super().__init__(embeddings[0].d_model)
+        self.embeddings = nn.ModuleList(embeddings)
+        self.streams = tuple(dict.fromkeys(name for one in embeddings for name in one.streams))
+
+    def _layers(self) -> list[NumberEmbedding]:
+        return [one for one in self.embeddings if isinstance(one, NumberEmbedding)]
+
+    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
+        first, *others = self._layers()
+        total = first.change(inputs_embeds, batch)  # (batch, seq, d_model)
+        for one in others:
+            total = total + one.change(inputs_embeds, batch)
+        return total
+
+    def streams_of(self, values: Tensor) -> dict[str, Tensor]:
+        return {name: stream for one in self._layers() for name, stream in one.streams_of(values).items()}
+
+    def config(self) -> dict[str, Any]:
+        return {"name": self.name, "embeddings": [one.config() for one in self._layers()]}

@@ -1,0 +1,131 @@
+"""Embedding layers for the tensors that numtok writes: one class for each representation, and the layer that fits a file.
+
+In: word vectors, float (batch, seq, d_model), and a batch of streams; out: the same shape and dtype, with the numbers put in, beside words in
+one sequence and any number of them. See ``embedding_base`` for what all of them hold to, ``single_token`` and ``place_values`` for
+the classes.
+
+=======================  ============================  ==================================================================
+class                    reads                         word vector e of a number becomes
+=======================  ============================  ==================================================================
+XValEmbedding            number_scaled                 e · x
+FloatBitsEmbedding       number_bits, either form      R(bits), a small ReLU network
+FoNEEmbedding            number_digits or _fourier     e + features, padded with zeros or through a linear map
+ExponentEmbedding        number_bin                    e + the bin's vector
+LogFourierEmbedding      number_log_fourier            e + a linear map of the features
+PlaceValueEmbedding      place_value                   e + the vector of the place, for each digit
+FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(digit, 10), for each digit
+SumEmbedding             those of its parts            e + what each of them adds
+=======================  ============================  ==================================================================
+
+``zero_init=True`` gives each a variant that leaves a pretrained model's output as it is before the first step, in which every layer learns.
+No layer has a buffer of floats: ``.half()``, ``.to(torch.bfloat16)`` and FSDP round parameters, never constants.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from torch import nn
+
+from numtok.errors import RepresentationError, SchemaError
+from numtok.representations import PlaceValue, from_dict
+from numtok.tokenizer.schema import read_metadata
+from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding
+from numtok_torch.embeddings.place_values import FoNEDigitEmbedding, PlaceTracker, PlaceValueEmbedding
+from numtok_torch.embeddings.single_token import ExponentEmbedding, FloatBitsEmbedding, FoNEEmbedding, LogFourierEmbedding, XValEmbedding
+
+__all__ = [
+    "EMBEDDINGS",
+    "ExponentEmbedding",
+    "FloatBitsEmbedding",
+    "FoNEDigitEmbedding",
+    "FoNEEmbedding",
+    "LogFourierEmbedding",
+    "NumberEmbedding",
+    "PlaceTracker",
+    "PlaceValueEmbedding",
+    "SumEmbedding",
+    "XValEmbedding",
+    "embedding_from_config",
+    "embedding_from_schema",
+]
+
+
+EMBEDDINGS: dict[str, type[NumberEmbedding]] = {
+    kind.name: kind
+    for kind in (
+        XValEmbedding,
+        FloatBitsEmbedding,
+        FoNEEmbedding,
+        ExponentEmbedding,
+        LogFourierEmbedding,
+        PlaceValueEmbedding,
+        FoNEDigitEmbedding,
+    )
+}
+
+
+def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbedding:
+    """The inverse of :meth:`NumberEmbedding.config`; parameters start anew.
+
+    Raises:
+        RepresentationError: for an unknown name or option.
+    """
+    options = dict(config)
+    name = str(options.pop("name", None))
+    if name == SumEmbedding.name:
+        return SumEmbedding([embedding_from_config(one, d_model) for one in options["embeddings"]])
+    if name not in EMBEDDINGS:
+        raise RepresentationError(f"unknown embedding {name!r}; choose from {', '.join([*EMBEDDINGS, SumEmbedding.name])}")
+    options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+    try:
+        return EMBEDDINGS[name](d_model, **options)
+    except TypeError as error:
+        raise RepresentationError(f"{name}: these options do not fit {EMBEDDINGS[name].__name__}: {', '.join(options)}") from error
+
+
+def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> NumberEmbedding:
+    """The layer for a file that numtok wrote: one for each of its representations, and their sum if there are several.
+
+    Args:
+        schema: with numtok's metadata; dense or compact.
+        d_model: dimension of the word vectors.
+        options: such as ``zero_init=True`` or ``projection="linear"``, for every layer that has them. Digits with a place are shown in training as
+            the file's order has them when written; ``written=None`` shows their true places.
+
+    Raises:
+        SchemaError: if the data are not numtok's, or their numbers are tokens only, which need no layer.
+        RepresentationError: for an option that none of the layers has.
+    """
+    configs = [config for one in read_metadata(schema)["numbers"] if (config := _config_of(one)) is not None]
+    if not configs:
+        raise SchemaError("the numbers of this data are spelled out in tokens alone: the model's own embedding is all they need")
+    known = [options_of(EMBEDDINGS[config["name"]]) for config in configs]
+    if unused := [name for name in options if not any(name in names for names in known)]:
+        raise RepresentationError(f"none of {', '.join(config['name'] for config in configs)} has the option {', '.join(unused)}")
+    if "max_place" not in options:
+        for config in configs:
+            if "max_place" in config:
+                config["max_place"] += options.get("max_offset", 0)  # no offset merges places
+    chosen = [
+        embedding_from_config(config | {key: value for key, value in options.items() if key in names}, d_model)
+        for config, names in zip(configs, known, strict=True)
+    ]
+    return chosen[0] if len(chosen) == 1 else SumEmbedding(chosen)
+
+
+def options_of(kind: type[nn.Module]) -> list[str]:
+    """The names of a layer's options."""
+    return [name for name in kind.__init__.__annotations__ if name not in ("d_model", "return")]
+
+
+def _config_of(described: dict[str, Any]) -> dict[str, Any] | None:
+    """The config of the layer for a representation, as the metadata describe it; None if it needs none."""
+    representation = from_dict(described)
+    if isinstance(representation, PlaceValue):
+        return {"name": "place", "max_place": 64 + representation.max_offset, "written": representation.order}
+    if representation.name not in EMBEDDINGS:
+        return None
+    names = options_of(EMBEDDINGS[representation.name])
+    return {"name": representation.name, **{key: value for key, value in described.items() if key in names}}

@@ -1,0 +1,1 @@
+"""Generation: texts with numbers, written by a model. May import every other room but :mod:`numtok_torch.metrics`."""

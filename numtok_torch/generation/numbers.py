@@ -1,0 +1,99 @@
+"""What a number that a head predicted is from then on: one decimal, from which its text and all of its streams follow.
+
+In: a head's prediction for n numbers. Out: ``Numbers``, their text, and the streams (n, ...) that the model is shown. They are those that the tokenizer
+gives for the text, whichever head predicted them, so that a model reads what it wrote as it was shown it.
+
+**One decimal, however it was computed.** Float32 sums depend on the order in which they are made, so a cache, padding, or other rows in a batch move
+a real number by 1e-7 to 1e-5, and with it all digits and bits behind. So it is rounded, to :data:`DIGITS` significant digits; and where the noise may
+decide which way (:func:`doubtful`), it is read once more from its own text alone, without cache and padding, which is the same computation in every
+run. Digits (``FoNEHead``) and bits (``BitsHead``) are chosen among few, as tokens are, and taken as they are.
+
+What remains: noise beyond ``head_base.NOISE``, and a token, digit or bit whose two best are closer than the noise, some 1 in 10**6 each in float32.
+In bfloat16 the noise is 1e-2, and tokens themselves differ with and without a cache.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from numtok import Tokenizer
+from numtok.numbers.numbers import Numbers
+from numtok.representations import FloatBits, FoNE, Representation, SingleToken
+from numtok.representations.base import numbers_from_floats
+from numtok_torch.embeddings.base import tensors
+from numtok_torch.embeddings.bits import as_bits, values_of_words, words_of_bits
+from numtok_torch.heads.base import NumberPrediction
+
+DIGITS = 4  # significant ones of a real number: one more would be noise in a model that amplifies it; about one number in ten is read twice
+Floats = npt.NDArray[np.float64]
+
+
+def rounded(values: Floats) -> Floats:
+    """float64 (...) to :data:`DIGITS` significant digits; infinities and NaN stay."""
+    flat = [float(f"{value:.{DIGITS - 1}e}") for value in values.ravel()]
+    return np.array(flat, np.float64).reshape(values.shape)
+
+
+def doubtful(prediction: NumberPrediction) -> npt.NDArray[np.bool_]:
+    """Bool (n,): whether float noise decides how a number is rounded."""
+    if prediction.bounds is None:
+        return np.zeros(len(prediction.values), np.bool_)
+    low, high = rounded(prediction.bounds.numpy()).T  # (n,) each
+    found: npt.NDArray[np.bool_] = low != high
+    return found
+
+
+def decimals(tokenizer: Tokenizer, prediction: NumberPrediction, name: str) -> Numbers:
+    """The numbers as decimals that all representations of the tokenizer hold; magnitudes where one of them does not carry the sign.
+
+    Raises:
+        RepresentationError: for NaN, with the head's ``name``.
+    """
+    exact = prediction.streams
+    fone = next((one for one in tokenizer.numbers if isinstance(one, FoNE)), None)
+    if "number_digits" in exact and fone is not None:
+        found = fone.numbers(exact["number_digits"].numpy())  # which no float may hold
+    elif "number_bits" in exact and any(isinstance(one, FloatBits) for one in tokenizer.numbers):
+        found = numbers_from_floats(values_of_words(words_of_bits(as_bits(exact["number_bits"], 1))).numpy(), name)
+    else:
+        finite = torch.nan_to_num(prediction.values, nan=float("nan")).numpy()  # infinities as the largest double
+        found = numbers_from_floats(rounded(finite), name)
+    if not tokenizer.carries_sign:
+        found = Numbers.parse([text.removeprefix("-") for text in found.format().to_pylist()])
+    return held(tokenizer.numbers, found)
+
+
+def held(representations: Sequence[Representation], numbers: Numbers) -> Numbers:
+    """The numbers, each replaced by one near it that all of the representations hold."""
+    for _ in representations:  # what one of them makes of a number may be more than another can hold
+        for one in representations:
+            if isinstance(one, SingleToken) and not (fits := one.fits(numbers)).all():
+                clipping: Any = dataclasses.replace(one, overflow="clip")  # type: ignore[type-var]  # every concrete one is a dataclass
+                nearest = clipping.decode(clipping.encode(numbers)).format().to_pylist()
+                texts = numbers.format().to_pylist()
+                numbers = Numbers.parse([text if good else near for text, near, good in zip(texts, nearest, fits, strict=True)])
+    return numbers
+
+
+def texts_of(tokenizer: Tokenizer, numbers: Numbers, prediction: NumberPrediction) -> list[str]:
+    """As they are written; a head that predicts a sign which the tokenizer leaves in the text (``FoNEHead(sign=True)``) has it written."""
+    texts = [str(text) for text in numbers.format().to_pylist()]
+    if tokenizer.carries_sign or "number_digits" not in prediction.streams:
+        return texts
+    return [f"-{text}" if negative else text for text, negative in zip(texts, prediction.values.signbit().tolist(), strict=True)]
+
+
+def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
+    """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
+    found = {"number_values": torch.from_numpy(numbers.to_float64().copy())}
+    for one in tokenizer.numbers:
+        if isinstance(one, SingleToken):
+            found |= tensors(one, numbers)
+    return found

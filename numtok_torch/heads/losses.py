@@ -1,0 +1,134 @@
+"""Number token loss: for numbers that are spelled out in tokens, the distance in value between what was predicted and what is right.
+
+In: logits, float (batch, seq, vocabulary), and labels, int64 (batch, seq), -100 where there is none. Out: a scalar, the mean over the positions whose
+label is a number token; added to the cross-entropy, to which a 4 for a 5 is as wrong as a 9. Regress, Don't Guess - A Regression-like Loss on
+Number Tokens for Language Models (Zausinger et al. 2025): with p the softmax over the number tokens alone, v their values, and y the value of
+the label, ``"was"``, the default, is the Wasserstein-1 distance Σ p_j |v_j - y|, and ``"mse"`` is (Σ p_j v_j - y)².
+
+Number tokens come in groups, and a position belongs to the group of its label: digits are compared with digits, mantissas with mantissas,
+exponents with exponents. The package ``ntloss`` of the authors gives the same values for digits; it takes its number tokens from the texts of
+a Hugging Face vocabulary, to which it may add tokens, and has no place for ``[NUM:602]`` or ``[NUM:E-1]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import torch
+from torch import Tensor, nn
+
+from numtok.errors import RepresentationError, SchemaError
+from numtok.representations import from_dict
+from numtok.representations.charton import Charton
+from numtok.tokenizer.schema import read_metadata
+
+KINDS = ("was", "mse")
+REWEIGHED = 1.01  # of the largest distance: what a token that is no number costs
+
+
+class NumberTokenLoss(nn.Module):
+    """The mean over number tokens of their distance in value.
+
+    Args:
+        groups: for each group of number tokens, id to value.
+        kind: ``"was"`` or ``"mse"``.
+        reweigh: as the authors' package does by default, unlike the paper: a number token's loss counts by the probability of all number tokens of
+            its group, and the rest of the probability costs 1.01 times the largest loss there is, so that words are worse than any number.
+
+    Shape:
+        - logits: (batch, seq, vocabulary); labels: (batch, seq); output: ().
+    """
+
+    def __init__(self, groups: Sequence[Mapping[int, float]], kind: str = "was", reweigh: bool = False) -> None:
+        super().__init__()
+        if kind not in KINDS:
+            raise RepresentationError(f"number token loss: kind={kind!r} is unknown; use one of {', '.join(map(repr, KINDS))}")
+        if not groups or any(len(group) < 2 for group in groups):
+            raise RepresentationError("number token loss: needs at least one group of at least two number tokens")
+        if len({one for group in groups for one in group}) < sum(map(len, groups)):
+            raise RepresentationError("number token loss: a token is in two groups")
+        self.kind, self.reweigh = kind, reweigh
+        self._groups = [{int(one): float(value) for one, value in sorted(group.items())} for group in groups]
+
+    @classmethod
+    def from_digits(cls, digit_ids: Sequence[int], **options: Any) -> NumberTokenLoss:
+        """For digits one by one, as in PlaceValue: the ids of the tokens ``0`` to ``9``."""
+        return cls([dict(zip(digit_ids, map(float, range(10)), strict=True))], **options)
+
+    @classmethod
+    def from_schema(cls, schema: pa.Schema, **options: Any) -> NumberTokenLoss:
+        """For a file that numtok wrote with P10, P1000, B1999 or FP15. The values of FP15 span all decades: the largest outweigh the others.
+
+        Raises:
+            SchemaError: for any other data.
+        """
+        metadata = read_metadata(schema)
+        representation = from_dict(metadata["numbers"][0])
+        if not isinstance(representation, Charton):
+            raise SchemaError(
+                f"the numbers of this data are {representation.name}: for digits of the vocabulary take NumberTokenLoss.from_digits"
+            )
+        plain, spaced = (_ids(metadata["symbols"][form]) for form in ("plain", "spaced"))
+        values = [_value(symbol) for symbol in representation.alphabet]
+        groups: dict[str, dict[int, float]] = {"mantissas": {}, "exponents": {}}
+        first = representation.first_symbols
+        for one, found in [*zip(plain, values, strict=True), *zip(spaced, values[first.start : first.stop] if spaced else [], strict=True)]:
+            if found is not None:
+                groups[found[0]][one] = found[1]
+        return cls([group for group in groups.values() if len(group) > 1], **options)
+
+    def groups(self) -> list[dict[int, float]]:
+        """Id to value, for each group."""
+        return [dict(group) for group in self._groups]
+
+    def forward(self, logits: Tensor, labels: Tensor, causal: bool = False) -> Tensor:
+        """The loss, float32, a scalar; 0 with a graph if no label is a number token.
+
+        Args:
+            logits: (batch, seq, vocabulary).
+            labels: (batch, seq).
+            causal: whether logits at t are for the label at t + 1.
+        """
+        if causal:
+            logits, labels = logits[:, :-1], labels[:, 1:]
+        if logits.shape[:-1] != labels.shape:
+            raise SchemaError(f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} differ in batch or sequence")
+        total, count = logits.new_zeros((), dtype=torch.float32), 0
+        for group in self._groups:
+            ids = torch.tensor(list(group), device=labels.device)  # (tokens,), ascending
+            chosen = torch.isin(labels, ids)  # (batch, seq)
+            values = torch.tensor(list(group.values()), device=labels.device)  # (tokens,)
+            target = values[torch.searchsorted(ids, labels[chosen])]  # (n,)
+            losses = self._losses(logits[chosen].to(torch.float32), ids, values, target)  # (n,)
+            total, count = total + losses.sum(), count + len(losses)
+        return total / max(count, 1)
+
+    def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, target: Tensor) -> Tensor:
+        """(n,) from logits (n, vocabulary), the group's ids and values (tokens,), and the values of the labels (n,)."""
+        p = logits[:, ids].softmax(-1)  # (n, tokens)
+        if self.kind == "was":
+            losses = (p * (values - target.unsqueeze(-1)).abs()).sum(-1)  # (n,)
+        else:
+            losses = ((p * values).sum(-1) - target).square()  # (n,)
+        if self.reweigh:
+            largest = (values.max() - values.min()) ** (1 if self.kind == "was" else 2)
+            share = (logits[:, ids].logsumexp(-1) - logits.logsumexp(-1)).exp()  # (n,)
+            losses = losses * share + REWEIGHED * largest * (1 - share)
+        return losses
+
+
+def _ids(runs: Iterable[Sequence[int]]) -> list[int]:
+    """Ids from the runs [first id, count] of the metadata."""
+    return [first + k for first, count in runs for k in range(count)]
+
+
+def _value(symbol: str) -> tuple[str, float] | None:
+    """Group and value of a symbol of Charton's alphabets; None for a sign alone. ``-602E-1`` as a whole is a mantissa."""
+    if symbol in "+-":
+        return None
+    if symbol[0] in "eE":
+        return "exponents", float(symbol[1:])
+    return "mantissas", float(Decimal(symbol))

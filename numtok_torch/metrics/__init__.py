@@ -1,0 +1,1 @@
+"""Metrics: how well numbers are predicted. May import numtok only."""

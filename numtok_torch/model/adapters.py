@@ -1,0 +1,180 @@
+"""Adapters of the library peft (LoRA and its kin) in a number model: described as JSON, made anew on load, merged into the weights.
+
+In: a backbone into which peft has put adapters, wrapped (``get_peft_model``) or in place (``add_adapter``, ``inject_adapter_in_model``). Out: JSON that says
+what they are; :func:`restore` is the inverse, on a backbone without any. Their weights are in the model's state dict like all others. peft is optional:
+it is imported only where adapters are.
+
+The names of a backbone's weights change with its adapters: what was ``h.0.c_attn.weight`` is ``h.0.c_attn.base_layer.weight`` beside
+``h.0.c_attn.lora_A.default.weight``. :func:`base_weights` gives the names that they had before.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from numtok.errors import MissingDependencyError
+from numtok_torch.model import backbone as middle
+from numtok_torch.model.backbone import ADAPTERS, ModelError
+
+# Of an adapter's config: what names code or files elsewhere; none of it changes what a trained adapter computes.
+NOT_READ = (
+    *("auto_mapping", "base_model_name_or_path", "revision", "megatron_config", "megatron_core"),
+    *("loftq_config", "eva_config", "corda_config", "lora_ga_config"),  # how LoRA is initialised
+)
+AROUND = ("base_layer", "original_module", "token_adapter")  # the modules that peft puts around those of the backbone
+
+
+def describe(backbone: Any) -> dict[str, Any] | None:
+    """The adapters of a backbone, JSON-ready; None if there are none.
+
+    Raises:
+        ModelError: if they are merged, but still there: their weights would count twice when loaded.
+    """
+    inner = middle.inner(backbone)
+    configs = getattr(inner, "peft_config", None)
+    if not configs:
+        return None
+    if other := middle.unsupported_adapters(inner):
+        raise ModelError(f"adapters of the kind {other[0]} cannot be saved; there are {', '.join(ADAPTERS)}. merge_and_unload() them first")
+    layers = list(_layers(inner))
+    if any(layer.merged for layer in layers):
+        raise ModelError("the adapters are merged into the weights, and still beside them; unmerge them, or call merge_and_unload()")
+    return {
+        "wrapped": inner is not backbone,
+        "loaded": getattr(inner, "_hf_peft_config_loaded", False),
+        "active": list(layers[0].active_adapters) if layers else [],
+        "enabled": not any(layer.disable_adapters for layer in layers),
+        "configs": {name: _plain(config.to_dict()) for name, config in configs.items()},
+    }
+
+
+def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
+    """The backbone with the adapters described, their weights still to be loaded; the wrapper if there was one.
+
+    Raises:
+        ModelError: if the description is damaged, or of a kind of adapter that is not supported.
+        MissingDependencyError: without peft.
+    """
+    try:
+        import peft
+        from peft.functional import inject_adapter_in_model, set_adapter
+    except ImportError as error:
+        raise MissingDependencyError("the model has adapters of peft; install it: pip install peft") from error
+    try:
+        found = backbone
+        for name, settings in described["configs"].items():
+            config = _config(settings)
+            if not described["wrapped"]:
+                inject_adapter_in_model(config, backbone, name)
+            elif found is backbone:
+                found = peft.get_peft_model(backbone, config, name)
+            else:
+                found.add_adapter(name, config)
+        if described["loaded"]:
+            backbone._hf_peft_config_loaded = True
+        active = list(described["active"])
+        set_adapter(backbone, active)
+        if found is not backbone:
+            found.active_adapter = active[0]
+            found.base_model.active_adapter = active
+        if not described["enabled"]:
+            for module in _layers(backbone):
+                module.enable_adapters(False)
+    except ModelError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ModelError(f"the adapters cannot be made anew ({type(error).__name__}: {error}); save the model again") from error
+    return found
+
+
+def merged(backbone: Any) -> Any:
+    """The backbone with its adapters merged into its weights, and taken out of it: the inner one, changed in place.
+
+    Raises:
+        ModelError: if it has none.
+    """
+    inner = middle.inner(backbone)
+    if not getattr(inner, "peft_config", None):
+        raise ModelError(f"{type(inner).__name__} has no adapters to merge")
+    _untie(inner)
+    around = [(name, one) for name, one in inner.named_modules() if _is_adapted(one)]
+    for name, module in around:
+        if any(name.startswith(f"{outer}.") for outer, _ in around):
+            continue  # a part of one that is taken out as a whole
+        if hasattr(module, "unload_and_optionally_merge_module"):
+            plain = module.unload_and_optionally_merge_module(merge=True, safe_merge=False, adapter_names=None)
+        else:
+            module.merge()
+            plain = module.get_base_layer()
+        inner.set_submodule(name, plain)
+    del inner.peft_config
+    inner.__dict__.pop("_hf_peft_config_loaded", None)
+    return inner
+
+
+def _untie(inner: Any) -> None:
+    """Give the output layer weights of its own, where it shares those of the word embedding and only one of the two is adapted, or each in its way."""
+    words, out = middle.word_embedding(inner), middle.output_layer(inner)
+    single = [hasattr(one, "token_adapter") for one in (words, out)]  # rows of single tokens, which are the same in both
+    if out is None or all(single) or not (_is_adapted(words) or _is_adapted(out)):
+        return
+    plain = out.get_base_layer() if hasattr(out, "get_base_layer") else getattr(out, "original_module", out)
+    plain.weight = nn.Parameter(plain.weight.detach().clone(), requires_grad=plain.weight.requires_grad)
+    if getattr(getattr(inner, "config", None), "tie_word_embeddings", False):
+        inner.config.tie_word_embeddings = False
+
+
+def _is_adapted(module: nn.Module) -> bool:
+    """Whether peft put the module in the place of one of the backbone's."""
+    return hasattr(module, "unload_and_optionally_merge_module") or (hasattr(module, "base_layer") and hasattr(module, "merge"))
+
+
+def base_weights(weights: Mapping[str, Tensor], described: Mapping[str, Any]) -> dict[str, Tensor]:
+    """Weights without those of the adapters, by the names that they have in a backbone without any."""
+    names = set(described["configs"])
+    found = {}
+    for name, value in weights.items():
+        parts = name.split(".")
+        if parts[:2] == ["base_model", "model"] and described["wrapped"]:
+            parts = parts[2:]
+        if not names & set(parts):
+            found[".".join(part for part in parts if part not in AROUND)] = value
+    return found
+
+
+def _layers(module: nn.Module) -> Iterator[Any]:
+    """Every layer with adapters."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    return (one for one in module.modules() if isinstance(one, BaseTunerLayer))
+
+
+def _config(settings: Mapping[str, Any]) -> Any:
+    """Peft's config; what would run or fetch anything is left out, and weights are not computed, as they will be loaded."""
+    import peft
+
+    if settings["peft_type"] not in ADAPTERS:
+        raise ModelError(f"adapters of the kind {settings['peft_type']!r} are not supported; there are {', '.join(ADAPTERS)}")
+    options = {key: value for key, value in settings.items() if key not in NOT_READ}
+    if isinstance(options.get("init_lora_weights"), str):
+        options["init_lora_weights"] = True
+    options["inference_mode"] = False  # what is frozen, the model says
+    return peft.get_peft_config(options)
+
+
+def _plain(value: Any) -> Any:
+    """For JSON: sets in order, names for the members of enumerations and dtypes."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, enum.Enum):
+        return value.value
+    return str(value) if isinstance(value, torch.dtype) else value

@@ -1,0 +1,264 @@
+"""The transformer in the middle: what :class:`~numtok_torch.model.model.NumberModel` needs to know of it.
+
+In: a Hugging Face model, or a plain module with the two methods of :class:`PlainBackbone`; word vectors, float (batch, seq, d). Out: its output and
+the hidden states of its last layer, float (batch, seq, d_hidden), which heads read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from numtok.errors import NumtokError
+
+ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "TRAINABLE_TOKENS")  # kinds of peft that lie in layers
+
+
+class ModelError(NumtokError, ValueError):
+    """A backbone, embedding and head that do not fit together, inputs that the model cannot use, or a saved model that cannot be read."""
+
+
+class PlainBackbone(Protocol):
+    """What a module must have that is no Hugging Face model. Two more methods are used if it has them.
+
+    - ``get_output_embeddings()``: the layer from hidden states (..., d_hidden) to logits (..., vocab); without it there is no token loss;
+    - ``resize_token_embeddings(size, mean_resizing=...)``: for ``vocab_size``.
+    """
+
+    def get_input_embeddings(self) -> nn.Module:
+        """The ``nn.Embedding`` of the word vectors."""
+
+    def forward(self, inputs_embeds: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Word vectors (batch, seq, d) to hidden states (batch, seq, d_hidden). ``position_ids`` are given too if it names them."""
+
+
+def is_pretrained(backbone: nn.Module) -> bool:
+    """Whether it is a Hugging Face model; transformers is not imported to find out."""
+    transformers = sys.modules.get("transformers.modeling_utils")
+    return transformers is not None and isinstance(backbone, transformers.PreTrainedModel)
+
+
+def inner(backbone: Any) -> Any:
+    """What peft's ``get_peft_model`` has wrapped; anything else is given back. peft is not imported to find out.
+
+    The adapters are inside it: it computes what the wrapper computes, and has the signature, the config and ``generate`` that the wrapper hides.
+    """
+    peft = sys.modules.get("peft")
+    kinds = tuple(kind for name in ("PeftModel", "PeftMixedModel") if (kind := getattr(peft, name, None)) is not None)
+    return backbone.base_model.model if isinstance(backbone, kinds) and not unsupported_adapters(backbone) else backbone
+
+
+def unsupported_adapters(backbone: Any) -> list[str]:
+    """The kinds of its adapters that are not :data:`ADAPTERS`, which lie in layers and change nothing else: prompts, for example."""
+    configs = getattr(backbone, "peft_config", None) or {}
+    kinds = [getattr(config.peft_type, "value", config.peft_type) for config in configs.values()]
+    return [str(kind) for kind in kinds if kind not in ADAPTERS]
+
+
+def check_backbone(backbone: Any) -> None:
+    """Refuse what cannot take word vectors, or is for another task."""
+    name = type(backbone).__name__
+    if other := unsupported_adapters(backbone):
+        raise ModelError(f"adapters of the kind {other[0]} are not supported inside a NumberModel; there are {', '.join(ADAPTERS)}")
+    backbone = inner(backbone)
+    name = type(backbone).__name__
+    if name in _classes("QUESTION_ANSWERING", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION"):
+        raise ModelError(
+            f"{name} is for a task that NumberModel does not support; take a language model, ...ForSequenceClassification or"
+            " ...ForTokenClassification"
+        )
+    if has_decoder(backbone) and task(backbone) is not None:
+        raise ModelError(
+            f"{name} has an encoder and a decoder; to classify, take an encoder or a decoder alone, such as those of BERT or GPT-2"
+        )
+    if "inputs_embeds" not in parameters_of(backbone):
+        raise ModelError(f"{name}.forward takes no inputs_embeds, so numbers cannot be put into its word vectors")
+    if not hasattr(backbone, "get_input_embeddings"):
+        raise ModelError(f"{name} needs a method get_input_embeddings(), which returns its nn.Embedding")
+
+
+def parameters_of(backbone: Any) -> frozenset[str]:
+    """The names in the signature of ``forward``."""
+    return frozenset(inspect.signature(backbone.forward).parameters)
+
+
+def has_decoder(backbone: Any) -> bool:
+    """Whether it is an encoder with a decoder, as T5 and BART are."""
+    return is_pretrained(backbone) and "decoder_inputs_embeds" in parameters_of(backbone)
+
+
+def task(backbone: Any) -> str | None:
+    """``"texts"`` or ``"tokens"`` if that is what it classifies, with labels and a loss of its own; None for language models and bare ones."""
+    names = {kind.__name__ for kind in type(backbone).__mro__}
+    kinds = {"texts": _classes("SEQUENCE_CLASSIFICATION"), "tokens": _classes("TOKEN_CLASSIFICATION")}
+    return next((kind for kind, known in kinds.items() if names & known), None)
+
+
+def _classes(*tasks: str) -> frozenset[str]:
+    """The names of the classes that transformers has for a task; none while it is not in use."""
+    if "transformers.modeling_utils" not in sys.modules:
+        return frozenset()
+    from transformers.models.auto import modeling_auto as auto
+
+    return frozenset(str(name) for one in tasks for name in getattr(auto, f"MODEL_FOR_{one}_MAPPING_NAMES").values())
+
+
+def word_embedding(backbone: Any, decoder: bool = False) -> Any:
+    """The layer from ids to word vectors; where an encoder has a decoder, the one or the other's, which may scale differently."""
+    if has_decoder(backbone):
+        backbone = backbone.get_decoder() if decoder else backbone.get_encoder()
+    return backbone.get_input_embeddings()
+
+
+def output_layer(backbone: Any) -> Any:
+    """The layer from hidden states to logits, None if there is none."""
+    return backbone.get_output_embeddings() if hasattr(backbone, "get_output_embeddings") else None
+
+
+def is_causal(backbone: Any) -> bool:
+    """Whether a token sees only those before it, by the kind of model.
+
+    Raises:
+        ModelError: if that is not known.
+    """
+    known = getattr(backbone, "causal", None)
+    if isinstance(known, bool):
+        return known
+    if is_pretrained(backbone):
+        from transformers.models.auto import modeling_auto as auto
+
+        config, kind = backbone.config, backbone.config.model_type
+        if has_decoder(backbone) or getattr(config, "is_causal", None) is False:
+            return False  # the encoder sees all, and the decoder is given labels that are shifted already
+        if backbone.can_generate() or getattr(config, "is_decoder", False):
+            return True
+        if kind in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES:
+            return False  # the latter: an encoder whose decoder was left
+        if kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+            return True
+    raise ModelError(f"whether {type(backbone).__name__} is causal is not known; say NumberModel(..., causal=True) or False")
+
+
+def hidden_size(backbone: Any) -> Any:
+    """The dimension of the hidden states, None if that is not known before it has run."""
+    size = getattr(getattr(backbone, "config", None), "hidden_size", None)
+    if size is None and isinstance(layer := output_layer(backbone), nn.Linear):
+        size = layer.in_features
+    return size
+
+
+def run(backbone: Any, inputs_embeds: Tensor | None, **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
+    """The backbone's output, its (decoder's) hidden states (batch, seq, d_hidden), and logits (batch, seq, vocab) if it has any."""
+    if inputs_embeds is not None:
+        inputs["inputs_embeds"] = inputs_embeds
+    if not is_pretrained(backbone):
+        hidden: Tensor = backbone(**inputs)
+        layer = output_layer(backbone)
+        return None, hidden, None if layer is None else layer(hidden)
+    trunk = backbone.get_decoder() if has_decoder(backbone) else backbone.base_model
+    if trunk is backbone:
+        output = backbone(**{**inputs, "return_dict": True})
+        return output, output.last_hidden_state, None
+    with captured(trunk) as outputs:
+        output = backbone(**{**inputs, "return_dict": True})
+    return output, outputs[-1], getattr(output, "logits", None)
+
+
+def classify(backbone: Any, input_ids: Tensor, inputs_embeds: Tensor, **inputs: Any) -> tuple[Any, Tensor, Tensor]:
+    """The same of a model that classifies: logits (batch, labels) or (batch, seq, labels).
+
+    It is given the ids, as a causal one reads a text's class where the text ends, which it cannot see in vectors; and the vectors in the place of those that it
+    looks up itself.
+    """
+    if len(input_ids) > 1 and task(backbone) == "texts" and backbone.config.pad_token_id is None and is_causal(backbone):
+        raise ModelError(
+            f"{type(backbone).__name__} finds the end of a text by its padding, and has no pad_token_id; set backbone.config.pad_token_id to the"
+            " collator's"
+        )
+    here = _in_this_thread()
+
+    def replace(module: nn.Module, arguments: Any, output: Tensor) -> Tensor:
+        return inputs_embeds if here() else output
+
+    handle = word_embedding(backbone).register_forward_hook(replace)
+    try:
+        with captured(backbone.base_model) as outputs:
+            output = backbone(input_ids=input_ids, **{**inputs, "return_dict": True})
+    finally:
+        handle.remove()
+    return output, outputs[-1], output.logits
+
+
+@contextlib.contextmanager
+def captured(trunk: nn.Module) -> Iterator[list[Tensor]]:
+    """Collects the hidden states that come out of ``trunk`` inside the ``with``, in this thread.
+
+    ``output_hidden_states=True`` would keep those of all layers, and is not the normalised last one in every model.
+    """
+    found: list[Tensor] = []
+    here = _in_this_thread()
+
+    def keep(module: nn.Module, arguments: Any, output: Any) -> None:
+        if here():
+            found.append(output if isinstance(output, Tensor) else output[0])
+
+    handle = trunk.register_forward_hook(keep)
+    try:
+        yield found
+    finally:
+        handle.remove()
+
+
+def _in_this_thread() -> Callable[[], bool]:
+    """Whether a hook is called in the thread that has set it."""
+    if torch.compiler.is_compiling():  # which is one thread's, and cannot trace the question whose
+        return lambda: True
+    thread = threading.get_ident()
+    return lambda: threading.get_ident() == thread
+
+
+def resize(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:
+    """Give the word embedding, and the output layer, at least ``vocab_size`` rows."""
+    rows = word_embedding(backbone).weight.shape[0]
+    if vocab_size <= rows:
+        return
+    if not hasattr(backbone, "resize_token_embeddings"):
+        raise ModelError(
+            f"the word embedding of {type(backbone).__name__} has {rows} rows, the tokenizer needs {vocab_size}; make it larger, or give the module a"
+            " method resize_token_embeddings(size, mean_resizing)"
+        )
+    backbone.resize_token_embeddings(vocab_size, mean_resizing=mean_resizing)
+
+
+def freeze_trunk(backbone: Any) -> None:
+    """No gradient but for what lies behind the trunk: the word head, whose weights are untied from the frozen word vectors.
+
+    Raises:
+        ModelError: if there is no word head behind the trunk.
+    """
+    layer, trunk = output_layer(backbone), getattr(backbone, "base_model", backbone)
+    if layer is None or trunk is backbone:
+        raise ModelError(
+            f"{type(backbone).__name__} has no word head to train behind a frozen trunk; take a ...ForMaskedLM or ...ForCausalLM"
+        )
+    if layer.weight is word_embedding(backbone).weight:
+        layer.weight = nn.Parameter(layer.weight.detach().clone())  # not by the config: it would untie the biases of a BERT's head too
+    backbone.requires_grad_(True)
+    trunk.requires_grad_(False)
+
+
+def shared_names(module: nn.Module) -> dict[str, str]:
+    """Further names of parameters that have several, to the first: the output layer that is tied to the word embedding."""
+    first: dict[int, str] = {}
+    further: dict[str, str] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        if (known := first.setdefault(id(parameter), name)) != name:
+            further[name] = known
+    return further

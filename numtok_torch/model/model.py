@@ -1,0 +1,306 @@
+"""A transformer that reads and says numbers: an embedding in front of any backbone, and a head behind it.
+
+In: the batch that :class:`~numtok_torch.NumberCollator` makes, by name: ``model(**batch)``. Out: :class:`NumberModelOutput`: token loss, number
+loss, their weighted sum, logits, hidden states, and the numbers that the head predicts.
+
+Which hidden state predicts which number, and what losses are means of, says :mod:`numtok_torch.model.objective`.
+
+Shape:
+    - input_ids, labels, masks: (batch, seq); number streams: (batch, seq, ...); logits: (batch, seq, vocab); hidden: (batch, seq, d_hidden).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from numtok_torch.embeddings.base import NumberEmbedding
+from numtok_torch.heads.choose import NumberHead
+from numtok_torch.model import backbone as middle
+from numtok_torch.model import saving, seq2seq
+from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.delegation import Delegating
+from numtok_torch.model.finite import FiniteCheck
+from numtok_torch.model.objective import (
+    IGNORED,
+    NumberModelOutput,
+    check_logits,
+    number_targets,
+    numbers_to_predict,
+    predictable,
+    token_loss,
+)
+from numtok_torch.model.positions import counted_from_zero, mask_apart, positions
+
+NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")  # what evaluation loops need not collect
+
+
+class NumberModel(Delegating):
+    """Any transformer, with numbers in its word vectors and a head that predicts numbers.
+
+    Args:
+        backbone: a Hugging Face model that takes ``inputs_embeds`` (causal, masked or a bare encoder), or a module after
+            :class:`~numtok_torch.model.backbone.PlainBackbone`. Its weights, tied ones too, stay the same objects.
+        embedding: puts the numbers in; None where tokens say all (Charton's encodings).
+        head: predicts numbers; None for tokens only.
+        number_weight, token_weight: of the two losses. With ``token_weight=0`` a backbone without logits may be given labels.
+        causal: whether a token sees only those before it; None: as the backbone's kind says.
+        vocab_size: rows that the word embedding must have, ``tokenizer.vocab_size``; more are added if needed, never removed.
+        mean_resizing: new rows are drawn around the mean of the old ones, with their covariance, so that the new tokens start out about as
+            likely as the others; False draws them as at the model's own initialisation, which is faster, but for a pretrained model with tied weights
+            may make them far more likely.
+        freeze_backbone: train the embedding and the head only. The backbone, new rows included, gets no gradient, and no dropout. ``"trunk"``: its
+            word head, untied from the word vectors, is trained too (Floating-Point Embedding, section 4.3: "We retrained the classification head and
+            the corresponding numerical embedding module ... while keeping the parameters of the language model itself frozen").
+
+    Raises:
+        ModelError: if they do not fit together.
+    """
+
+    accepts_loss_kwargs = False  # of the Trainer: losses are means over the batch given, however many batches one step has
+    _keys_to_ignore_on_save = None  # likewise: looked up when it resumes
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        embedding: NumberEmbedding | None,
+        head: NumberHead | None = None,
+        *,
+        number_weight: float = 1.0,
+        token_weight: float = 1.0,
+        causal: bool | None = None,
+        vocab_size: int | None = None,
+        mean_resizing: bool = True,
+        freeze_backbone: bool | str = False,
+    ) -> None:
+        super().__init__()
+        self._finite = FiniteCheck()
+        middle.check_backbone(backbone)
+        if vocab_size is not None:
+            middle.resize(middle.inner(backbone), vocab_size, mean_resizing)
+        self.backbone, self.embedding, self.head = backbone, embedding, head
+        self.number_weight, self.token_weight = number_weight, token_weight
+        self.causal = middle.is_causal(self.transformer) if causal is None else causal
+        self.task, self.decodes = middle.task(self.transformer), middle.has_decoder(self.transformer)
+        if self.decodes and self.causal:
+            raise ModelError("the labels of an encoder with a decoder are not shifted by the model; leave causal out")
+        self.backbone_frozen = freeze_backbone
+        self._check_sizes()
+        if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
+            pooler.requires_grad_(False)  # of a bare BERT: no loss here reaches it, and DDP waits for every gradient
+        if freeze_backbone not in (True, False, "trunk"):
+            raise ModelError(f"freeze_backbone={freeze_backbone!r} is unknown; use True, False or 'trunk'")
+        if freeze_backbone == "trunk":
+            middle.freeze_trunk(self.transformer)
+        elif freeze_backbone:
+            backbone.requires_grad_(False)
+        self.train(self.training)
+        if (config := getattr(self.transformer, "config", None)) is not None:
+            kept = getattr(config, "keys_to_ignore_at_inference", None) or []
+            config.keys_to_ignore_at_inference = [*dict.fromkeys([*kept, *NOT_GATHERED])]
+        self.register_state_dict_post_hook(saving.drop_shared)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(saving.restore_shared)  # type: ignore[no-untyped-call]
+
+    def _check_sizes(self) -> None:
+        words = middle.word_embedding(self.transformer).weight.shape[1]
+        if self.embedding is not None and self.embedding.d_model != words:
+            raise ModelError(f"the embedding was made for d_model={self.embedding.d_model}, the backbone's word vectors have {words}")
+        hidden, made = middle.hidden_size(self.transformer), getattr(self.head, "d_model", None)
+        if None not in (hidden, made) and hidden != made:
+            raise ModelError(f"the head was made for d_model={made}, the backbone's hidden states have {hidden}")
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        number_mask: Tensor | None = None,
+        number_values: Tensor | None = None,
+        number_scaled: Tensor | None = None,
+        number_bits: Tensor | None = None,
+        number_fourier: Tensor | None = None,
+        number_digits: Tensor | None = None,
+        number_bin: Tensor | None = None,
+        number_log_fourier: Tensor | None = None,
+        place_value: Tensor | None = None,
+        number_index: Tensor | None = None,
+        number_value: Tensor | None = None,
+        **kwargs: Any,
+    ) -> NumberModelOutput:
+        """Losses and predictions for a batch.
+
+        The signature names every stream, as the Trainer drops columns that it does not name. All are (batch, seq, ...), as ``NumberCollator`` makes them;
+        those that neither the embedding nor the head reads are not needed.
+
+        Args:
+            input_ids: int64.
+            attention_mask: 0 on padding.
+            position_ids: int64; None for those that fit the padding. Without ``attention_mask``, texts that were packed into one row are told by them,
+                and do not see each other.
+            token_type_ids: int64, for BERT.
+            labels: int64, not shifted; -100 for tokens without a loss.
+            number_mask: True at each number's first token.
+            number_values: float64, exact.
+            number_scaled: float32, of XVal.
+            number_bits: uint8 (batch, seq, 32), or compact int64 (batch, seq), of FloatBits.
+            number_fourier: float32 (batch, seq, ..., 2), of FoNE.
+            number_digits: uint8 (batch, seq, digits), of FoNE, compact.
+            number_bin: int64, of ExponentBins.
+            number_log_fourier: float32 (batch, seq, k + 1, 2), of LogFourier.
+            place_value: int64, of PlaceValue.
+            number_index: must be None, as the next; columns of a file, here so that the Trainer hands them to the collator.
+            number_value: likewise.
+            kwargs: ``number_labels_mask`` and ``S_labels`` (not in the signature, as the Trainer would ask for all of them when it evaluates);
+                everything else goes to the backbone.
+
+        Raises:
+            ModelError: for labels where the backbone has no logits, or columns of a file; for a loss, or a stream that is read, that is not finite,
+                on an accelerator one step late (see ``finite``).
+            SchemaError: if a stream is missing.
+        """
+        if number_index is not None or number_value is not None:
+            raise ModelError(
+                "number_index and number_value are columns of a file, with one value per number; batch them with NumberCollator"
+            )
+        batch: dict[str, Tensor | None] = {
+            "attention_mask": attention_mask,
+            "position_ids": position_ids,
+            "labels": labels,
+            "number_mask": number_mask,
+            "number_values": number_values,
+            "number_scaled": number_scaled,
+            "number_bits": number_bits,
+            "number_fourier": number_fourier,
+            "number_digits": number_digits,
+            "number_bin": number_bin,
+            "number_log_fourier": number_log_fourier,
+            "place_value": place_value,
+        }
+        batch |= {name: kwargs.pop(name) for name in list(kwargs) if name == "number_labels_mask" or name.endswith("_labels")}
+        streams = {name: stream for name, stream in batch.items() if stream is not None}
+        inputs = {"attention_mask": attention_mask, "position_ids": position_ids, "token_type_ids": token_type_ids, **kwargs}
+        if self.task is not None:
+            inputs["labels"] = labels
+        elif self.decodes:
+            reads = self.embedding is not None or self.head is not None
+            ids, written = seq2seq.decoder_side(self.transformer, streams, inputs, reads)
+            inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
+        output, hidden, logits = self.run(input_ids, streams, **inputs)
+        found = self._output(output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams)
+        self._finite.look(self, found, streams, self.embedding.streams if self.embedding is not None else ())
+        return found
+
+    def embed(self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False) -> Tensor:
+        """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words behind an encoder with ``decoder``."""
+        vectors: Tensor = middle.word_embedding(self.transformer, decoder)(input_ids)  # (batch, seq, d_model)
+        if self.embedding is None:
+            return vectors
+        found: Tensor = self.embedding(vectors, {"input_ids": input_ids, **streams})
+        return found
+
+    def run(self, input_ids: Tensor, streams: Mapping[str, Tensor], **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
+        """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), and logits if it has any; no losses.
+
+        With ``encoder_outputs``, the ids and streams are those of the decoder, which is all that runs.
+        """
+        decoding = self.decodes and inputs.get("encoder_outputs") is not None
+        vectors = self.embed(input_ids, streams, decoding)
+        if inputs.get("attention_mask") is None:
+            inputs["attention_mask"] = mask_apart(self.transformer, self.causal, vectors, inputs.get("position_ids"))
+        taken = middle.parameters_of(self.transformer)
+        if (given := inputs.get("position_ids")) is not None:
+            inputs["position_ids"] = counted_from_zero(self.transformer, given)
+        elif "position_ids" in taken:
+            inputs["position_ids"] = positions(self.transformer, input_ids, inputs.get("attention_mask"))
+        if "use_cache" in taken:
+            inputs.setdefault("use_cache", False)  # a cache that nobody asked for costs memory in training
+        inputs = {name: value for name, value in inputs.items() if value is not None}
+        if self.task is not None:
+            return middle.classify(self.transformer, input_ids, vectors, **inputs)
+        if decoding:
+            return middle.run(self.transformer, None, decoder_inputs_embeds=vectors, **inputs)
+        return middle.run(self.transformer, vectors, **inputs)
+
+    def _output(self, output: Any, hidden: Tensor, logits: Tensor | None, streams: Mapping[str, Tensor]) -> NumberModelOutput:
+        labels = streams.get("labels")
+        if self.task is not None:
+            streams = {name: stream for name, stream in streams.items() if name != "labels" or self.task == "tokens"}
+        found = NumberModelOutput(logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None))
+        losses: list[Tensor] = []
+        if self.task is not None and labels is not None:
+            found["token_loss"] = output.loss
+            losses.append(self.token_weight * output.loss)
+        elif labels is not None and (logits is not None or self.token_weight):
+            logits = check_logits(self.transformer, labels, logits)
+            labels = labels.masked_fill(~predictable(labels, streams, self.causal), IGNORED)
+            found["token_loss"] = token_loss(logits, labels, self.causal)
+            losses.append(self.token_weight * found["token_loss"])
+            if (extra := getattr(output, "aux_loss", None)) is not None:  # of a mixture of experts, weighted as in transformers
+                losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra)
+        where = numbers_to_predict(streams, self.causal)
+        if self.head is not None and where is not None:
+            rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (numbers, d_hidden)
+            if (target := number_targets(self.head, streams)) is not None:
+                found["number_loss"] = self.head.loss(rows, target[where])
+                losses.append(self.number_weight * found["number_loss"])
+            if not self.training:
+                empty = torch.full(where.shape, torch.nan, dtype=torch.float64, device=hidden.device)  # (batch, seq)
+                found["number_predictions"] = empty.masked_scatter(where, self.head.predict(rows).values.detach().to(torch.float64))
+        if losses:
+            found["loss"] = torch.stack([loss.float() for loss in losses]).sum()
+        return NumberModelOutput({name: found[name] for name in NumberModelOutput.FIELDS if found.get(name) is not None})
+
+    def train(self, mode: bool = True) -> NumberModel:
+        """As for any module; a frozen backbone stays in evaluation mode."""
+        self._finite.settle(self)
+        super().train(mode)
+        if self.backbone_frozen:
+            self.backbone.eval()
+        return self
+
+    def generate(self, tokenizer: Any, prompts: Sequence[str], **options: Any) -> Any:
+        """:func:`numtok_torch.generate` with this model."""
+        from numtok_torch.generation.generate import generate
+
+        return generate(self, tokenizer, prompts, **options)
+
+    def get_extra_state(self) -> Tensor:
+        """What :meth:`from_pretrained` needs besides the weights, as JSON in uint8: so it is also in the checkpoints that a Trainer writes."""
+        self._finite.settle(self)
+        return saving.pack(saving.describe(self))
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Nothing: a model that exists keeps its own settings when it loads weights."""
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write ``model.safetensors`` and ``numtok_model.json`` to a folder."""
+        saving.save(self, Path(folder))
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        folder: str | Path,
+        backbone: nn.Module | None = None,
+        embedding: NumberEmbedding | None = None,
+        head: NumberHead | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> NumberModel:
+        """Load what :meth:`save_pretrained` wrote, or a checkpoint of a Trainer. Only weights and JSON are read: nothing in a folder can run code.
+
+        Args:
+            folder: on disk.
+            backbone: to load the weights into; needed for a class that is not in transformers.
+            embedding: likewise, if it is not in numtok_torch.
+            head: likewise.
+            dtype: of the backbone; None for that of the weights.
+
+        Raises:
+            ModelError: if the folder cannot be read, or holds another model than the modules given.
+        """
+        return saving.load(cls, Path(folder), backbone, embedding, head, dtype)

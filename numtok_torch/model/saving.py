@@ -1,0 +1,242 @@
+"""A number model on disk: ``model.safetensors`` with the weights of backbone, embedding and head, and ``numtok_model.json``, which says what they are.
+
+In: a model. Out: a folder. Inverse: :func:`load`. No pickle is written or read. A parameter with several names (an output layer tied to the
+word embedding) is stored once, in state dicts too, so that a Trainer, which saves state dicts, can write them to safetensors. It writes no
+``numtok_model.json``; the same JSON is therefore an extra entry of the state dict, uint8, and read from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from numtok_torch.model import adapters
+from numtok_torch.model import backbone as middle
+from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.xval_gpt2 import xval_class
+
+if TYPE_CHECKING:
+    from numtok_torch.embeddings.base import NumberEmbedding
+    from numtok_torch.heads.choose import NumberHead
+    from numtok_torch.model.model import NumberModel
+
+FORMAT_VERSION = 1
+WEIGHTS, SETTINGS, EXTRA = "model.safetensors", "numtok_model.json", "_extra_state"
+# Of a backbone's config: what would make transformers fetch or run code from elsewhere, and what is not the model's.
+NOT_READ = ("auto_map", "custom_pipelines", "quantization_config", "keys_to_ignore_at_inference", "_name_or_path")
+NOT_READ_ENDING = ("attn_implementation", "experts_implementation", "_implementation_internal")
+
+
+def describe(model: NumberModel) -> dict[str, Any]:
+    """All that :func:`load` needs besides the weights, JSON-ready."""
+    backbone, inner = None, model.transformer
+    if middle.is_pretrained(inner):
+        config = json.loads(inner.config.to_json_string(use_diff=False))
+        generation = inner.generation_config.to_dict() if inner.can_generate() else None
+        backbone = {"class": type(inner).__name__, "config": harmless(config), "generation_config": generation}
+    frozen = [name for name, parameter in model.backbone.named_parameters() if not parameter.requires_grad]
+    return {
+        "format": FORMAT_VERSION,
+        "backbone": backbone,
+        "adapters": adapters.describe(model.backbone),
+        "embedding": None if model.embedding is None else {"d_model": model.embedding.d_model, **model.embedding.config()},
+        "head": None if model.head is None else {"d_model": model.head.d_model, **model.head.config()},
+        "number_weight": model.number_weight,
+        "token_weight": model.token_weight,
+        "causal": model.causal,
+        "freeze_backbone": model.backbone_frozen,
+        "frozen": [] if model.backbone_frozen else frozen,
+    }
+
+
+def harmless(config: Any) -> Any:
+    """A backbone's config without :data:`NOT_READ`, at any depth."""
+    if isinstance(config, list):
+        return [harmless(one) for one in config]
+    if not isinstance(config, dict):
+        return config
+    return {key: harmless(value) for key, value in config.items() if key not in NOT_READ and not key.endswith(NOT_READ_ENDING)}
+
+
+def pack(described: dict[str, Any]) -> Tensor:
+    """JSON as uint8 (bytes,)."""
+    return torch.frombuffer(bytearray(json.dumps(described, sort_keys=True).encode()), dtype=torch.uint8)
+
+
+def unpack(state: Tensor) -> dict[str, Any]:
+    """The inverse of :func:`pack`."""
+    return dict(json.loads(bytes(state.to(torch.uint8).tolist())))
+
+
+def drop_shared(model: nn.Module, state: dict[str, Any], prefix: str, _: Any) -> None:
+    """State dict hook: each parameter under its first name only."""
+    for name in middle.shared_names(model):
+        state.pop(prefix + name, None)
+
+
+def restore_shared(model: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Hook before loading: the names that :func:`drop_shared` left out, and the extra entry."""
+    for name, first in middle.shared_names(model).items():
+        if prefix + first in state:
+            state.setdefault(prefix + name, state[prefix + first])
+    state.setdefault(prefix + EXTRA, torch.empty(0, dtype=torch.uint8))
+
+
+def save(model: NumberModel, folder: Path) -> None:
+    """Write both files; a reader never sees half of one."""
+    import safetensors.torch
+
+    if "peft_config" in model.__dict__:
+        raise ModelError(
+            "peft has put adapters around this model: save them with the PeftModel's save_pretrained, and load them with PeftModel.from_pretrained onto"
+            " this model as it was; or call the PeftModel's merge_and_unload(), and save what it returns"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {name: value.detach().contiguous() for name, value in model.state_dict().items() if name != EXTRA}
+    temporary = folder / f".{WEIGHTS}.tmp"
+    safetensors.torch.save_file(state, temporary, metadata={"format": "pt"})
+    temporary.replace(folder / WEIGHTS)
+    temporary = folder / f".{SETTINGS}.tmp"
+    temporary.write_text(json.dumps(describe(model), indent=2) + "\n", "utf-8")
+    temporary.replace(folder / SETTINGS)
+
+
+def load(
+    kind: type[NumberModel],
+    folder: Path,
+    backbone: nn.Module | None,
+    embedding: NumberEmbedding | None,
+    head: NumberHead | None,
+    dtype: torch.dtype | None,
+) -> NumberModel:
+    """The inverse of :func:`save`; see ``NumberModel.from_pretrained``."""
+    weights, settings = read(folder)
+    try:
+        flags = {name: settings[name] for name in ("number_weight", "token_weight", "causal", "freeze_backbone")}
+        frozen = frozenset(settings["frozen"])
+        backbone = _backbone(backbone, settings, part(weights, "backbone."), dtype)
+        embedding = embedding or _made_embedding(settings["embedding"])
+        head = head or _made_head(settings["head"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{folder / SETTINGS} is damaged ({type(error).__name__}: {error}); save the model again") from error
+    for name, module in (("embedding.", embedding), ("head.", head)):
+        _cast(module, part(weights, name))
+    model = kind(backbone, embedding, head, **flags)
+    for name, parameter in backbone.named_parameters():
+        parameter.requires_grad_(parameter.requires_grad and name not in frozen)
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ModelError(f"{folder / WEIGHTS} does not hold the weights of this model: {error}") from error
+    return model.eval()
+
+
+def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """(weights by name, settings) of a folder.
+
+    Raises:
+        ModelError: if there is none, or it is damaged.
+    """
+    import safetensors
+    import safetensors.torch
+
+    path = folder / WEIGHTS
+    if not path.is_file():
+        raise ModelError(f"{folder} has no {WEIGHTS}; it must be a folder that NumberModel.save_pretrained or a Trainer wrote")
+    try:
+        weights = safetensors.torch.load_file(path)
+    except (safetensors.SafetensorError, ValueError) as error:
+        raise ModelError(f"{path} is damaged ({error}); save the model again") from error
+    written = weights.pop(EXTRA, None)
+    try:
+        if written is not None:  # a Trainer's checkpoint, perhaps over a folder that had settings
+            settings = unpack(written)
+        else:
+            settings = json.loads((folder / SETTINGS).read_text("utf-8"))
+        version = settings["format"]
+    except FileNotFoundError:
+        raise ModelError(f"{folder} has no {SETTINGS}, and {WEIGHTS} was not written by numtok") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{folder / SETTINGS} is damaged ({error}); save the model again") from error
+    if version != FORMAT_VERSION:
+        raise ModelError(f"{folder} has format {version}, this version of numtok reads format {FORMAT_VERSION}; upgrade numtok")
+    return weights, settings
+
+
+def part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The weights whose names begin with the prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+
+
+def _backbone(given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor], dtype: torch.dtype | None) -> Any:
+    """The backbone described, or the one given, with the adapters described if it has none."""
+    described = settings.get("adapters")
+    if described is not None:
+        plain = adapters.base_weights(weights, described)
+    if given is None:
+        given = _made_backbone(settings["backbone"], weights if described is None else plain, dtype)
+    elif dtype is not None:
+        given = given.to(dtype)
+    if described is None or adapters.describe(given) is not None:
+        return given
+    given.load_state_dict(plain, strict=False)  # before there are adapters, as those of single tokens begin with their vectors
+    found = adapters.restore(given, described)
+    if dtype is None:
+        _cast(found, weights)
+    return found
+
+
+def _made_backbone(described: dict[str, Any] | None, weights: dict[str, Tensor], dtype: torch.dtype | None) -> Any:
+    """A Hugging Face model of the class and config described."""
+    if described is None:
+        raise ModelError("the model was saved around a plain module; make one and give it: from_pretrained(folder, backbone=...)")
+    import transformers
+
+    name = described["class"]
+    kind: Any = xval_class() if name == "XValGPT2" else getattr(transformers, name, None)
+    if not _is_pretrained_class(kind):
+        raise ModelError(
+            f"transformers {transformers.__version__} has no model {name!r}; make one and give it: from_pretrained(folder, backbone=...)"
+        )
+    config = kind.config_class.from_dict(harmless(described["config"]))
+    found = next((value.dtype for value in weights.values() if value.is_floating_point()), torch.float32)
+    backbone = kind.from_pretrained(None, config=config, state_dict=weights, dtype=dtype or found)
+    if described["generation_config"] is not None:
+        backbone.generation_config = transformers.GenerationConfig.from_dict(described["generation_config"])
+    return backbone
+
+
+def _is_pretrained_class(kind: Any) -> bool:
+    import transformers
+
+    return isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)
+
+
+def _made_embedding(described: dict[str, Any] | None) -> NumberEmbedding | None:
+    from numtok_torch.embeddings.choose import embedding_from_config
+
+    if described is None:
+        return None
+    options = dict(described)
+    return embedding_from_config(options, options.pop("d_model"))
+
+
+def _made_head(described: dict[str, Any] | None) -> NumberHead | None:
+    from numtok_torch.heads.choose import head_from_config
+
+    if described is None:
+        return None
+    options = dict(described)
+    return head_from_config(options, options.pop("d_model"))
+
+
+def _cast(module: nn.Module | None, weights: Mapping[str, Tensor]) -> None:
+    """Give each parameter the dtype of the weights that it will be loaded with."""
+    for name, parameter in module.named_parameters() if module is not None else ():
+        if name in weights:
+            parameter.data = parameter.data.to(weights[name].dtype)

@@ -1,0 +1,138 @@
+"""Transformers as xVal trains them: the initialisation, and a GPT-2 without biases.
+
+In: a model, or its sizes. Out: the same model, changed in place, or a new ``GPT2LMHeadModel``. xVal: A Continuous Numerical Tokenization for
+Scientific Language Models (Golkar et al. 2023), appendix on architecture: fully connected layers start from a normal distribution of standard
+deviation (2 · fan_in · n_layers)^-1/2, and there are no biases. :data:`XVAL_MASKING` is the masking of its experiments.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from numtok_torch.model.backbone import ModelError
+
+# Options of NumberCollator. Section B.4: "Changing the masking probability to 10% or 30% (default is 20%)"; section 2.1: "if the token being masked
+# is a [NUM] token, we replace the corresponding number in h_num with 1". Nothing that has a loss stays visible: every chosen token is masked.
+XVAL_MASKING: dict[str, Any] = {"objective": "masked", "mlm_probability": 0.2, "mask_share": 1.0, "random_share": 0.0}
+
+
+def xval_init_(model: nn.Module, n_layers: int | None = None) -> nn.Module:
+    """Draw the weights of all fully connected layers anew, with standard deviation (2 · fan_in · n_layers)^-1/2, and set their biases to 0.
+
+    Embeddings, norms, and an output layer that shares its weights with the word embedding stay as they are.
+
+    Args:
+        model: changed in place, and returned.
+        n_layers: None for what ``model.config`` says.
+    """
+    if n_layers is None:
+        n_layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
+    if n_layers is None or n_layers < 1:
+        raise ModelError(f"n_layers={n_layers} must be positive; {type(model).__name__} has no config that says how many layers there are")
+    words = {id(one.weight) for one in model.modules() if isinstance(one, nn.Embedding)}
+    for module in model.modules():
+        weight = getattr(module, "weight", None)
+        if not is_fully_connected(module) or weight is None or id(weight) in words:
+            continue
+        fan_in = weight.shape[1] if isinstance(module, nn.Linear) else weight.shape[0]  # GPT-2's Conv1D has (in, out)
+        nn.init.normal_(weight, std=xval_std(fan_in, n_layers))
+        if isinstance(bias := getattr(module, "bias", None), nn.Parameter):
+            nn.init.zeros_(bias)
+    return model
+
+
+def xval_std(fan_in: int, n_layers: int) -> float:
+    """(2 · fan_in · n_layers)^-1/2."""
+    return 1 / math.sqrt(2 * fan_in * n_layers)
+
+
+def is_fully_connected(module: nn.Module) -> bool:
+    """Whether it is a linear layer, of torch or of Hugging Face's GPT-2."""
+    return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
+
+
+def remove_biases_(model: nn.Module) -> nn.Module:
+    """Set every bias to 0 for good: of fully connected layers and norms. Changed in place, and returned.
+
+    They stay in the state dict, as zeros that are not trained, so that the stock class loads it.
+    """
+    for name, parameter in model.named_parameters():
+        if name.rpartition(".")[2] == "bias":
+            with torch.no_grad():
+                parameter.zero_()
+            parameter.requires_grad_(False)
+    return model
+
+
+class MLPTokenHead(nn.Linear):
+    """Logits from one hidden layer as wide as the model: ``weight``, (vocab, d), tied to the word embedding, of GELU of a linear map without bias.
+
+    Section A: "we promote both heads (number and token) to be MLPs with one hidden layer of width equal to the embedding dimension".
+    """
+
+    def __init__(self, d_model: int, vocab_size: int) -> None:
+        super().__init__(d_model, vocab_size, bias=False)
+        self.hidden = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """(..., d_model) to (..., vocab)."""
+        return super().forward(nn.functional.gelu(self.hidden(input)))
+
+
+@functools.cache
+def xval_class() -> Any:
+    """``GPT2LMHeadModel`` whose config also has ``is_causal`` and ``token_head``.
+
+    Raises:
+        MissingDependencyError: without transformers.
+    """
+    from numtok.errors import MissingDependencyError
+
+    try:
+        from transformers import GPT2LMHeadModel
+    except ImportError as error:
+        raise MissingDependencyError("xval_gpt2 needs transformers: pip install 'numtok[hf]'") from error
+
+    class XValGPT2(GPT2LMHeadModel):  # type: ignore[misc,unused-ignore]
+        def __init__(self, config: Any) -> None:
+            super().__init__(config)
+            if config.token_head == "mlp":
+                self.lm_head = MLPTokenHead(config.n_embd, config.vocab_size)
+                self.post_init()  # type: ignore[no-untyped-call,unused-ignore]  # ties the new layer
+            for module in self.modules():
+                if hasattr(module, "is_causal"):
+                    module.is_causal = config.is_causal  # type: ignore[assignment,unused-ignore]
+
+    return XValGPT2
+
+
+def xval_gpt2(
+    vocab_size: int, d_model: int, n_layers: int, n_heads: int, bidirectional: bool = False, token_head: str = "linear", **options: Any
+) -> nn.Module:
+    """A GPT-2 without biases, initialised as xVal does. The paper's models are ``bidirectional=True, token_head="mlp"``.
+
+    Args:
+        vocab_size: of the tokenizer, number and mask tokens included.
+        d_model: dimension of vectors and hidden states.
+        n_layers: how many blocks.
+        n_heads: attention heads in each.
+        bidirectional: every token sees all others, for masked language modelling; else those before it.
+        token_head: ``"linear"``, or ``"mlp"``: :class:`MLPTokenHead`.
+        options: further ones of ``GPT2Config``, such as ``n_positions``.
+
+    Raises:
+        ModelError: for an unknown token head.
+        MissingDependencyError: without transformers.
+    """
+    if token_head not in ("linear", "mlp"):
+        raise ModelError(f"token_head={token_head!r} is unknown; use 'linear' or 'mlp'")
+    kind = xval_class()
+    own: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None}  # GPT-2's own are beyond most vocabularies
+    own |= {"is_causal": not bidirectional, "token_head": token_head}
+    config = kind.config_class(vocab_size=vocab_size, n_embd=d_model, n_layer=n_layers, n_head=n_heads, **(own | options))
+    return remove_biases_(xval_init_(kind(config)))

@@ -1,0 +1,107 @@
+"""CSV: every row comes back, or an error tells which one cannot be read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_readers import failure, read_all, write
+
+from numtok.corpus.read.documents import find_inputs, read_batches
+from numtok.errors import InputError
+
+
+@pytest.mark.parametrize("size", [50, 1000, 50_000])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
+def test_a_header_longer_than_a_block(tmp_path: Path, name: str, size: int) -> None:
+    delimiter = "\t" if ".tsv" in name else ","
+    names = [f"column {k}" for k in range(size // 10)] + ["text"]
+    rows = [[str(k) for k in range(size // 10)] + [f"row {row}"] for row in range(3)]
+    data = "\n".join(delimiter.join(row) for row in [names, *rows]).encode()
+    path = write(tmp_path, name, gzip.compress(data) if name.endswith("gz") else data)
+    for batch_bytes in (1, 30, 1000, 1 << 20):
+        assert read_all(path, batch_bytes=batch_bytes) == ["row 0", "row 1", "row 2"]
+
+
+def test_a_header_over_several_lines_and_blocks(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", '\ufeff\r\n"first\r\nname","te""xt"\r\n1,"a\r\nb"\r\n2,c')
+    for batch_bytes in (1, 10, 1 << 20):
+        assert read_all(path, batch_bytes=batch_bytes, text_column='te"xt') == ["a\r\nb", "c"]
+        batches = read_batches(find_inputs([path])[0], 'te"xt', ["first\r\nname"], batch_bytes)
+        assert [value for batch in batches for value in batch.kept["first\r\nname"].to_pylist()] == ["1", "2"]
+
+
+@pytest.mark.parametrize("batch_bytes", [1, 64, 1 << 20])
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ('text\nfine\n"never closed\nmore\nand more\n', 3),
+        ('text,id\nfine,1\n"never closed,2\nmore,3\n', 3),
+        ('id,text\n1,fine\n2,fine\n"3,open\n4,lost\n5,lost', 4),
+        ('id,text\n1,"fine"\n2,"open""\n4,lost\n', 3),
+        ('id,text\n"1,lost\n', 2),
+        ('"id,text\n1,lost\n', 1),
+        ('id,"text\n' + "1,lost\n" * 1000, 1),
+        ('text\n"', 2),
+    ],
+)
+def test_a_quote_that_never_closes(tmp_path: Path, data: str, line: int, batch_bytes: int) -> None:
+    error = failure(write(tmp_path, "a.csv", data), batch_bytes=batch_bytes, text_column="text" if line > 1 else None)
+    assert error.line == line and "never closes" in str(error)
+    error = failure(write(tmp_path, "a.tsv", data.replace(",", "\t")), batch_bytes=batch_bytes)
+    assert error.line == line and "never closes" in str(error)
+
+
+def test_a_quote_that_never_closes_loses_no_row_before_it(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", "text\n" + "fine 1\n" * 5000 + '"open\n' + "lost\n" * 5000)
+    rows = 0
+    with pytest.raises(InputError, match=r"a\.csv:5002: a quote"):
+        for batch in read_batches(find_inputs([path])[0], batch_bytes=1000):
+            assert set(batch.texts.to_pylist()) == {"fine 1"}
+            rows += len(batch.texts)
+    assert rows <= 5000
+
+
+def test_quotes_within_a_field_are_text(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", 'id,text\n1,5" pipe\n2,a"b"c\n3,"x"y\n4,\n')
+    for batch_bytes in (1, 20, 1 << 20):
+        assert read_all(path, batch_bytes=batch_bytes) == ['5" pipe', 'a"b"c', "xy", ""]
+    assert read_all(write(tmp_path, "b.csv", '5" pipe,text\n1,a\n'), text_column="text") == ["a"]
+
+
+def test_a_first_row_longer_than_a_block(tmp_path: Path) -> None:
+    data = 'id,text\n1,"' + "long\n" * 3000 + '"\n2,short\n'
+    for name, content in (("a.csv", data.encode()), ("a.csv.gz", gzip.compress(data.encode()))):
+        assert read_all(write(tmp_path, name, content), batch_bytes=100) == ["long\n" * 3000, "short"]
+
+
+def test_a_header_without_rows(tmp_path: Path) -> None:
+    assert read_all(write(tmp_path, "a.csv", "id,text\n")) == read_all(write(tmp_path, "b.csv", "id,text")) == []
+
+
+@pytest.mark.parametrize("data", ["text,b\n1,2\n1,2,3\n", "text,b\n1,2\n1\n", "text,b\n1,2\n1"])
+def test_ragged_rows_are_an_error(tmp_path: Path, data: str) -> None:
+    for batch_bytes in (1, 1 << 20):
+        error = failure(write(tmp_path, "a.csv", data), batch_bytes=batch_bytes, text_column="text")
+        assert error.line == 3 and "Expected 2 columns" in str(error)
+
+
+CELL = st.text(alphabet='a1",\t\n\r é', max_size=8)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(CELL, CELL), max_size=8), st.sampled_from(["\n", "\r\n"]), st.integers(1, 60), st.booleans())
+def test_what_the_csv_module_writes_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], line_break: str, batch_bytes: int, ends: bool
+) -> None:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator=line_break, quoting=csv.QUOTE_ALL if line_break == "\n" else csv.QUOTE_MINIMAL)
+    writer.writerows([("id", "text"), *rows])
+    data = out.getvalue() if ends else out.getvalue().removesuffix(line_break)
+    path = write(tmp_path_factory.mktemp("csv"), "a.csv", data)
+    assert read_all(path, batch_bytes=batch_bytes, text_column="text") == [text for _, text in rows]

@@ -1,0 +1,279 @@
+"""Damaged files: flipped bits, files cut short, rows that do not hold together. The same texts, or one error that names the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+
+import numtok
+from numtok.corpus.arrow_files import ArrowFile, checksum
+from numtok.corpus.decode import decode_corpus
+from numtok.corpus.read.documents import read_batches
+from numtok.corpus.read.encoded import read_encoded
+from numtok.corpus.read.sources import Source
+from numtok.corpus.write.encoded import open_writer
+from numtok.errors import InputError, NumtokError, SchemaError
+from numtok.representations import P10, FloatBits, PlaceValue, Representation, XVal
+from numtok_torch import IterableNumberDataset, NumberDataset
+
+TOKENIZER = numtok.Tokenizer.from_pretrained(None, [XVal(), FloatBits()])
+TEXTS = [f"row {n} is {n / 7:.3f} or -{n}e5, and then {n + 1}" for n in range(40)]
+TEXTS[7:9] = [None, "nothing"]  # type: ignore[list-item]
+
+
+def write(path: Path, tokenizer: numtok.Tokenizer = TOKENIZER, compression: str = "zstd") -> Path:
+    batch = tokenizer.encode_batch(TEXTS)
+    with open_writer(path, batch.schema, compression=compression, overwrite=True) as writer:
+        for first in range(0, len(TEXTS), 15):
+            writer.write(batch.slice(first, 15))
+    return path
+
+
+def decoded(path: Path) -> list[str | None]:
+    out = path.with_suffix(".out.parquet")
+    try:
+        decode_corpus([path], out, TOKENIZER, workers=1, overwrite=True)
+        return pq.read_table(out)["text"].to_pylist()
+    finally:
+        out.unlink(missing_ok=True)
+
+
+CANONICAL = TOKENIZER.decode_batch(TOKENIZER.encode_batch(TEXTS)).to_pylist()
+
+
+@pytest.mark.parametrize(("name", "compression"), [("a.arrow", "zstd"), ("a.arrow", "none"), ("a.parquet", "zstd")])
+def test_flipped_bits(tmp_path: Path, name: str, compression: str) -> None:
+    """No flip gives other texts or another exception; nearly all of them are noticed."""
+    path = write(tmp_path / name, compression=compression)
+    whole = path.read_bytes()
+    assert decoded(path) == CANONICAL
+    noticed, generator = 0, random.Random(name + compression)
+    for _ in range(60):
+        place = generator.randrange(8 * len(whole))
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        try:
+            assert decoded(path) == CANONICAL, f"bit {place}: other texts"
+        except NumtokError as error:
+            assert str(path) in str(error), f"bit {place}: {error}"
+            noticed += 1
+    assert noticed > 30
+
+
+def test_a_flipped_bit_in_the_footer_of_parquet(tmp_path: Path) -> None:
+    """Names of columns, types, counts: none of these has a checksum in Parquet itself."""
+    path = write(tmp_path / "a.parquet")
+    whole = path.read_bytes()
+    start = whole.rindex(b"numtok.crc32:")
+    assert int.from_bytes(whole[-8:-4], "little") == len(whole) - 8 - start - 21
+    for name in (b"number_value", b"input_ids", b"number_scaled", b"list"):
+        damaged = bytearray(whole)
+        damaged[whole.index(name, start) + 3] ^= 2
+        path.write_bytes(damaged)
+        for reader in (
+            lambda: decoded(path),
+            lambda: NumberDataset(path),
+            lambda: list(read_batches(Source(str(path), "parquet", size=1))),
+        ):
+            with pytest.raises(InputError, match=f"{path}.*footer"):
+                reader()
+    pq.write_table(pa.Table.from_batches([TOKENIZER.encode_batch(TEXTS)]), path)
+    assert decoded(path) == CANONICAL, "files of others have no such checksum"
+
+
+@pytest.mark.parametrize("name", ["a.arrow", "a.parquet"])
+def test_cut_short(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name)
+    whole = path.read_bytes()
+    for length in [*range(0, 24), *range(30, len(whole), len(whole) // 25), *range(len(whole) - 12, len(whole))]:
+        path.write_bytes(whole[:length])
+        for reader in (lambda: list(read_encoded(path)), lambda: NumberDataset(path)[0]):
+            with pytest.raises(InputError) as caught:
+                reader()
+            assert str(path) in str(caught.value)
+
+
+def test_a_changed_number_is_noticed_by_every_reader(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.arrow", compression="none")
+    data = bytearray(path.read_bytes())
+    ids = np.asarray(TOKENIZER.encode_batch(TEXTS)["input_ids"].values)[:6].tobytes()
+    at = data.find(ids)
+    assert at > 0
+    data[at] ^= 1
+    path.write_bytes(data)
+    for reader in (lambda: decoded(path), lambda: NumberDataset(path)[0], lambda: list(IterableNumberDataset(path))):
+        with pytest.raises(InputError, match=f"{path}.*'input_ids' of batch 0.*checksum"):
+            reader()
+    assert NumberDataset(path)[39]["number_value"][0] == 39, "the other batches are whole"
+
+
+def test_checksums_do_not_depend_on_slices_or_compression(tmp_path: Path) -> None:
+    sums = []
+    for compression in ("none", "zstd", "lz4"):
+        file = ArrowFile(str(write(tmp_path / "a.arrow", compression=compression)))
+        sums.append([checksum(column) for number in range(file.batches) for column in file.batch(number).columns])
+    assert sums[0] == sums[1] == sums[2] and len(set(sums[0])) == len(sums[0])
+
+
+def test_a_missing_batch_is_noticed(tmp_path: Path) -> None:
+    """The batches with their checksums, all whole, but one is left out, or two have changed places."""
+    path = write(tmp_path / "a.arrow")
+    opened = pa.ipc.open_file(path)
+    batches = [opened.get_batch_with_custom_metadata(number) for number in range(opened.num_record_batches)]
+    for order in ([0, 1, 3], [0, 1, 2], [1, 0, 2, 3], [0, 1, 2, 2, 3]):
+        with pa.ipc.new_file(path, opened.schema) as writer:
+            for number in order:
+                writer.write_batch(batches[number][0], custom_metadata=batches[number][1])
+        with pytest.raises(InputError, match=f"{path}.*damaged"):
+            list(read_encoded(path))
+
+
+def test_files_of_others_have_no_checksums(tmp_path: Path) -> None:
+    batch = TOKENIZER.encode_batch(TEXTS)
+    for make, name in ((pa.ipc.new_file, "a.arrow"), (pa.ipc.new_stream, "b.arrow")):
+        with make(tmp_path / name, batch.schema) as writer:
+            writer.write_batch(batch)
+        assert decoded(tmp_path / name) == CANONICAL
+        assert len(NumberDataset(tmp_path / name)) == len(TEXTS)
+
+
+def test_other_programs_read_sealed_files(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.arrow")
+    assert pa.ipc.open_file(path).read_all().equals(pa.Table.from_batches([TOKENIZER.encode_batch(TEXTS)]))
+
+
+TRUNCATE = """
+import os, sys
+from numtok.errors import InputError
+from numtok_torch import NumberDataset
+for path in sys.argv[1:]:
+    if os.fork():
+        print(path, "ended with", os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+        continue
+    data = NumberDataset(path, nulls="skip")
+    if "cached" in path:
+        [data[n] for n in range(len(data))]
+    os.truncate(path, 600)
+    for number in (0, 20, len(data) - 1):
+        try:
+            print(path, "row", bool(data[number]))
+        except InputError as error:
+            print(path, "error", path in str(error))
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+def test_cut_short_while_it_is_read(tmp_path: Path) -> None:
+    """An error, where a process that touches a map of what is no longer there is killed."""
+    cases = [("arrow", "none"), ("arrow", "zstd"), ("parquet", "zstd")]
+    paths = [
+        write(tmp_path / f"{compression}-{state}.{kind}", compression=compression)
+        for kind, compression in cases
+        for state in ("cached", "fresh")
+    ]
+    command = [sys.executable, "-c", TRUNCATE, *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    for path in paths:
+        decoded_already = path.name == "zstd-cached.parquet"  # such rows are no views of the file
+        assert [line.removeprefix(f"{path} ") for line in lines if line.startswith(f"{path} ")] == [
+            *(["row True"] * 3 if decoded_already else ["error True"] * 3),
+            "ended with 0",
+        ]
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def column(batch: pa.RecordBatch, name: str, rows: list[Any]) -> pa.RecordBatch:
+    at = batch.schema.get_field_index(name)
+    return batch.set_column(at, batch.schema.field(at), pa.array(rows, batch.schema.field(at).type))
+
+
+def longer(values: list[Any], row: int, by: list[Any]) -> list[Any]:
+    return [[*one, *by] if number == row else one for number, one in enumerate(values)]
+
+
+Change = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+def changed(name: str, change: Callable[[list[Any]], list[Any]]) -> Change:
+    return lambda batch: column(batch, name, change(batch[name].to_pylist()))
+
+
+def shifted(values: list[Any]) -> list[Any]:
+    """The last value of row 1 becomes the first of row 2: the columns still have as many values in all."""
+    return [values[0], values[1][:-1], [values[1][-1], *values[2]], *values[3:]]
+
+
+ROWS: list[tuple[list[Representation], Change, int, str]] = [
+    ([XVal()], changed("number_scaled", shifted), 1, "'number_scaled' has 2 values, but there are 3 numbers"),
+    ([XVal()], changed("number_value", lambda values: longer(values, 3, [5.0])), 3, "'number_value' has 4 values, but there are 3"),
+    ([XVal()], changed("number_index", lambda values: longer(values, 4, [1])), 4, "numbers|'number_index' has 1"),
+    ([XVal()], changed("number_index", lambda values: [[99, *values[0][1:]], *values[1:]]), 0, "'number_index' has 99"),
+    ([XVal()], changed("number_index", lambda values: [values[0], [-1, *values[1][1:]], *values[2:]]), 1, "'number_index' has -1"),
+    ([XVal()], changed("number_index", lambda values: [*values[:2], values[2][::-1], *values[3:]]), 2, "'number_index' has"),
+    ([XVal()], changed("number_value", lambda values: [None, *values[1:]]), 0, "not null together"),
+    ([XVal()], changed("number_value", lambda values: [*values[:5], [None, *values[5][1:]], *values[6:]]), 5, "holds a null value"),
+    ([XVal()], changed("input_ids", lambda values: [values[0], [], *values[2:]]), 1, "'number_index' has"),
+    ([PlaceValue()], changed("place_value", lambda values: longer(values, 2, [0])), 2, "'place_value' has .* tokens"),
+    ([PlaceValue()], changed("place_value", shifted), 1, "'place_value' has .* tokens"),
+    ([P10()], changed("number_index", lambda values: longer(values, 0, [10_000])), 0, "numbers|'number_index' has 10000"),
+]
+
+
+@pytest.mark.parametrize(("numbers", "change", "row", "message"), ROWS, ids=range(len(ROWS)))
+def test_rows_that_do_not_hold_together(numbers: list[Representation], change: Change, row: int, message: str, tmp_path: Path) -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained(None, numbers)
+    batch = change(tokenizer.encode_batch([f"{n} is {n}.5 or {n + 7}" for n in range(6)]))
+    with pytest.raises(SchemaError, match=f"^row {row}: .*({message})"):
+        tokenizer.decode_batch(batch)
+    with pytest.raises(SchemaError, match=f"^row {row}: "):
+        NumberDataset(batch)[0]
+    good = tokenizer.encode_batch(["5 6 7"] * 4)
+    for name in ("a.parquet", "a.arrow"):
+        path = tmp_path / name
+        with open_writer(path, batch.schema) as writer:
+            writer.write(good)
+            writer.write(batch)
+        for reader in (lambda path=path: decode_corpus([path], tmp_path / "o.jsonl", tokenizer), lambda path=path: NumberDataset(path)[9]):
+            with pytest.raises(SchemaError, match=f"{path}, row {row + 4}: .*({message})"):
+                reader()
+    assert not (tmp_path / "o.jsonl").exists()
+
+
+@pytest.mark.parametrize("frame", [[[5], []], [[], [5]], [[5] * 1000, [5] * 1000], [[0], [0]]])
+def test_a_forged_frame(frame: list[list[int]]) -> None:
+    batch = TOKENIZER.encode_batch(["is 5", None, "and 7 or so"])
+    described = json.loads(batch.schema.metadata[b"numtok"]) | {"frame": frame}
+    forged = batch.replace_schema_metadata({"numtok": json.dumps(described)})
+    for reader in (lambda: TOKENIZER.decode_batch(forged), lambda: NumberDataset(forged)[0]):
+        with pytest.raises(SchemaError, match=r"row 0: .*'frame'"):
+            reader()
+
+
+def test_what_lies_below_null_rows_does_not_count() -> None:
+    """Arrow lets a null row have values that nobody sees; they are no other row's."""
+    batch = TOKENIZER.encode_batch(["5 and 6", "7", "8"])
+    columns = []
+    for one in batch.columns:
+        masked = pa.Array.from_buffers(one.type, 3, [pa.py_buffer(b"\x05"), one.buffers()[1]], children=[one.values])
+        columns.append(masked if len(columns) else TOKENIZER.encode_batch(["5 and 6", None, "8"]).column(0))
+    odd = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+    assert odd["number_index"].null_count == 1
+    assert TOKENIZER.decode_batch(odd).to_pylist() == ["5 and 6", None, "8"]

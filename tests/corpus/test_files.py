@@ -1,0 +1,213 @@
+"""Files are there whole or not at all: what kills, full disks, devices and other runs can do to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import interrupts
+import pytest
+from click.testing import CliRunner
+from numtok_cli.main import cli
+
+import numtok
+from numtok.engines.tokenizer_json import DEFAULT_FOLDER
+from numtok.errors import OutputError
+from numtok.files import new_file, write_file
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from numtok.files import new_file
+with new_file(Path(sys.argv[1]), True) as file:
+    file.write(b"half")
+    print("writing", flush=True)
+    time.sleep(float(sys.argv[2]))
+    file.write(b" and half")
+"""
+
+
+def start(path: Path, seconds: float) -> subprocess.Popen[str]:
+    """A run that has begun to write the file."""
+    process = interrupts.start([sys.executable, "-c", textwrap.dedent(WRITER), str(path), str(seconds)])
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate(timeout=20)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def write(path: Path, data: bytes = b"whole", overwrite: bool = True) -> None:
+    with new_file(path, overwrite) as file:
+        file.write(data)
+
+
+# Leftovers --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_temporary_name_is_of_one_run_on_one_machine(tmp_path: Path) -> None:
+    found = set()
+    for _ in range(3):
+        with new_file(tmp_path / "a.parquet", False) as file:
+            file.write(b"x")
+            [name] = names(tmp_path)
+            found.add(name)
+        (tmp_path / "a.parquet").unlink()
+    assert len(found) == 3, "the number of a process is not unique on shared storage, nor over time"
+    host = socket.gethostname()[:20].replace(".", "-")
+    assert all(name.startswith(f".a.parquet.{host}") and f".{os.getpid()}-" in name for name in found)
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    end(start(tmp_path / "a.parquet", 60))
+    [left] = names(tmp_path)
+    assert left.startswith(".a.parquet.") and left.endswith(".tmp")
+    write(tmp_path / "b.parquet")
+    assert left in names(tmp_path), "of another output"
+    write(tmp_path / "a.parquet")
+    assert names(tmp_path) == ["a.parquet", "b.parquet"]
+
+
+def test_the_file_of_a_run_that_lives_is_never_removed(tmp_path: Path) -> None:
+    with new_file(tmp_path / "a.parquet", True) as mine:  # in this process, and in another
+        mine.write(b"mine")
+        other = start(tmp_path / "a.parquet", 2)
+        write(tmp_path / "a.parquet", b"third")
+        assert len(names(tmp_path)) == 3
+    assert (tmp_path / "a.parquet").read_bytes() == b"mine"
+    _, errors = other.communicate(timeout=30)
+    assert (other.returncode, errors) == (0, "")
+    assert (tmp_path / "a.parquet").read_bytes() == b"half and half"
+    assert names(tmp_path) == ["a.parquet"]
+
+
+def test_files_of_other_machines_and_other_people_stay(tmp_path: Path) -> None:
+    kept = [".a.parquet.elsewhere.123-0123456789ab.tmp", ".a.parquet.123.tmp", f".a.parquet.{socket.gethostname()[:32]}.notes.tmp"]
+    for name in kept:
+        (tmp_path / name).write_text("mine")
+    os.mkfifo(tmp_path / f".a.parquet.{socket.gethostname()[:32]}.1-0123456789ab.fifo")
+    write(tmp_path / "a.parquet")
+    assert set(kept) < set(names(tmp_path))
+
+
+def test_names_of_any_length(tmp_path: Path) -> None:
+    write(tmp_path / ("n" * 247 + ".parquet"))
+    with pytest.raises(OutputError, match="too long"), new_file(tmp_path / ("n" * 248 + ".parquet"), False):
+        pytest.fail("this must be told before the file is written")
+    assert names(tmp_path) == ["n" * 247 + ".parquet"]
+
+
+# Links, devices, pipes --------------------------------------------------------------------------------------------------
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "a").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("there/a")
+    write(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "a").read_bytes() == b"whole"
+    assert names(tmp_path / "there") == ["a"]
+
+
+def test_a_device_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="device or a pipe"):
+        write(tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo()
+    code = "from numtok.files import write_file; write_file('/dev/stdout', 'to the pipe')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "to the pipe"
+    with pytest.raises(OutputError, match="cannot write /dev/full: No space left on device"):
+        write_file("/dev/full", "x")
+
+
+# Full disks -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def full_disk(limit: int) -> Iterator[None]:
+    """No file may grow beyond ``limit`` bytes: as real as a full disk, since write() itself fails, and in the middle."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    with full_disk(1000), pytest.raises(OutputError, match=r"cannot write .*a: File too large; make room") as caught:
+        write_file(tmp_path / "a", "x" * 5000)
+    assert caught.value.errno == 27
+    assert names(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_a_tokenizer_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
+    with full_disk(100_000), pytest.raises(OutputError, match=r"tokenizer\.json: File too large"):
+        tokenizer.save_pretrained(tmp_path / "new")
+    assert names(tmp_path / "new") == []
+    tokenizer.save_pretrained(tmp_path / "old")
+    before = (tmp_path / "old" / "tokenizer.json").read_bytes()
+    with full_disk(100_000), pytest.raises(OutputError):
+        tokenizer.save_pretrained(tmp_path / "old")
+    assert (tmp_path / "old" / "tokenizer.json").read_bytes() == before
+    assert names(tmp_path / "old") == ["numtok.json", "tokenizer.json"]
+
+
+def test_a_trained_tokenizer_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
+    from numtok.engines.train import save_tokenizer
+
+    config = json.loads((DEFAULT_FOLDER / "tokenizer.json").read_text("utf-8"))
+    with full_disk(100_000), pytest.raises(OutputError, match="File too large"):
+        save_tokenizer(config, tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    assert CliRunner().invoke(cli, ["inspect", "is 5"]).exit_code == 0  # what is compiled is in the cache now
+    (tmp_path / "page.html").write_text("old")
+    with full_disk(5000):
+        result = CliRunner().invoke(cli, ["inspect", "is 5", "--html", str(tmp_path / "page.html")])
+    assert result.exit_code == 1
+    assert "page.html: File too large; make room" in result.stderr
+    assert names(tmp_path) == ["page.html"]
+    assert (tmp_path / "page.html").read_text() == "old"
+
+
+def test_the_drop_in_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from numtok.hf import NumberTokenizer
+
+    tokenizer = NumberTokenizer.from_pretrained(None, numbers=[numtok.XVal()])
+    with full_disk(100_000), pytest.raises(OutputError, match="too large"):
+        tokenizer.save_pretrained(tmp_path)
+    assert names(tmp_path) == []
+    saved = tokenizer.save_pretrained(str(tmp_path))
+    assert sorted(map(os.path.basename, saved)) == names(tmp_path)
+    assert NumberTokenizer.from_pretrained(tmp_path)("is 5").input_ids == tokenizer("is 5").input_ids
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with full_disk(100_000), pytest.raises(OutputError):
+        tokenizer.save_pretrained(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -1,0 +1,163 @@
+"""Columns that are kept come back as they were, or an error tells which value cannot be held."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numtok
+from numtok.corpus.encode import decode_corpus, encode_corpus
+from numtok.errors import InputError, NumtokError, OutputError
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> numtok.Tokenizer:
+    return numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
+
+
+def refuse_constant(name: str) -> Any:
+    raise AssertionError(f"{name} is not JSON")
+
+
+def round_trip(path: Path, tokenizer: numtok.Tokenizer, *names: str, output: str = "back.jsonl") -> list[Any]:
+    encode_corpus([path], path.parent / "o.parquet", tokenizer, keep_text=True, keep_columns=names, overwrite=True)
+    decode_corpus([path.parent / "o.parquet"], path.parent / output, tokenizer, overwrite=True)
+    return [json.loads(line, parse_constant=refuse_constant) for line in (path.parent / output).read_text().splitlines()]
+
+
+def write(folder: Path, *lines: str, name: str = "a.jsonl") -> Path:
+    (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    return folder / name
+
+
+def test_columns_of_any_name_come_back(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    names = ["number_of_pages", "number_", "number_bits", "place_value", "number_id", "a b", ""]
+    rows = [{"text": f"is {k}", **{name: f"{name} {k}" for name in names}} for k in range(3)]
+    assert round_trip(write(tmp_path, *map(json.dumps, rows)), tokenizer, *names) == rows
+
+
+@pytest.mark.parametrize("name", ["number_value", "number_text", "text", "input_ids", "number_scaled"])
+def test_a_name_of_ours_is_refused_with_a_way_out(name: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    path = write(tmp_path, '{"text": "1", "number_value": 1, "number_text": 2, "input_ids": 3, "number_scaled": 4}')
+    with pytest.raises(InputError, match=f"column '{name}' cannot be kept"):
+        encode_corpus([path], tmp_path / "o.parquet", tokenizer, keep_columns=[name])
+
+
+LATE = [json.dumps({"text": "word " * 100, "x": {"a": 1, "b": [{"c": 1}]}}) for _ in range(4000)]
+
+
+@pytest.mark.parametrize("late", ['{"a": 1, "new": 2}', '{"a": 1, "b": [{"c": 1, "new": 2}]}'])
+def test_a_field_that_appears_late_is_told(late: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    path = write(tmp_path, *LATE, '{"text": "last", "x": ' + late + "}")
+    with pytest.raises(InputError, match=r"a\.jsonl:4001: kept column 'x' holds a field 'new' that no row before had; put a row"):
+        encode_corpus([path], tmp_path / "o.parquet", tokenizer, keep_columns=["x"])
+    assert not (tmp_path / "o.parquet").exists()
+    rows = round_trip(write(tmp_path, '{"text": "first", "x": ' + late + "}", *LATE[:5]), tokenizer, "x")
+    assert rows[0]["x"] | json.loads(late) == rows[0]["x"]
+
+
+@pytest.mark.parametrize("before", ["1.5", "2", "null", None])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "1" + "0" * 400,
+        "1" + "0" * 5000,
+        "9007199254740993.0e400",
+        "9223372036854775808",
+        "-9223372036854775809",
+    ],
+)
+def test_numbers_that_cannot_be_held_are_refused(before: str | None, value: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    rows = [] if before is None else [f'{{"text": "a", "n": {before}}}'] * 3
+    for template in ("{}", "[{}]", '{{"a": {}}}'):
+        shaped = [row.replace(f'"n": {before}', f'"n": {template.format(before)}') for row in rows]
+        for name in ("a.jsonl", "a.json"):
+            lines = [*shaped, f'{{"text": "b", "n": {template.format(value)}}}']
+            path = write(tmp_path, *(lines if name == "a.jsonl" else ["[" + ",\n".join(lines) + "]"]), name=name)
+            if before == "1.5" and value == "9223372036854775808":  # 2**63 is a float64
+                assert json.loads(value) == round_trip(path, tokenizer, "n")[-1]["n"] if template == "{}" else True
+                continue
+            with pytest.raises(InputError, match=rf"{name}(:{len(lines)})?: kept column 'n' holds .*(strings|keep this column)"):
+                encode_corpus([path], tmp_path / "o.parquet", tokenizer, keep_columns=["n"])
+
+
+@pytest.mark.parametrize("value", ["9007199254740993", "true", '"1"', "[1]"])
+def test_a_value_of_another_kind_is_refused(value: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    path = write(tmp_path, '{"text": "a", "n": 1.5}', '{"text": "b", "n": ' + value + "}")
+    with pytest.raises(InputError, match=r"a\.jsonl(:2)?: kept column 'n' holds"):
+        encode_corpus([path], tmp_path / "o.parquet", tokenizer, keep_columns=["n"])
+    first = write(tmp_path, '{"text": "a", "n": 1.5}', name="1.jsonl")
+    second = write(tmp_path, '{"text": "b", "n": ' + value + "}", name="2.jsonl")
+    with pytest.raises(InputError, match=r"2\.jsonl:1: kept column 'n' holds"):
+        encode_corpus([first, second], tmp_path / "o.parquet", tokenizer, keep_columns=["n"])
+
+
+def test_what_json_cannot_hold_is_never_written_as_json(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    path = write(tmp_path, '{"text": "a", "n": 1.5}', '{"text": "b", "n": NaN}')
+    with pytest.raises(OutputError, match=r"back\.jsonl: column 'n' of document 2 holds what JSON cannot \(nan\); write \.parquet"):
+        round_trip(path, tokenizer, "n")
+    assert not (tmp_path / "back.jsonl").exists()
+    decode_corpus([tmp_path / "o.parquet"], tmp_path / "back.parquet", tokenizer)
+    assert str(pq.read_table(tmp_path / "back.parquet").column("n").to_pylist()) == "[1.5, nan]"
+    pq.write_table(pa.table({"text": ["a"], "n": [b"\xff"]}), tmp_path / "bytes.parquet")
+    with pytest.raises(OutputError, match="column 'n' of document 1"):
+        round_trip(tmp_path / "bytes.parquet", tokenizer, "n")
+
+
+def test_tables_of_other_types_are_not_rounded(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    for before, after, fits in (
+        (pa.array([1.5], pa.float32()), pa.array([0.1], pa.float64()), False),
+        (pa.array([1.5], pa.float32()), pa.array([0.25, float("nan")], pa.float64()), True),
+        (pa.array(["a"]), pa.array([5]), False),
+        (pa.array([1.5]), pa.array([2**53 + 1]), False),
+        (pa.array([1.5]), pa.array([7]), True),
+    ):
+        pq.write_table(pa.table({"text": ["a"] * len(before), "n": before}), first)
+        pq.write_table(pa.table({"text": ["a"] * len(after), "n": after}), second)
+        if fits:
+            encode_corpus([first, second], tmp_path / "o.parquet", tokenizer, keep_columns=["n"], overwrite=True)
+        else:
+            with pytest.raises(InputError, match=r"2\.parquet: column 'n' is .* here but .* before"):
+                encode_corpus([first, second], tmp_path / "o.parquet", tokenizer, keep_columns=["n"], overwrite=True)
+
+
+SCALARS = st.none() | st.booleans() | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+NUMBERS = st.integers() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    SCALARS | NUMBERS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=5
+)
+
+
+def same(was: Any, now: Any) -> bool:
+    """Equal, but for fields that are absent, which a table gives back as null."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        return set(was) <= set(now) and all(same(was.get(name), one) for name, one in now.items())
+    if isinstance(was, list) and isinstance(now, list):
+        return len(was) == len(now) and all(map(same, was, now))
+    return was == now and isinstance(was, bool) == isinstance(now, bool)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(VALUES, min_size=1, max_size=4))
+def test_whatever_is_kept_is_the_same_or_refused(
+    tokenizer: numtok.Tokenizer, tmp_path_factory: pytest.TempPathFactory, values: list[Any]
+) -> None:
+    rows = [{"text": "a", "x": value} for value in values]
+    path = write(tmp_path_factory.mktemp("kept"), *(json.dumps(row) for row in rows))
+    try:
+        back = round_trip(path, tokenizer, "x")
+    except NumtokError as error:
+        assert "column 'x'" in str(error)
+        return
+    assert all(same(was["x"], now["x"]) for was, now in zip(rows, back, strict=True))

@@ -1,0 +1,402 @@
+"""Files to encoded files and back, through the library."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numtok
+from numtok.corpus.encode import decode_corpus, encode_corpus, tokenizer_of
+from numtok.corpus.flow import Budget, run_ordered
+from numtok.corpus.read.encoded import read_encoded
+from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError
+
+TEXTS = ["pH 7.4 at -12.5e-3", "", None, "no numbers", "1,234 and 007\nand\t½ １２", "🎈 5" * 3, "B2B v1.2.3 [NUM] 9"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> numtok.Tokenizer:
+    return numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
+
+
+def write_rows(path: Path, texts: list[str | None]) -> Path:
+    path.write_text("".join(json.dumps({"id": k, "text": text}) + "\n" for k, text in enumerate(texts)))
+    return path
+
+
+def only_file(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def column(path: Path, name: str) -> list[Any]:
+    return [value for batch in read_encoded(path) for value in batch.column(name).to_pylist()]
+
+
+# The flow ---------------------------------------------------------------------------------------------------------------
+
+
+def collect(items: Any, work: Any, workers: int = 4, budget: int = 1000, size: int = 10, tick: Any = lambda: None) -> list[Any]:
+    taken: list[Any] = []
+
+    @contextmanager
+    def sink() -> Iterator[Any]:
+        yield lambda item, result: taken.append((item, result))
+
+    run_ordered(items, work, sink, lambda item: size, workers, budget, tick)
+    return taken
+
+
+def test_results_come_in_order_whatever_the_workers_do() -> None:
+    def work(item: int) -> int:
+        time.sleep(0.002 * (7 * item % 5))
+        return item * item
+
+    assert collect(range(100), work, workers=8) == [(k, k * k) for k in range(100)]
+
+
+def test_no_more_than_the_budget_is_on_its_way() -> None:
+    lock, now, most = threading.Lock(), 0, 0
+
+    def items() -> Iterator[int]:
+        nonlocal now, most
+        for k in range(50):
+            with lock:
+                now += 1
+                most = max(most, now)
+            yield k
+
+    @contextmanager
+    def sink() -> Iterator[Any]:
+        def take(item: int, result: int) -> None:
+            nonlocal now
+            time.sleep(0.001)
+            with lock:
+                now -= 1
+
+        yield take
+
+    run_ordered(items(), lambda item: item, sink, lambda item: 10, 4, 50)
+    assert most <= 5 + 2  # one is read ahead, one is being given back
+
+
+def test_an_item_larger_than_the_budget_passes_alone() -> None:
+    assert [item for item, _ in collect(range(5), lambda item: item, budget=3, size=10)] == [0, 1, 2, 3, 4]
+    budget = Budget(10)
+    assert budget.take(100, 0.0)
+    assert not budget.take(1, 0.0)
+    budget.give_back(100)
+    assert budget.take(1, 0.0)
+
+
+def test_the_first_failure_in_order_is_raised_and_threads_end() -> None:
+    before = threading.active_count()
+
+    def work(item: int) -> int:
+        if item == 20:
+            time.sleep(0.05)
+            raise ValueError("twenty")
+        if item == 21:
+            raise KeyError("twenty-one")
+        return item
+
+    with pytest.raises(ValueError, match="twenty"):
+        collect(range(1000), work)
+    assert threading.active_count() == before
+
+
+def test_a_failed_read_waits_for_what_came_before() -> None:
+    closed: list[BaseException | None] = []
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        yield from range(10)
+        raise InputError("broken")
+
+    @contextmanager
+    def sink() -> Iterator[Any]:
+        try:
+            yield lambda item, result: taken.append(item)
+        except BaseException as error:
+            closed.append(error)
+            raise
+
+    with pytest.raises(InputError, match="broken"):
+        run_ordered(items(), lambda item: item, sink, lambda item: 10, 3, 100)
+    assert taken == list(range(10))
+    assert isinstance(closed[0], InputError)
+
+
+def test_a_sink_that_fails_to_open_or_to_close_is_raised() -> None:
+    @contextmanager
+    def no_open() -> Iterator[Any]:
+        raise OutputError("no place")
+        yield
+
+    @contextmanager
+    def no_close() -> Iterator[Any]:
+        yield lambda item, result: None
+        raise OutputError("no end")
+
+    for sink, message in ((no_open, "no place"), (no_close, "no end")):
+        with pytest.raises(OutputError, match=message):
+            run_ordered(iter(range(10**9 if sink is no_open else 10)), lambda item: item, sink, lambda item: 1, 2, 100)
+
+
+@pytest.mark.parametrize("where", ["read", "tick"])
+def test_an_interrupt_closes_the_sink_as_an_error_does(where: str) -> None:
+    ended: list[type] = []
+    ticks = 0
+
+    def items() -> Iterator[int]:
+        for k in range(10**9):
+            if where == "read" and k == 50:
+                raise KeyboardInterrupt
+            yield k
+
+    def tick() -> None:
+        nonlocal ticks
+        ticks += 1
+        if where == "tick" and ticks == 50:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def sink() -> Iterator[Any]:
+        try:
+            yield lambda item, result: None
+        except BaseException as error:
+            ended.append(type(error))
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        run_ordered(items(), lambda item: item, sink, lambda item: 1, 2, 100, tick)
+    assert len(ended) == 1
+
+
+# Encoding ---------------------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_those_of_encode_batch_in_order_for_any_workers(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    texts = [f"row {k}: {k * 37 % 1001} of {k}.{k:03} " + "word " * (k % 200) for k in range(3000)]
+    source = write_rows(tmp_path / "in.jsonl", texts)
+    expected = tokenizer.encode_batch(texts)
+    for workers, batch_bytes in ((1, 1 << 20), (8, 1 << 12)):
+        output = tmp_path / f"{workers}.parquet"
+        summary = encode_corpus([source], output, tokenizer, workers=workers, batch_bytes=batch_bytes, keep_columns=["id"])
+        assert column(output, "id") == list(range(3000))
+        for name in ("input_ids", "number_index", "number_value", "number_scaled", "number_bits"):
+            assert column(output, name) == expected.column(name).to_pylist(), name
+        assert summary.documents == 3000
+        assert summary.tokens == sum(map(len, column(output, "input_ids")))
+        assert summary.output_bytes == output.stat().st_size
+
+
+def test_nulls_empty_texts_and_everything_else_come_back(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "in.jsonl", TEXTS)
+    encode_corpus([source], tmp_path / "a.arrow", tokenizer, keep_text=True, keep_columns=["id"])
+    assert column(tmp_path / "a.arrow", "input_ids")[2] is None
+    decode_corpus([tmp_path / "a.arrow"], tmp_path / "back.jsonl", tokenizer)
+    rows = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text().splitlines()]
+    assert rows == [{"text": text, "id": k} for k, text in enumerate(TEXTS)]
+    decode_corpus([tmp_path / "a.arrow"], tmp_path / "back.parquet")  # the tokenizer by the file's metadata
+    assert pq.read_table(tmp_path / "back.parquet").column("text").to_pylist() == TEXTS
+
+
+@pytest.mark.parametrize("numbers", ["xval", "bits", "place", "subword"])
+@pytest.mark.parametrize("leading_space", ["auto", "separate"])
+def test_the_metadata_give_the_tokenizer_back(numbers: str, leading_space: str, tmp_path: Path) -> None:
+    from numtok.representations import parse
+
+    made = numtok.Tokenizer.from_pretrained(numbers=parse(numbers), grammar=numtok.Grammar.data(), leading_space=leading_space)
+    encode_corpus([write_rows(tmp_path / "in.jsonl", TEXTS)], tmp_path / "a.parquet", made, keep_text=True)
+    again = tokenizer_of(tmp_path / "a.parquet")
+    assert again.fingerprint == made.fingerprint
+    assert again.numbers == made.numbers
+    decode_corpus([tmp_path / "a.parquet"], tmp_path / "b.jsonl", again)
+    assert [json.loads(line)["text"] for line in (tmp_path / "b.jsonl").read_text().splitlines()] == TEXTS
+
+
+def test_every_input_format(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    texts = ["one 1", "two 2.5", "three -3e3"]
+    table = pa.table({"text": texts, "year": ["1", "2", "3"]})
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write_rows(folder / "a.jsonl", list(texts))
+    (folder / "b.json").write_text(json.dumps([{"text": text} for text in texts]))
+    (folder / "c.csv").write_text("text,year\n" + "".join(f"{text},1\n" for text in texts))
+    (folder / "d.tsv").write_text("text\tyear\n" + "".join(f"{text}\t1\n" for text in texts))
+    (folder / "e.txt").write_text("".join(f"{text}\n" for text in texts))
+    pq.write_table(table, folder / "f.parquet")
+    with pa.ipc.new_file(str(folder / "g.arrow"), table.schema) as file:
+        file.write_table(table)
+    with pa.CompressedOutputStream(str(folder / "h.jsonl.gz"), "gzip") as packed:
+        packed.write((folder / "a.jsonl").read_bytes())
+    summary = encode_corpus([folder], tmp_path / "out.parquet", tokenizer)
+    assert summary.documents == 8 * 3
+    assert column(tmp_path / "out.parquet", "number_value") == [[1.0], [2.5], [-3000.0]] * 8
+
+
+def test_kept_columns_take_the_types_of_the_first_file(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "1", "n": 1.5}\n')
+    (tmp_path / "b.jsonl").write_text('{"text": "2", "n": 2}\n')
+    encode_corpus([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=["n"])
+    assert column(tmp_path / "o.parquet", "n") == [1.5, 2.0]
+    with pytest.raises(InputError, match=r"a\.jsonl:1: kept column 'n' holds a fraction, but int64 before"):
+        encode_corpus([tmp_path / "b.jsonl", tmp_path / "a.jsonl"], tmp_path / "p.parquet", tokenizer, keep_columns=["n"])
+    assert not (tmp_path / "p.parquet").exists()
+
+
+@pytest.mark.parametrize("keep", [[], ["id"]])
+def test_an_empty_input_gives_a_file_without_rows(keep: list[str], tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    summary = encode_corpus([tmp_path / "empty.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=keep)
+    assert (summary.documents, summary.tokens_before) == (0, None)
+    assert pq.read_table(tmp_path / "o.parquet").num_rows == 0
+    decode_corpus([tmp_path / "o.parquet"], tmp_path / "o.jsonl", tokenizer)
+    assert (tmp_path / "o.jsonl").read_bytes() == b""
+
+
+def test_summary_counts(tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "in.jsonl", ["the 1990 and 1e400", "of 12", None])
+    made = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
+    summary = encode_corpus([source], tmp_path / "o.parquet", made)
+    assert (summary.documents, summary.numbers, summary.left_as_text) == (3, 3, {"xval": 1})
+    assert summary.tokens_before == pytest.approx((4 + 5 + 2) / 3)  # digits are single tokens in the default tokenizer
+    assert summary.tokens_after == pytest.approx((1 + 5 + 1) / 3)
+    clipped = encode_corpus([source], tmp_path / "c.parquet", numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="clip")]))
+    assert clipped.clipped == {"xval": 1}
+    spelled = encode_corpus([source], tmp_path / "s.parquet", numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()]))
+    assert spelled.tokens_after == pytest.approx(((4 + 2) + (5 + 2) + (2 + 2)) / 3)
+
+
+def test_progress_is_told_from_the_calling_thread_and_ends_complete(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "in.jsonl", ["row 1 " * 100] * 2000)
+    seen, threads = [], set()
+
+    def progress(one: Any) -> None:
+        seen.append(one)
+        threads.add(threading.current_thread())
+
+    encode_corpus([source], tmp_path / "o.parquet", tokenizer, batch_bytes=1 << 14, progress=progress)
+    assert threads == {threading.main_thread()}
+    assert seen[-1].read == seen[-1].total == source.stat().st_size
+    assert seen[-1].documents == 2000
+    assert [one.read for one in seen] == sorted(one.read for one in seen)
+
+
+# Failures ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "in.jsonl", ["fine 1"] * 5000 + ["bad 1e400"] + ["fine 1"] * 5000)
+    strict = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="error")])
+    with pytest.raises(RepresentationError, match=r"in\.jsonl, row 5001: byte 4: xval cannot hold 1e400"):
+        encode_corpus([source], tmp_path / "o.parquet", strict, batch_bytes=1 << 14)
+    assert only_file(tmp_path) == ["in.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"text": "broken\n', r"in\.jsonl:4001:\d+: .*not valid JSON"),
+        (b'{"text": "\xff 1"}\n', r"in\.jsonl:4001:\d+: .*UTF-8"),
+        (b'{"text": 5}\n', r"in\.jsonl:4001: text column 'text' holds a number"),
+    ],
+)
+def test_a_bad_line_stops_or_is_skipped(line: bytes, message: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    good = b'{"text": "row 1"}\n'
+    (tmp_path / "in.jsonl").write_bytes(good * 4000 + line + good * 10)
+    with pytest.raises(InputError, match=message):
+        encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, batch_bytes=1 << 14)
+    assert only_file(tmp_path) == ["in.jsonl"]
+    summary = encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, on_error="skip")
+    assert (summary.documents, summary.skipped) == (4010, 1)
+
+
+def test_output_that_must_not_be_touched(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    source = write_rows(tmp_path / "in.jsonl", ["1"])
+    (tmp_path / "o.parquet").write_bytes(b"precious")
+    with pytest.raises(OutputError, match="exists already"):
+        encode_corpus([source], tmp_path / "o.parquet", tokenizer)
+    assert (tmp_path / "o.parquet").read_bytes() == b"precious"
+    encode_corpus([source], tmp_path / "o.parquet", tokenizer, overwrite=True)
+    with pytest.raises(OutputError, match="also an input"):
+        encode_corpus([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
+    with pytest.raises(OutputError, match="also an input"):
+        decode_corpus([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
+
+
+@pytest.mark.parametrize("name", ["text", "input_ids", "number_scaled"])
+def test_a_kept_column_must_not_look_like_ours(name: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "1", "input_ids": [1], "number_scaled": 1}\n')
+    with pytest.raises(InputError, match=f"column '{name}' cannot be kept"):
+        encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=[name])
+
+
+def test_decoding_with_another_tokenizer_is_refused(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    encode_corpus([write_rows(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
+    other = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()])
+    with pytest.raises(SchemaError, match=r"o\.parquet: the batch was encoded by another tokenizer"):
+        decode_corpus([tmp_path / "o.parquet"], tmp_path / "b.jsonl", other)
+    pq.write_table(pa.table({"text": ["1"]}), tmp_path / "foreign.parquet")
+    with pytest.raises(SchemaError, match=r"foreign\.parquet: .*not written by numtok"):
+        decode_corpus([tmp_path / "foreign.parquet"], tmp_path / "b.jsonl")
+    assert not (tmp_path / "b.jsonl").exists()
+
+
+def test_lines_of_text_cannot_hold_line_breaks(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("one 1\n\ntwo 2\n")
+    encode_corpus([tmp_path / "in.txt"], tmp_path / "o.parquet", tokenizer, keep_text=True)
+    decode_corpus([tmp_path / "o.parquet"], tmp_path / "b.txt", tokenizer)
+    assert (tmp_path / "b.txt").read_bytes() == (tmp_path / "in.txt").read_bytes()
+    encode_corpus([write_rows(tmp_path / "in.jsonl", ["fine", "a\nb"])], tmp_path / "p.parquet", tokenizer)
+    with pytest.raises(OutputError, match=r"document 2 has a line break.*jsonl"):
+        decode_corpus([tmp_path / "p.parquet"], tmp_path / "c.txt", tokenizer)
+    assert not (tmp_path / "c.txt").exists()
+
+
+def test_a_bug_in_a_thread_is_raised_with_its_place(tokenizer: numtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(tokenizer, "encode_with_report", broken)
+    with pytest.raises(ZeroDivisionError) as caught:
+        encode_corpus([write_rows(tmp_path / "in.jsonl", ["1", "2"])], tmp_path / "o.parquet", tokenizer)
+    assert not isinstance(caught.value, NumtokError)
+    assert "rows 1 to 2 of" in caught.value.__notes__[0]
+    assert only_file(tmp_path) == ["in.jsonl"]
+
+
+# Large ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_line_of_100_megabytes(tmp_path: Path) -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
+    text = "It was 1,234.5 m or 7% more than -0.5e-3. " * (100_000_000 // 42)
+    (tmp_path / "in.jsonl").write_text('{"text": "small 1"}\n' + json.dumps({"text": text}) + '\n{"text": "small 2"}\n')
+    started = time.perf_counter()
+    summary = encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer)
+    assert time.perf_counter() - started < 60
+    assert summary.numbers == 2 + 3 * (100_000_000 // 42)
+    assert column(tmp_path / "o.parquet", "number_value")[1][:3] == [1234.5, 7.0, -0.0005]
+
+
+def test_a_literal_of_a_million_digits(tmp_path: Path) -> None:
+    text = "x = " + "7" * 1_000_000 + " + 1"
+    source = write_rows(tmp_path / "in.jsonl", [text])
+    for representation in (numtok.XVal(), numtok.PlaceValue(overflow="clip")):
+        made = numtok.Tokenizer.from_pretrained(numbers=[representation])
+        started = time.perf_counter()
+        encode_corpus([source], tmp_path / "o.parquet", made, keep_text=True, overwrite=True)
+        decode_corpus([tmp_path / "o.parquet"], tmp_path / "b.jsonl", made, overwrite=True)
+        assert time.perf_counter() - started < 10
+        assert json.loads((tmp_path / "b.jsonl").read_text())["text"] == text

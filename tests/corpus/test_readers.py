@@ -1,0 +1,562 @@
+"""Readers: whatever the format and compression, the documents come back as they were; hostile files end in an error that helps."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numtok.corpus.read.documents import Source, find_inputs, read_batches
+from numtok.errors import InputError
+
+TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)
+TEXTS = st.lists(TEXT, max_size=20)
+NULLABLE = st.lists(st.none() | TEXT, max_size=20)
+
+
+def compress(data: bytes, suffix: str) -> bytes:
+    if suffix == ".zst":
+        return bytes(pa.compress(data, codec="zstd", asbytes=True))
+    if suffix == ".gz":
+        return gzip.compress(data)
+    return {"": data, ".bz2": bz2.compress(data), ".xz": lzma.compress(data)}[suffix]
+
+
+def read_all(path: Path | str, **options: Any) -> list[str | None]:
+    batches = [batch for source in find_inputs([path]) for batch in read_batches(source, **options)]
+    for batch in batches:
+        batch.texts.validate(full=True)
+        assert all(len(column) == len(batch.texts) for column in batch.kept.values())
+    return [text for batch in batches for text in batch.texts.to_pylist()]
+
+
+def write(folder: Path, name: str, data: bytes | str) -> Path:
+    path = folder / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def failure(path: Path | str, **options: Any) -> InputError:
+    with pytest.raises(InputError) as caught:
+        read_all(path, **options)
+    assert str(caught.value).startswith(str(path)), "an input error begins with the file"
+    return caught.value
+
+
+# Round trips ----------------------------------------------------------------------------------------------------------
+
+
+def as_jsonl(texts: list[str | None], ascii_only: bool = True) -> bytes:
+    return "".join(json.dumps({"id": row, "text": text}, ensure_ascii=ascii_only) + "\n" for row, text in enumerate(texts)).encode()
+
+
+def as_csv(texts: list[str], delimiter: str = ",") -> bytes:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter, quoting=csv.QUOTE_ALL)
+    writer.writerows([["text"], *([text] for text in texts)])
+    return out.getvalue().encode()
+
+
+def as_arrow(texts: list[str | None], stream: bool, rows: int = 3) -> bytes:
+    table = pa.table({"text": pa.array(texts, pa.string()), "id": pa.array(range(len(texts)), pa.int64())})
+    sink = pa.BufferOutputStream()
+    with (pa.ipc.new_stream if stream else pa.ipc.new_file)(sink, table.schema) as writer:
+        writer.write_table(table, rows)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def as_parquet(texts: list[str | None]) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), sink, row_group_size=4)
+    return sink.getvalue()
+
+
+@settings(max_examples=60, deadline=None)
+@given(NULLABLE, st.sampled_from(["", ".gz", ".zst", ".bz2", ".xz"]), st.integers(1, 200))
+def test_texts_with_nulls_come_back(texts: list[str | None], suffix: str, batch_bytes: int) -> None:
+    files = {
+        "a.jsonl": as_jsonl(texts),
+        "b.ndjson": as_jsonl(texts, ascii_only=False),
+        "lines.json": as_jsonl(texts),
+        "array.json": json.dumps([{"text": text} for text in texts], indent=1).encode(),
+        "a.parquet": as_parquet(texts),
+        "a.arrow": as_arrow(texts, stream=False),
+        "a.feather": as_arrow(texts, stream=True),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in files.items():
+            path = write(Path(folder), name + suffix, compress(data, suffix))
+            assert read_all(path, batch_bytes=batch_bytes) == texts, name
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, st.sampled_from(["", ".gz", ".zst", ".bz2", ".xz"]))
+def test_csv_comes_back(texts: list[str], suffix: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, delimiter in (("a.csv", ","), ("a.tsv", "\t")):
+            path = write(Path(folder), name + suffix, compress(as_csv(texts, delimiter), suffix))
+            assert read_all(path) == texts
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", ".gz", ".zst"]), st.integers(3, 60))
+def test_lines_of_text_come_back(texts: list[str], line_break: str, suffix: str, batch_bytes: int) -> None:
+    texts = [text.replace("\n", " ").rstrip("\r") for text in texts]
+    if texts:
+        texts[0] = texts[0].lstrip("\ufeff")
+    with tempfile.TemporaryDirectory() as folder:
+        data = "".join(text + line_break for text in texts).encode()
+        path = write(Path(folder), "a.txt" + suffix, compress(data, suffix))
+        assert read_all(path, batch_bytes=batch_bytes) == texts
+        path = write(Path(folder), "b.txt" + suffix, compress(data.removesuffix(line_break.encode()), suffix))
+        if texts and texts[-1]:  # without its line break, an empty last line is no line
+            assert read_all(path, batch_bytes=batch_bytes) == texts
+
+
+def test_whole_file_is_one_document(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.txt.gz", gzip.compress(b"\xef\xbb\xbfone\r\ntwo\n\n"))
+    assert read_all(path, text_unit="file") == ["one\r\ntwo\n\n"]
+    assert read_all(write(tmp_path, "empty.txt", b""), text_unit="file") == []
+    error = failure(write(tmp_path, "bad.txt", b"ok\nno \xff"), text_unit="file")
+    assert (error.line, error.column) == (2, 4)
+    [batch] = read_batches(find_inputs([tmp_path / "bad.txt"])[0], text_unit="file", on_error="skip")
+    assert (len(batch.texts), batch.skipped) == (0, 1)
+
+
+# Rows, batches, positions ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet", "a.arrow", "a.feather", "a.jsonl.gz", "a.csv.zst", "a.json"])
+def test_batches_are_bounded_and_know_their_place(tmp_path: Path, name: str) -> None:
+    texts = [f"{row} " + "x" * (row % 700) for row in range(2000)]
+    data: dict[str, bytes] = {
+        "csv": as_csv(texts),
+        "parquet": as_parquet(list(texts)),
+        "arrow": as_arrow(list(texts), stream=False, rows=2000),
+        "feather": as_arrow(list(texts), stream=True, rows=2000),
+    }
+    stem, _, suffix = name.partition(".")[2].partition(".")
+    plain = data.get(stem, as_jsonl(list(texts)))
+    path = write(tmp_path, name, compress(plain, f".{suffix}" if suffix else ""))
+    [source] = find_inputs([path])
+    assert source.size == path.stat().st_size
+    batches = list(read_batches(source, batch_bytes=20_000))
+    assert len(batches) > 10
+    assert max(batch.texts.nbytes for batch in batches) < 100_000
+    assert [batch.first_row for batch in batches] == [sum(len(b.texts) for b in batches[:index]) for index in range(len(batches))]
+    assert [batch.position for batch in batches] == sorted(batch.position for batch in batches)
+    assert source.size - 8 <= batches[-1].position <= source.size, "an IPC stream ends in 8 bytes that say so"
+    assert [text for batch in batches for text in batch.texts.to_pylist()] == texts
+
+
+def test_first_row_counts_skipped_rows_and_not_blank_lines(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", '{"text":"0"}\n\noops\n{"text":"2"}\n{"text":3}\n\n{"text":"4"}\n')
+    batches = list(read_batches(find_inputs([path])[0], on_error="skip", batch_bytes=14))
+    assert [(batch.first_row, batch.texts.to_pylist(), batch.skipped) for batch in batches if batch.skipped] == [(1, [], 1), (3, [], 1)]
+    assert [(batch.first_row, batch.texts.to_pylist()) for batch in batches if len(batch.texts)] == [(0, ["0"]), (2, ["2"]), (4, ["4"])]
+
+
+def test_kept_columns(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": "a", "n": 1, "when": "2020-01-02", "tags": [], "x": None},
+        {"text": "b", "n": None, "tags": ["q"]},
+        {},
+    ]
+    path = write(tmp_path, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    [batch] = read_batches(find_inputs([path])[0], keep_columns=["n", "when", "tags", "x"])
+    assert {name: column.to_pylist() for name, column in batch.kept.items()} == {
+        "n": [1, None, None],
+        "when": ["2020-01-02", None, None],
+        "tags": [[], ["q"], None],
+        "x": [None] * 3,
+    }
+    assert batch.kept["when"].type == pa.string(), "dates stay as written"
+    [batch] = read_batches(find_inputs([path])[0], keep_columns=["n"], kept_types={"n": pa.float64()})
+    assert batch.kept["n"].type == pa.float64()
+    [batch] = read_batches(find_inputs([path])[0], text_column="text", keep_columns=["text"])
+    assert batch.kept["text"].equals(batch.texts)
+
+
+def test_kept_column_that_changes_its_type(tmp_path: Path) -> None:
+    data = '{"text":"a","n":1}\n' * 3 + '{"text":"b","n":"one"}\n{"text":"c","n":2}\n'
+    path = write(tmp_path, "a.jsonl", data)
+    assert read_all(path) == ["a", "a", "a", "b", "c"], "what is not kept may be anything"
+    assert "several kinds" in str(failure(path, keep_columns=["n"]))
+    error = failure(path, keep_columns=["n"], kept_types={"n": pa.int64()})
+    assert error.line == 4 and "'n'" in str(error)
+    [batch] = read_batches(find_inputs([path])[0], keep_columns=["n"], kept_types={"n": pa.int64()}, on_error="skip")
+    assert (batch.kept["n"].to_pylist(), batch.texts.to_pylist(), batch.skipped) == ([1, 1, 1, 2], ["a", "a", "a", "c"], 1)
+
+
+def test_kept_columns_of_tables(tmp_path: Path) -> None:
+    table = pa.table({"n": [1, 2], "text": pa.array(["a", None]), "d": pa.array(["x", "y"]).dictionary_encode()})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    write(tmp_path, "a.csv", "n,text,d\n007,a,x\nNA,,y\n")
+    for name, numbers, texts in (("a.parquet", [1, 2], ["a", None]), ("a.arrow", [1, 2], ["a", None]), ("a.csv", ["007", "NA"], ["a", ""])):
+        [batch] = read_batches(find_inputs([tmp_path / name])[0], keep_columns=["d", "n"])
+        assert (batch.kept["n"].to_pylist(), batch.kept["d"].to_pylist(), batch.texts.to_pylist()) == (numbers, ["x", "y"], texts)
+    assert "int64 before" in str(failure(tmp_path / "a.parquet", keep_columns=["d"], kept_types={"d": pa.int64()}))
+
+
+# Which column ---------------------------------------------------------------------------------------------------------
+
+
+def table_files(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
+    table = pa.Table.from_pylist(rows)
+    pq.write_table(table, folder / "a.parquet")
+    with pa.ipc.new_file(folder / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write(folder, "a.csv", out.getvalue())
+    write(folder, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    write(folder, "a.json", json.dumps(rows))
+    return [folder / name for name in ("a.parquet", "a.arrow", "a.csv", "a.jsonl", "a.json")]
+
+
+def test_the_text_column_is_found_or_asked_for(tmp_path: Path) -> None:
+    for path in table_files(tmp_path, [{"id": 1, "title": "t", "body": "b", "content": "c"}]):
+        assert read_all(path) == ["c"]
+        assert read_all(path, text_column="title") == ["t"]
+        error = failure(path, text_column="txt")
+        assert "'txt'" in str(error) and "'title', 'body'" in str(error) and "--text-column" in str(error)
+        assert "'nope'" in str(failure(path, keep_columns=["nope"]))
+    for path in table_files(tmp_path, [{"id": 1, "note": "only string"}]):
+        assert read_all(path) == ["only string"]
+    for path in table_files(tmp_path, [{"a": "1x", "b": "2x"}]):
+        error = failure(path)
+        assert "'a', 'b'" in str(error) and "--text-column NAME" in str(error)
+
+
+def test_text_that_is_not_a_string(tmp_path: Path) -> None:
+    for value in (5, 1.5, True, ["a"], {"a": 1}):
+        path = write(tmp_path, "a.jsonl", f'{{"text":"ok"}}\n\n{{"text":{json.dumps(value)}}}\n')
+        error = failure(path)
+        assert error.line == 3 and "not a string" in str(error)
+        error = failure(write(tmp_path, "a.json", f'[{{"text":"ok"}},\n{{"text":{json.dumps(value)}}}]'))
+        assert error.line == 2 and "not a string" in str(error)
+    pq.write_table(pa.table({"text": [1, 2]}), tmp_path / "a.parquet")
+    assert "int64" in str(failure(tmp_path / "a.parquet", text_column="text"))
+
+
+@pytest.mark.parametrize(
+    "dtype", [pa.string_view(), pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string()), pa.large_string()]
+)
+def test_other_arrow_kinds_of_text(tmp_path: Path, dtype: pa.DataType) -> None:
+    table = pa.table({"text": pa.array(["é", None, ""]).cast(pa.binary() if "binary" in str(dtype) else pa.string()).cast(dtype)})
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert read_all(tmp_path / "a.arrow", text_column="text") == ["é", None, ""]
+
+
+# JSON lines: awkward but right ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "texts"),
+    [
+        (b"", []),
+        (b"\n\n \t\r\n", []),
+        (b"\xef\xbb\xbf", []),
+        (b'\xef\xbb\xbf{"text":"a"}\n', ["a"]),
+        (b'{"text":"a"}', ["a"]),
+        (b'\n\r\n{"text":"a"}\r\n\n  {"text":"b"}  \r\n', ["a", "b"]),
+        (b'{"text":"a","text":"b"}\n', ["b"]),
+        (b'{"text":"a","x":1,"x":"s"}\n', ["a"]),
+        (b'{"text":"a","x":1}\n{"text":"b","x":"s"}\n{"text":"c","x":[{}]}\n', ["a", "b", "c"]),
+        (b"{}\n{}\n", [None, None]),
+        (b'{}\n{"text":"b"}\n{"text":null}\n', [None, "b", None]),
+        (b'null\n{"text":"a"}\n', [None, "a"]),  # a leading null crashes Arrow's own parser
+        (b'{"text":"a"}\nnull\n', ["a", None]),
+        (b'{"text":"a\\u0000b\\n\\"c\\""}\n', ['a\0b\n"c"']),
+        (b'{"te\\u0078t":"a"}\n', ["a"]),
+        (b'{"text":"\\ud83d\\ude00"}\n', ["\U0001f600"]),
+        (b'{"text":"a","x":"\xff"}\n{"text":"b","text":"c"}\n', ["a", "c"]),
+        (b'{"text":"a","x":NaN,"y":1' + b"0" * 9000 + b'}\n{"text":"b","text":"c"}\n', ["a", "c"]),
+        (b'{"text":"a","x":' + b"[" * 50_000 + b"]" * 50_000 + b"}\n", ["a"]),
+        (b'{"id":"q","text":null}\n', [None]),
+    ],
+)
+def test_awkward_json_lines(tmp_path: Path, data: bytes, texts: list[str | None]) -> None:
+    path = write(tmp_path, "a.jsonl", data)
+    assert read_all(path) == texts
+    assert read_all(path, batch_bytes=1) == texts, "however the blocks fall"
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "column", "reason"),
+    [
+        (b'{"text":"a"}\n\n{"text":oops}\n{"text":"c"}\n', 3, 9, "Expecting value"),
+        (b'{"text":"a"}\n{"text":"b', 2, 9, "Unterminated string"),
+        (b'{"text":"a"} xx\n', 1, 14, "one object on each line"),
+        (b'{"text":"a"}{"text":"b"}\n', 1, 13, "one object on each line"),
+        (b'{"text":\n"a"}\n', 1, 9, "Expecting value"),
+        (b'{"text":"a\0b"}\n', 1, 11, "Invalid control character"),
+        (b'{"text":"a\tb"}\n', 1, 11, "Invalid control character"),
+        (b'{"text":"a"}\0\n', 1, 13, "one object on each line"),
+        (b'[{"text":"a"}]\n', 1, None, "--format json"),
+        (b'"a"\n', 1, None, "not an object"),
+        (b'{"text":"\\ud800"}\n', 1, None, "surrogate"),
+        (b'{"text":"a"}\n{"text":"\xc3\xa9 \xff"}\n', 2, 12, "byte 0xff at byte offset 25"),
+        (b'{"text":"a"}\n\xef\xbb\xbf{"text":"b"}\n', 2, 1, "not valid JSON"),
+        (b"[" * 100_000 + b"\n", 1, None, "nested too deeply"),
+        ('{"text":"a"}\n'.encode("utf-16"), 1, None, "UTF-16"),
+    ],
+)
+def test_broken_json_lines(tmp_path: Path, data: bytes, line: int, column: int | None, reason: str) -> None:
+    path = write(tmp_path, "a.jsonl", data)
+    for batch_bytes in (8 << 20, 5):
+        error = failure(path, batch_bytes=batch_bytes)
+        assert (error.line, error.column) == (line, column) and reason in str(error)
+
+
+def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
+    data = b'oops\n{"text":"a"}\n{"text":1}\n{"text":"\xff"}\n\n{"text":"\\udc80"}\n{"text":"b"}\n[]\n{"text":"c'
+    path = write(tmp_path, "a.jsonl", data)
+    [batch] = read_batches(find_inputs([path])[0], on_error="skip")
+    assert (batch.texts.to_pylist(), batch.skipped) == (["a", "b"], 6)
+    assert "--on-error skip" in str(failure(path))
+    path = write(tmp_path, "a.txt", b"a\nb\xff\r\n\nc\r\n\xff")
+    [batch] = read_batches(find_inputs([path])[0], on_error="skip")
+    assert (batch.texts.to_pylist(), batch.skipped) == (["a", "", "c"], 2)
+    error = failure(path)
+    assert (error.line, error.column) == (2, 2) and "byte offset 3" in str(error) and "iconv" in str(error)
+
+
+def test_a_very_long_line_takes_linear_time(tmp_path: Path) -> None:
+    def seconds(size: int) -> float:
+        path = write(tmp_path, "long.jsonl", b'{"text":"a"}\n{"text":"' + b"1 2 " * (size >> 2) + b'"}\n{"text":"b"}\n')
+        start = time.perf_counter()
+        assert [len(text or "") for text in read_all(path, batch_bytes=64 << 10)] == [1, size, 1]
+        return time.perf_counter() - start
+
+    small, large = seconds(8 << 20), seconds(64 << 20)
+    assert large < 40 * small + 1, "8 times the size; quadratic would be 64 times"
+
+
+# .json ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "texts"),
+    [
+        ("", []),
+        (" \n", []),
+        ("[]", []),
+        ("[ ]\n", []),
+        ('\ufeff[{"text":"a"}]', ["a"]),
+        ('[{"text":"a"},\n\n {"text":null}, {}, null]\n', ["a", None, None, None]),
+        ('{"text":"a"}', ["a"]),
+        ('{\n "text": "a",\n "n": 1\n}\n', ["a"]),
+        ('{"text":"a"}\n{"text":"b"}\n', ["a", "b"]),
+    ],
+)
+def test_json_documents(tmp_path: Path, data: str, texts: list[str | None]) -> None:
+    assert read_all(write(tmp_path, "a.json", data)) == texts
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "column", "reason"),
+    [
+        (b'[{"text":"a"}\n {"text":"b"}]', 2, 2, "Expecting ','"),
+        (b'[{"text":"a"},\n]', 2, 1, "Expecting value"),
+        (b'[{"text":"a"}', 1, 14, "Expecting ','"),
+        (b'[{"text":"a"}]\n[]', 2, 1, "more text"),
+        (b'\n[{"text":\n"\xff"}]', 3, 2, "byte offset 12"),
+        (b'{\n"text": oops}', 2, 9, "Expecting value"),
+        (b"[1]", 1, None, "not an object"),
+    ],
+)
+def test_broken_json_documents(tmp_path: Path, data: bytes, line: int, column: int | None, reason: str) -> None:
+    error = failure(write(tmp_path, "a.json", data))
+    assert (error.line, error.column) == (line, column) and reason in str(error)
+
+
+# CSV ------------------------------------------------------------------------------------------------------------------
+
+
+def test_csv_keeps_what_is_written(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", '\ufeffid,text\r\n1,007\r\n2,NA\r\n3,\r\n4,"a ""b""\r\nc, d"\r\n\r\n5,1e5\r\n')
+    assert read_all(path) == ["007", "NA", "", 'a "b"\r\nc, d', "1e5"]
+    assert read_all(write(tmp_path, "b.tsv", "text\tn\n1,5\t2\n")) == ["1,5"]
+    assert (
+        read_all(write(tmp_path, "c.csv", ""))
+        == read_all(write(tmp_path, "d.csv", "text\n"))
+        == read_all(write(tmp_path, "e.csv", "text"))
+        == []
+    )
+
+
+def test_csv_row_longer_than_a_block(tmp_path: Path) -> None:
+    texts = [str(row) for row in range(5000)] + ["x\n" * 40_000] + ["end"]
+    path = write(tmp_path, "a.csv", as_csv(texts))
+    assert read_all(path, batch_bytes=10_000) == texts
+    assert read_all(write(tmp_path, "a.csv.gz", gzip.compress(as_csv(texts))), batch_bytes=10_000) == texts
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "reason"),
+    [
+        (b"text,b\n1,2\n1\n", 3, "Expected 2 columns"),
+        (b"text,b\nq,2\n\xff,3\n", 3, "iconv"),
+        (b"te\xffxt\na\n", 1, "iconv"),
+        ("text\na\n".encode("utf-16"), 1, "UTF-16"),
+        (b"text,text\n1,2\n", None, "2 columns are called 'text'"),
+    ],
+)
+def test_broken_csv(tmp_path: Path, data: bytes, line: int | None, reason: str) -> None:
+    error = failure(write(tmp_path, "a.csv", data), text_column="text") if b"x" in data else failure(write(tmp_path, "a.csv", data))
+    assert error.line == line and reason in str(error)
+
+
+# Damage ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst", ".bz2", ".xz"])
+@pytest.mark.parametrize("stem", ["a.jsonl", "a.json", "a.csv", "a.txt", "a.parquet", "a.arrow"])
+def test_damaged_compression(tmp_path: Path, suffix: str, stem: str) -> None:
+    texts = [f"{row} {row * 7919 % 10007}" for row in range(3000)]
+    plain = {
+        "a.csv": as_csv(texts),
+        "a.txt": "\n".join(texts).encode(),
+        "a.parquet": as_parquet(list(texts)),
+        "a.arrow": as_arrow(list(texts), False),
+    }
+    whole = compress(plain.get(stem, as_jsonl(list(texts))), suffix)
+    for data in (whole[: len(whole) // 2], whole[:-3], b"this is not compressed at all", whole[:20] + b"????" + whole[24:]):
+        error = failure(write(tmp_path, stem + suffix, data))
+        assert "fetch it again" in str(error) and "Arrow" not in str(error)
+    several = write(tmp_path, "several.txt" + suffix, compress(b"a\n", suffix) + compress(b"b\n", suffix))
+    assert read_all(several) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
+def test_damaged_tables(tmp_path: Path, name: str) -> None:
+    texts: list[str | None] = [f"row {row}" for row in range(3000)]
+    whole = as_parquet(texts) if name == "a.parquet" else as_arrow(texts, stream=name == "a.feather", rows=500)
+    for data in (b"", whole[:4], b"hello world" * 20, whole[: len(whole) // 2], whole[:-1] if name != "a.feather" else whole[:100]):
+        error = failure(write(tmp_path, name, data))
+        assert "cut short or damaged" in str(error)
+
+
+def test_broken_utf8_and_offsets_in_tables(tmp_path: Path) -> None:
+    bad_text = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")])
+    bad_offsets = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\x40\0\0\0\1\0\0\0"), pa.py_buffer(b"ab")])
+    for column in (bad_text, bad_offsets):
+        batch = pa.record_batch({"text": column})
+        with pa.ipc.new_stream(tmp_path / "a.arrow", batch.schema) as writer:
+            writer.write_batch(batch)
+        assert "column 'text' is damaged or not UTF-8" in str(failure(tmp_path / "a.arrow"))
+    pq.write_table(pa.table({"text": bad_text}), tmp_path / "a.parquet")
+    assert "'text'" in str(failure(tmp_path / "a.parquet"))
+
+
+# Finding inputs -------------------------------------------------------------------------------------------------------
+
+
+def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "b.jsonl",
+        "a.TXT.GZ",
+        "sub/c.csv",
+        "sub/deep/d.parquet",
+        ".hidden.txt",
+        ".git/e.txt",
+        "README.md",
+        "noext",
+        "state.json",
+        "x.gz",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        write(tmp_path, name, b"")
+    monkeypatch.chdir(tmp_path)
+
+    def names(*inputs: str, format: str | None = None) -> list[str]:
+        return [os.path.relpath(source.path) for source in find_inputs(inputs, format)]
+
+    assert names(".") == ["a.TXT.GZ", "b.jsonl", "sub/c.csv", "sub/deep/d.parquet"]
+    assert names("sub", "b.jsonl") == ["sub/c.csv", "sub/deep/d.parquet", "b.jsonl"]
+    assert names("**/*.csv") == names("sub/*.csv") == ["sub/c.csv"]
+    assert names("*.md", format="txt") == ["README.md"]
+    assert names(".", format="csv") == ["sub/c.csv"]
+    assert find_inputs(["a.TXT.GZ"]) == [Source("a.TXT.GZ", "txt", "gzip", 0)]
+    assert find_inputs(["-"]) == [Source("-", "jsonl")] and find_inputs(["-"], "csv") == [Source("-", "csv")]
+    write(tmp_path, "odd[1]*.txt", b"")
+    assert names("odd[1]*.txt") == ["odd[1]*.txt"], "a real name wins over the pattern"
+    (tmp_path / "empty").mkdir()
+    for item, reason in (
+        ("nope", "check the path"),
+        ("*.nope", "pattern"),
+        ("noext", "--format"),
+        ("x.gz", "--format"),
+        ("empty", "no file of a known kind"),
+    ):
+        with pytest.raises(InputError, match=reason) as caught:
+            find_inputs([item])
+        assert str(caught.value).startswith(f"{item}:")
+    with pytest.raises(InputError, match="unknown format"):
+        find_inputs(["."], "docx")
+    with pytest.raises(InputError, match="no input"):
+        find_inputs([])
+    os.symlink("nowhere", "dangling.txt")
+    with pytest.raises(InputError, match="cannot be read"):
+        find_inputs(["dangling.txt"])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "txt", "parquet", "arrow", "json"])
+def test_standard_input_and_pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    texts = ["a", "b 1"]
+    plain = {"csv": as_csv(texts), "txt": b"a\nb 1\n", "parquet": as_parquet(list(texts)), "arrow": as_arrow(list(texts), stream=True)}
+    data = plain.get(form, as_jsonl(list(texts)))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    [source] = find_inputs(["-"], form)
+    assert [text for batch in read_batches(source) for text in batch.texts.to_pylist()] == texts
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+    writer.start()
+    [source] = find_inputs([pipe], form)
+    assert source.size is None
+    assert [text for batch in read_batches(source) for text in batch.texts.to_pylist()] == texts
+    writer.join()
+
+
+def test_errors_on_standard_input_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"text":"a"}\n{')))
+    with pytest.raises(InputError, match=r"^<stdin>:2:2: not valid JSON"):
+        list(read_batches(Source("-", "jsonl")))
+
+
+def test_a_file_that_goes_away(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", b"")
+    sources = find_inputs([path])
+    path.unlink()
+    with pytest.raises(InputError, match="No such file"):
+        list(read_batches(sources[0]))
+
+
+def test_a_text_file_has_no_columns(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.txt", "a\n")
+    assert "no columns" in str(failure(path, text_column="text"))
+    assert "no columns" in str(failure(path, keep_columns=["id"]))

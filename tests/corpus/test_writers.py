@@ -1,0 +1,341 @@
+"""Writers: what is written comes back, with its schema; a file is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import interrupts
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numtok
+from numtok.corpus.read.encoded import read_encoded
+from numtok.corpus.write.encoded import open_writer
+from numtok.errors import InputError, OutputError, SchemaError
+from numtok.representations import FloatBits, FoNE
+
+# Of a file that could hold all of these columns: FoNE twice is none, but what FORMAT.md says of the types is the same.
+METADATA = numtok.Tokenizer.from_pretrained(None, [FloatBits(), FoNE(8, 7)]).batch_schema().metadata
+NAMES = ["a.parquet", "a.arrow", "a.feather", "a.ipc"]
+
+
+def tensors(dtype: pa.DataType, shape: list[int], count: int) -> pa.Array:
+    size = int(np.prod(shape))
+    values = pa.array(np.arange(count * size) % 2, dtype)  # (count * size,)
+    return pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(dtype, shape), pa.FixedSizeListArray.from_arrays(values, size))
+
+
+def ragged(counts: list[int], values: pa.Array, large: bool = False) -> pa.Array:
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    make = pa.LargeListArray if large else pa.ListArray
+    return make.from_arrays(pa.array(offsets, pa.int64() if large else pa.int32()), values)
+
+
+def encoded(counts: list[int], large: bool = False) -> pa.RecordBatch:
+    """A batch as the tokenizer writes it: counts[i] numbers in document i."""
+    n = sum(counts)
+    columns = {
+        "input_ids": ragged([2 * count for count in counts], pa.array(np.arange(2 * n), pa.int32()), large),
+        "number_index": ragged(counts, pa.array(np.concatenate([np.arange(c) for c in [0, *counts]]), pa.int32())),
+        "number_value": ragged(counts, pa.array(np.arange(n) * 0.5)),
+        "number_text": ragged(counts, pa.array([str(i) for i in range(n)], pa.string())),
+        "number_bits": ragged(counts, tensors(pa.uint8(), [32], n), large),
+        "number_fourier": ragged(counts, tensors(pa.float32(), [15, 2], n)),
+        "number_digits": ragged(counts, tensors(pa.uint8(), [15], n)),
+        "place_value": ragged([2 * count for count in counts], pa.array(np.arange(2 * n) % 7, pa.int16())),
+    }
+    fields = [pa.field(name, column.type, metadata={"about": name}) for name, column in columns.items()]
+    return pa.record_batch(list(columns.values()), schema=pa.schema(fields, METADATA))
+
+
+def ids(rows: int, each: int = 100, seed: int = 0) -> pa.RecordBatch:
+    values = np.random.default_rng(seed).integers(0, 1 << 30, rows * each).astype(np.int32)
+    return pa.record_batch({"input_ids": ragged([each] * rows, pa.array(values))})
+
+
+def write(path: Path, batches: list[pa.RecordBatch], schema: pa.Schema | None = None, **options: Any) -> Path:
+    with open_writer(path, schema or batches[0].schema, **options) as writer:
+        for batch in batches:
+            writer.write(batch)
+    return path
+
+
+def read(path: Path, **options: Any) -> pa.Table:
+    return pa.Table.from_batches(list(read_encoded(path, **options)))
+
+
+def assert_same_schema(schema: pa.Schema, expected: pa.Schema) -> None:
+    """Types and all metadata; Parquet calls the items of a list ``element``, which Arrow does not count as a difference of type."""
+    assert schema.equals(expected, check_metadata=False)
+    assert schema.metadata == expected.metadata
+    assert [field.metadata for field in schema] == [field.metadata for field in expected]
+
+
+# What is written comes back -------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=4), st.sampled_from(NAMES), st.booleans())
+def test_round_trip_with_tensors(tmp_path_factory: pytest.TempPathFactory, counts: list[list[int]], name: str, large: bool) -> None:
+    batches = [encoded(some, large) for some in counts]
+    path = write(tmp_path_factory.mktemp("out") / name, batches)
+    table = read(path)
+    assert_same_schema(table.schema, batches[0].schema)
+    assert table.equals(pa.Table.from_batches(batches))
+    assert os.listdir(path.parent) == [name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_rows_still_have_a_schema(tmp_path: Path, name: str) -> None:
+    schema = encoded([]).schema
+    for batches in ([], [encoded([])]):
+        [batch] = read_encoded(write(tmp_path / f"{len(batches)}{name}", batches, schema))
+        assert batch.num_rows == 0
+        assert_same_schema(batch.schema, schema)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_slices_nulls_and_other_metadata(tmp_path: Path, name: str) -> None:
+    whole = encoded([1, 0, 3, 2])
+    nulls = pa.RecordBatch.from_arrays([pa.nulls(2, field.type) for field in whole.schema], schema=whole.schema)
+    batches = [whole.slice(1, 2), nulls, whole.slice(3).replace_schema_metadata({"other": "x"})]
+    table = read(write(tmp_path / name, batches))
+    assert table.equals(pa.Table.from_batches([batch.replace_schema_metadata(whole.schema.metadata) for batch in batches]))
+    assert table.schema.metadata == whole.schema.metadata, "the metadata is that of open_writer"
+
+
+@pytest.mark.parametrize(
+    ("name", "compression"), [*(("a.parquet", c) for c in ("zstd", "lz4", "snappy", "gzip", None)), ("a.arrow", "lz4"), ("a.arrow", "none")]
+)
+def test_compressions(tmp_path: Path, name: str, compression: str | None) -> None:
+    batch = encoded([3, 4])
+    assert read(write(tmp_path / name, [batch], compression=compression)).equals(pa.Table.from_batches([batch]))
+
+
+def test_tensors_come_back_without_copies(tmp_path: Path) -> None:
+    batch = encoded([2, 3])
+    for name in NAMES:
+        column = read(write(tmp_path / name, [batch], compression=None)).column("number_fourier").chunk(0).values
+        assert column.to_numpy_ndarray().shape == (5, 15, 2)
+        assert np.shares_memory(column.to_numpy_ndarray(), column.storage.flatten().to_numpy(zero_copy_only=True))
+
+
+def test_how_parquet_columns_are_stored(tmp_path: Path) -> None:
+    group = pq.read_metadata(write(tmp_path / "a.parquet", [encoded([50] * 50)])).row_group(0)
+    stored = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    assert "PLAIN" in stored["input_ids.list.element"].encodings and not stored["input_ids.list.element"].has_dictionary_page
+    assert "DELTA_BINARY_PACKED" in stored["number_index.list.element"].encodings
+    bits = stored["number_bits.list.element.list.element"]
+    assert bits.has_dictionary_page and bits.total_uncompressed_size < bits.num_values // 2, "a bit takes few bits"
+    assert {column.compression for column in stored.values()} == {"ZSTD"}
+
+
+def test_row_groups_are_bounded(tmp_path: Path) -> None:
+    batches = [ids(100), ids(1000), *(ids(10) for _ in range(90))]  # 40 kB, 400 kB, 90 times 4 kB
+    path = write(tmp_path / "a.parquet", batches, row_group_bytes=100_000)
+    metadata = pq.read_metadata(path)
+    sizes = [metadata.row_group(i).num_rows * 400 for i in range(metadata.num_row_groups)]
+    assert max(sizes) < 160_000 and len(sizes) < 14
+    assert read(path).column("input_ids").combine_chunks().equals(pa.Table.from_batches(batches).column("input_ids").combine_chunks())
+    assert max(batch.nbytes for batch in read_encoded(path, batch_bytes=20_000)) < 30_000
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    with open_writer(tmp_path / "a.arrow", ids(1).schema) as writer:
+        assert writer.rows == 0
+        writer.write(ids(1000))
+        assert writer.rows == 1000 and writer.bytes_written > 100_000
+
+
+# The name appears only with a whole file ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_exception_leaves_nothing(tmp_path: Path, name: str, error: type[BaseException], capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(error, match="stop"), open_writer(tmp_path / name, ids(1).schema, row_group_bytes=1) as writer:
+        writer.write(ids(10))
+        assert [file.name.startswith(f".{name}.") for file in tmp_path.iterdir()] == [True]
+        raise error("stop")
+    assert list(tmp_path.iterdir()) == []
+    del writer
+    assert capfd.readouterr().err == ""
+
+
+def test_an_existing_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_text("mine")
+    with pytest.raises(OutputError, match=r"exists already.*--overwrite"):
+        write(path, [ids(1)])
+    with pytest.raises(ValueError, match="stop"), open_writer(path, ids(1).schema, overwrite=True) as writer:
+        writer.write(ids(1))
+        raise ValueError("stop")
+    assert path.read_text() == "mine"
+    write(path, [ids(1)], overwrite=True)
+    assert read(path).num_rows == 1
+
+
+def test_a_file_made_meanwhile_stays(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    with pytest.raises(OutputError, match="meanwhile"), open_writer(path, ids(1).schema) as writer:
+        writer.write(ids(1))
+        path.write_text("mine")
+    assert path.read_text() == "mine" and os.listdir(tmp_path) == ["a.parquet"]
+
+
+def test_folders_are_made_and_bad_places_refused(tmp_path: Path) -> None:
+    assert read(write(tmp_path / "x" / "y" / "a.parquet", [ids(3)])).num_rows == 3
+    (tmp_path / "file").write_text("")
+    for path, reason in (
+        (tmp_path / "file" / "a.parquet", "folder"),
+        (tmp_path / "x", "folder"),
+        (tmp_path / ("n" * 250 + ".parquet"), "too long"),
+    ):
+        with pytest.raises(OutputError, match=reason):
+            write(path, [ids(1)], format="parquet")
+    with pytest.raises(OutputError, match=r"\.parquet, \.arrow"):
+        write(tmp_path / "a.csv", [ids(1)])
+    assert read(write(tmp_path / "a.bin", [ids(1)], format="arrow")).num_rows == 1
+    with pytest.raises(OutputError, match="parquet or arrow"):
+        write(tmp_path / "b.bin", [ids(1)], format="csv")
+    with pytest.raises(OutputError, match="zstd, lz4, none"):
+        write(tmp_path / "a.arrow", [ids(1)], compression="snappy")
+
+
+def test_a_batch_of_another_schema(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match=r"number_bits(.|\n)*but the file has(.|\n)*input_ids"):
+        write(tmp_path / "a.parquet", [encoded([1])], ids(1).schema)
+    assert list(tmp_path.iterdir()) == []
+
+
+SCRIPT = """
+import resource, sys, time
+import numpy as np, pyarrow as pa
+from numtok.corpus.writers import open_writer
+from numtok.errors import OutputError
+values = np.random.default_rng(0).integers(0, 1 << 30, 100_000).astype(np.int32)
+batch = pa.record_batch({"input_ids": pa.ListArray.from_arrays(np.arange(0, 100_001, 100, dtype=np.int32), values)})
+"""
+
+
+def run(script: str, *arguments: str) -> subprocess.Popen[str]:
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", SCRIPT + textwrap.dedent(script), *arguments]
+    return interrupts.start(command, env=environment)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_a_killed_process_leaves_no_file(tmp_path: Path, name: str, stop: signal.Signals) -> None:
+    process = run(
+        """
+        with open_writer(sys.argv[1], batch.schema, row_group_bytes=1) as writer:
+            writer.write(batch)
+            print("writing", flush=True)
+            while True:
+                writer.write(batch)
+        """,
+        str(tmp_path / name),
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    time.sleep(0.05)
+    process.send_signal(stop)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode != 0
+    left = [file.name for file in tmp_path.iterdir()]
+    if stop == signal.SIGINT:
+        assert left == [] and "KeyboardInterrupt" in errors and "ignored" not in errors
+    else:
+        assert len(left) == 1 and left[0].startswith(f".{name}.") and f".{process.pid}-" in left[0]
+        write(tmp_path / name, [ids(1)])
+        assert os.listdir(tmp_path) == [name], "the next run removes what the killed one left"
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize("limit", [0, 1000, 1_000_000, 1_170_000])
+def test_a_full_disk(tmp_path: Path, name: str, limit: int) -> None:
+    # A limit on the file size is as real as a full disk: write() itself fails, in the middle or only in the footer.
+    process = run(
+        """
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+        try:
+            with open_writer(sys.argv[1], batch.schema, row_group_bytes=500_000, compression="none") as writer:
+                for _ in range(3):
+                    writer.write(batch)
+        except OutputError as error:
+            print(error, error.errno)
+        """,
+        str(tmp_path / name),
+        str(limit),
+    )
+    output, errors = process.communicate(timeout=20)
+    assert errors == "" and list(tmp_path.iterdir()) == []
+    assert str(tmp_path / name) in output and "File too large, after" in output and "nothing is left" in output and output.endswith(" 27\n")
+
+
+def test_a_folder_without_permission() -> None:
+    folder = Path(tempfile.mkdtemp())  # not below pytest's own, which others may not even enter
+    write(folder / "warm.parquet", [ids(1)])
+    folder.chmod(0o555)
+    user = os.geteuid()
+    try:
+        if user == 0:  # root may write anywhere
+            os.seteuid(65534)
+        with pytest.raises(OutputError, match="Permission denied"):
+            write(folder / "a.parquet", [ids(1)])
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o700)
+        shutil.rmtree(folder)
+
+
+# Reading what is not ours ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_files_that_are_not_whole(tmp_path: Path, name: str) -> None:
+    whole = write(tmp_path / name, [ids(100)]).read_bytes()
+    for data in (b"", b"PAR1", b"ARROW1\0\0", b"hello world", b"\xff\xff\xff\xff\x10\0\0\0", whole[: len(whole) // 2], whole[:-1]):
+        path = tmp_path / f"broken-{name}"
+        path.write_bytes(data)
+        with pytest.raises(InputError) as caught:
+            read(path)
+        assert str(caught.value).startswith(str(path))
+    with pytest.raises(InputError, match="No such file"):
+        read(tmp_path / "nope.parquet")
+    with pytest.raises(InputError, match="directory"):
+        read(tmp_path)
+
+
+def test_a_flipped_bit_is_noticed_in_parquet(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", [ids(1000)], compression=None)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"(?i)crc|checksum"):
+        read(path)
+
+
+def test_ipc_streams_and_files_of_others(tmp_path: Path) -> None:
+    batch = encoded([1, 2])
+    with pa.ipc.new_stream(tmp_path / "a.arrow", batch.schema) as writer:
+        writer.write_batch(batch)
+    assert read(tmp_path / "a.arrow").equals(pa.Table.from_batches([batch]))
+    pq.write_table(pa.Table.from_batches([batch]), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet").equals(pa.Table.from_batches([batch]))

@@ -1,0 +1,465 @@
+"""The ``[NUM]`` contract: ids are those of the source tokenizer with an added token in place of every number, whatever stands beside it.
+
+The oracle shares nothing with numtok but the places of the numbers: it puts a character that the text does not hold in place of each of
+them, makes that character an added token of the source, and lets Hugging Face's ``tokenizers`` encode the result.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import regex
+import trained
+from hostile import NUMBERS, rows, texts, triples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken
+from tokenizers import Tokenizer as Source
+
+import numtok
+from numtok.engines import choose as subword
+from numtok.engines.choose import EngineWarning, GigatokenEngine, TokenizersEngine
+from numtok.errors import NumtokError, TokenizerError
+from numtok.representations import NUM, PlaceValue, Representation, Subword, XVal
+from numtok.tokenizer.tokenizer import Tokenizer
+
+Config = dict[str, Any]
+TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
+FAST = ["gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "roberta"]  # kinds that gigatoken encodes
+ENGINES = [(kind, "tokenizers") for kind in trained.KINDS] + [(kind, "gigatoken") for kind in FAST]
+
+
+@functools.lru_cache(24)  # each holds engines of some megabytes
+def tokenizer(kind: str, engine: str, representation: Representation = TAKES_ALL, leading_space: str = "auto") -> Tokenizer:
+    return Tokenizer(trained.config(kind), [representation], engine=engine, leading_space=leading_space)
+
+
+def inside_added_tokens(source: Source, text: str) -> list[tuple[int, int]]:
+    """Where the source itself sees one of its added tokens that holds a digit."""
+    added = {number for number, token in source.get_added_tokens_decoder().items() if re.search(r"\d", token.content)}
+    encoding = source.encode(text, add_special_tokens=False)
+    return [place for token, place in zip(encoding.ids, encoding.offsets, strict=True) if token in added]
+
+
+class Oracle:
+    """The ids of texts with numbers, by ``tokenizers`` alone."""
+
+    def __init__(self, config: Config, tokens: dict[str, int], parse_special: bool = False) -> None:
+        self.config = json.dumps(config | {"truncation": None, "padding": None})
+        self.tokens, self.parse_special = tokens, parse_special
+        self.plain_source = Source.from_str(self.config)
+        self.plain_source.encode_special_tokens = not parse_special
+
+    @functools.lru_cache(2)  # noqa: B019  # lives as long as the oracle
+    def with_token(self, content: str) -> tuple[Source, dict[int, int]]:
+        source = Source.from_str(self.config)
+        forms = [name for name in (NUM, f" {NUM}") if name in self.tokens]
+        contents = [name.replace(NUM, content) for name in forms]
+        source.add_tokens([AddedToken(one, normalized=False, special=False) for one in contents])
+        source.encode_special_tokens = not self.parse_special
+        return source, {source.token_to_id(one): self.tokens[name] for one, name in zip(contents, forms, strict=True)}
+
+    def encode(self, documents: list[str | None], add_special_tokens: bool = False) -> list[list[int] | None]:
+        stand_in = next(chr(code) for code in range(0x10FFFD, 0x100000, -1) if not any(chr(code) in (text or "") for text in documents))
+        source, ids = self.with_token(stand_in)
+        spans = self.numbers(documents)
+        replaced = [replace(text or "", places, stand_in) for text, places in zip(documents, spans, strict=True)]
+        encodings = source.encode_batch_fast(replaced, add_special_tokens=add_special_tokens)
+        return [
+            None if text is None else [ids.get(token, token) for token in one.ids] for text, one in zip(documents, encodings, strict=True)
+        ]
+
+    def numbers(self, documents: list[str | None]) -> list[list[tuple[int, int]]]:
+        """Places of the numbers, in characters."""
+        found = numtok.scan(documents)
+        places: list[list[tuple[int, int]]] = [[] for _ in documents]
+        for row, start, stop in zip(found.document.tolist(), found.start.tolist(), found.stop.tolist(), strict=True):
+            raw = (documents[row] or "").encode()
+            places[row].append((len(raw[:start].decode()), len(raw[:stop].decode())))
+        for row, text in enumerate(documents):
+            if places[row] and ("<" in text):  # every added token of ours that holds a digit begins with it
+                inside = inside_added_tokens(self.plain_source, text)
+                places[row] = [(a, b) for a, b in places[row] if not any(first < b and a < last for first, last in inside)]
+        return places
+
+
+def replace(text: str, places: list[tuple[int, int]], content: str) -> str:
+    for start, stop in reversed(places):
+        text = text[:start] + content + text[stop:]
+    return text
+
+
+@functools.cache
+def oracle(kind: str, parse_special: bool = False, separate: bool = False) -> Oracle:
+    return Oracle(trained.config(kind), tokenizer(kind, "tokenizers", TAKES_ALL, "separate" if separate else "auto").tokens, parse_special)
+
+
+def check(documents: list[str | None], got: list[list[int] | None], expected: list[list[int] | None]) -> None:
+    """Equal, or the first document that is not."""
+    for text, ours, theirs in zip(documents, got, expected, strict=True):
+        assert ours == theirs, repr(text)
+
+
+def check_numbers(tok: Tokenizer, batch: pa.RecordBatch, places: list[list[tuple[int, int]]]) -> None:
+    """Every number token is a number's, in order, and none other."""
+    ours = {tok.tokens[NUM], tok.tokens.get(f" {NUM}", -1)}
+    for ids, index, spans in zip(batch["input_ids"].to_pylist(), batch["number_index"].to_pylist(), places, strict=True):
+        if ids is None:
+            assert index is None
+        else:
+            assert index == [k for k, token in enumerate(ids) if token in ours]
+            assert len(index) == len(spans)
+
+
+@pytest.mark.parametrize(("kind", "engine"), ENGINES)
+def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
+    documents: list[str | None] = list(triples(NUMBERS[::2] if engine == "gigatoken" else NUMBERS[1:2]))
+    tok, reference = tokenizer(kind, engine), oracle(kind)
+    batch = tok.encode_batch(documents)
+    check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
+    check_numbers(tok, batch, reference.numbers(documents))
+
+
+@pytest.mark.parametrize(("kind", "engine"), ENGINES)
+@settings(max_examples=50)
+@given(documents=rows, parse_special=st.booleans(), add_special_tokens=st.booleans(), separate=st.booleans())
+def test_contract(
+    kind: str, engine: str, documents: list[str | None], parse_special: bool, add_special_tokens: bool, separate: bool
+) -> None:
+    if kind == "roberta" and engine == "gigatoken":
+        parse_special = False  # its <mask> strips spaces, so that this is refused: see test_gigatoken_refuses
+    tok, reference = tokenizer(kind, engine, TAKES_ALL, "separate" if separate else "auto"), oracle(kind, parse_special, separate)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EngineWarning)
+        batch = tok.encode_batch(documents, add_special_tokens=add_special_tokens, parse_special=parse_special)
+    check(documents, batch["input_ids"].to_pylist(), reference.encode(documents, add_special_tokens))
+    check_numbers(tok, batch, reference.numbers(documents))
+
+
+@pytest.mark.parametrize(("kind", "engine"), ENGINES)
+@settings(max_examples=25)
+@given(documents=rows)
+def test_contract_of_spelled_out_numbers(kind: str, engine: str, documents: list[str | None]) -> None:
+    """What stands around a spelled-out number is what stands around ``[NUM]``; its digits' tokens never occur by other ways."""
+    tok = tokenizer(kind, engine, PlaceValue(overflow="clip"))
+    batch = tok.encode_batch(documents)
+    reference = Oracle(trained.config(kind), tok.tokens)
+    end, inside, collapsed = tok.tokens["[/NUM]"], False, []
+    for ids in batch["input_ids"].to_pylist():
+        kept = None if ids is None else []
+        for token in ids or []:
+            if not inside:
+                kept.append(token)
+            inside = token in (tok.tokens[NUM], tok.tokens.get(f" {NUM}")) or (inside and token != end)
+        collapsed.append(kept)
+    check(documents, collapsed, reference.encode(documents))
+    assert not inside
+
+
+@pytest.mark.parametrize(("kind", "engine"), ENGINES)
+@settings(max_examples=25)
+@given(documents=rows)
+def test_subword_leaves_text_alone(kind: str, engine: str, documents: list[str | None]) -> None:
+    tok, source = tokenizer(kind, engine, Subword()), oracle(kind).plain_source
+    batch = tok.encode_batch(documents)
+    places = oracle(kind).numbers(documents)
+    for text, ids, index, spans in zip(documents, batch["input_ids"].to_pylist(), batch["number_index"].to_pylist(), places, strict=True):
+        if text is None:
+            assert ids is None and index is None
+            continue
+        encoding = source.encode(text, add_special_tokens=False)
+        assert ids == encoding.ids, repr(text)
+        # The token that holds the number's first character; a normalizer that drops characters may leave it without one.
+        tokens = [encoding.char_to_token(start) for start, _ in spans]
+        assert [a for a, b in zip(index, tokens, strict=True) if b is not None] == [b for b in tokens if b is not None], repr(text)
+
+
+@pytest.mark.parametrize("kind", FAST)
+@settings(max_examples=100)
+@given(documents=rows, offset=st.integers(0, 3), length=st.integers(0, 4), large=st.booleans())
+def test_engines_agree_on_slices(kind: str, documents: list[str | None], offset: int, length: int, large: bool) -> None:
+    array = pa.array(["0 9", *documents], pa.large_string() if large else pa.string()).slice(offset, length)
+    ours, theirs = tokenizer(kind, "gigatoken").encode_batch(array), tokenizer(kind, "tokenizers").encode_batch(array)
+    assert ours.equals(theirs, check_metadata=True)
+    assert ours.equals(tokenizer(kind, "gigatoken").encode_batch(array.to_pylist()))
+
+
+@pytest.mark.parametrize("kind", FAST)
+def test_long_runs(kind: str) -> None:
+    """Runs longer than any buffer, token or word that a fast path may have in mind."""
+    documents: list[str | None] = [
+        f"{before * n}{number}{after * n}"
+        for n in (63, 64, 65, 300)
+        for number in ("5", "-" + "7" * 33, "12345678.9" * 1, "3" * 600)
+        for before in ("a", " ", "\n", "=", "é", "½", "ab ")
+        for after in ("b", " ", "\n", ".", "²", " ab")
+    ]
+    ours = tokenizer(kind, "gigatoken").encode_batch(documents)["input_ids"].to_pylist()
+    check(documents, ours, oracle(kind).encode(documents))
+
+
+# In context ------------------------------------------------------------------------------------------------------------
+
+GPT2 = ["gpt2", "neox"]
+RUN_OF_SPACES = regex.compile(r"  \Z")
+NOT_ENDING_IN_SPACE = regex.compile(r"\p{White_Space}(?! )\p{White_Space}\Z")
+NUMERIC_BEFORE, NUMERIC_AFTER = regex.compile(r"\p{N}\Z"), regex.compile(r"\p{N}")
+MARK_BEFORE = regex.compile(r"[^\p{White_Space}\p{L}\p{N}]\Z")
+
+
+def is_torn(text: str, start: int, stop: int, runs_of_spaces: bool) -> bool:
+    """Whether taking out the number at [start, stop) changes how GPT-2's pre-tokenizer cuts the text around it.
+
+    It does if and only if
+    - a character of category N that is not part of the number touches it (``10²``, ``½5``): GPT-2 sees one run of digits;
+    - two or more white-space characters precede it, and the last is not a space (``\\n\\n5``): GPT-2 sets the last one apart, for the word
+      that follows; at the end of a text, which a number token is, it does not;
+    - the number begins with a sign or a dot that follows another mark (``(-5``, ``=.5``): GPT-2 sees one run of marks;
+    - the tokenizer has runs of spaces as added tokens, and two or more spaces precede the number: the added token takes the number's space.
+    """
+    before, after, digit = text[:start], text[stop:], NUMERIC_AFTER.match(text, start)
+    return bool(
+        (digit and NUMERIC_BEFORE.search(before))
+        or NUMERIC_AFTER.match(after)
+        or NOT_ENDING_IN_SPACE.search(before)
+        or (not digit and MARK_BEFORE.search(before))
+        or (runs_of_spaces and RUN_OF_SPACES.search(before))
+    )
+
+
+def ids_in_context(source: Source, text: str, places: list[tuple[int, int]]) -> list[int]:
+    """Ids of the text as it stands, without the tokens that overlap a number or the space before it."""
+    encoding = source.encode(text, add_special_tokens=False)
+    taken = [(start - (text[start - 1 : start] == " "), stop) for start, stop in places]
+    kept, at = [], 0
+    for token, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
+        while at < len(taken) and taken[at][1] <= start:
+            at += 1
+        if at == len(taken) or stop <= taken[at][0]:
+            kept.append(token)
+    return kept
+
+
+def ids_around_numbers(tok: Tokenizer, ids: list[int]) -> list[int]:
+    ours = (tok.tokens[NUM], tok.tokens[f" {NUM}"])
+    return [token for token in ids if token not in ours]
+
+
+@functools.cache
+def words_of() -> Any:
+    """GPT-2's pre-tokenizer: the places of a text's words, in characters."""
+    pre_tokenizer = oracle("gpt2").plain_source.pre_tokenizer
+    return lambda text: [place for _, place in pre_tokenizer.pre_tokenize_str(text)]
+
+
+def check_is_torn(text: str, start: int, stop: int) -> None:
+    """A number is torn out of a word exactly if the words around it are others without it."""
+    cut = start - (text[start - 1 : start] == " ")
+    around = words_of()(text[:cut]) + [(first + stop, last + stop) for first, last in words_of()(text[stop:])]
+    inside = [place for place in words_of()(text) if place[1] <= cut or place[0] >= stop]
+    assert is_torn(text, start, stop, runs_of_spaces=False) == (around != inside), repr(text)
+
+
+def test_the_condition_is_exact_beside_every_fragment() -> None:
+    documents = triples(NUMBERS[:4])
+    for text, spans in zip(documents, oracle("gpt2").numbers(list(documents)), strict=True):
+        for start, stop in spans:
+            check_is_torn(text, start, stop)
+
+
+@settings(max_examples=300)
+@given(document=texts)
+def test_the_condition_is_exact(document: str) -> None:
+    for start, stop in oracle("gpt2").numbers([document])[0]:
+        check_is_torn(document, start, stop)
+
+
+@pytest.mark.parametrize("kind", GPT2)
+@settings(max_examples=300)
+@given(document=texts)
+def test_text_keeps_the_ids_it_has_in_context(kind: str, document: str) -> None:
+    """Where no number is torn out of a word, the text around all of them has the ids it has with the numbers in place."""
+    _in_context(kind, [document])
+
+
+@pytest.mark.parametrize("kind", GPT2)
+def test_text_keeps_the_ids_it_has_beside_every_fragment(kind: str) -> None:
+    _in_context(kind, triples(NUMBERS[::2]))
+
+
+def _in_context(kind: str, documents: list[str]) -> None:
+    tok, source = tokenizer(kind, "gigatoken"), oracle(kind).plain_source
+    places = oracle(kind).numbers(list(documents))
+    for text, spans, ids in zip(documents, places, tok.encode_batch(documents)["input_ids"].to_pylist(), strict=True):
+        if spans and not any(is_torn(text, start, stop, kind == "neox") for start, stop in spans):
+            assert ids_around_numbers(tok, ids) == ids_in_context(source, text, spans), repr(text)
+
+
+# Real tokenizers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["gpt2_json", "neox_json"])
+def real(request: pytest.FixtureRequest) -> Path:
+    return Path(request.getfixturevalue(request.param))
+
+
+@pytest.fixture(scope="module")
+def real_tokenizers(real: Path) -> tuple[Tokenizer, Tokenizer, Oracle]:
+    fast, slow = (Tokenizer.from_pretrained(real, [TAKES_ALL], engine=engine) for engine in ("gigatoken", "tokenizers"))
+    return fast, slow, Oracle(json.loads(real.read_text("utf-8")), fast.tokens)
+
+
+def test_contract_of_real_tokenizers(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle]) -> None:
+    fast, slow, reference = real_tokenizers
+    documents: list[str | None] = list(triples(NUMBERS[1::2]))
+    batch = fast.encode_batch(documents)
+    check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
+    check_numbers(fast, batch, reference.numbers(documents))
+    few = triples(NUMBERS[:1])
+    assert fast.encode_batch(few).equals(slow.encode_batch(few), check_metadata=True)
+
+
+def test_contract_of_real_tokenizers_on_random_text(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle]) -> None:
+    fast, slow, reference = real_tokenizers
+
+    @settings(max_examples=150)
+    @given(documents=rows)
+    def holds(documents: list[str | None]) -> None:
+        expected = reference.encode(documents)
+        for tok in (fast, slow):
+            check(documents, tok.encode_batch(documents)["input_ids"].to_pylist(), expected)
+
+    holds()
+
+
+def pieces(documents: list[str], size: int = 2000) -> list[str | None]:
+    """The same text in rows of that many characters: the other library's time is not linear in the length of a row."""
+    return [text[start : start + size] for text in documents for start in range(0, len(text), size)]
+
+
+def test_contract_on_wikipedia(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], wiki_texts: list[str]) -> None:
+    fast, slow, reference = real_tokenizers
+    documents = pieces(wiki_texts)
+    batch = fast.encode_batch(documents)
+    check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
+    whole = fast.encode_batch(wiki_texts[::20])
+    assert whole.equals(slow.encode_batch(wiki_texts[::20]), check_metadata=True)
+    check(list(wiki_texts[::20]), whole["input_ids"].to_pylist(), reference.encode(list(wiki_texts[::20])))
+
+
+def test_wikipedia_in_context(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], wiki_texts: list[str]) -> None:
+    """On real text: pieces without torn numbers keep all their ids, and few numbers are torn."""
+    fast, _, reference = real_tokenizers
+    runs_of_spaces = any(token["content"] == "  " for token in fast.config["added_tokens"])
+    documents = pieces(wiki_texts[::10], 200)
+    torn, count = 0, 0
+    for text, spans, row in zip(
+        documents, reference.numbers(documents), fast.encode_batch(documents)["input_ids"].to_pylist(), strict=True
+    ):
+        here = [is_torn(text or "", start, stop, runs_of_spaces) for start, stop in spans]
+        torn, count = torn + sum(here), count + len(here)
+        if here and not any(here):
+            assert ids_around_numbers(fast, row) == ids_in_context(reference.plain_source, text or "", spans), repr(text)
+    assert 0 < torn < 0.05 * count
+
+
+@pytest.mark.parametrize("text", ["a\n\n5", "a (-5", 'a "-5', "a  5"])
+def test_the_condition_is_needed(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], text: str) -> None:
+    """Texts that it rules out do differ (``10²`` does in words; in ids only where the vocabulary has such a merge)."""
+    fast, _, reference = real_tokenizers
+    runs_of_spaces = any(token["content"] == "  " for token in fast.config["added_tokens"])
+    spans = reference.numbers([text])[0]
+    torn = text != "a  5" or runs_of_spaces
+    assert [is_torn(text, start, stop, runs_of_spaces) for start, stop in spans] == [torn]
+    ids = fast.encode_batch([text])["input_ids"].to_pylist()[0]
+    assert (ids_around_numbers(fast, ids) != ids_in_context(reference.plain_source, text, spans)) == torn
+
+
+# Choice of the engine --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", trained.KINDS)
+def test_auto_takes_gigatoken_where_it_can(kind: str) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tok = Tokenizer(trained.config(kind), [TAKES_ALL])
+    assert tok.engine.name == ("gigatoken" if kind in FAST else "tokenizers")
+    # Silence about kinds for which nobody expects the fast engine; one warning where a byte-level tokenizer misses it.
+    assert [one.category for one in caught] == ([EngineWarning] if kind == "lstrip_token" else [])
+    if caught:
+        assert "<left>" in str(caught[0].message)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tok.encode_batch(["5"])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in trained.KINDS if kind not in FAST])
+def test_gigatoken_refuses(kind: str) -> None:
+    with pytest.raises(TokenizerError, match=r"engine='gigatoken' cannot be used for this tokenizer: .*(byte-level|<left>|<right_1>)"):
+        Tokenizer(trained.config(kind), [TAKES_ALL], engine="gigatoken")
+
+
+def test_gigatoken_refuses_special_tokens_that_strip() -> None:
+    tok = tokenizer("roberta", "gigatoken")
+    with pytest.raises(TokenizerError, match="<mask>"):
+        tok.encode_batch(["5 <mask>"], parse_special=True)
+
+
+@pytest.mark.parametrize(
+    ("special", "ordinary", "text"),
+    [("<|a|>", "|>b", "x <|a|>b 5"), ("<|a|>", "a", "x <|a|> a 5"), ("<|a|> ", "zz", "x <|a|> 5")],
+    ids=["end", "inside", "space"],
+)
+def test_special_tokens_that_hide_others(special: str, ordinary: str, text: str) -> None:
+    """A special token is passed over as a whole, also where it is not parsed, and what overlaps it is no token either."""
+    source = trained.source("gpt2")
+    source.add_tokens([AddedToken(special, special=True, normalized=False), AddedToken(ordinary, special=False, normalized=False)])
+    with pytest.warns(EngineWarning, match="overlaps"):
+        tok = Tokenizer.from_pretrained(source, [TAKES_ALL])
+    assert tok.encode_batch([text])["input_ids"].to_pylist() == Oracle(json.loads(source.to_str()), tok.tokens).encode([text])
+
+
+def test_auto_parses_special_tokens_that_strip() -> None:
+    tok = Tokenizer(trained.config("roberta"), [TAKES_ALL])
+    with pytest.warns(EngineWarning, match="<mask>"):
+        batch = tok.encode_batch(["5 <mask> 7"], parse_special=True)
+    assert batch["input_ids"].to_pylist() == oracle("roberta", parse_special=True).encode(["5 <mask> 7"])
+
+
+def test_unknown_engine() -> None:
+    with pytest.raises(TokenizerError, match="'auto', 'gigatoken' or 'tokenizers'"):
+        Tokenizer(trained.config("gpt2"), [TAKES_ALL], engine="tiktoken")
+
+
+@pytest.mark.parametrize("fault", ["ids", "fewer", "error"])
+def test_self_check_catches_a_wrong_engine(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """A fast engine that is wrong on one text of the self-check is not used."""
+    right = GigatokenEngine.encode
+
+    def wrong(self: GigatokenEngine, texts: Any, cuts: Any) -> subword.Encoded:
+        encoded = right(self, texts, cuts)
+        if fault == "error":
+            raise NumtokError("cannot")
+        ids = encoded.ids.copy()
+        ids[-1] = 0
+        return subword.Encoded(
+            ids if fault == "ids" else ids[:-1],
+            np.minimum(encoded.offsets, len(ids) - (fault == "fewer")),
+            encoded.positions,
+            encoded.spaced,
+        )
+
+    monkeypatch.setattr(GigatokenEngine, "encode", wrong)
+    with pytest.warns(EngineWarning, match="slower engine 'tokenizers'"):
+        tok = Tokenizer(trained.config("gpt2"), [TAKES_ALL])
+    assert isinstance(tok.engine, TokenizersEngine)
+    with pytest.raises(TokenizerError, match="engine='gigatoken' cannot be used"):
+        Tokenizer(trained.config("gpt2"), [TAKES_ALL], engine="gigatoken")

@@ -1,0 +1,141 @@
+"""A tokenizer folder that is damaged, or was made to harm, is one clear error that names the folder; never another exception, and never a wrong tokenizer."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hostile_folders
+import pytest
+import trained
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from numtok import Tokenizer
+from numtok.engines.tokenizer_json import numbered
+from numtok.errors import NumtokError, TokenizerError
+from numtok.tokenizer.settings import check_settings
+
+# What breaks only when a text comes, and is then an error of numtok that cannot know the folder.
+LATER = ["post_processor", "pattern=a", "vocab={}"]
+MUST_FAIL = [
+    "format",
+    "tokens=a",
+    "tokens=[None]",
+    "vocab None",
+    "vocab -1",
+    "vocab 3",
+    "vocab 2147483648",
+    "merge ab",
+    "split (",
+    "all ",
+    "key deep",
+]
+
+
+def outcomes(kind: str, folder: Path, load: Callable[[Path], Any]) -> dict[str, str]:
+    """What became of every variant: "good", "named" for an error that names the folder, or what else it was."""
+    found = {}
+    for name, config, options in hostile_folders.variants(kind, folder):
+        (folder / "tokenizer.json").write_text(config, "utf-8")
+        (folder / "numtok.json").write_text(options, "utf-8")
+        try:
+            load(folder)
+            found[name] = "good"
+        except TokenizerError as error:
+            found[name] = "named" if str(folder) in str(error) else f"not named: {error}"
+        except NumtokError as error:
+            found[name] = f"not named: {error}"
+        except BaseException as error:  # Rust's panics are no Exception
+            found[name] = f"{type(error).__name__}: {str(error)[:80]}"
+    return found
+
+
+def use(folder: Path) -> None:
+    Tokenizer.from_pretrained(folder).encode("a -5.2 é7", keep_text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("kind", "several"), [("gpt2", 500), ("t5", 400)])
+def test_every_variant_is_one_clear_error(kind: str, several: int, tmp_path: Path) -> None:
+    found = outcomes(kind, tmp_path, use)
+    assert len(found) > several
+    wrong = {name: what for name, what in found.items() if what not in ("good", "named")}
+    assert {name: what for name, what in wrong.items() if not any(one in name for one in LATER) or not what.startswith("not named")} == {}
+    assert [name for name, what in found.items() if what == "good" and any(one in name for one in MUST_FAIL)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_drop_in_too(tmp_path: Path) -> None:
+    hf = pytest.importorskip("numtok.hf")
+    found = outcomes("t5", tmp_path, lambda folder: hf.NumberTokenizer.from_pretrained(folder))
+    assert {name: what for name, what in found.items() if what not in ("good", "named")} == {}
+    assert found["format 99"] == "named"
+
+
+DAMAGES: list[tuple[str, str, str]] = [
+    ("numtok.json", '{"format": 99', "format 99, this version of numtok reads format 1"),
+    ("numtok.json", "[" * 100_000, "nested more deeply"),
+    ("numtok.json", "9" * 5000, "too long"),
+    ("tokenizer.json", "[" * 100_000, "nested more deeply"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), DAMAGES)
+def test_what_the_error_says(name: str, text: str, message: str, tmp_path: Path) -> None:
+    Tokenizer(trained.config("bert"), "xval").save_pretrained(tmp_path)
+    saved = (tmp_path / name).read_text("utf-8")
+    (tmp_path / name).write_text(saved.replace('{\n  "format": 1', text) if "format" in text else text, "utf-8")
+    with pytest.raises(TokenizerError, match=message) as caught:
+        Tokenizer.from_pretrained(tmp_path)
+    assert str(tmp_path / name) in str(caught.value)
+
+
+def test_a_panic_is_an_error(tmp_path: Path) -> None:
+    config = trained.config("bert") | {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(config))
+    with pytest.raises(TokenizerError, match="tokenizers cannot load it"):
+        Tokenizer.from_pretrained(tmp_path)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "name", "vocab", "content", "id", "a"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+GOOD = {"format": 1, "grammar": {}, "numbers": [{"name": "xval"}], "leading_space": "auto", "tokens": []}
+KEYS = ["format", "grammar", "numbers", "leading_space", "tokens"]
+
+
+@settings(max_examples=300)
+@given(st.dictionaries(st.sampled_from(KEYS), json_values), st.booleans())
+def test_any_settings(changed: dict[str, Any], whole: bool) -> None:
+    try:
+        check_settings(changed if whole else GOOD | changed, "numtok.json")
+    except TokenizerError as error:
+        assert "numtok.json" in str(error)
+
+
+@settings(max_examples=300)
+@given(
+    st.dictionaries(st.sampled_from(["model", "added_tokens", "normalizer", "pre_tokenizer", "decoder"]), json_values),
+    json_values,
+    json_values,
+)
+def test_any_tokenizer_json(changed: dict[str, Any], vocabulary: Any, model: Any) -> None:
+    config = {"model": {"type": "BPE", "vocab": vocabulary, "merges": model}} | {
+        name: part for name, part in changed.items() if name != "model"
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            Tokenizer(numbered(config, "tokenizer.json"), "xval").encode("a 5")
+        except NumtokError as error:
+            assert str(error)

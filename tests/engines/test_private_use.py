@@ -1,0 +1,67 @@
+"""Texts that hold private-use characters, of which one stands in for numbers while ``tokenizers`` has the text: whatever the text holds, another is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hf_cases
+import pytest
+import trained
+from test_engines import Oracle
+
+from numtok.engines.private_use import RANGES, unused, used_in
+from numtok.errors import InputError
+from numtok.representations import FP15, XVal
+from numtok.tokenizer.tokenizer import Tokenizer
+
+TAKES_ALL = XVal(overflow="clip")
+BASIC = "".join(map(chr, range(0xE000, 0xF900)))
+HIGH = "".join(
+    map(chr, [*range(0x10_0000, 0x10_FFFE, 7), *range(0xF_0000, 0xF_FFFE, 97), 0x10_0000, 0x10_0001, 0x10_0002, 0x10_8000, 0xF_8000])
+)
+TEXTS = [
+    f"a 5 {BASIC[:16]} b -7.5",
+    f"x {BASIC} 12 y",
+    f"1 {HIGH} 2\ue000 3",
+    "".join(f"{c}{k % 10}" for k, c in enumerate(BASIC[::16] + HIGH[:300])),
+]
+
+
+@pytest.mark.parametrize("kind", trained.KINDS)
+def test_core_takes_any_of_them(kind: str) -> None:
+    tok = Tokenizer(trained.config(kind), [TAKES_ALL], engine="tokenizers")
+    batch = tok.encode_batch(TEXTS, keep_text=True)
+    assert tok.decode_batch(batch).to_pylist() == TEXTS
+    expected = Oracle(trained.config(kind), tok.tokens).encode(list(TEXTS))
+    assert batch["input_ids"].to_pylist() == expected
+
+
+@pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
+@pytest.mark.parametrize("kind", hf_cases.TRAINED)
+def test_drop_in_takes_any_of_them(kind: str) -> None:
+    ours = hf_cases.ours(kind)
+    for text in TEXTS:
+        got: Any = ours(text, add_special_tokens=False, return_numbers=True)
+        assert got["input_ids"] == ours.numtok.encode(text, parse_special=True)["input_ids"].tolist()
+        with_numbers = ours.decode(got["input_ids"], number_values=got["number_values"])
+        as_source = hf_cases.source(kind).decode(hf_cases.source(kind)(text, add_special_tokens=False)["input_ids"])
+        kept = "".join(character for character in as_source if ord(character) >= 0xE000)
+        assert "".join(character for character in with_numbers if ord(character) >= 0xE000) == kept
+
+
+def test_many_marks_beside_a_few_characters() -> None:
+    """A representation of tens of thousands of tokens finds room between characters that lie far apart."""
+    ours = hf_cases.build_ours("llama", numbers=(FP15(overflow="clip"),))
+    text = "a 5 \U00100000\U000f0000\U00108000\U000f8000 b"
+    assert ours(text, add_special_tokens=False)["input_ids"] == ours.numtok.encode(text)["input_ids"].tolist()
+
+
+def test_used_and_unused() -> None:
+    text = "a\ue000é\uf8ff中\U000f0000🙂\U0010fffd5\uffff"
+    assert used_in(text).tolist() == sorted(ord(character) for character in text if ord(character) >= 0xE000)
+    taken = used_in(HIGH + BASIC)
+    assert not set(unused(taken, 1000).tolist()) & set(taken.tolist())
+    everything = "".join(chr(code) for first, last in RANGES for code in range(first, last))
+    assert unused(used_in(everything[1:])).tolist() == [ord(everything[0])]
+    with pytest.raises(InputError, match="hold 137468 of the 137468 private-use characters"):
+        unused(used_in(everything))

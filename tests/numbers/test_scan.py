@@ -1,0 +1,654 @@
+"""The scanner: the examples of the grammar, then equality with the oracle on hostile text, then inputs, errors and speed."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+import time
+import unicodedata
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from grammar_oracle import find_numbers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numtok
+from numtok import Grammar, Numbers
+from numtok.arrays.text_rows import TextRows
+from numtok.arrays.unicode_classes import ranges
+from numtok.errors import GrammarError, InputError
+from numtok.numbers import pattern as scan_pattern
+from numtok.numbers.grammar import GROUPING_CHARACTERS
+
+UUID = "12345678-1234-1234-1234-123456789012"
+SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+
+def surfaces(text: str, grammar: Grammar | None = None) -> list[str]:
+    return [str(surface) for surface in numtok.scan([text], grammar).text().to_pylist()]
+
+
+def rows_of(numbers: Numbers) -> list[tuple[Any, ...]]:
+    """All that was found, comparable: a decimal's tuple tells 1.0 from 1.00 and 0 from -0."""
+    columns = (numbers.document.tolist(), numbers.start.tolist(), numbers.stop.tolist(), numbers.text().to_pylist(), numbers.to_decimal())
+    return [(*place, value.as_tuple()) for *place, value in zip(*columns, strict=True)]
+
+
+def rows_of_oracle(texts: Sequence[str | None], grammar: Grammar) -> list[tuple[Any, ...]]:
+    return [
+        (document, len(text[:start].encode()), len(text[:stop].encode()), surface, value.as_tuple())
+        for document, text in enumerate(texts)
+        if text is not None
+        for start, stop, surface, value in find_numbers(text, grammar)
+    ]
+
+
+# ---- The examples
+
+
+EXAMPLES: dict[str, list[str]] = {
+    # A: numerals
+    "in 2019.": ["2019"],
+    "2.e+3": ["2.e+3"],
+    "1,234,567.89": ["1,234,567.89"],
+    "1,234,567": ["1,234,567"],
+    "1,23": ["1", "23"],
+    "1, 2,3": ["1", "2", "3"],
+    "100,200,30": ["100", "200", "30"],
+    "1,23,456": ["1", "23", "456"],
+    "1,234,5678": ["1", "234", "5678"],
+    "1234,567": ["1234", "567"],
+    "1.5,123,456": ["1.5", "123", "456"],
+    "[100,200,300]": ["100,200,300"],
+    "3.": ["3"],
+    "1e5": ["1e5"],
+    "1E−5": ["1E−5"],
+    "1,234e5": ["1,234e5"],
+    ".5": [".5"],
+    "(.5e3)": [".5e3"],
+    "F.2": ["2"],
+    "wait...5": ["5"],
+    # B: signs
+    "-5": ["-5"],
+    "(−5)": ["−5"],
+    "=+3": ["+3"],
+    "-.5": ["-.5"],
+    "10-20": ["10", "20"],
+    "covid-19": ["19"],
+    "x-3": ["3"],
+    "GPT-4": ["4"],
+    "2020-01-02": ["2020", "01", "02"],
+    "3--2": ["3", "2"],
+    "- 5": ["5"],
+    "(5)-3": ["5", "3"],
+    "[5]-3": ["5", "3"],
+    "{5}-3": ["5", "3"],
+    "5%-3": ["5", "3"],
+    "a.-5": ["5"],
+    "-$5": ["5"],
+    # C: after a letter
+    "B2B": [],
+    "H2O": [],
+    "v1": [],
+    "v1.2": [],
+    "x_3": [],
+    "Rs1,599": [],
+    "10x6": ["10", "6"],
+    "1.3x10^6": ["1.3", "10", "6"],
+    "2x3x1,234": ["2", "3", "1,234"],
+    "10X6": [],
+    "10xx6": [],
+    "0x1F": [],
+    "0xFF": [],
+    "0x6": [],
+    "0XAB": [],
+    "5x0x6": [],
+    "00x6": ["00", "6"],
+    "0x": ["0"],
+    # D: glued runs
+    "1.2.3": [],
+    "192.168.0.1": [],
+    "1e5.5": [],
+    "1eE2": [],
+    "1e5e3": [],
+    "7R32": [],
+    "10x6y7": [],
+    SHA256: [],
+    UUID: [],
+    f"id={UUID}, 7": ["7"],
+    f"-{UUID}": [],
+    f"{UUID}0": ["12345678", "1234", "1234", "1234", "1234567890120"],
+    "1e12345678901234567": ["1e12345678901234567"],
+    "1e-000012345678901234567": ["1e-000012345678901234567"],
+    "1e123456789012345678": [],
+    "7x1e123456789012345678": [],
+    # suffixes, separators, words
+    "10km": ["10"],
+    "70M": ["70"],
+    "1st": ["1"],
+    "1990's": ["1990"],
+    "12:30": ["12", "30"],
+    "1/2": ["1", "2"],
+    "10^6": ["10", "6"],
+    "5 million": ["5"],
+    "½": [],
+    "Ⅻ": [],
+    "NaN": [],
+    "inf": [],
+    "10²": ["10"],
+    "2020年5月": ["2020", "5"],
+    # digits of other scripts
+    "１２": ["１２"],
+    "٤٢": ["٤٢"],
+    "٣٫٥": ["٣", "٥"],
+    "𝟙𝟚.5": ["𝟙𝟚.5"],
+    # as written
+    "007": ["007"],
+    "+0.50": ["+0.50"],
+    "-0": ["-0"],
+    "(1,234)": ["1,234"],
+    "pH 7.4 at -12.5e-3": ["7.4", "-12.5e-3"],
+    "": [],
+    "no number": [],
+}
+
+EXAMPLES_WITH_OPTIONS: list[tuple[str, Grammar, list[str]]] = [
+    ("[100,200,300]", Grammar.data(), ["100", "200", "300"]),
+    ("[100,200,300]", Grammar(grouping="_"), ["100", "200", "300"]),
+    ("1_234 1_23 a_1 1_234_", Grammar(grouping="_"), ["1_234", "1_234"]),
+    ("1'234'567 it's 1'23", Grammar(grouping="'"), ["1'234'567", "1", "23"]),
+    ("1’234 1\u2009234", Grammar(grouping="’"), ["1’234", "1", "234"]),
+    ("1\u2009234 1\u202f234", Grammar(grouping="\u2009"), ["1\u2009234", "1", "234"]),
+    ("1\u2009234 1\u202f234", Grammar(grouping="\u202f"), ["1", "234", "1\u202f234"]),
+    ("-5 +3 −1 1e-5", Grammar(signs=False), ["5", "3", "1", "1e-5"]),
+    ("1e5 2.5E3 7 e5", Grammar(exponent=False), ["7"]),
+    (".5 0.5 -.5", Grammar(leading_dot=False), ["5", "0.5", "5"]),
+    ("１２ ٤٢ 5٤ 6", Grammar(unicode_digits=False), ["5", "6"]),
+    ("(1,234) (-5) f(3) (10x6) (7 8) (.5) (9", Grammar(accounting=True), ["(1,234)", "-5", "3", "10", "6", "7", "8", "(.5)", "9"]),
+]
+
+VALUES = {
+    "2.e+3": "2000",
+    "1,234,567.89": "1234567.89",
+    "(−5)": "-5",
+    "1E−5": "0.00001",
+    "+0.50": "0.50",
+    "007": "7",
+    "１２": "12",
+    "٤٢": "42",
+    "𝟙𝟚.5": "12.5",
+    "-12.5e-3": "-0.0125",
+    "-0": "-0",
+    ".5": "0.5",
+    "0e5": "0",
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), EXAMPLES.items(), ids=[ascii(text)[:40] for text in EXAMPLES])
+def test_examples(text: str, expected: list[str]) -> None:
+    assert surfaces(text) == expected
+    assert [surface for _, _, surface, _ in find_numbers(text, Grammar())] == expected, "the oracle itself"
+
+
+@pytest.mark.parametrize(("text", "grammar", "expected"), EXAMPLES_WITH_OPTIONS)
+def test_examples_with_options(text: str, grammar: Grammar, expected: list[str]) -> None:
+    assert surfaces(text, grammar) == expected
+    assert [surface for _, _, surface, _ in find_numbers(text, grammar)] == expected, "the oracle itself"
+
+
+@pytest.mark.parametrize(("text", "expected"), VALUES.items())
+def test_values(text: str, expected: str) -> None:
+    [number] = numtok.extract(text)
+    assert number.value == Decimal(expected)
+    assert number.value.is_signed() == expected.startswith("-")
+
+
+def test_accounting_negates() -> None:
+    values = [number.value for number in numtok.extract("(1,234) (0) (-5)", Grammar(accounting=True))]
+    assert [str(value) for value in values] == ["-1234", "-0", "-5"]
+
+
+# ---- Equality with the oracle
+
+
+COMMON = [*"0123456789", "12", "123", "123", "1234", "00", "000", *"..,,--++", "−", *"eEexX", "x", *"aZ_ ", "(", ")"]
+RARE = [
+    *"[]{}%\n\t'\"/:^$·",
+    *"’\u2009\u202f\u00a0",  # the other separators, and a space that never groups
+    *"é–年日ก½²Ⅻ٤０７𝟙𝟚€😀\u0301\u200b",
+    *("1,234", "1,23", "1.5", "2.e+3", "1e5", "e-3", "0x", "0xF", "10x6", "km", "ee", "...", "--", "_1"),
+    *("1e12345678901234567", "1e123456789012345678", "1e-000012345678901234567", "1e-٠0012345678901234567"),
+    *(
+        UUID,
+        "1234567e-123e-123e-123e-1234567890ab",
+        "abcdefab-cdef-abcd-efab-cdefabcdefab",
+        "7bcdabcd-7bcd-abcd-1bcd-9bcdabcdabcd",
+        "0a1b2c3d-4e5f",
+    ),
+    *("12345678-", "-1234", "-1234-1234-123456789012", "123456789012", "deadbeef", "9f86d081884c7d65"),
+]
+PIECES = COMMON * 4 + RARE
+
+texts_to_hurt = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
+grammars = st.builds(
+    Grammar,
+    grouping=st.sampled_from([",", None, *GROUPING_CHARACTERS]),
+    signs=st.booleans(),
+    exponent=st.booleans(),
+    leading_dot=st.booleans(),
+    unicode_digits=st.booleans(),
+    accounting=st.booleans(),
+)
+
+
+@settings(max_examples=1000)
+@given(st.lists(texts_to_hurt, max_size=4))
+def test_equals_oracle(texts: list[str]) -> None:
+    assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
+
+
+@settings(max_examples=1000)
+@given(st.lists(texts_to_hurt | st.text(max_size=8), max_size=4), grammars)
+def test_equals_oracle_with_options(texts: list[str], grammar: Grammar) -> None:
+    assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
+
+
+def test_equals_oracle_for_every_combination_of_options() -> None:
+    """Less clever than Hypothesis, but tens of thousands of texts."""
+    dice = random.Random(2)
+    combinations = itertools.product([None, *GROUPING_CHARACTERS], *[[True, False]] * 5)
+    for grammar in itertools.starmap(Grammar, combinations):
+        texts = ["".join(dice.choices(PIECES, k=dice.randrange(30))) for _ in range(60)]
+        if grammar.grouping:
+            texts = [text.replace(",", grammar.grouping) for text in texts]
+        found, expected = rows_of(numtok.scan(texts, grammar)), rows_of_oracle(texts, grammar)
+        assert found == expected, (grammar, [texts[row] for row in sorted({pair[0] for pair in set(found) ^ set(expected)})])
+
+
+@pytest.mark.parametrize("unicode_digits", [True, False])
+def test_characters_of_every_class_beside_a_number(unicode_digits: bool) -> None:
+    """The edges of every range of letters and digits: before a number, before its sign, after it, between two, and beside a dot."""
+    edges = {edge + side for name in ("letter", "digit") for pair in ranges()[name] for edge in pair for side in (-1, 0)}
+    characters = [chr(code) for code in sorted(edges | set(range(256))) if not 0xD800 <= code < 0xE000]
+    grammar = Grammar(unicode_digits=unicode_digits)
+    texts = [f"{c}1 {c}-1 1{c} 1{c}1 {c}.5 1.{c}" for c in characters]
+    assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
+
+
+def test_digits_of_every_script() -> None:
+    digits = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Nd"]
+    numbers = numtok.scan(digits)
+    assert numbers.text().to_pylist() == digits
+    assert numbers.digits.tolist() == [unicodedata.decimal(digit) for digit in digits]
+
+
+def test_equals_oracle_on_wikipedia(wiki_texts: list[str]) -> None:
+    numbers = numtok.scan(wiki_texts)
+    bounds = numbers.per_document()
+    found = list(zip(numbers.text().to_pylist(), numbers.start.tolist(), numbers.to_decimal(), strict=True))
+    for document, text in enumerate(wiki_texts):
+        expected = find_numbers(text, Grammar())
+        here = found[bounds[document] : bounds[document + 1]]
+        assert [(surface, value) for surface, _, value in here] == [(surface, value) for _, _, surface, value in expected], (
+            f"document {document}"
+        )
+        starts = np.cumsum([0, *(len(character.encode()) for character in text)])[[start for start, *_ in expected]] if expected else []
+        assert [start for _, start, _ in here] == list(starts), f"document {document}"
+
+
+def test_batch_equals_single() -> None:
+    dice = random.Random(3)
+    texts = ["".join(dice.choices(PIECES, k=dice.randrange(40))) for _ in range(500)]
+    expected = [(row, *found[1:]) for row, text in enumerate(texts) for found in rows_of(numtok.scan([text]))]
+    assert rows_of(numtok.scan(texts)) == expected
+
+
+@pytest.mark.parametrize("joint", [" ", ",", "x", "-", "\n"])
+@pytest.mark.parametrize("rows", [1, 50])
+def test_more_numbers_than_expected(joint: str, rows: int) -> None:
+    """Denser than the room first set aside: the scanner stops, and goes on with more, also inside a chain."""
+    texts = [joint.join(["1", "23", "4.5", "1e3"] * 1000)] * rows
+    numbers = numtok.scan(texts)
+    assert numbers.text().to_pylist() == ["1", "23", "4.5", "1e3"] * 1000 * rows
+    assert numbers.per_document().tolist() == [4000 * row for row in range(rows + 1)]
+    assert numbers.digits.tobytes() == bytes([1, 2, 3, 4, 5, 1]) * 1000 * rows
+
+
+@pytest.mark.parametrize("text", [f"a {UUID}", "1,234,567.89e-12x3", "(1,234)", "é −.5", "a 0x1F", "v1.2.3", "1e5.5", "abc1", "２３，年4"])
+@pytest.mark.parametrize("grammar", [Grammar(), Grammar(accounting=True)])
+def test_rows_do_not_see_each_other(text: str, grammar: Grammar) -> None:
+    """Rows lie side by side in memory: cut one anywhere, and each part is read as if it were alone."""
+    for cut in range(len(text) + 1):
+        texts = [text[:cut], text[cut:], text[:cut]]
+        assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
+
+
+@pytest.mark.parametrize("separator", ["-", ":"])
+def test_uuid_with_digits_anywhere(separator: str) -> None:
+    """However few of its characters are digits, a UUID is recognised from any of them."""
+    forms = [
+        separator.join(groups)
+        for groups in (["abcdefab", "cdef", "abcd", "efab", "cdefabcdefab"], ["abcdabcd", "abcd", "abcd", "abcd", "dcbadcbadcba"])
+    ]
+    masks = [{k} for k in range(36)] + [set(range(a, b)) for a, b in itertools.combinations((0, 8, 9, 13, 14, 18, 19, 23, 24, 36), 2)]
+    texts = ["".join("7" if k in mask and c != separator else c for k, c in enumerate(form)) for form in forms for mask in masks]
+    assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
+    assert (len(numtok.scan(texts)) == 0) == (separator == "-")
+
+
+# ---- Inputs
+
+
+TEXTS: list[str | None] = ["a 1", None, "", "−2.5 é 3", "4", "nothing", "年5", None, "6,000"]
+EXPECTED = [(0, "1"), (3, "−2.5"), (3, "3"), (4, "4"), (6, "5"), (8, "6,000")]
+
+
+def with_documents(numbers: Numbers) -> list[tuple[int, str]]:
+    return list(zip(numbers.document.tolist(), numbers.text().to_pylist(), strict=True))
+
+
+def as_dictionary(texts: list[str | None], kind: pa.DataType) -> pa.Array:
+    known = sorted({text for text in texts if text is not None})
+    indices = pa.array([None if text is None else known.index(text) for text in texts], pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, pa.array(known, kind))
+
+
+KINDS: dict[str, Callable[[list[str | None]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "generator": iter,
+    "numpy": lambda texts: np.array(texts, object),
+    "string": lambda texts: pa.array(texts, pa.string()),
+    "large_string": lambda texts: pa.array(texts, pa.large_string()),
+    "string_view": lambda texts: pa.array(texts, pa.string_view()),
+    "dictionary": lambda texts: as_dictionary(texts, pa.string()),
+    "dictionary of large_string": lambda texts: as_dictionary(texts, pa.large_string()),
+    "dictionary of string_view": lambda texts: as_dictionary(texts, pa.string_view()),
+    "one chunk": lambda texts: pa.chunked_array([pa.array(texts, pa.string())]),
+    "chunks": lambda texts: pa.chunked_array([texts[:2], [], texts[2:5], texts[5:]], pa.string()),
+    "chunks of string_view": lambda texts: pa.chunked_array([texts[:4], texts[4:]], pa.string_view()),
+    "chunks of dictionaries": lambda texts: pa.chunked_array(
+        [as_dictionary(texts[:4], pa.string()), as_dictionary(texts[4:], pa.string())]
+    ),
+    "table column": lambda texts: pa.table({"text": pa.array(texts)})["text"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_of_input(kind: str) -> None:
+    numbers = numtok.scan(KINDS[kind](TEXTS))
+    assert with_documents(numbers) == EXPECTED
+    assert numbers.per_document().tolist() == [0, 1, 1, 1, 3, 4, 4, 5, 5, 6]
+    assert rows_of(numbers) == rows_of_oracle(TEXTS, Grammar())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("list", "tuple", "generator", "numpy")])
+def test_slices(kind: str) -> None:
+    whole = KINDS[kind](TEXTS)
+    for first, last in itertools.combinations_with_replacement(range(len(TEXTS) + 1), 2):
+        expected = [(document - first, surface) for document, surface in EXPECTED if first <= document < last]
+        assert with_documents(numtok.scan(whole[first:last])) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing(kind: str) -> None:
+    for texts in ([], [None], [""], ["", None, ""]):
+        numbers = numtok.scan(KINDS[kind](texts))
+        assert len(numbers) == 0
+        assert numbers.per_document().tolist() == [0] * (len(texts) + 1)
+        assert numbers.to_float64().shape == numbers.to_float32().shape == (0,)
+        assert numbers.to_decimal() == numbers.format().to_pylist() == []
+
+
+def test_arrays_without_values() -> None:
+    for texts in (pa.nulls(3), pa.chunked_array([], pa.string()), pa.nulls(2, pa.string()), pa.array([], pa.string_view())):
+        numbers = numtok.scan(texts)
+        assert (len(numbers), len(numbers.rows)) == (0, len(texts))
+
+
+def test_a_null_row_hides_its_bytes() -> None:
+    hidden = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 3], np.int32)), pa.py_buffer(b"1\xff2"), pa.py_buffer(b"\x01"))
+    assert with_documents(numtok.scan(hidden)) == [(0, "1")]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_arrow_text_is_not_copied(kind: pa.DataType) -> None:
+    array = pa.array(["12 apples", "7 pears", "x" * 100], kind)
+    memory = np.frombuffer(array.buffers()[2], np.uint8)
+    for given_array in (array, array[1:], pa.chunked_array([array])):
+        assert np.shares_memory(numtok.scan(given_array).rows.text, memory)
+        assert np.shares_memory(TextRows.of(given_array).text, memory)
+
+
+def test_foreign_memory_that_is_not_aligned() -> None:
+    raw = pa.py_buffer(b"?" + b"abc 12345678 defg 9")
+    for shift in range(1, 3):
+        data = raw.slice(shift)
+        array = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, data.size], np.int32)), data)
+        assert surfaces(array[0].as_py()) == numtok.scan(array).text().to_pylist() == ["12345678", "9"]
+
+
+# ---- Errors
+
+
+DAMAGED = pa.StringArray.from_buffers(3, pa.py_buffer(np.array([0, 1, 3, 4], np.int32)), pa.py_buffer(b"1 \xff2"))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        DAMAGED,
+        DAMAGED.view(pa.binary()).cast(pa.large_binary()).view(pa.large_string()),
+        pa.chunked_array([DAMAGED]),
+        pa.chunked_array([DAMAGED, DAMAGED]),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), DAMAGED),
+    ],
+)
+def test_invalid_utf8_names_document_and_byte(texts: Any) -> None:
+    with pytest.raises(InputError, match=r"^document 1, byte 1: 0xFF is not valid UTF-8; .*errors='replace'"):
+        numtok.scan(texts)
+
+
+def test_invalid_utf8_outside_a_slice_is_not_read() -> None:
+    assert with_documents(numtok.scan(DAMAGED[:1])) == [(0, "1")]
+
+
+@pytest.mark.parametrize("offsets", [[0, 7, 3], [0, 1 << 20, 3], [0, -5, 3], [3, 2, 3]])
+def test_damaged_offsets(offsets: list[int]) -> None:
+    """Such as a hostile file may hold. Arrow itself, asked to convert such an array, reads outside its memory."""
+    damaged = pa.StringArray.from_buffers(2, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"1 2"))
+    for texts in (damaged, pa.chunked_array([damaged] * 2), pa.DictionaryArray.from_arrays(pa.array([0, 1]), damaged)):
+        with pytest.raises(InputError, match="damaged"):
+            numtok.scan(texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("7", "got one str"),
+        (None, "NoneType"),
+        (5, "int"),
+        (["1", 5], "document 1: expected str or None, got int"),
+        ([2.5], "document 0: expected str or None, got float"),
+        (["1", ["2"]], "document 1: expected str or None, got list"),
+        (["1", "a\ud800"], "document 1, character 1: lone surrogate U\\+D800"),
+        ([None, "\udfff"], "document 1, character 0: lone surrogate U\\+DFFF"),
+        (pa.array([1, 2]), "got int64"),
+        (pa.array([b"1"]), "got binary"),
+        (pa.array([["1"]]), "got list"),
+        (pa.array([1, 2]).dictionary_encode(), "got dictionary"),
+        (pa.chunked_array([[1]]), "got int64"),
+        (pa.chunked_array([[1], [2]]), "got int64"),
+        (pa.chunked_array([[b"1"], [b"\xff"]]), "got binary"),
+        (pa.chunked_array([], pa.int64()), "got int64"),
+    ],
+)
+def test_wrong_types(texts: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        numtok.scan(texts)
+
+
+# ---- Linear time
+
+
+MILLION = 1_000_000
+LONG: dict[str, tuple[str, int]] = {
+    "digits": ("7" * MILLION, 1),
+    "fraction": ("0." + "7" * MILLION, 1),
+    "list": (",".join("1234567890"[i % 10] for i in range(MILLION)), MILLION),
+    "grouped": ("1" + ",234" * (MILLION // 4), 1),
+    "grouped, broken at the end": ("1" + ",234" * (MILLION // 4) + ",5", MILLION // 4 + 2),
+    "chain": ("x".join("1" * MILLION), MILLION),
+    "chain, broken at the end": ("x".join("1" * MILLION) + ".2.3", 0),
+    "hexadecimal chain": ("1x" * (MILLION // 2) + "0xF", 0),
+    "dots": (".".join("1" * MILLION), 0),
+    "leading dots": ("." * MILLION + "1", 1),
+    "exponents": ("e".join("1" * MILLION), 0),
+    "signed exponents": ("e-".join("1" * MILLION), 0),
+    "exponent": ("1e" + "0" * MILLION + "5", 1),
+    "long exponent": ("1e" + "5" * MILLION, 0),
+    "words": ("a1" * MILLION, 0),
+    "letters": ("a" * MILLION + "1", 0),
+    "letters after": ("1" + "a" * MILLION, 1),
+    "letters, then a digit": ("1" + "a" * MILLION + "1", 0),
+    "hyphens": ("-" * MILLION + "1", 1),
+    "hexadecimal": ("1a-" * (MILLION // 2), MILLION // 2),
+    "UUIDs": (f"{UUID} " * (MILLION // 37), 0),
+    "half UUIDs": ("12345678-1234-1234-" * (MILLION // 19), MILLION // 19 * 3),
+    "wide digits": ("７" * (MILLION // 2), 1),
+    "underscores": ("1" + "_1" * MILLION, 0),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_linear_time(name: str) -> None:
+    """Two million bytes; anything that goes back over what it has read would take minutes."""
+    text, count = LONG[name]
+    numtok.scan(["1"])  # compile
+    begin = time.perf_counter()
+    numbers = numtok.scan([text])
+    assert time.perf_counter() - begin < 2
+    assert len(numbers) == count
+
+
+# ---- A user's own pattern
+
+
+SIMPLE = r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?"
+simple_numbers = st.sampled_from(["1", "-2.50", "+3", "1e5", "-7.25E-3", "007", "1,234,567", "٤٢", "0", "-0"])
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(simple_numbers | st.sampled_from(["word", "é", "年", "(", "="]), max_size=8).map(" ".join), max_size=4))
+def test_pattern_equals_built_in_on_simple_text(texts: list[str]) -> None:
+    found, expected = numtok.scan(texts, Grammar.from_pattern(SIMPLE)), numtok.scan(texts)
+    assert rows_of(found) == rows_of(expected)
+    for name in ("document", "start", "stop", "negative", "digits", "digit_offsets", "exponent"):
+        mine, built_in = getattr(found, name), getattr(expected, name)
+        assert mine.dtype == built_in.dtype
+        assert np.array_equal(mine, built_in)
+
+
+def test_pattern_with_context() -> None:
+    prices = Grammar.from_pattern(r"\$(?P<number>\d+(?:\.\d\d)?)")
+    assert [(number.text, number.start) for number in numtok.extract("é: $5, 6, $7.25", prices)] == [("5", 4), ("7.25", 11)]
+    assert with_documents(numtok.scan(pa.array(["$1", None, "2", "$3"]), prices)) == [(0, "1"), (3, "3")]
+    swiss = Grammar.from_pattern(r"\d+(?:'\d{3})*", grouping="'")
+    assert numtok.extract("1'234'567", swiss)[0].value == 1234567
+    assert len(numtok.scan(["no number"], prices)) == 0
+
+
+def test_pattern_that_backtracks_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_pattern, "SECONDS", 0.2)
+    endless = Grammar.from_pattern(r"(?:\d|\d\d)+(?=x)|\d{2}")
+    assert rows_of(numtok.scan(["12 13x"], endless))
+    message = r"document 1: the number pattern .* did not come to an end within 0\.201 seconds on this text of 62 characters, '1111"
+    with pytest.raises(GrammarError, match=message):
+        numtok.scan(["12", "1" * 60 + "yx"], endless)
+
+
+def test_pattern_reads_the_same_exponents() -> None:
+    texts = ["1e12345678901234567", "1e-12345678901234567", "1e-00000000000000000012345678901234567"]
+    assert rows_of(numtok.scan(texts, Grammar.from_pattern(SIMPLE))) == rows_of(numtok.scan(texts))
+    with pytest.raises(GrammarError, match="document 1, byte 2: the exponent"):
+        numtok.scan(["7", "a 1e123456789012345678"], Grammar.from_pattern(SIMPLE))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("(", "does not compile"),
+        (r"\d*", "matches the empty string"),
+        ("", "matches the empty string"),
+        (r"(?P<number>\d+", "does not compile"),
+    ],
+)
+def test_patterns_that_cannot_be_used(pattern: str, message: str) -> None:
+    with pytest.raises(GrammarError, match=message):
+        Grammar.from_pattern(pattern)
+
+
+@pytest.mark.parametrize(("pattern", "text"), [("[a-z]+", "é x"), (r"\d+x\d+", "é 1x2"), ("1,", "é 1,"), (r"\.", "é ."), ("-", "é -")])
+def test_pattern_that_finds_no_number(pattern: str, text: str) -> None:
+    with pytest.raises(GrammarError, match=r"document 1, byte 3: the pattern matched .* does not read as a decimal number"):
+        numtok.scan(["", text], Grammar.from_pattern(pattern))
+
+
+def test_pattern_with_overlapping_numbers() -> None:
+    with pytest.raises(GrammarError, match="document 0: the pattern's matches overlap at character 2"):
+        numtok.scan(["123"], Grammar.from_pattern(r"\d(?=(?P<number>\d+))"))
+
+
+# ---- Options
+
+
+@given(grammars | st.just(Grammar.prose()) | st.just(Grammar.data()) | st.just(Grammar.from_pattern(SIMPLE, grouping=None)))
+def test_options_round_trip(grammar: Grammar) -> None:
+    options = grammar.to_dict()
+    assert Grammar.from_dict(options) == grammar
+    assert set(options) == {"grouping", "signs", "exponent", "leading_dot", "unicode_digits", "accounting", "pattern"}
+
+
+def test_presets() -> None:
+    assert Grammar.prose() == Grammar() == Grammar(grouping=",")
+    assert Grammar.data() == Grammar(grouping=None)
+    assert hash(Grammar.prose()) == hash(Grammar())
+
+
+def test_options_that_cannot_be_used() -> None:
+    for grouping in (";", "", ",,", " "):
+        with pytest.raises(GrammarError, match=r"grouping=.* is not supported"):
+            Grammar(grouping=grouping)
+    with pytest.raises(GrammarError, match="unknown grammar option commas, dots; this version knows accounting"):
+        Grammar.from_dict({"dots": 1, "commas": True})
+    with pytest.raises(GrammarError, match="does not compile"):
+        Grammar.from_dict({"pattern": "["})
+
+
+# ---- extract
+
+
+def test_extract_counts_characters() -> None:
+    text = "Größe −5 – 年2020月 😀 𝟙𝟚 e\u0301 ½ 3,000.5€"
+    numbers = numtok.extract(text)
+    assert [(number.text, str(number.value)) for number in numbers] == [
+        ("−5", "-5"),
+        ("2020", "2020"),
+        ("𝟙𝟚", "12"),
+        ("3,000.5", "3000.5"),
+    ]
+    assert [(number.start, number.stop) for number in numbers] == [(6, 8), (12, 16), (20, 22), (28, 35)]
+
+
+@settings(max_examples=300)
+@given(texts_to_hurt)
+def test_extract_equals_oracle(text: str) -> None:
+    numbers = numtok.extract(text)
+    assert [(number.start, number.stop, number.text, number.value) for number in numbers] == find_numbers(text, Grammar())
+    assert all(text[number.start : number.stop] == number.text for number in numbers)

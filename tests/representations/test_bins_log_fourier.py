@@ -1,0 +1,247 @@
+"""ExponentBins and LogFourier: the stated error bounds, at the edges too."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import Numbers
+from numtok.errors import RepresentationError
+from numtok.representations import ExponentBins, LogFourier, from_dict
+from numtok.tokenizer import schema
+
+
+def bins_of(bins: ExponentBins, literals: list[str]) -> list[int]:
+    return list(bins.encode(Numbers.parse(literals))["number_bin"].to_pylist())
+
+
+def features_of(fourier: LogFourier, literals: list[str]) -> npt.NDArray[np.float32]:
+    return np.asarray(fourier.encode(Numbers.parse(literals))["number_log_fourier"].to_numpy_ndarray())
+
+
+def decoded(representation: ExponentBins | LogFourier, literals: list[str]) -> list[Decimal]:
+    return representation.decode(representation.encode(Numbers.parse(literals))).to_decimal()
+
+
+def relative_error(got: Decimal, literal: str) -> float:
+    return float(abs(Fraction(got) - Fraction(literal)) / abs(Fraction(literal)))
+
+
+def literals(low: int, high: int) -> st.SearchStrategy[str]:
+    """Not zero, with a first digit at 10**low to 10**high."""
+    return st.builds(
+        lambda sign, first, rest, power: f"{sign}{first}.{rest}e{power}",
+        st.sampled_from(["", "-"]),
+        st.integers(1, 9),
+        st.text("0123456789", min_size=1, max_size=25),
+        st.integers(low, high),
+    )
+
+
+# ---- ExponentBins
+
+
+@pytest.mark.parametrize(
+    "bins", [ExponentBins(), ExponentBins(7, 0.5, 1e30), ExponentBins(30000, 1e-300, 1e300), ExponentBins(1, 1.0, 2.0)]
+)
+def test_bins_hold_their_error_bound(bins: ExponentBins) -> None:
+    @given(st.floats(bins.low, bins.high))
+    def check(value: float) -> None:
+        numbers = Numbers.parse([value])
+        assert bins.fits(numbers).all()
+        (got,) = decoded(bins, [repr(value)])
+        assert relative_error(got, repr(value)) <= bins.relative_error * (1 + 1e-9)
+
+    check()
+    assert bins.relative_error == pytest.approx(10 ** ((math.log10(bins.high) - math.log10(bins.low)) / (2 * bins.n)) - 1)
+
+
+def test_bins_are_half_open_and_high_is_in_the_last() -> None:
+    bins = ExponentBins(2, 1.0, 100.0)
+    assert bins.edges.tolist() == [1.0, 10.0, 100.0]
+    assert bins_of(bins, ["0", "1", "9.99", "10", "10.0000000000000000000001", "100"]) == [0, 1, 1, 2, 2, 2]
+    np.testing.assert_allclose(bins.centres, [0, 10**0.5, 10**1.5])
+    default = ExponentBins()
+    exact = Context(prec=30)
+    for k in (0, 1, 57, 200):
+        assert default.edges[k] == float(exact.multiply(Decimal(default.low), exact.power(10, Decimal(k) / 20))) or k == 0
+
+
+def test_every_number_has_its_own_bin_of_zero_or_magnitude() -> None:
+    """Zero is no magnitude; a minus stays in the text."""
+    bins = ExponentBins()
+    assert not bins.carries_sign
+    assert bins_of(bins, ["0", "-0", "0.0000"]) == [0, 0, 0]
+    assert bins_of(bins, ["-5", "5"]) == [bins_of(bins, ["5"])[0]] * 2
+    assert decoded(bins, ["0"]) == [0]
+
+
+@pytest.mark.parametrize(
+    ("literal", "fits", "number"),
+    [
+        ("0.0001", True, 1),
+        ("0.00009999", False, 1),
+        ("1e-400", False, 1),
+        ("1000000", True, 200),
+        ("1000000.5", False, 200),
+        ("-1e400", False, 200),
+        ("0", True, 0),
+    ],
+)
+def test_bins_at_the_edges(literal: str, fits: bool, number: int) -> None:
+    bins, numbers = ExponentBins(overflow="clip"), Numbers.parse([literal])
+    assert bins.fits(numbers).tolist() == [fits]
+    assert bins.clipped(numbers).tolist() == [not fits]
+    assert bins_of(bins, [literal]) == [number]
+
+
+def test_bins_that_cannot_be() -> None:
+    with pytest.raises(RepresentationError, match="number_bin holds 201, expected 0 to 200"):
+        ExponentBins().decode({"number_bin": pa.array([1, 201], pa.int16())})
+
+
+# ---- LogFourier
+
+
+@pytest.mark.parametrize("frequencies", [2, 3, 8, 16])
+def test_log_fourier_holds_its_error_bound(frequencies: int) -> None:
+    fourier = LogFourier(frequencies)
+
+    @given(literals(-499, 498))
+    def check(literal: str) -> None:
+        assert fourier.fits(Numbers.parse([literal])).all()
+        (got,) = decoded(fourier, [literal])
+        assert relative_error(got, literal) <= 5.1e-7
+        assert got.is_signed() == literal.startswith("-")
+
+    check()
+
+
+@pytest.mark.parametrize("frequencies", [2, 8])
+def test_log_fourier_is_exact_for_seven_digits(frequencies: int) -> None:
+    fourier = LogFourier(frequencies)
+
+    @given(st.integers(-(10**7) + 1, 10**7 - 1), st.integers(-490, 490))
+    def check(mantissa: int, power: int) -> None:
+        numbers = Numbers.parse([f"{mantissa}e{power}"])
+        assert fourier.decode(fourier.encode(numbers)).to_decimal() == numbers.to_decimal()
+
+    check()
+
+
+def test_log_fourier_holds_all_of_float64() -> None:
+    extremes = [5e-324, -2.2250738585072014e-308, 1.7976931348623157e308, -1.0, 0.1, 999999.95]
+    fourier = LogFourier()
+    assert fourier.fits(Numbers.parse(extremes)).all()
+    for got, value in zip(decoded(fourier, list(map(repr, extremes))), extremes, strict=True):
+        assert relative_error(got, repr(value)) <= 5.1e-7
+
+
+def test_log_fourier_features_are_the_definition() -> None:
+    fourier = LogFourier(4)
+    np.testing.assert_allclose(fourier.periods, [1000, 100, 10, 1])
+    features = features_of(fourier, ["-200", "0", "-0", "0.001"])
+    turns = np.log10(200) / fourier.periods * 2 * np.pi
+    np.testing.assert_allclose(features[0], [[-1, 0], *zip(np.cos(turns), np.sin(turns), strict=True)], atol=1e-6)
+    assert features[1].tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
+    assert features[2].tolist() == [[-1, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
+    turns = -3 / fourier.periods * 2 * np.pi
+    np.testing.assert_allclose(features[3], [[1, 0], *zip(np.cos(turns), np.sin(turns), strict=True)], atol=1e-6)
+
+
+def test_log_fourier_zeros_keep_their_sign() -> None:
+    assert [str(value) for value in decoded(LogFourier(), ["0", "-0.00"])] == ["0", "-0"]
+
+
+def test_log_fourier_through_float16() -> None:
+    fourier = LogFourier(8)
+    literals = [f"{mantissa}e{power}" for mantissa in (1, -2.5, 9.99, 3.14159) for power in range(-400, 400, 7)]
+    column = fourier.encode(Numbers.parse(literals))["number_log_fourier"]
+    narrow = np.asarray(column.to_numpy_ndarray()).astype(np.float16).astype(np.float32)
+    storage = pa.FixedSizeListArray.from_arrays(pa.array(narrow.reshape(-1)), type=column.type.storage_type)
+    got = fourier.decode({"number_log_fourier": pa.ExtensionArray.from_storage(column.type, storage)}).to_decimal()
+    assert max(relative_error(one, literal) for one, literal in zip(got, literals, strict=True)) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("literal", "fits", "nearest"),
+    [
+        ("1e-499", True, "1e-499"),
+        ("9.99e-500", False, "1e-499"),
+        ("-1e-99999999999999999", False, "-1e-499"),
+        ("9.999999e498", True, "9.999999e498"),
+        ("1e499", False, "1e499"),
+        ("-1e99999999999999999", False, "-1e499"),
+    ],
+)
+def test_log_fourier_at_the_edges(literal: str, fits: bool, nearest: str) -> None:
+    fourier, numbers = LogFourier(overflow="clip"), Numbers.parse([literal])
+    assert fourier.fits(numbers).tolist() == [fits]
+    assert fourier.clipped(numbers).tolist() == [not fits]
+    assert relative_error(decoded(fourier, [literal])[0], nearest) <= 5.1e-7
+
+
+def test_log_fourier_features_that_are_not_finite() -> None:
+    column = LogFourier(2).encode(Numbers.parse(["1"]))["number_log_fourier"]
+    wrong = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 0, math.nan, 0, 1, 0], pa.float32()), type=column.type.storage_type)
+    with pytest.raises(RepresentationError, match="NaN"):
+        LogFourier(2).decode({"number_log_fourier": pa.ExtensionArray.from_storage(column.type, wrong)})
+
+
+# ---- Both
+
+
+@pytest.mark.parametrize("representation", [ExponentBins(), LogFourier(3)])
+def test_columns_in_parquet_and_mapped_memory(representation: ExponentBins | LogFourier, tmp_path: Path) -> None:
+    numbers = Numbers.parse(["1", "2.5", "0", "123456.7891"])
+    ((name, column),) = representation.encode(numbers).items()
+    assert column.type == representation.columns()[name]
+    expected = representation.decode({name: column}).to_decimal()
+    table = pa.table({name: schema.list_array(column, np.array([0, 1, 1, 4]), column.type, np.ones(3, np.bool_), False)})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    mapped = pa.ipc.open_file(pa.memory_map(str(tmp_path / "a.arrow"))).read_all()
+    for read in (pq.read_table(tmp_path / "a.parquet"), mapped):
+        values, _ = schema.flat(read.column(name).chunk(0))
+        assert representation.decode({name: values}).to_decimal() == expected
+
+
+@pytest.mark.parametrize("representation", [ExponentBins(50, 1.0, 1e9, "clip"), LogFourier(5, "error")])
+def test_options_go_to_json_and_back(representation: ExponentBins | LogFourier) -> None:
+    assert from_dict(json.loads(json.dumps(representation.to_dict()))) == representation
+
+
+@pytest.mark.parametrize("representation", [ExponentBins(), LogFourier()])
+def test_no_numbers(representation: ExponentBins | LogFourier) -> None:
+    assert len(representation.decode(representation.encode(Numbers.parse([])))) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (ExponentBins, {"n": 0}, "n=0"),
+        (ExponentBins, {"n": 40000}, "32767"),
+        (ExponentBins, {"low": 0.0}, "positive"),
+        (ExponentBins, {"low": 2.0, "high": 1.0}, "low less than high"),
+        (ExponentBins, {"n": 100, "low": 1.0, "high": 1.0 + 1e-15}, "narrower than float64"),
+        (ExponentBins, {"high": math.inf}, "finite"),
+        (LogFourier, {"n_frequencies": 1}, "at least 2"),
+        (LogFourier, {"overflow": "wrap"}, "overflow"),
+    ],
+)
+def test_options_that_cannot_be(kind: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        kind(**options)

@@ -1,0 +1,369 @@
+"""FoNE: phases held to rational arithmetic, two decoders, and what the published code gets wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import Grammar, Numbers
+from numtok.errors import RepresentationError
+from numtok.numbers import scan
+from numtok.representations import FoNE, from_dict, parse
+from numtok.representations.fone import inverse_digits, nearest_phase
+from numtok.tokenizer import schema
+
+# ---- References
+
+
+def reference(literal: str, fone: FoNE) -> list[tuple[float, float]]:
+    """Cosine and sine of 2πx/T for every period, with the turn as a fraction."""
+    x = abs(Fraction(literal))
+    found = []
+    for period in fone.periods:
+        turn = x / Fraction(period) % 1
+        turn = turn - 1 if turn > Fraction(1, 2) else turn
+        found.append((math.cos(2 * math.pi * turn), math.sin(2 * math.pi * turn)))
+    return found
+
+
+def published_periods(bases: tuple[int, ...], before: int, after: int) -> list[float]:
+    """The periods as the authors' code lists them: each base times every power of ten, up to 10**(before + 1) - 1."""
+    powers = [10.0**k for k in range(-after, before + 2)]
+    return sorted({base * power for base in bases for power in powers if base * power <= 10 ** (before + 1) - 1})
+
+
+def features_of(fone: FoNE, literals: list[str]) -> npt.NDArray[np.float32]:
+    return np.asarray(fone.encode(Numbers.parse(literals))["number_fourier"].to_numpy_ndarray())
+
+
+def bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Rounded to bfloat16, halves to even."""
+    bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
+    return (((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
+
+
+def decimals(before: int, after: int) -> st.SearchStrategy[str]:
+    """Literals with at most so many digits before and after the point, with zeros around that do not count."""
+    whole = st.text("0123456789", min_size=1, max_size=before) if before else st.just("0")
+    fraction = st.text("0123456789", max_size=after)
+    return st.builds(
+        lambda zeros, a, b, more: f"{zeros}{a}.{b}{more}" if b + more else zeros + a,
+        st.just("00"),
+        whole,
+        fraction,
+        st.sampled_from(["", "0"]),
+    )
+
+
+LENGTHS = [(3, 2), (8, 7), (9, 8), (20, 20), (30, 30), (0, 5), (5, 0)]
+
+# ---- The encoder
+
+
+def test_golden_features(shared: Path) -> None:
+    lines = [json.loads(line) for line in (shared / "golden" / "fone_reference.jsonl").read_text().splitlines()]
+    fone = FoNE(6, 4)
+    assert [float(period) for period in fone.periods] == lines[0]["periods"]
+    got = features_of(fone, [line["number"] for line in lines[1:]])
+    expected = np.array([line["features"] for line in lines[1:]]).reshape(got.shape)
+    np.testing.assert_allclose(got, expected, atol=1e-6, rtol=0)
+
+
+def test_the_example_of_the_paper() -> None:
+    turns = np.array([0.7, 0.17, 0.417]) * 2 * np.pi
+    np.testing.assert_allclose(features_of(FoNE(1, 2), ["4.17"])[0], np.stack([np.cos(turns), np.sin(turns)], 1), atol=1e-7)
+    assert FoNE(1, 2).digits(Numbers.parse(["4.17"])).tolist() == [[7, 1, 4]]
+
+
+@pytest.mark.parametrize(("before", "after"), LENGTHS)
+def test_features_are_the_definition(before: int, after: int) -> None:
+    @given(decimals(before, after))
+    def check(literal: str) -> None:
+        fone = FoNE(before, after)
+        np.testing.assert_allclose(features_of(fone, [literal])[0], reference(literal, fone), atol=1e-7, rtol=0)
+
+    check()
+
+
+@pytest.mark.parametrize("bases", [(2, 5, 10), (5,), (7,), (2, 5), (3, 9)])
+def test_bases_have_the_periods_of_the_published_code_and_an_inverse(bases: tuple[int, ...]) -> None:
+    fone = FoNE(5, 3, bases)
+    assert [float(period) for period in fone.periods] == pytest.approx(published_periods(bases, 5, 3))
+
+    @given(decimals(5, 3))
+    def check(literal: str) -> None:
+        features = features_of(fone, [literal])
+        np.testing.assert_allclose(features[0], reference(literal, fone), atol=1e-7, rtol=0)
+        assert fone.numbers(fone.decode_digits(bfloat16(features))).to_decimal()[0] == abs(Numbers.parse([literal]).to_decimal()[0])
+
+    check()
+
+
+def test_zero_has_features_as_any_number() -> None:
+    """In the published code a mask of x != 0 erases them."""
+    assert features_of(FoNE(3, 2), ["0", "-0.00"]).tolist() == [[[1.0, 0.0]] * 5] * 2
+
+
+def test_long_numbers_do_not_go_through_float64() -> None:
+    literals = [str(10**16 + 7 * k + 3) for k in range(1, 10**4, 97)]
+    x = np.array([float(literal) for literal in literals])
+    periods = 10.0 ** np.arange(1, 18)
+    published = np.stack([np.cos(2 * np.pi * x[:, None] / periods), np.sin(2 * np.pi * x[:, None] / periods)], -1)
+    fone = FoNE(17, 0)
+    digits = np.array([[int(digit) for digit in reversed(literal)] for literal in literals])
+    assert (inverse_digits(published.astype(np.float32), 17) != digits).any(1).mean() > 0.5
+    assert (fone.decode_digits(features_of(fone, literals)) == digits).all()
+
+
+# ---- The decoders
+
+
+@pytest.mark.parametrize(("before", "after"), LENGTHS)
+@pytest.mark.parametrize("compact", [False, True])
+def test_decode_inverts_encode(before: int, after: int, compact: bool) -> None:
+    fone = FoNE(before, after, compact=compact)
+
+    @given(st.lists(decimals(before, after), max_size=5))
+    def check(literals: list[str]) -> None:
+        numbers = Numbers.parse(literals)
+        assert fone.fits(numbers).all()
+        assert fone.decode(fone.encode(numbers)).to_decimal() == numbers.to_decimal()
+
+    check()
+
+
+@pytest.mark.parametrize("digits", [5, 15, 17, 40, 60])
+def test_exact_inverse_through_narrow_floats(digits: int) -> None:
+    random = np.random.default_rng(digits)
+    fone = FoNE(digits, 0)
+    truth = random.integers(0, 10, (2000, digits)).astype(np.uint8)
+    truth[:100, 1:] = 9  # 999...: the phases next to a whole turn
+    truth[100:200, 1:] = 0
+    features = fone.features(truth)
+    for narrow in (features, features.astype(np.float16), bfloat16(features)):
+        assert (fone.decode_digits(narrow) == truth).all()
+
+
+def test_exact_inverse_through_torch() -> None:
+    torch = pytest.importorskip("torch")
+    fone = FoNE(20, 20)
+    truth = np.random.default_rng(0).integers(0, 10, (1000, 40)).astype(np.uint8)
+    features = torch.from_numpy(fone.features(truth).copy())
+    for kind in (torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2):
+        assert (fone.decode_digits(features.to(kind).float().numpy()) == truth).all(), kind
+
+
+def test_exact_inverse_bears_a_twentieth_of_a_turn() -> None:
+    random = np.random.default_rng(1)
+    fone = FoNE(6, 4)
+    truth = random.integers(0, 10, (1000, 10)).astype(np.uint8)
+    features = fone.features(truth)
+    angles = np.arctan2(features[..., 1], features[..., 0]) + random.uniform(-0.049, 0.049, features.shape[:-1]) * 2 * np.pi
+    assert (fone.decode_digits(3.0 * np.stack([np.cos(angles), np.sin(angles)], -1)) == truth).all()
+
+
+def test_the_published_head_does_not_invert_the_encoder() -> None:
+    fone = FoNE(5, 0)
+    every = np.arange(10**5)
+    truth = np.stack([every // 10**k % 10 for k in range(5)], 1).astype(np.uint8)
+    features = fone.features(truth)
+    assert (fone.decode_digits(features, "nearest phase") != truth).any(1).mean() > 0.9
+    assert (fone.decode_digits(features, "exact") == truth).all()
+
+
+def test_nearest_phase_reads_what_a_trained_head_puts_out() -> None:
+    digits = np.random.default_rng(2).integers(0, 10, (100, 6)).astype(np.uint8)
+    for bases in ((10,), (2, 5), (2, 5, 10)):
+        turns = digits[:, :, None] / np.array(bases) * 2 * np.pi
+        outputs = np.stack([np.cos(turns), np.sin(turns)], -1).reshape(100, -1, 2).astype(np.float32)
+        assert (nearest_phase(outputs, 6, bases) == digits).all()
+
+
+# ---- Range
+
+
+@pytest.mark.parametrize(
+    ("literal", "fits", "nearest"),
+    [
+        ("999.99", True, "999.99"),
+        ("000999.9900", True, "999.99"),
+        ("1e2", True, "100"),
+        ("1000", False, "999.99"),
+        ("1e99999999999999999", False, "999.99"),
+        ("0.001", False, "0"),
+        ("1e-99999999999999999", False, "0"),
+        ("0.005", False, "0"),
+        ("0.0050000000000000000000001", False, "0.01"),
+        ("0.015", False, "0.02"),
+        ("0.995", False, "1"),
+        ("999.995", False, "999.99"),
+        ("999.994999", False, "999.99"),
+        ("0e99", True, "0"),
+        ("-12.30", True, "12.3"),
+    ],
+)
+def test_the_edges_of_the_range(literal: str, fits: bool, nearest: str) -> None:
+    numbers = Numbers.parse([literal])
+    fone = FoNE(3, 2, overflow="clip")
+    assert fone.fits(numbers).tolist() == [fits]
+    assert fone.clipped(numbers).tolist() == [not fits]
+    assert fone.decode(fone.encode(numbers)).format().to_pylist() == [nearest]
+
+
+# ---- Sign
+
+
+def test_the_sign_stays_in_the_text() -> None:
+    """-3 is the digits of 3, not 9, 9, 9, 9, 7."""
+    assert not FoNE.carries_sign
+    texts = ["a -3 b +4, \N{MINUS SIGN}5.5 6 -1,234", "", "−0"]
+    numbers = scan(texts).without_sign()
+    assert numbers.text().to_pylist() == ["3", "4", "5.5", "6", "1,234", "0"]
+    assert numbers.to_float64().tolist() == [3, 4, 5.5, 6, 1234, 0]
+    assert not np.signbit(numbers.to_float64()).any()
+    assert FoNE(5, 0).digits(numbers)[0].tolist() == [3, 0, 0, 0, 0]
+    accounts = scan(["(1,234) -7"], Grammar(accounting=True)).without_sign()
+    assert accounts.text().to_pylist() == ["1,234", "7"]
+    assert len(scan([""]).without_sign()) == 0
+
+
+# ---- Layouts and columns
+
+
+def test_chunks_are_numbers_of_their_own() -> None:
+    fone = FoNE(10, 2, chunk=5)
+    assert fone.shape == (3, 5, 2)
+    features = features_of(fone, ["1234567890.12"])  # from the right: 89012, 34567, 12
+    plain = FoNE(5, 0)
+    np.testing.assert_array_equal(features[0], features_of(plain, ["89012", "34567", "12"]))
+    compact = FoNE(10, 2, chunk=5, compact=True)
+    digits = compact.encode(Numbers.parse(["1234567890.12"]))["number_digits"].to_numpy_ndarray()
+    assert digits.tolist() == [[[2, 1, 0, 9, 8], [7, 6, 5, 4, 3], [2, 1, 0, 0, 0]]]
+
+    @given(decimals(10, 2), st.sampled_from([(10,), (2, 5, 10), (7,)]), st.booleans())
+    def check(literal: str, bases: tuple[int, ...], compact: bool) -> None:
+        numbers = Numbers.parse([literal])
+        chunked = FoNE(10, 2, bases, compact, chunk=5)
+        assert chunked.decode(chunked.encode(numbers)).to_decimal() == numbers.to_decimal()
+
+    check()
+
+
+@pytest.mark.parametrize("fone", [FoNE(6, 4), FoNE(6, 4, compact=True), FoNE(6, 4, (2, 5, 10), chunk=5), FoNE(6, 4, compact=True, chunk=4)])
+def test_columns_in_parquet_and_mapped_memory(fone: FoNE, tmp_path: Path) -> None:
+    numbers = Numbers.parse(["1", "2.5", "0", "123456.7891"])
+    ((name, column),) = fone.encode(numbers).items()
+    assert column.type == fone.columns()[name]
+    assert column.to_numpy_ndarray().ctypes.data == column.storage.flatten().buffers()[1].address
+    rows = schema.list_array(column, np.array([0, 1, 1, 4]), column.type, np.ones(3, np.bool_), False)
+    table = pa.table({name: rows})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    mapped = pa.ipc.open_file(pa.memory_map(str(tmp_path / "a.arrow"))).read_all()
+    for read in (pq.read_table(tmp_path / "a.parquet"), mapped):
+        values, _ = schema.flat(read.column(name).chunk(0))
+        assert fone.decode({name: values}).to_decimal() == numbers.to_decimal()
+    array = schema.flat(mapped.column(name).chunk(0))[0].to_numpy_ndarray()
+    assert array.ctypes.data == schema.flat(mapped.column(name).chunk(0))[0].storage.flatten().buffers()[1].address
+
+
+# ---- Options
+
+
+def test_options_go_to_json_and_back() -> None:
+    fone = FoNE(6, 4, bases=(10, 2, 5), chunk=5)
+    assert fone.bases == (2, 5, 10)
+    assert from_dict(json.loads(json.dumps(fone.to_dict()))) == fone
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"int_digits": 0, "frac_digits": 0}, "nor both 0"),
+        ({"int_digits": -1, "frac_digits": 4}, "negative"),
+        ({"int_digits": 1, "frac_digits": 0, "bases": ()}, "bases"),
+        ({"int_digits": 1, "frac_digits": 0, "bases": (5, 5)}, "bases"),
+        ({"int_digits": 1, "frac_digits": 0, "bases": (11,)}, "bases"),
+        ({"int_digits": 1, "frac_digits": 0, "chunk": 0}, "chunk"),
+        ({"int_digits": 1, "frac_digits": 0, "overflow": "drop"}, "overflow"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        FoNE(**options)
+
+
+def test_features_that_cannot_be() -> None:
+    fone = FoNE(2, 1)
+    with pytest.raises(RepresentationError, match="number 1 are not finite"):
+        fone.decode_digits(np.array([np.ones((3, 2)), np.full((3, 2), np.nan)]))
+    with pytest.raises(RepresentationError, match=r"expected \(n, 3, 2\)"):
+        fone.decode_digits(np.ones((1, 4, 2)))
+    with pytest.raises(RepresentationError, match="rule"):
+        fone.decode_digits(np.ones((1, 3, 2)), "argmax")
+    compact = FoNE(2, 1, compact=True)
+    wrong = pa.ExtensionArray.from_storage(
+        compact.columns()["number_digits"], pa.FixedSizeListArray.from_arrays(pa.array([1, 2, 10], pa.uint8()), 3)
+    )
+    with pytest.raises(RepresentationError, match="10, which is not a digit"):
+        compact.decode({"number_digits": wrong})
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("fone:6,4", ["fone"]),
+        ("xval,fone:6,4,bits", ["xval", "fone", "bits"]),
+        (" fone: 6 , 4 , logfourier:8 ", ["fone", "logfourier"]),
+        ("p10", ["p10"]),
+        ("p10:4", ["p10"]),
+        ("bins:100,xval", ["bins", "xval"]),
+    ],
+)
+def test_parse(text: str, names: list[str]) -> None:
+    assert [one.name for one in parse(text)] == names
+
+
+def test_parse_sets_options() -> None:
+    assert parse("fone:6,4") == (FoNE(6, 4),)
+    assert parse("xval,fone:6,4,bits", compact=True)[1] == FoNE(6, 4, compact=True)
+    assert [one.overflow for one in parse("fone:6,4,bits", overflow="clip")] == ["clip", "clip"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fone", "needs int_digits and frac_digits"),
+        ("fone:6", "needs frac_digits"),
+        ("fone:6,4,2", "too many numbers"),
+        ("fone:six", "integers after the colon"),
+        ("fone:", "integers after the colon"),
+        ("bits,4", "belongs to no representation"),
+        ("4", "belongs to no representation"),
+        ("bits:1", "takes none"),
+        ("fpne:6,4", "unknown representation 'fpne'; choose from .*fone"),
+        ("p10,xval", "stands alone"),
+        ("fone:6,4,fone:3,3", "given twice"),
+        ("", "no representation given"),
+    ],
+)
+def test_parse_errors(text: str, message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        parse(text)
+
+
+def test_parse_refuses_an_option_that_none_has() -> None:
+    with pytest.raises(RepresentationError, match="none of 'xval' has the option compact"):
+        parse("xval", compact=True)

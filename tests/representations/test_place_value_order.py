@@ -1,0 +1,135 @@
+"""PlaceValue with the least significant digit first, and with random offsets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import Grammar, Numbers
+from numtok.errors import RepresentationError
+from numtok.numbers import scan
+from numtok.representations import PlaceValue, from_dict
+
+
+def spelled(place: PlaceValue, numbers: Numbers) -> list[tuple[str, list[int]]]:
+    """The characters and the indices of each number."""
+    found = place.encode(numbers)
+    assert found.stream is not None
+    characters = np.array(place.alphabet)[found.symbols]
+    spans = list(zip(found.offsets[:-1], found.offsets[1:], strict=True))
+    return [("".join(characters[first:last]), found.stream[first:last].tolist()) for first, last in spans]
+
+
+SURFACES = st.from_regex(
+    r"[+-]?([0-9]{1,3}(,[0-9]{3}){1,3}|[0-9]{1,20})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,3})?|[+-]?\.[0-9]{1,9}", fullmatch=True
+)
+
+
+@pytest.mark.parametrize(
+    ("literal", "written", "indices"),
+    [
+        ("123.45", "54.321", [-2, -1, 0, 1, 2, 3]),
+        ("-60", "-06", [0, 1, 2]),
+        ("+1,234", "+432,1", [0, 1, 2, 3, 0, 4]),
+        ("007", "700", [1, 2, 3]),
+        (".5", "5.", [-1, 0]),
+        ("-123.45e6", "-54.321e6", [0, 5, 6, 0, 7, 8, 9, 0, 0]),
+        ("1E-3", "1E-3", [-3, 0, 0, 0]),
+        ("2.e+3", ".2e+3", [0, 4, 0, 0, 0]),
+        ("１２", "21", [1, 2]),
+    ],
+)
+def test_least_significant_digit_first(literal: str, written: str, indices: list[int]) -> None:
+    assert spelled(PlaceValue(order="lsd"), Numbers.parse([literal])) == [(written, indices)]
+
+
+def test_accounts_are_written_with_a_minus_in_front() -> None:
+    numbers = scan(["(1,234)"], Grammar(accounting=True))
+    assert spelled(PlaceValue(order="lsd"), numbers) == [("-432,1", [0, 1, 2, 3, 0, 4])]
+
+
+@given(st.lists(SURFACES, max_size=6), st.sampled_from(["msd", "lsd"]), st.sampled_from([0, 1, 100]), st.integers(0, 2**63 - 1))
+def test_decode_inverts_encode(literals: list[str], order: str, max_offset: int, seed: int) -> None:
+    numbers = Numbers.parse(literals)
+    place = PlaceValue(order=order, max_offset=max_offset, seed=seed)
+    assert place.decode(place.encode(numbers)).to_pylist() == literals
+
+
+@given(st.lists(SURFACES, max_size=6))
+def test_the_order_moves_digits_together_with_their_indices(literals: list[str]) -> None:
+    numbers = Numbers.parse(literals)
+    for (a, i), (b, j) in zip(spelled(PlaceValue(), numbers), spelled(PlaceValue(order="lsd"), numbers), strict=True):
+        assert sorted(zip(a, i, strict=True)) == sorted(zip(b, j, strict=True))
+
+
+def test_defaults_are_as_they_were() -> None:
+    assert PlaceValue() == PlaceValue("text", "msd", 0, 0)
+    assert spelled(PlaceValue(), Numbers.parse(["-1,234.5e-2"])) == [("-1,234.5e-2", [0, 2, 0, 1, -1, -2, 0, -3, 0, 0, 0])]
+
+
+TEXTS = [f"{k} plus {k * k} is {k + k * k}.5" for k in range(400)]
+
+
+def offsets_of(place: PlaceValue, texts: list[str]) -> list[int]:
+    """The offset of each document, from its first number; all its digits must agree."""
+    numbers = scan(texts)
+    plain, moved = PlaceValue().encode(numbers), place.encode(numbers)
+    assert plain.stream is not None and moved.stream is not None
+    assert ((plain.stream == 0) == (moved.stream == 0)).all(), "0 stays what is not a digit"
+    assert (np.sign(plain.stream) == np.sign(moved.stream)).all()
+    distance = np.abs(moved.stream.astype(int)) - np.abs(plain.stream)
+    of_symbol = np.repeat(numbers.document, np.diff(plain.offsets))
+    found = []
+    for document in range(len(texts)):
+        here = distance[(of_symbol == document) & (plain.stream != 0)]
+        assert len(set(here.tolist())) == 1
+        found.append(int(here[0]))
+    return found
+
+
+def test_every_document_has_its_own_offset() -> None:
+    """One offset for a whole batch is a mistake that has been made."""
+    offsets = offsets_of(PlaceValue(max_offset=9), TEXTS)
+    assert set(offsets) == set(range(10))
+    counts = np.bincount(offsets)
+    assert counts.min() > 15 and counts.max() < 75
+
+
+def test_offsets_do_not_depend_on_the_batch() -> None:
+    place = PlaceValue(max_offset=100, seed=5)
+    whole = offsets_of(place, TEXTS)
+    assert offsets_of(place, TEXTS[100:150]) == whole[100:150]
+    assert offsets_of(place, TEXTS[::-1]) == whole[::-1]
+    assert offsets_of(PlaceValue(max_offset=100, seed=6), TEXTS) != whole
+
+
+def test_offsets_leave_room_for_the_largest() -> None:
+    place = PlaceValue(max_offset=1000, overflow="clip")
+    numbers = Numbers.parse(["1e31766", "1e31767", "1e-31767", "1e-31768"])
+    assert place.fits(numbers).tolist() == [True, False, True, False]
+    stream = place.encode(numbers).stream
+    assert stream is not None and np.abs(stream.astype(int)).max() <= 32767
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": "backwards"}, "order"),
+        ({"max_offset": -1}, "max_offset"),
+        ({"max_offset": 40000}, "max_offset"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        PlaceValue(**options)
+
+
+def test_options_go_to_json_and_back() -> None:
+    place = PlaceValue("clip", "lsd", 50, 2**63 - 1)
+    assert from_dict(json.loads(json.dumps(place.to_dict()))) == place

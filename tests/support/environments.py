@@ -1,0 +1,79 @@
+"""Virtual environments that know nothing of the checkout, made with the package index that pip is set up for."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FROM_OUTSIDE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+
+
+def repository_files() -> list[str]:
+    """What belongs to the repository, relative to its root: tracked files, and new ones that git does not ignore.
+
+    Without git, the files of the packages, less what Python and Numba write beside them.
+    """
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        found = subprocess.run(command, capture_output=True, check=True).stdout.decode().split("\0")
+        return sorted(name for name in found if name and (ROOT / name).is_file())
+    folders = [path for name in ("numtok", "numtok_torch", "cli") for path in (ROOT / name).rglob("*")]
+    paths = [*ROOT.iterdir(), *folders]
+    return sorted(path.relative_to(ROOT).as_posix() for path in paths if path.is_file() and "__pycache__" not in path.parts)
+
+
+def interpreter(version: str) -> str | None:
+    """A Python of this version, such as ``3.12``, that runs: on the path, or one that pyenv keeps."""
+    kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
+    for candidate in (shutil.which(f"python{version}"), *map(str, kept)):
+        asked = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        if candidate and subprocess.run(asked, capture_output=True, text=True).stdout.strip() == version:
+            return candidate
+    return None
+
+
+class Environment:
+    """A virtual environment in a folder of its own, and a working folder beside it."""
+
+    def __init__(self, folder: Path, python: str = sys.executable) -> None:
+        self.home, self.work = folder / "environment", folder / "work"
+        self.work.mkdir(parents=True)
+        self.variables = {name: value for name, value in os.environ.items() if name not in FROM_OUTSIDE}
+        self.variables |= {
+            "PATH": f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "OMP_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+        }
+        subprocess.run([python, "-m", "venv", str(self.home)], check=True, env=self.variables, cwd=folder)
+
+    def install(self, requirement: str) -> None:
+        """With the tested versions; a failure shows what pip said."""
+        # Without compiling: most of what comes along is never imported.
+        options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", "-c", str(ROOT / "constraints.txt")]
+        done = self.start("python", "-m", "pip", "install", *options, requirement)
+        said = f"pip cannot install {requirement}; this test needs a package index\n{done.stdout}{done.stderr}"
+        assert done.returncode == 0, said
+
+    def start(self, *words: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
+        """A command of the environment, in the working folder."""
+        command = [str(self.home / "bin" / words[0]), *words[1:]]
+        return subprocess.run(command, cwd=self.work, env=self.variables, input=input, capture_output=True, text=True, timeout=400)
+
+    def run(self, *words: str) -> str:
+        """What it prints."""
+        done = self.start(*words)
+        assert done.returncode == 0, f"{' '.join(words)[:200]}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        return done.stdout
+
+    def advised(self, program: str) -> str:
+        """The requirement that the MissingDependencyError of a program says to install."""
+        done = self.start("python", "-c", program)
+        assert done.returncode != 0 and "MissingDependencyError" in done.stderr, done.stderr
+        found = re.search(r"pip install '([^']+)'", done.stderr)
+        assert found, done.stderr
+        return found[1]

@@ -1,0 +1,186 @@
+"""The tokenizers that the drop-in class is held to: stock transformers tokenizers of every family, and ours made from them.
+
+``source(kind)`` is a ``PreTrainedTokenizerFast`` as a user has it, with special tokens, padding and templates for pairs; ``ours(kind)`` is the
+drop-in made from it. Both are shared between tests; ``build_source`` and ``build_ours`` make new ones, for tests that change them.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trained
+from tokenizers import AddedToken, Tokenizer, pre_tokenizers, processors
+
+pytest.importorskip("transformers")
+
+from transformers import PreTrainedTokenizerFast
+
+from numtok.numbers.grammar import Grammar
+from numtok.representations import Representation, XVal
+
+TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
+REAL = {"gpt2": "gpt2.json", "neox": "gpt-neox-20b.json"}  # byte-level BPE; the second with runs of spaces as added tokens
+TRAINED = ["bert", "t5", "llama", "legacy", "roberta", "llama3"]
+KINDS = [*REAL, *TRAINED]
+BYTE_LEVEL = ["gpt2", "neox", "roberta", "llama3"]  # two forms of the number token
+SPECIAL_WITH_DIGITS = "<|2.5|>"
+
+# Whatever is between {% generation %} and {% endgeneration %} is the assistant's: `return_assistant_tokens_mask` marks it.
+CHAT_TEMPLATE = """{{ bos_token }}{% for message in messages %}{% if message['role'] == 'assistant' -%}
+<|assistant|>{% generation %}{{ message['content'] }}{{ eos_token }}{% endgeneration %}{% else -%}
+<|{{ message['role'] }}|>{{ message['content'] }}{% endif %}
+{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"""
+
+
+def shared_tokenizer(name: str) -> Path:
+    named = os.environ.get("NUMTOK_SHARED")
+    folder = Path(named) if named else Path(__file__).parents[3] / "shared"
+    path = folder / "tokenizers" / name
+    if not path.is_file():
+        pytest.skip(f"the shared data lack {path}")
+    return path
+
+
+def _template(tokenizer: Tokenizer, single: str, pair: str, *special: str) -> Tokenizer:
+    names = [(name, tokenizer.token_to_id(name)) for name in special]
+    tokenizer.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=names)
+    return tokenizer
+
+
+def _real(kind: str) -> PreTrainedTokenizerFast:
+    """As GPT-2 and Pythia are used: one special token for everything."""
+    end = "<|endoftext|>"
+    path = str(shared_tokenizer(REAL[kind]))
+    return PreTrainedTokenizerFast(
+        tokenizer_file=path, bos_token=end, eos_token=end, unk_token=end, pad_token=end, model_input_names=["input_ids", "attention_mask"]
+    )
+
+
+def _bert() -> PreTrainedTokenizerFast:
+    """WordPiece, lower-casing, with token types."""
+    return PreTrainedTokenizerFast(
+        tokenizer_object=trained.source("bert_lower"),
+        unk_token="[UNK]",
+        sep_token="[SEP]",
+        cls_token="[CLS]",
+        pad_token="[PAD]",
+        mask_token="[MASK]",
+        model_max_length=64,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        extra_special_tokens=[SPECIAL_WITH_DIGITS],
+    )
+
+
+def _t5() -> PreTrainedTokenizerFast:
+    """Unigram with Metaspace: every piece of text begins with a space."""
+    return PreTrainedTokenizerFast(
+        tokenizer_object=_template(trained.source("t5"), "$A </s>", "$A </s> $B </s>", "</s>"),
+        eos_token="</s>",
+        unk_token="<unk>",
+        pad_token="<pad>",
+        model_input_names=["input_ids", "attention_mask"],
+        extra_special_tokens=[SPECIAL_WITH_DIGITS],
+    )
+
+
+def _llama() -> PreTrainedTokenizerFast:
+    """SentencePiece BPE with Metaspace and byte fallback, padded on the left, with a chat template."""
+    return PreTrainedTokenizerFast(
+        tokenizer_object=_template(trained.source("metaspace_first"), "<s> $A", "<s> $A <s>:1 $B:1", "<s>"),
+        bos_token="<s>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        pad_token="<unk>",
+        padding_side="left",
+        model_input_names=["input_ids", "attention_mask"],
+        chat_template=CHAT_TEMPLATE,
+        clean_up_tokenization_spaces=False,
+        extra_special_tokens=[SPECIAL_WITH_DIGITS, "<|user|>", "<|system|>", "<|assistant|>"],
+    )
+
+
+def _legacy() -> PreTrainedTokenizerFast:
+    """SentencePiece BPE whose normalizer prepends a space and replaces all others; cut off on the left."""
+    return PreTrainedTokenizerFast(
+        tokenizer_object=_template(trained.source("llama_legacy"), "<s> $A", "<s> $A <s>:1 $B:1", "<s>"),
+        bos_token="<s>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        pad_token="</s>",
+        truncation_side="left",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        extra_special_tokens=[SPECIAL_WITH_DIGITS],
+    )
+
+
+def _roberta() -> PreTrainedTokenizerFast:
+    """Byte-level BPE with a prefix space, offsets without the spaces, and a mask token that eats the space before it."""
+    backend = trained.source("roberta")
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    end = ("<|endoftext|>", backend.token_to_id("<|endoftext|>"))
+    backend.post_processor = processors.RobertaProcessing(end, end, trim_offsets=True, add_prefix_space=True)
+    names = dict.fromkeys(["bos_token", "eos_token", "cls_token", "sep_token", "unk_token"], "<|endoftext|>")
+    mask = AddedToken("<mask>", lstrip=True, normalized=False, special=True)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token="<pad>",
+        mask_token=mask,
+        add_prefix_space=True,
+        model_max_length=128,
+        model_input_names=["input_ids", "attention_mask"],
+        extra_special_tokens=[SPECIAL_WITH_DIGITS],
+        **names,
+    )
+
+
+def _llama3() -> PreTrainedTokenizerFast:
+    """Byte-level BPE with a pattern of its own and a token in front."""
+    backend = trained.source("llama3")
+    begin = [("<|endoftext|>", backend.token_to_id("<|endoftext|>"))]
+    template = processors.TemplateProcessing(single="<|endoftext|> $A", pair="<|endoftext|> $A <|endoftext|>:1 $B:1", special_tokens=begin)
+    backend.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), template])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        bos_token="<|endoftext|>",
+        eos_token="<|reserved_12|>",
+        pad_token="<|reserved_12|>",
+        model_input_names=["input_ids", "attention_mask"],
+        extra_special_tokens=[SPECIAL_WITH_DIGITS],
+    )
+
+
+def build_source(kind: str) -> PreTrainedTokenizerFast:
+    """A new stock tokenizer; skips the test if it needs shared data that are not there."""
+    makers = {"bert": _bert, "t5": _t5, "llama": _llama, "legacy": _legacy, "roberta": _roberta, "llama3": _llama3}
+    return _real(kind) if kind in REAL else makers[kind]()
+
+
+@functools.lru_cache(24)
+def source(kind: str) -> PreTrainedTokenizerFast:
+    """The stock tokenizer of a kind, shared: calls only."""
+    return build_source(kind)
+
+
+def build_ours(
+    kind: str,
+    numbers: tuple[Representation, ...] = (TAKES_ALL,),
+    grammar: Grammar | None = None,
+    leading_space: str = "auto",
+    **options: Any,
+) -> Any:
+    """A new drop-in tokenizer."""
+    from numtok.hf import NumberTokenizer
+
+    return NumberTokenizer.from_tokenizer(
+        build_source(kind), numbers=list(numbers), grammar=grammar, leading_space=leading_space, **options
+    )
+
+
+@functools.lru_cache(24)  # each holds engines of some megabytes
+def ours(kind: str, numbers: tuple[Representation, ...] = (TAKES_ALL,), grammar: Grammar | None = None, leading_space: str = "auto") -> Any:
+    """The drop-in tokenizer of a kind, shared: calls only."""
+    return build_ours(kind, numbers, grammar, leading_space)

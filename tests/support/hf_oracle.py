@@ -1,0 +1,367 @@
+"""What stock transformers gives for text with numbers: the oracle of the drop-in tokenizer.
+
+It shares nothing with ``numtok.hf`` but the places and values of the numbers. Every number is replaced by characters that the text does not
+hold, one for each of the number's tokens; these are added tokens of a stock copy of the source, which encodes the result. Ids are translated,
+and offsets mapped back: those of a number's token cover the number, all others shift piece by piece.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from tokenizers import AddedToken, Encoding
+from transformers import PreTrainedTokenizerFast
+
+import numtok
+from numtok.numbers.numbers import Numbers
+from numtok.representations import END_NUM, NUM, SpelledOut, Subword
+from numtok.representations.base import numbers_from_floats
+
+NEUTRAL = {"number_values": 1.0, "number_scaled": 1.0}  # every other stream is 0 beside numbers
+Options = dict[str, Any]
+
+
+@dataclass
+class Place:
+    """One number of a text: characters [start, stop), its value, what the representations say of it, and its tokens."""
+
+    start: int
+    stop: int
+    value: float
+    streams: dict[str, Any]
+    tokens: list[str]
+    per_token: list[int]
+    canonical: str
+
+
+@dataclass
+class Leaf:
+    """One string of the input, and the same with its numbers replaced.
+
+    ``starts`` and ``stops`` take an offset in ``replaced`` at which a token starts or stops to the one in ``text``; ``owner`` says for each
+    character of ``replaced`` which number it stands for, and as which of its tokens.
+    """
+
+    text: str
+    places: list[Place]
+    replaced: str = ""
+    starts: list[int] = field(default_factory=lambda: [0])
+    stops: list[int] = field(default_factory=lambda: [0])
+    owner: list[tuple[int, int] | None] = field(default_factory=list)
+
+    def append_text(self, start: int, stop: int) -> None:
+        self.replaced += self.text[start:stop]
+        for offset in range(start + 1, stop + 1):
+            self.starts.append(offset)
+            self.stops.append(offset)
+            self.owner.append(None)
+
+    def append_number(self, number: int, stand_ins: str) -> None:
+        place = self.places[number]
+        self.replaced += stand_ins
+        for ordinal in range(len(stand_ins)):
+            self.starts.append(place.start)  # of a later token of the same number
+            self.stops.append(place.stop)
+            self.owner.append((number, ordinal))
+        self.starts[-1] = place.stop  # of what follows it
+
+
+@dataclass
+class Row:
+    """One expected encoding; ``numbers`` has for each token the place, and which of its tokens this is."""
+
+    ids: list[int]
+    tokens: list[str]
+    offsets: list[tuple[int, int]]
+    type_ids: list[int]
+    attention_mask: list[int]
+    special_tokens_mask: list[int]
+    word_ids: list[int | None]
+    sequence_ids: list[int | None]
+    numbers: list[tuple[Place, int] | None]
+    n_sequences: int
+    overflowing: list[Row]
+    stand_in_ids: list[int]
+
+    def stream(self, name: str) -> list[Any]:
+        if name == "number_values":
+            return [one[0].value if one is not None and one[1] == 0 else 1.0 for one in self.numbers]
+        if name == "number_mask":
+            return [one is not None and one[1] == 0 for one in self.numbers]
+        if name == "place_value":
+            return [0 if one is None else one[0].per_token[one[1]] for one in self.numbers]
+        some = next((one[0].streams[name] for one in self.numbers if one is not None), None)
+        neutral = np.full_like(some, NEUTRAL.get(name, 0)) if some is not None else NEUTRAL.get(name, 0)
+        return [neutral if one is None else one[0].streams[name] for one in self.numbers]
+
+
+@dataclass
+class Expected:
+    """What a call should return: its data without streams, and the encodings."""
+
+    data: dict[str, Any]
+    rows: list[Row]
+    single: bool  # one text, returned without the dimension of the batch
+
+
+class Oracle:
+    """Stock transformers for one source tokenizer and one setting of ``numtok.Tokenizer``."""
+
+    def __init__(self, source: PreTrainedTokenizerFast, settings: numtok.Tokenizer) -> None:
+        self.source, self.settings = source, settings
+        self.tokens = dict(settings.tokens)
+        self.two_forms = f" {NUM}" in self.tokens or any(token.startswith(" [NUM:") for token in self.tokens)
+        self.symbols = list(dict.fromkeys(token.lstrip(" ") for token in self.tokens))
+
+    # Numbers ----------------------------------------------------------------------------------------------------------------
+
+    def places(self, texts: list[str], split_special_tokens: bool = False) -> list[list[Place]]:
+        """The numbers of each text."""
+        found: list[list[Place]] = [[] for _ in texts]
+        numbers = numtok.scan(texts, self.settings.grammar)
+        if isinstance(self.settings.numbers[0], Subword) or not len(numbers):
+            return found
+        kept = self._outside_added_tokens(texts, numbers, split_special_tokens)
+        if not self.settings.carries_sign:
+            kept = kept.without_sign()
+        fits = np.ones(len(kept), np.bool_)
+        for representation in self.settings.numbers:
+            if representation.overflow == "text":
+                fits &= representation.fits(kept)
+        kept = kept.select(fits)
+        columns = self._columns(kept)
+        for k, (row, (start, stop)) in enumerate(zip(kept.document.tolist(), characters(texts, kept), strict=True)):
+            found[row].append(Place(start, stop, *(column[k] for column in columns)))
+        return found
+
+    def _outside_added_tokens(self, texts: list[str], numbers: Numbers, split_special_tokens: bool) -> Numbers:
+        """Without those where the source itself sees one of its added tokens that holds a digit."""
+        added = {number for number, token in self.source.added_tokens_decoder.items() if re.search(r"\d", token.content)}
+        self.source.backend_tokenizer.no_truncation()
+        self.source.backend_tokenizer.no_padding()
+        self.source.backend_tokenizer.encode_special_tokens = split_special_tokens
+        inside = []
+        for text in texts:
+            encoding = self.source.backend_tokenizer.encode(text, add_special_tokens=False)
+            inside.append([place for token, place in zip(encoding.ids, encoding.offsets, strict=True) if token in added])
+        self.source.backend_tokenizer.encode_special_tokens = False
+        spans = characters(texts, numbers)
+        outside = [
+            not any(a < stop and start < b for a, b in inside[row])
+            for row, (start, stop) in zip(numbers.document.tolist(), spans, strict=True)
+        ]
+        return numbers.select(np.array(outside, np.bool_))
+
+    def _columns(self, numbers: Numbers) -> tuple[list[float], list[dict[str, Any]], list[list[str]], list[list[int]], list[str]]:
+        values = numbers.to_float64().tolist()
+        count = len(numbers)
+        first = self.settings.numbers[0]
+        if isinstance(first, SpelledOut):
+            spelled = first.encode(numbers)
+            tokens, per_token = [], []
+            for start, stop in zip(spelled.offsets[:-1], spelled.offsets[1:], strict=True):
+                names = [first.token_strings[symbol] for symbol in spelled.symbols[start:stop]]
+                stream = [0] * len(names) if spelled.stream is None else spelled.stream[start:stop].tolist()
+                tokens.append([NUM, *names, END_NUM] if first.framed else names)
+                per_token.append([0, *stream, 0] if first.framed else stream)
+            return values, [{} for _ in values], tokens, per_token, first.decode(spelled).to_pylist()
+        streams: list[dict[str, Any]] = [{} for _ in values]
+        for representation in self.settings.numbers:
+            for name, column in representation.encode(numbers).items():
+                dense = column.to_numpy_ndarray() if isinstance(column, pa.ExtensionArray) else column.to_numpy(zero_copy_only=False)
+                for k in range(count):
+                    streams[k][name] = dense[k]
+        return values, streams, [[NUM]] * count, [[0]] * count, [canonical(value) for value in values]
+
+    def strip_numbers(self, text: str, split_special_tokens: bool = False) -> str:
+        """The text with its numbers cut out, until it has none."""
+        while places := self.places([text], split_special_tokens)[0]:
+            for place in reversed(places):
+                text = text[: place.start] + text[place.stop :]
+        return text
+
+    def extra_streams(self) -> dict[str, Any]:
+        """Names and numpy dtypes of the streams besides values and mask."""
+        first = self.settings.numbers[0]
+        if isinstance(first, SpelledOut):
+            return {first.stream[0]: np.dtype(first.stream[1].to_pandas_dtype())} if first.stream else {}
+        types = [one for representation in self.settings.numbers for one in getattr(representation, "columns", dict)().items()]
+        return {name: np.dtype(getattr(kind, "value_type", kind).to_pandas_dtype()) for name, kind in types}
+
+    # Stock tokenizer with stand-ins -------------------------------------------------------------------------------------------
+
+    @functools.lru_cache(2)  # noqa: B019  # lives as long as the oracle
+    def stock(self, base: int) -> tuple[PreTrainedTokenizerFast, dict[int, int], dict[int, str], dict[str, str]]:
+        """(a copy of the source that knows the stand-ins, their ids to ours, their ids to our tokens, symbols to stand-ins)."""
+        stand_in = {symbol: chr(base + k) for k, symbol in enumerate(self.symbols)}
+        stock = copy.deepcopy(self.source)
+        contents = {token: " " * token.startswith(" ") + stand_in[token.lstrip(" ")] for token in self.tokens}
+        stock.add_tokens([AddedToken(one, normalized=False, special=False) for one in contents.values()])
+        ids = {stock.convert_tokens_to_ids(content): token for token, content in contents.items()}
+        return stock, {number: self.tokens[token] for number, token in ids.items()}, ids, stand_in
+
+    def base(self, texts: list[str]) -> int:
+        """A run of characters from here on is in none of the texts."""
+        used = {ord(character) for text in texts for character in text}
+        count = len(self.symbols)
+        return next(at for at in range(0x10FFFD - count, 0x100000, -count) if not used.intersection(range(at, at + count)))
+
+    def leaf(self, text: str, places: list[Place], stand_in: dict[str, str]) -> Leaf:
+        leaf, at = Leaf(text, places), 0
+        for k, place in enumerate(places):
+            leaf.append_text(at, place.start)
+            leaf.append_number(k, "".join(stand_in[token] for token in place.tokens))
+            at = place.stop
+        leaf.append_text(at, len(text))
+        return leaf
+
+    def call(self, text: Any, text_pair: Any = None, sides: Options | None = None, **options: Any) -> Expected:
+        """What ``tokenizer(text, text_pair, **options)`` should return; ``sides``: truncation_side and padding_side of the instance.
+
+        Raises:
+            Exception: whatever stock transformers raises.
+        """
+        texts = list(strings((text, text_pair)))
+        stock, ids, _, stand_in = self.stock(self.base(texts))
+        split = options.get("split_special_tokens")
+        split = self.source.split_special_tokens if split is None else split
+        leaves = iter([self.leaf(*one, stand_in) for one in zip(texts, self.places(texts, split), strict=True)])
+        text, text_pair = rebuild(text, lambda _: next(leaves)), rebuild(text_pair, lambda _: next(leaves))
+        pieces, batched = samples(text, text_pair, options.get("is_split_into_words", False))
+        with attributes(stock, sides or {}):
+            got = stock(rebuild(text, lambda leaf: leaf.replaced), rebuild(text_pair, lambda leaf: leaf.replaced), **options)
+        of_row = range(len(got.encodings))
+        if options.get("return_overflowing_tokens"):
+            of_row = np.asarray(got["overflow_to_sample_mapping"]).tolist()
+        rows = [self._row(encoding, pieces[sample], ids) for encoding, sample in zip(got.encodings, of_row, strict=True)]
+        single = not batched and options.get("return_tensors") is None and not options.get("return_overflowing_tokens")
+        data = dict(got)
+        if "input_ids" in data:
+            data["input_ids"] = like(data["input_ids"], [row.ids for row in rows], single)
+        if "offset_mapping" in data:
+            data["offset_mapping"] = like(data["offset_mapping"], [row.offsets for row in rows], single)
+        return Expected(data, rows, single)
+
+    def _row(self, encoding: Encoding, pieces: list[Any], ids: dict[int, int], depth: int = 0) -> Row:
+        offsets, numbers, tokens = [], [], []
+        names = {self.tokens[token]: token for token in self.tokens}
+        for token, number, place, sequence, word in zip(
+            encoding.tokens, encoding.ids, encoding.offsets, encoding.sequence_ids, encoding.word_ids, strict=True
+        ):
+            piece = None if sequence is None else pieces[sequence]
+            if isinstance(piece, list | tuple):
+                piece = piece[word]
+            tokens.append(names[ids[number]] if number in ids else token)
+            offsets.append(place if piece is None else (piece.starts[place[0]], piece.stops[place[1]]))
+            owner = None if piece is None or number not in ids else piece.owner[place[1] - 1]
+            numbers.append(None if owner is None else (piece.places[owner[0]], owner[1]))
+        overflowing = [self._row(one, pieces, ids, 1) for one in encoding.overflowing] if depth == 0 else []
+        return Row(
+            [ids.get(number, number) for number in encoding.ids],
+            tokens,
+            offsets,
+            encoding.type_ids,
+            encoding.attention_mask,
+            encoding.special_tokens_mask,
+            encoding.word_ids,
+            encoding.sequence_ids,
+            numbers,
+            encoding.n_sequences,
+            overflowing,
+            encoding.ids,
+        )
+
+    def decode(self, texts: list[str], row: Row, numbers: list[str] | None, **options: Any) -> str:
+        """The text of a row that came from ``call(texts)``, with these surfaces in place of the numbers; None: of the tokens themselves."""
+        stock, _, _, stand_in = self.stock(self.base(texts))
+        if numbers is None:
+            decoded = str(stock.decode(row.stand_in_ids, **options))
+            return functools.reduce(lambda text, symbol: text.replace(stand_in[symbol], symbol), stand_in, decoded)
+        once = [number for number, place in zip(row.stand_in_ids, row.numbers, strict=True) if place is None or place[1] == 0]
+        surfaces = iter(numbers)
+        return re.sub(f"[{''.join(stand_in.values())}]", lambda _: next(surfaces), str(stock.decode(once, **options)))
+
+
+# Helpers --------------------------------------------------------------------------------------------------------------------
+
+
+def canonical(value: float) -> str:
+    """A value as numtok writes it."""
+    return str(numbers_from_floats(np.array([value]), "value").format()[0].as_py()) if np.isfinite(value) else str(value)
+
+
+def characters(texts: list[str], numbers: Numbers) -> list[tuple[int, int]]:
+    """The numbers' places in characters."""
+    raw = [text.encode() for text in texts]
+    return [
+        (len(raw[row][:start].decode()), len(raw[row][:stop].decode()))
+        for row, start, stop in zip(numbers.document.tolist(), numbers.start.tolist(), numbers.stop.tolist(), strict=True)
+    ]
+
+
+def strings(value: Any) -> Iterator[str]:
+    """All strings in nested lists and tuples."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from strings(one)
+
+
+def rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Nested lists and tuples with every leaf changed."""
+    if isinstance(value, list | tuple):
+        return type(value)([rebuild(one, change) for one in value])
+    return None if value is None else change(value)
+
+
+def samples(text: Any, text_pair: Any, is_split_into_words: bool) -> tuple[list[list[Any]], bool]:
+    """(for each sample its one or two sequences, whether it is a batch), by the rules of transformers."""
+    nested = isinstance(text, list | tuple)
+    batched = bool(nested and text and isinstance(text[0], list | tuple)) if is_split_into_words else nested
+    if not batched:
+        pair = text_pair.text if isinstance(text_pair, Leaf) else text_pair
+        return [[text, text_pair] if pair else [text]], False
+    if text_pair is not None:
+        return [list(both) for both in zip(text, text_pair, strict=True)], True
+    if is_split_into_words:
+        return [list(one) if len(one) == 2 and all(isinstance(part, list | tuple) for part in one) else [one] for one in text], True
+    return [list(one) if isinstance(one, list | tuple) else [one] for one in text], True
+
+
+def like(value: Any, rows: list[Any], single: bool) -> Any:
+    """The rows in the form of ``value``: one row, a list, a numpy array or a torch tensor."""
+    if isinstance(value, list):
+        return rows[0] if single else rows
+    if isinstance(value, np.ndarray) and value.dtype == object:  # rows of different lengths
+        made = np.empty(value.shape, object)
+        made[:] = [np.asarray(one, value[k].dtype).reshape(value[k].shape) for k, one in enumerate(rows)]
+        return made
+    if isinstance(value, np.ndarray):
+        return np.array(rows, value.dtype).reshape(value.shape)
+    import torch
+
+    return torch.tensor(rows, dtype=value.dtype).reshape(value.shape)
+
+
+class attributes:  # a context manager
+    """Sets attributes of a tokenizer, and puts back those it had."""
+
+    def __init__(self, subject: Any, values: Options) -> None:
+        self.subject, self.values = subject, values
+
+    def __enter__(self) -> None:
+        self.before = {name: getattr(self.subject, name) for name in self.values}
+        for name, value in self.values.items():
+            setattr(self.subject, name, value)
+
+    def __exit__(self, *_: object) -> None:
+        for name, value in self.before.items():
+            setattr(self.subject, name, value)

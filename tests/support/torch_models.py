@@ -1,0 +1,151 @@
+"""Tiny transformers of every architecture that is tested, with random weights, and batches with numbers for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+import torch
+import transformers
+from torch import nn
+
+from numtok_torch.embeddings.choose import SumEmbedding, embedding_from_config
+from numtok_torch.heads.choose import head_from_config
+
+torch.set_num_threads(1)
+transformers.logging.set_verbosity_error()
+
+D, VOCAB, PAD, NUM = 16, 60, 1, 50
+SIZES: dict[str, Any] = {"hidden_size": D, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "vocab_size": VOCAB}
+ENDS: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": PAD}
+
+
+def _gpt2(**sizes: Any) -> Any:
+    own = {"vocab_size": VOCAB, "n_embd": D, "n_layer": 2, "n_head": 2, "n_positions": 64}
+    config = transformers.GPT2Config(**(own | ENDS | sizes))
+    return transformers.GPT2LMHeadModel(config)
+
+
+def _neox(**sizes: Any) -> Any:
+    config = transformers.GPTNeoXConfig(**(SIZES | ENDS | {"max_position_embeddings": 64, "tie_word_embeddings": False} | sizes))
+    return transformers.GPTNeoXForCausalLM(config)
+
+
+def _llama(**sizes: Any) -> Any:
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**(SIZES | ENDS | {"max_position_embeddings": 64} | sizes)))
+
+
+def _bert(**sizes: Any) -> Any:
+    return transformers.BertForMaskedLM(transformers.BertConfig(**(SIZES | {"max_position_embeddings": 64, "pad_token_id": PAD} | sizes)))
+
+
+def _roberta(**sizes: Any) -> Any:
+    config = transformers.RobertaConfig(**(SIZES | {"max_position_embeddings": 66, "pad_token_id": PAD} | sizes))
+    return transformers.RobertaForMaskedLM(config)
+
+
+CAUSAL: dict[str, Callable[..., Any]] = {"gpt2": _gpt2, "gpt_neox": _neox, "llama": _llama}
+MASKED: dict[str, Callable[..., Any]] = {"bert": _bert, "roberta": _roberta}
+ALL = CAUSAL | MASKED
+
+EMBEDDINGS: dict[str, dict[str, Any]] = {
+    "xval": {"name": "xval"},
+    "bits": {"name": "bits"},
+    "fone": {"name": "fone", "int_digits": 3, "frac_digits": 2, "projection": "linear"},
+    "bins": {"name": "bins", "n": 20},
+    "logfourier": {"name": "logfourier", "n_frequencies": 3},
+    "place": {"name": "place"},
+}
+HEADS: dict[str, dict[str, Any]] = {
+    "scalar": {"name": "scalar"},
+    "mixture": {"name": "mixture", "components": 3},
+    "fone": {"name": "fone", "int_digits": 3, "frac_digits": 2},
+    "bits": {"name": "bits"},
+}
+
+
+def backbone(kind: str, seed: int = 0, **sizes: Any) -> Any:
+    """Weights of order 1: at the usual standard deviation of 0.02 a tiny model hardly depends on its input."""
+    torch.manual_seed(seed)
+    model = ALL[kind](**sizes).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 2:
+                parameter.normal_(std=0.3)
+    return model
+
+
+def embedding(name: str, **options: Any) -> Any:
+    torch.manual_seed(1)
+    if name == "sum":
+        return SumEmbedding([embedding(one, **options) for one in EMBEDDINGS])
+    return embedding_from_config(EMBEDDINGS[name] | options, D)
+
+
+def head(name: str) -> Any:
+    torch.manual_seed(2)
+    return head_from_config(HEADS[name], D)
+
+
+def batch(rows: int = 3, seq: int = 9, seed: int = 0, labels: bool = True) -> dict[str, torch.Tensor]:
+    """Random ids and streams, with a number in about a third of the places and a zero among them; no padding."""
+    draw = torch.Generator().manual_seed(seed)
+    mask = torch.rand(rows, seq, generator=draw) < 0.35
+    mask[:, 2], mask[:, 1] = True, False
+    values = torch.where(mask, torch.randint(0, 9999, (rows, seq), generator=draw) / 100, 1.0).double()
+    values[0, 2] = 0.0
+    digits = torch.stack([(values * 100).round().long() // 10**k % 10 for k in range(5)], -1)
+    ids = torch.randint(2, 40, (rows, seq), generator=draw)
+    found = {
+        "input_ids": torch.where(mask, NUM, ids),
+        "attention_mask": torch.ones(rows, seq, dtype=torch.int64),
+        "number_mask": mask,
+        "number_values": values,
+        "number_scaled": (values / 20).float(),
+        "number_bits": values.float().view(torch.int32).long() & 0xFFFFFFFF,
+        "number_digits": torch.where(mask[..., None], digits, 0).to(torch.uint8),
+        "number_bin": torch.where(mask, torch.randint(0, 21, (rows, seq), generator=draw), 0),
+        "number_log_fourier": torch.randn(rows, seq, 4, 2, generator=draw) * mask[..., None, None],
+        "place_value": torch.randint(-3, 4, (rows, seq), generator=draw) * ~mask,
+    }
+    return found | ({"labels": found["input_ids"].clone()} if labels else {})
+
+
+FILL = {"input_ids": PAD, "labels": -100, "number_values": 1.0, "number_scaled": 1.0}
+
+
+def padded(one: dict[str, torch.Tensor], left: int, right: int) -> dict[str, torch.Tensor]:
+    """With so many tokens of padding on either side."""
+    found = {}
+    for name, stream in one.items():
+        sides = [torch.full((len(stream), count, *stream.shape[2:]), FILL.get(name, 0)).to(stream.dtype) for count in (left, right)]
+        found[name] = torch.cat([sides[0], stream, sides[1]], 1)
+    return found
+
+
+class Plain(nn.Module):
+    """The smallest module that follows the protocol: a causal running mean and two layers."""
+
+    causal = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(VOCAB, D)
+        self.mix = nn.Linear(D, D)
+        self.out = nn.Linear(D, VOCAB, bias=False)
+        self.out.weight = self.words.weight
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.words
+
+    def get_output_embeddings(self) -> nn.Module:
+        return self.out
+
+    def forward(self, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
+        shown = torch.ones(inputs_embeds.shape[:2]) if attention_mask is None else attention_mask
+        weights = shown.to(inputs_embeds.dtype).unsqueeze(-1)
+        mean = (inputs_embeds * weights).cumsum(1) / weights.cumsum(1).clamp(min=1)
+        return torch.tanh(self.mix(mean)) + inputs_embeds

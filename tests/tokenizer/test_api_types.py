@@ -1,0 +1,175 @@
+"""What the public functions do with arguments of every type: the obvious thing, or an error of numtok that says what was wanted."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from numtok import Grammar, Number, Numbers, Tokenizer, extract
+from numtok.errors import NumtokError
+from numtok.numbers import scan
+from numtok.representations import REPRESENTATIONS, FoNE, Representation, XVal, from_dict, parse
+
+pd = pytest.importorskip("pandas")
+
+
+@functools.cache
+def tok() -> Tokenizer:
+    return Tokenizer.from_pretrained()
+
+
+def ids_of(texts: Any) -> Any:
+    return tok().encode_batch(texts)["input_ids"].to_pylist()
+
+
+def shown(value: Any) -> str:
+    """The name of a case: without addresses, which differ between the processes of a run."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+WANT = [[65, 16001], None]  # a 5, and nothing
+MISSING = [pd.NA, None, float("nan"), np.float64("nan")]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("a 5", None),
+        iter(["a 5", None]),
+        np.array(["a 5", None], object),
+        [np.str_("a 5"), None],
+        pa.array(["a 5", None], pa.string_view()),
+        *(pd.Series(["a 5", None], dtype=kind) for kind in ("string", "string[pyarrow]", "category", object, None)),
+        *(pd.Series(["a 5", missing], dtype=object) for missing in MISSING),
+        pd.Series(["a 5", pd.NA], dtype="string").array,
+        pd.Series(["a 5", pd.NA], dtype="string").tolist(),
+    ],
+    ids=shown,
+)
+def test_texts_of_many_kinds(texts: Any) -> None:
+    assert ids_of(texts) == ids_of(["a 5", None])
+    assert ids_of(["a 5", None])[1] is None
+
+
+def test_numpy_strings_are_texts() -> None:
+    assert ids_of(np.array(["a 5", "b"])) == ids_of(["a 5", "b"])
+
+
+NOT_TEXTS = [
+    *({"a": 1}, [b"x"], b"x", "x", {"x"}, 5, None, [5], ["a", 1.5], [["a"]], [True]),
+    *(np.array([1, 2]), np.array([b"a"]), np.array([["a"]]), pd.DataFrame({"text": ["a"]}), pd.Series([1, 2])),
+    *(pa.array([1]), pa.array([b"a"]), pa.table({"text": ["a"]}), pa.record_batch({"text": ["a"]}), pa.scalar("a")),
+]
+
+
+@pytest.mark.parametrize("texts", NOT_TEXTS, ids=shown)
+@pytest.mark.parametrize("function", [lambda texts: tok().encode_batch(texts), scan], ids=["encode_batch", "scan"])
+def test_what_is_not_texts(function: Callable[[Any], Any], texts: Any) -> None:
+    with pytest.raises(NumtokError, match=r"expected"):
+        function(texts)
+
+
+NUM_ID = tok().tokens["[NUM]"]
+REFUSED: dict[str, Callable[[], Any]] = {
+    **{f"encode({text!r})": lambda text=text: tok().encode(text) for text in (None, b"x", 5, ["a"])},
+    **{f"extract({text!r})": lambda text=text: extract(text) for text in (None, b"5", 5, ["5"])},
+    **{f"decode({ids!r})": lambda ids=ids: tok().decode(ids) for ids in ("abc", None, [1.5], ["a"], [[1, 2]], [[1], [1, 2]], [2**70], [None])},
+    **{f"decode numbers={given!r}": lambda given=given: tok().decode([NUM_ID], given) for given in (5, ["abc"], [None], [1, 2], [float("inf")])},
+    **{f"decode_batch({given!r})": lambda given=given: tok().decode_batch(given) for given in (None, [[1]], pa.table({"input_ids": [[1]]}), "a")},
+    "decode_batch(Encoding)": lambda: tok().decode_batch(tok().encode("5")),
+    "decode(RecordBatch)": lambda: tok().decode(tok().encode("5").batch),
+    "encoding[0]": lambda: tok().encode("5")[0],
+    **{f"from_pretrained({source!r})": lambda source=source: Tokenizer.from_pretrained(source) for source in (5, {}, b"x", [], "", "a\0b", "/no/such")},
+    **{f"numbers={given!r}": lambda given=given: Tokenizer.from_pretrained(numbers=given) for given in (
+        5, [5], [], [None], "", {"name": "xval"}, [{"name": "xval"}], [FoNE], FoNE, [Representation], int, b"xval", "no", ["no"], "xval,place", True)},
+    **{f"grammar={given!r}": lambda given=given: Tokenizer.from_pretrained(grammar=given) for given in ("prose", Grammar, {}, 5, False)},
+    **{f"scan grammar={given!r}": lambda given=given: scan(["5"], given) for given in ("prose", Grammar, {}, 5)},
+    **{f"engine={given!r}": lambda given=given: Tokenizer.from_pretrained(engine=given) for given in (5, [], None, "x")},
+    **{f"leading_space={given!r}": lambda given=given: Tokenizer.from_pretrained(leading_space=given) for given in (5, [], "x")},
+    **{f"save_pretrained({given!r})": lambda given=given: tok().save_pretrained(given) for given in (None, 5)},
+    **{f"Grammar({name}={given!r})": lambda name=name, given=given: Grammar(**{name: given})
+       for name in (field.name for field in dataclasses.fields(Grammar)) for given in (5, [], b"\\d", 1.5, {})},
+    **{f"Grammar.from_dict({given!r})": lambda given=given: Grammar.from_dict(given) for given in (None, [], 5, {5: 1})},
+    **{f"from_dict({given!r})": lambda given=given: from_dict(given) for given in (None, [1], 5, {}, {"name": []}, {"name": "xval", 5: 1})},
+    **{f"parse({given!r})": lambda given=given: parse(given) for given in (None, 5, [], b"xval")},
+    **{f"Numbers.parse({given!r})": lambda given=given: Numbers.parse(given) for given in (5, [None], [b"5"], [[5]], None, "5")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", list(REFUSED))
+def test_what_is_refused(call: str) -> None:
+    with pytest.raises(NumtokError) as caught:
+        REFUSED[call]()
+    assert len(str(caught.value)) > 20
+
+
+REQUIRED: dict[str, dict[str, Any]] = {"fone": {"int_digits": 6, "frac_digits": 4}}
+WRONG = ["a", None, float("nan"), float("inf"), -1, 1.5, 10**30, -(10**30), [], {}, True, b"x", (1, 2, 3), ("a",)]
+OPTIONS = [(name, field.name) for name, kind in REPRESENTATIONS.items() for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_options_of_representations(name: str, option: str) -> None:
+    """Each value is refused when the representation is made, or it works and can be written and read."""
+    for value in WRONG:
+        try:
+            made = REPRESENTATIONS[name](**REQUIRED.get(name, {}) | {option: value})
+        except NumtokError as error:
+            assert option in str(error) or name in str(error)
+            continue
+        assert from_dict(made.to_dict()) == made
+        Tokenizer.from_pretrained(numbers=[made]).encode("a -5.25 7")
+
+
+def test_options_of_numpy_are_plain() -> None:
+    assert XVal(scale=np.float32(0.5)).to_dict() == XVal(scale=0.5).to_dict()
+    assert repr(FoNE(np.int64(6), np.int8(4), bases=[10])) == repr(FoNE(6, 4))
+    assert XVal(scale=1) == XVal()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("xval", (XVal(),)),
+        ("xval,fone:6,4", (XVal(), FoNE(6, 4))),
+        (["xval", "fone:6,4"], (XVal(), FoNE(6, 4))),
+        (["xval", FoNE(6, 4)], (XVal(), FoNE(6, 4))),
+        (XVal(scale=2), (XVal(scale=2),)),
+        ([XVal], (XVal(),)),
+        (XVal, (XVal(),)),
+        (iter([XVal()]), (XVal(),)),
+    ],
+    ids=shown,
+)
+def test_representations_by_name(given: Any, expected: Any) -> None:
+    assert Tokenizer.from_pretrained(numbers=given).numbers == expected
+
+
+def test_drop_in() -> None:
+    hf = pytest.importorskip("numtok.hf")
+    ours = hf.NumberTokenizer.from_pretrained(numbers=["xval", "fone:6,4"])
+    assert ours.numtok.numbers == (XVal(), FoNE(6, 4))
+    for texts in (["a 5"], "a 5", None, 5, np.array(["a"]), pa.array([b"a"])):
+        with pytest.raises(NumtokError, match="expected"):
+            ours.encode_arrow(texts)
+    with pytest.raises(NumtokError, match="no representation"):
+        hf.NumberTokenizer.from_pretrained(numbers=[5])
+    with pytest.raises(NumtokError, match="Grammar"):
+        hf.NumberTokenizer.from_pretrained(grammar="data")
+
+
+def test_ids_beyond_the_vocabulary_are_no_text() -> None:
+    assert tok().decode([2**40, -(2**40), 65]) == tok().decode([65])
+    assert tok().decode(np.array([65], np.uint64)) == tok().decode([65])
+    assert tok().decode([]) == ""
+
+
+def test_one_number() -> None:
+    assert extract(np.str_("5")) == [Number("5", 0, 1, extract("5")[0].value)]

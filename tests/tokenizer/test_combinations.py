@@ -1,0 +1,641 @@
+"""Every representation, and combinations, through the whole tokenizer: on every kind of source, with both engines, into files and back."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+import trained
+from click.testing import CliRunner
+from hostile import rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numtok_cli.main import cli
+from tokenizers import AddedToken
+from tokenizers import Tokenizer as Source
+
+import numtok
+from numtok import Numbers
+from numtok.engines.number_tokens import OWN_SYMBOL
+from numtok.errors import RepresentationError, SchemaError, TokenizerError
+from numtok.representations import (
+    B1999,
+    FP15,
+    NUM,
+    P10,
+    P1000,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    PlaceValue,
+    Representation,
+    Subword,
+    XVal,
+    parse,
+)
+from numtok.representations.charton import Charton
+from numtok.tokenizer.tokenizer import Tokenizer
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "sample.jsonl"
+CASES: dict[str, list[Representation]] = {
+    "xval": [XVal()],
+    "xval scaled": [XVal(scale=1e-3, clip=5.0)],
+    "bits": [FloatBits()],
+    "bits compact": [FloatBits(compact=True)],
+    "fone": [FoNE(6, 4)],
+    "fone compact": [FoNE(6, 4, compact=True)],
+    "fone bases": [FoNE(6, 4, bases=(2, 5, 10))],
+    "fone chunks": [FoNE(7, 5, chunk=5)],
+    "fone chunks compact": [FoNE(7, 5, chunk=5, compact=True)],
+    "bins": [ExponentBins()],
+    "logfourier": [LogFourier()],
+    "place": [PlaceValue()],
+    "place lsd": [PlaceValue(order="lsd", max_offset=20, seed=1)],
+    "p10": [P10()],
+    "p10 decimal": [P10(digits=5, form="decimal")],
+    "p1000": [P1000()],
+    "b1999": [B1999()],
+    "fp15": [FP15(digits=2)],  # with three digits it has 28,802 symbols, see below
+    "xval,fone,bits": [XVal(), FoNE(6, 4), FloatBits()],
+    "fone,xval,bits compact": [FoNE(6, 4, compact=True), XVal(), FloatBits(compact=True)],
+    "all": [XVal(), FloatBits(compact=True), FoNE(9, 9), ExponentBins(), LogFourier()],
+    "subword": [Subword()],
+}
+TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3) 5 6; <|0.00|> v1.2.3 [NUM] +7 [/NUM]½6 −0.25 [NUM:+] [NUM:602]-0 1e400\n\n(-8) 9e-30"
+SPACED = st.sampled_from(
+    ["5 6 7", " -3 +4", "a -12.5e-3", "x (−8) 9", "[NUM:+] 5", " [NUM:602]6", "[NUM:-] [NUM:E-1]", "1e400 -1e-400", "-0 0.0"]
+)
+
+cases = pytest.mark.parametrize("case", CASES)
+# One of each family: every kind is held to the contract in test_subword.py.
+kinds = pytest.mark.parametrize("kind", ["gpt2", "neox", "bert_lower", "t5"])
+
+
+@functools.lru_cache(24)  # each holds engines of some megabytes
+def tokenizer(kind: str, case: str, engine: str = "auto", leading_space: str = "auto") -> Tokenizer:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Tokenizer(trained.config(kind), CASES[case], engine=engine, leading_space=leading_space)
+
+
+def make(kind: str, *numbers: Representation, **options: Any) -> Tokenizer:
+    return Tokenizer(trained.config(kind), list(numbers), **options)
+
+
+def ids_of(batch: pa.RecordBatch) -> list[list[int]]:
+    return list(batch["input_ids"].to_pylist())
+
+
+def number_forms(tok: Tokenizer) -> tuple[set[int], set[int]]:
+    """Ids with which numbers begin: without and with the space before them."""
+    first: Any = tok.numbers[0]
+    plain = [NUM] if NUM in tok.tokens else first.token_strings[first.first_symbols.start : first.first_symbols.stop]
+    return {tok.tokens[one] for one in plain}, {tok.tokens[f" {one}"] for one in plain if f" {one}" in tok.tokens}
+
+
+# Round trips -----------------------------------------------------------------------------------------------------------
+
+
+@cases
+@kinds
+def test_round_trip_and_engines(kind: str, case: str) -> None:
+    """Byte for byte with the text kept, in both ways with spaces; the engines agree."""
+    documents = [TEXT, None, "", "none", "5", " 5 ", "5 6", "-3 -3"]
+    for leading_space in ("auto", "separate") if kind == "gpt2" else ("auto",):
+        tok = tokenizer(kind, case, "auto", leading_space)
+        batch = tok.encode_batch(documents, keep_text=True)
+        batch.validate(full=True)
+        assert tok.decode_batch(batch).to_pylist() == documents
+        assert tok.decode_batch(batch.slice(3, 3)).to_pylist() == documents[3:6]
+        if tok.engine.name == "gigatoken":
+            assert (
+                tokenizer(kind, case, "tokenizers", leading_space)
+                .encode_batch(documents, keep_text=True)
+                .equals(batch, check_metadata=True)
+            )
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "neox", "llama3", "bert_lower", "metaspace_first", "t5"])
+@settings(max_examples=10)
+@given(
+    documents=st.lists(st.one_of(rows, st.lists(SPACED, max_size=3).map(lambda parts: ["".join(parts)])), max_size=2),
+    case=st.sampled_from(sorted(CASES)),
+)
+def test_round_trip_of_anything(kind: str, case: str, documents: list[list[str | None]]) -> None:
+    texts = [text for row in documents for text in row]
+    tok = tokenizer(kind, case)
+    assert tok.decode_batch(tok.encode_batch(texts, keep_text=True, add_special_tokens=True)).to_pylist() == texts
+    tok.decode_batch(tok.encode_batch(texts))
+
+
+@pytest.mark.parametrize("case", ["fone", "p10", "b1999", "fp15", "xval,fone,bits"])
+@pytest.mark.parametrize("leading_space", ["auto", "separate"])
+@kinds
+@settings(max_examples=15)
+@given(documents=st.lists(st.one_of(SPACED, rows.map(lambda some: "".join(filter(None, some)))), max_size=4))
+def test_contract(kind: str, leading_space: str, case: str, documents: list[str]) -> None:
+    """The text around gets the ids of the source with an added token in place of what was cut out: digits, or sign and digits."""
+    tok = tokenizer(kind, case, "auto", leading_space)
+    batch = tok.encode_batch(documents, keep_text=True)
+    plain, spaced = number_forms(tok)
+    stand_in = next(chr(code) for code in range(0x10FFFD, 0x100000, -1) if not any(chr(code) in text for text in documents))
+    source, renamed = with_stand_in(kind, stand_in, bool(spaced))
+    length = getattr(tok.numbers[0], "length", None) or 1
+    for text, ids, index, surfaces in zip(
+        documents, ids_of(batch), batch["number_index"].to_pylist(), batch["number_text"].to_pylist(), strict=True
+    ):
+        collapsed, at = [], 0
+        for place in index:
+            assert ids[place] in plain | spaced
+            collapsed += [*ids[at:place], -1 if ids[place] in spaced else -2]
+            at = place + length
+        collapsed += ids[at:]
+        assert not (plain | spaced) & set(collapsed)
+        expected = source.encode(without(tok, text, surfaces, stand_in), add_special_tokens=False).ids
+        assert collapsed == [renamed.get(token, token) for token in expected], repr(text)
+
+
+@functools.lru_cache(32)
+def with_stand_in(kind: str, stand_in: str, two_forms: bool) -> tuple[Source, dict[int, int]]:
+    """The source with the stand-in as an added token, -2 for its id, and perhaps with a space before it, -1."""
+    source = trained.source(kind)
+    forms = [stand_in, f" {stand_in}"][: 2 if two_forms else 1]
+    source.add_tokens([AddedToken(one, normalized=False, special=False) for one in forms])
+    source.encode_special_tokens = True
+    return source, {source.token_to_id(one): k for k, one in enumerate(forms, -2)}
+
+
+def without(tok: Tokenizer, text: str, surfaces: list[str], stand_in: str) -> str:
+    """The text with what the tokenizer took for number tokens replaced, in order."""
+    found = numtok.scan([text])
+    if not all(one.carries_sign for one in tok.numbers):
+        found = found.without_sign()
+    places = list(zip(found.start.tolist(), found.stop.tolist(), found.text().to_pylist(), fits(tok, found).tolist(), strict=True))
+    raw, out, at, left = text.encode(), "", 0, list(surfaces)
+    for start, stop, surface, good in places:
+        inside = re.search(rb"<(\|reserved_|\||extra_id_)$", raw[:start]) and raw[stop:].startswith((b"|>", b">"))
+        if not left or left[0] != surface or not good or (inside and in_added_token(tok, raw, start)):
+            continue
+        left.pop(0)
+        out += raw[at:start].decode() + stand_in
+        at = stop
+    assert not left
+    return out + raw[at:].decode()
+
+
+def fits(tok: Tokenizer, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    return np.logical_and.reduce([one.fits(numbers) for one in tok.numbers]) if len(numbers) else np.ones(0, np.bool_)
+
+
+def in_added_token(tok: Tokenizer, raw: bytes, start: int) -> bool:
+    """Whether the byte lies in an added token that text may contain."""
+    words = [
+        token["content"].encode() for token in tok.config["added_tokens"] if not token["special"] and re.search(r"\d", token["content"])
+    ]
+    return any(match.start() <= start < match.end() for word in words for match in re.finditer(re.escape(word), raw))
+
+
+# What numbers become -----------------------------------------------------------------------------------------------------
+
+
+def held(representation: Charton, value: Decimal) -> Decimal:
+    """The oracle: what is said to be held of a number."""
+    rounded = Context(prec=representation.digits, rounding=ROUND_HALF_EVEN).plus(value)
+    return rounded if rounded else value
+
+
+VALUES = ["5", "-3.5", "1234.567", "-0.0625", "999999", "0", "+7", "1,234.5", "0.1", "-99.95", "12345.6", "6.02e3", "-1e-3"]
+
+
+@cases
+@pytest.mark.parametrize("kind", ["gpt2", "llama3", "bert", "metaspace_first"])
+def test_values_without_the_text(kind: str, case: str) -> None:
+    tok = tokenizer(kind, case)
+    documents = [f"is {literal} or" for literal in VALUES]
+    batch = tok.encode_batch(documents)
+    assert "number_text" not in batch.schema.names
+    first = tok.numbers[0]
+    exact = [Numbers.parse([literal]).to_decimal()[0] for literal in VALUES]
+    for value, stored, text, original in zip(
+        exact, batch["number_value"].to_pylist(), tok.decode_batch(batch).to_pylist(), documents, strict=True
+    ):
+        assert stored == [float(value if tok.carries_sign else abs(value))]
+        if kind == "bert" and isinstance(first, Subword):
+            assert text.replace(" ", "") == original.replace(" ", "")
+            continue
+        spoken = text.replace("- ", "-").replace("+ ", "+") if kind == "bert" else text  # WordPiece forgets the spaces around marks
+        assert spoken.startswith("is ") and spoken.endswith(" or"), text
+        (found,) = numtok.extract(spoken)
+        assert found.value == (held(first, value) if isinstance(first, Charton) else value)  # number_value, where the tokens do not say it
+        assert found.value.is_signed() == value.is_signed()
+
+
+@pytest.mark.parametrize("case", ["fone", "bins", "xval,fone,bits"])
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
+def test_sign_stays_in_the_text(kind: str, case: str) -> None:
+    """If one representation lacks it, for all of them; values and surfaces are of what the token stands for."""
+    tok = tokenizer(kind, case)
+    documents = ["a -60.5 b", "a - 5", "(−7)", "+3", "5"]
+    batch = tok.encode_batch(documents, keep_text=True)
+    assert batch["number_value"].to_pylist() == [[60.5], [5.0], [7.0], [3.0], [5.0]]
+    assert batch["number_text"].to_pylist() == [["60.5"], ["5"], ["7"], ["3"], ["5"]]
+    if "number_scaled" in batch.schema.names:
+        assert batch["number_scaled"].to_pylist() == [[60.5], [5.0], [7.0], [3.0], [5.0]]
+    assert tok.decode_batch(batch).to_pylist() == documents
+    minus = make(kind, Subword()).encode("a -").input_ids.tolist()
+    assert ids_of(batch)[0][: len(minus)] == minus
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[0] in "pbf" and isinstance(CASES[case][0], Charton)])
+def test_symbols(case: str) -> None:
+    """One token per symbol, in two forms where a number begins; adjacent numbers stay apart."""
+    tok = tokenizer("gpt2", case)
+    first = tok.numbers[0]
+    assert isinstance(first, Charton)
+    ids = tok.encode("5 6-7 8").input_ids.tolist()
+    names = {number: content for content, number in tok.tokens.items()}
+    spelled = [names.get(token) for token in ids]
+    starts = [spelled[k] for k in range(0, len(spelled)) if k % (first.length or 0) == 0] if None not in spelled else []
+    assert len(ids) == 4 * (first.length or 0) + 1  # the minus is text: a sign does not follow a digit
+    assert not starts
+    plain, spaced = number_forms(tok)
+    assert [token in spaced for token in ids if token in plain | spaced] == [False, True, False, True]
+    assert tok.decode(ids) == "5 6-7 8"
+    assert len(tok.tokens) == len(first.alphabet) + len(first.first_symbols)
+    assert len(make("gpt2", first, leading_space="separate").tokens) == len(make("bert", first).tokens) == len(first.alphabet)
+    assert tok.vocab_size == make("gpt2", Subword()).vocab_size + len(tok.tokens)
+
+
+@pytest.mark.parametrize("case", ["p10", "p1000", "b1999", "fp15"])
+@pytest.mark.parametrize("kind", ["gpt2", "roberta", "bert", "t5", "llama_legacy"])
+def test_literal_symbols_are_text(kind: str, case: str) -> None:
+    """Whatever a text spells, ``[NUM:+]`` included, its ids are those of the source."""
+    tok = tokenizer(kind, case)
+    names = sorted(tok.tokens, key=tok.tokens.__getitem__)
+    names = [*names[:20], *names[-20:]]
+    words = [re.sub(r"\d", "x", name) for name in names if not re.search(r"\d", name)] + [
+        "[NUM:+]",
+        "a [NUM:-] b",
+        "[NUM:",
+        "]",
+        "[NUM:E-]",
+    ]
+    text = " ".join(words) + "".join(words)
+    subword = tokenizer(kind, "subword")
+    assert ids_of(tok.encode_batch([text])) == ids_of(subword.encode_batch([text]))
+    batch = tok.encode_batch(names)
+    ours = set(tok.tokens.values())
+    length = getattr(tok.numbers[0], "length", 1)
+    for ids, index in zip(ids_of(batch), batch["number_index"].to_pylist(), strict=True):
+        assert sum(token in ours for token in ids) == len(index) * length
+
+
+def test_cut_short_and_out_of_order() -> None:
+    """What a model may generate: the number so far as its symbols, the rest as the tokens say."""
+    tok = make("gpt2", P10())
+    ids = tok.encode("is -60.2 and 7").input_ids.tolist()
+    begin = ids.index(tok.tokens[" [NUM:-]"])
+    assert tok.decode(ids) == "is -60.2 and 7"
+    assert tok.decode(ids[: begin + 3]) == "is -60"
+    assert tok.decode(ids[: begin + 1] + ids[begin:]) == "is - -60.2 and 7"
+    assert tok.decode([*ids[: begin + 5], tok.tokens["[NUM:7]"]]) == "is -60.2[NUM:7]"
+    assert tok.decode([tok.tokens["[NUM:+]"], -1, 10**6]) == "+"
+    with pytest.raises(SchemaError, match="another tokenizer"):
+        make("gpt2", P1000()).decode_batch(tok.encode_batch(["5"]))
+
+
+@pytest.mark.parametrize("case", ["p10", "p1000", "b1999", "fp15", "fone", "place", "logfourier"])
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_always", "llama_legacy", "t5"])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_decode_of_garbage(kind: str, case: str, data: st.DataObject) -> None:
+    tok = tokenizer(kind, case)
+    ours = st.sampled_from(sorted(tok.tokens.values())[:40] + sorted(tok.tokens.values())[-40:])
+    ids = data.draw(st.lists(st.one_of(ours, ours, st.integers(-(2**31), 2**31 - 1), st.integers(0, tok.vocab_size)), max_size=30))
+    assert isinstance(tok.decode(ids), str)
+
+
+# Overflow ----------------------------------------------------------------------------------------------------------------
+
+OVERFLOWS: list[tuple[Representation, str, str]] = [  # one number beyond the range, and what it is clipped to
+    (XVal(), "1e400", "3.4028235e+38"),
+    (FloatBits(), "-1e400", "-3.4028235e+38"),
+    (FoNE(3, 2), "1234.5", "999.99"),
+    (FoNE(3, 2), "-1.255", "-1.26"),  # halves go to the even digit
+    (FoNE(3, 2, compact=True), "1234.5", "999.99"),
+    (P10(), "1e9", "999000000"),
+    (P1000(), "-1e-9", "-1e-7"),
+    (B1999(), "9.996e8", "999000000"),
+    (FP15(digits=2), "-1e10", "-990000000"),
+    (ExponentBins(), "1e7", "944060.876"),
+    (LogFourier(), "1e500", "9.999999979e+498"),
+    (PlaceValue(), "1e40000", "1e40000"),
+]
+
+
+@pytest.mark.parametrize(("representation", "literal", "clipped"), OVERFLOWS, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_overflow(kind: str, representation: Representation, literal: str, clipped: str) -> None:
+    def policy(overflow: str) -> Representation:
+        return type(representation)(**{**vars(representation), "overflow": overflow})
+
+    text = f"a {literal} and 2"
+    left, report = make(kind, policy("text")).encode_with_report([text], keep_text=True)
+    assert left["number_value"].to_pylist() == [[2.0]]
+    assert (report.numbers, report.left_as_text, report.clipped) == (2, {representation.name: 1}, {})
+    assert make(kind, policy("text")).decode_batch(left).to_pylist() == [text]
+    clip = make(kind, policy("clip"))
+    batch, report = clip.encode_with_report([text])
+    assert (report.numbers, report.left_as_text, report.clipped) == (2, {}, {representation.name: 1})
+    (spoken, two) = numtok.extract(clip.decode_batch(batch)[0].as_py().replace("- ", "-"))
+    if isinstance(representation, Charton | PlaceValue):
+        expected = Decimal(clipped)
+    else:  # text is written from number_value, if it is finite
+        value = float(literal)
+        expected = Decimal(literal) if math.isfinite(value) else Decimal(clipped)
+        own = batch.select([name for name in batch.schema.names if name in clip.numbers[0].columns()])
+        (first, _) = clip.numbers[0].decode({name: own[name].flatten() for name in own.schema.names}).to_decimal()
+        magnitude = Decimal(clipped) if clip.carries_sign else abs(Decimal(clipped))
+        assert math.isclose(first / magnitude, 1, rel_tol=1e-6 if isinstance(representation, LogFourier | ExponentBins) else 0)
+    assert two.value == 2
+    assert math.isclose(spoken.value / expected, 1, rel_tol=1e-6 if isinstance(representation, LogFourier) else 0)
+    with pytest.raises(
+        RepresentationError, match=rf"document 0, byte {2 + (text[2] == '-' and not clip.carries_sign)}: {representation.name} cannot"
+    ):
+        make(kind, policy("error")).encode_batch([text])
+
+
+def test_overflow_of_combinations() -> None:
+    """A number that one cannot hold stays text for all, and is counted once."""
+    tok = make("gpt2", XVal(), FoNE(3, 2), ExponentBins())
+    batch, report = tok.encode_with_report(["1e400 -1234 0.00001 -12.5"], keep_text=True)
+    assert batch["number_text"].to_pylist() == [["12.5"]]
+    assert report.left_as_text == {"xval": 1, "fone": 2}
+    assert tok.decode_batch(batch).to_pylist() == ["1e400 -1234 0.00001 -12.5"]
+
+
+# Saving, loading, other representations --------------------------------------------------------------------------------------
+
+
+@cases
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
+def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
+    tok = tokenizer(kind, case)
+    tok.save_pretrained(tmp_path)
+    loaded = Tokenizer.from_pretrained(tmp_path)
+    assert (loaded.numbers, loaded.tokens, loaded.fingerprint) == (tok.numbers, tok.tokens, tok.fingerprint)
+    assert loaded.encode_batch([TEXT], keep_text=True).equals(tok.encode_batch([TEXT], keep_text=True), check_metadata=True)
+    plain = Source.from_file(str(tmp_path / "tokenizer.json"))
+    assert {name: plain.token_to_id(name) for name in tok.tokens} == tok.tokens
+    own = json.loads((tmp_path / "numtok.json").read_text())["tokens"]
+    assert not any(map(OWN_SYMBOL.fullmatch, own))
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
+def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
+    """Each adds its tokens behind what is there; ids never change, and tokens not in use do not turn up in text."""
+    ids: dict[str, int] = {}
+    chain: list[Representation] = [
+        P10(),
+        PlaceValue(),
+        P10(digits=4, decades=(-9, 9)),
+        FoNE(6, 4),
+        B1999(digits=2),
+        FP15(digits=1),
+        Subword(),
+    ]
+    chain += [FP15(digits=1, decades=(-8, 8)), XVal(), P10()]
+    source: Any = trained.source(kind)
+    expected = ids_of(make(kind, Subword()).encode_batch([TEXT]))
+    for step, representation in enumerate(chain):
+        tok = Tokenizer.from_pretrained(source, [representation])
+        assert {**ids, **tok.tokens} == {**tok.tokens, **ids}
+        ids |= tok.tokens
+        batch = tok.encode_batch([TEXT], keep_text=True)
+        assert tok.decode_batch(batch).to_pylist() == [TEXT]
+        assert tok.decode_batch(tok.encode_batch(["5 -6"]))[0].as_py().replace("- ", "-") == "5 -6"  # WordPiece forgets spaces
+        assert (
+            Tokenizer.from_pretrained(source, [representation], engine="tokenizers").encode_batch([TEXT]).equals(tok.encode_batch([TEXT]))
+        )
+        assert ids_of(Tokenizer.from_pretrained(source, [Subword()]).encode_batch([TEXT])) == expected
+        described = json.loads(batch.schema.metadata[b"numtok"])
+        if isinstance(representation, Charton):
+            runs = {form: [first + k for first, count in described["symbols"][form] for k in range(count)] for form in ("plain", "spaced")}
+            assert runs["plain"] == [tok.tokens[content] for content in representation.token_strings]
+            assert runs["spaced"] == [tok.tokens[content] for content in representation.spaced_token_strings if kind == "gpt2"]
+            assert described["tokens"] == {}
+        else:
+            assert described["tokens"] == tok.tokens and "symbols" not in described
+        source = tmp_path / f"{step}"
+        tok.save_pretrained(source)
+    user = Source.from_file(str(source / "tokenizer.json"))  # a token of the user's behind all of ours
+    user.add_tokens([AddedToken("<user_1>", normalized=False, special=False)])
+    tok, slow = (Tokenizer.from_pretrained(user, [P10()], engine=engine) for engine in ("auto", "tokenizers"))
+    assert tok.tokens.items() <= ids.items()
+    batch = tok.encode_batch([f"<user_1> {TEXT}<user_1>"], keep_text=True)
+    assert slow.encode_batch([f"<user_1> {TEXT}<user_1>"], keep_text=True).equals(batch, check_metadata=True)
+    assert ids_of(batch)[0].count(user.token_to_id("<user_1>")) == 2
+
+
+def test_fp15_is_fast(tmp_path: Path) -> None:
+    """28,802 symbols, nearly all of them with a second form: in seconds, small in metadata, one run of ids."""
+    began = time.perf_counter()
+    tok = make("gpt2", FP15())
+    tok.save_pretrained(tmp_path)
+    loaded = Tokenizer.from_pretrained(tmp_path)
+    batch = loaded.encode_batch([TEXT], keep_text=True)
+    assert loaded.decode_batch(batch).to_pylist() == [TEXT]
+    assert time.perf_counter() - began < 15  # about 3 on a quiet machine
+    assert len(tok.tokens) == 57_604
+    assert len(batch.schema.metadata[b"numtok"]) < 600
+    assert (tmp_path / "numtok.json").stat().st_size < 600
+    first = make("gpt2", Subword()).vocab_size
+    symbols = json.loads(batch.schema.metadata[b"numtok"])["symbols"]
+    assert symbols == {"plain": [[first, 28_802]], "spaced": [[first + 28_802, 28_802]]}
+    assert loaded.encode_batch([TEXT], keep_text=True).equals(tok.encode_batch([TEXT], keep_text=True), check_metadata=True)
+    bert = make("bert", FP15())
+    assert len(bert.tokens) == 28_802
+    assert bert.decode_batch(bert.encode_batch(["is -60.2 or 5 6"])).to_pylist() == ["is -60.2 or 5 6"]
+
+
+@pytest.mark.parametrize("word", [NUM, "[NUM:+]"])
+def test_a_word_of_the_vocabulary_is_refused(word: str) -> None:
+    config = trained.config("bert")
+    config["model"]["vocab"][word] = len(config["model"]["vocab"])
+    with pytest.raises(TokenizerError, match="word of its vocabulary"):
+        Tokenizer(config, [XVal() if word == NUM else P10()])
+
+
+# Files ---------------------------------------------------------------------------------------------------------------------
+
+TENSORS = {"number_bits": (32,), "number_fourier": (10, 2), "number_digits": (10,), "number_log_fourier": (9, 2)}
+
+
+@cases
+@pytest.mark.parametrize("keep_text", [False, True])
+def test_files(case: str, keep_text: bool, tmp_path: Path) -> None:
+    """Parquet and memory-mapped Arrow give back the same batch; tensors are not copied."""
+    tok = tokenizer("gpt2", case)
+    batch = tok.encode_batch([TEXT, None, "", "is -28.5 or 1,234"], keep_text=keep_text)
+    pq.write_table(pa.Table.from_batches([batch]), tmp_path / "a.parquet")
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), batch.schema) as writer:
+        writer.write_batch(batch)
+    read = pq.read_table(tmp_path / "a.parquet").combine_chunks().to_batches()[0]
+    with pa.memory_map(str(tmp_path / "a.arrow")) as mapped:
+        before = pa.total_allocated_bytes()
+        again = pa.ipc.open_file(mapped).get_batch(0)
+        whole = mapped.read_buffer(mapped.size())
+        for name in again.schema.names:
+            values = again[name].values if name != "text" else None
+            if isinstance(values, pa.FixedShapeTensorArray):
+                dense = values.to_numpy_ndarray()
+                address = dense.__array_interface__["data"][0]
+                assert whole.address <= address < whole.address + whole.size
+                assert dense.shape[1:] == tuple(batch[name].type.value_type.shape)
+                if case in ("fone", "fone compact", "bits", "logfourier", "all"):
+                    assert name not in TENSORS or dense.shape[1:] in (TENSORS[name], (18, 2))
+        assert pa.total_allocated_bytes() - before < 4096  # nothing but bookkeeping
+        for one in (read, again):
+            assert one.equals(batch)  # Parquet calls the items of a list otherwise
+            assert one.schema.metadata == batch.schema.metadata
+            assert tok.decode_batch(one).equals(tok.decode_batch(batch))
+        del again, whole, values
+
+
+def test_dense_and_compact_say_the_same() -> None:
+    dense, compact = (make("gpt2", FoNE(6, 4, compact=flag), FloatBits(compact=flag)).encode_batch([TEXT]) for flag in (False, True))
+    assert ids_of(dense) == ids_of(compact)
+    fone = FoNE(6, 4)
+    digits = compact["number_digits"].flatten().to_numpy_ndarray()
+    assert np.array_equal(fone.features(digits), dense["number_fourier"].flatten().to_numpy_ndarray())
+    words = compact["number_bits"].flatten().to_numpy()
+    bits = np.unpackbits(words.astype(">u4").view(np.uint8)).reshape(-1, 32)
+    assert np.array_equal(bits, dense["number_bits"].flatten().to_numpy_ndarray())
+
+
+# The shared text -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("numbers", ["xval", "fone:6,4", "place", "p10", "fp15"])
+def test_spaces(numbers: str, wiki_texts: list[str], gpt2_json: Path, neox_json: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two forms a number costs its own tokens and no more, and the text keeps the ids it has in context."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    from benchmarks.spaces import measure
+
+    length = {"place": 4.8, "p10": 5.0}.get(numbers, 1.0)
+    for path in (gpt2_json, neox_json):
+        auto, separate = (measure(wiki_texts[:40], path, parse(numbers), mode) for mode in ("auto", "separate"))
+        print(auto, separate, sep="\n")
+        assert abs(auto.tokens_per_number - length) < 0.4 if numbers == "place" else length <= auto.tokens_per_number < length + 0.02
+        assert auto.text_ids_changed < 0.002 < 0.02 < separate.text_ids_changed
+        assert separate.tokens_per_number > auto.tokens_per_number + 0.15
+
+
+def corpus(folder: Path, texts: Sequence[str], name: str = "in.jsonl") -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return path
+
+
+# The command line --------------------------------------------------------------------------------------------------------------
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, list(arguments))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(SAMPLE, tmp_path / "sample.jsonl")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "fone:6,4",
+        "p10",
+        "p1000:4",
+        "b1999",
+        "fp15:2",
+        "bins:50",
+        "logfourier:6",
+        "xval,fone:6,4,bits",
+        "xval,fone:6,4,bits --compact",
+        "xval:log",
+    ],
+)
+def test_encode_and_decode(options: str, folder: Path) -> None:
+    numbers, *flags = options.split()
+    told = run("encode", "sample.jsonl", "-o", "a.parquet", "--numbers", numbers, *flags, "--keep-text", "--keep-column", "id")
+    assert re.search(r"documents +31\n", told)
+    table = pq.read_table("a.parquet")
+    columns = set(table.schema.names)
+    assert ("number_digits" in columns) == ("--compact" in flags)
+    assert ("number_fourier" in columns) == ("fone" in numbers and "--compact" not in flags)
+    run("decode", "a.parquet", "-o", "back.jsonl")
+    assert [json.loads(line) for line in Path("back.jsonl").read_text().splitlines()] == [
+        json.loads(line) for line in SAMPLE.read_text().splitlines()
+    ]
+
+
+def test_mistakes(folder: Path) -> None:
+    for arguments, message in [
+        (("--numbers", "p10", "--compact"), "none of 'p10' has the option compact"),
+        (("--numbers", "fone:6,4", "--fit"), "only xval has a scale, and fone does not include it"),
+        (("--numbers", "p10,xval"), "stands alone"),
+        (("--numbers", "fone"), "needs int_digits and frac_digits"),
+    ]:
+        result = CliRunner().invoke(cli, ["encode", "sample.jsonl", "-o", "a.parquet", *arguments])
+        assert result.exit_code == 1
+        assert message in result.stderr
+        assert not Path("a.parquet").exists()
+
+
+def test_inspect_shows_all(folder: Path) -> None:
+    lists = ["xval", "bits", "fone:6,4", "place", "p10", "p1000", "b1999", "fp15", "bins", "logfourier", "xval,fone:6,4,bits", "subword"]
+    text = "is -60.2 of 1,234.5"
+    told = run("inspect", text, *(part for one in lists for part in ("--numbers", one)))
+    for symbols in (r" \[NUM:-\]\|\[NUM:6\]\|\[NUM:0\]\|\[NUM:2\]\|\[NUM:E-1\]", r" \[NUM:-\]\|\[NUM:602\]\|\[NUM:E-1\]"):
+        assert re.search(symbols, told)
+    assert " [NUM:-602]|[NUM:E-1]|" in told and " [NUM:-602E-1]|" in told
+    for column in ("number_scaled", "number_bits", "number_fourier", "number_bin", "number_log_fourier"):
+        assert column in told
+    run("inspect", text, "--numbers", "fp15", "--numbers", "xval,fone:6,4", "--html", "page.html")
+    assert "NUM:-602E-1" in Path("page.html").read_text()
+
+
+# The documentation -------------------------------------------------------------------------------------------------------------
+
+
+def test_plots(tmp_path: Path) -> None:
+    """They can be drawn, are small, and are those that the page shows."""
+    pytest.importorskip("matplotlib")
+    docs = Path(__file__).parents[2] / "docs"
+    subprocess.run([sys.executable, str(docs / "plots.py"), str(tmp_path)], check=True, capture_output=True)
+    drawn = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    page = (docs / "representations.md").read_text("utf-8")
+    assert set(re.findall(r"\(images/(\S+)\)", page)) == set(drawn) == {path.name for path in (docs / "images").iterdir()}
+    assert sum(drawn.values()) < 300_000

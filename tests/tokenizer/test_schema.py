@@ -1,0 +1,265 @@
+"""The Arrow schema: what another program finds in a batch or a file, without numtok."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pytest
+import trained
+from hostile import rows
+from hypothesis import given, settings
+
+import numtok
+from numtok import Grammar
+from numtok.errors import SchemaError
+from numtok.representations import NUM, FloatBits, PlaceValue, Representation, Subword, XVal, from_dict
+from numtok.tokenizer import schema
+from numtok.tokenizer.tokenizer import Tokenizer
+
+BITS = pa.fixed_shape_tensor(pa.uint8(), [32])
+CASES: list[tuple[list[Representation], dict[str, pa.DataType]]] = [
+    ([XVal()], {"number_scaled": pa.float32()}),
+    ([FloatBits()], {"number_bits": BITS}),
+    ([FloatBits(compact=True)], {"number_bits": pa.uint32()}),
+    ([FloatBits(), XVal(scale=0.5)], {"number_bits": BITS, "number_scaled": pa.float32()}),
+    ([PlaceValue()], {"place_value": pa.int16()}),
+    ([Subword()], {}),
+]
+IDS = ["+".join(one.name for one in numbers) + ("-compact" * ("compact=True" in str(numbers))) for numbers, _ in CASES]
+TEXTS = ["is -28.5 or 1,234", None, "", "none", "7"]
+cases = pytest.mark.parametrize(("numbers", "columns"), CASES, ids=IDS)
+
+
+def make(numbers: list[Representation], kind: str = "gpt2", **options: Any) -> Tokenizer:
+    return Tokenizer(trained.config(kind), numbers, **options)
+
+
+@cases
+@pytest.mark.parametrize("keep_text", [False, True])
+def test_types(numbers: list[Representation], columns: dict[str, pa.DataType], keep_text: bool) -> None:
+    batch = make(numbers).encode_batch(TEXTS, keep_text=keep_text)
+    batch.validate(full=True)
+    expected = {
+        name: pa.list_(kind)
+        for name, kind in {"input_ids": pa.int32(), "number_index": pa.int32(), "number_value": pa.float64(), **columns}.items()
+    }
+    if keep_text:
+        expected |= {"number_text": pa.list_(pa.string()), "text": pa.string()}
+    assert {one.name: one.type for one in batch.schema} == expected
+    assert batch.schema.equals(make(numbers).batch_schema(keep_text), check_metadata=True)
+
+
+@cases
+def test_rows(numbers: list[Representation], columns: dict[str, pa.DataType]) -> None:
+    """A null row is null in every column; a row without text or numbers is empty, not null."""
+    batch = make(numbers).encode_batch(TEXTS, keep_text=True)
+    for name in ("input_ids", "number_index", "number_value", *columns, "number_text"):
+        assert batch[name].is_null().to_pylist() == [False, True, False, False, False], name
+        lengths = [None if row is None else len(row) for row in batch[name].to_pylist()]
+        if name in ("input_ids", "place_value"):
+            assert lengths == [None if row is None else len(row) for row in batch["input_ids"].to_pylist()]
+        else:
+            assert lengths == [2, None, 0, 0, 1]
+    assert batch["number_value"].to_pylist() == [[-28.5, 1234.0], None, [], [], [7.0]]
+    assert batch["number_text"].to_pylist() == [["-28.5", "1,234"], None, [], [], ["7"]]
+
+
+@cases
+@pytest.mark.parametrize("texts", [[], [None], [None, None], [""], ["a"], [None, "5"], ["5", None]], ids=str)
+def test_edges(numbers: list[Representation], columns: dict[str, pa.DataType], texts: list[str | None]) -> None:
+    """No row, no token, no number: the types are those of any other batch."""
+    tok = make(numbers)
+    for frame in (False, True):
+        batch = tok.encode_batch(texts, keep_text=True, add_special_tokens=frame)
+        batch.validate(full=True)
+        assert batch.schema.equals(tok.batch_schema(True, frame), check_metadata=True)
+        assert tok.decode_batch(batch).to_pylist() == texts
+
+
+@cases
+def test_metadata(numbers: list[Representation], columns: dict[str, pa.DataType]) -> None:
+    tok = make(numbers, "bert", grammar=Grammar.data())
+    for frame in (False, True):
+        described = json.loads(tok.encode_batch(TEXTS, add_special_tokens=frame).schema.metadata[b"numtok"])
+        assert described["format"] == schema.FORMAT_VERSION == 1
+        assert Grammar.from_dict(described["grammar"]) == Grammar.data()
+        assert [from_dict(one) for one in described["numbers"]] == numbers
+        assert described["tokenizer"] == tok.fingerprint
+        assert described["tokens"] == tok.tokens
+        assert described["vocab_size"] == tok.vocab_size
+        assert [len(side) for side in described["frame"]] == ([1, 1] if frame else [0, 0])
+
+
+def test_metadata_of_two_runs_is_the_same() -> None:
+    """Files that belong together have equal schemas, so that a reader can put them together."""
+    one, two = (make([FloatBits(), XVal()]).encode_batch(texts).schema for texts in (TEXTS, ["5"]))
+    assert one.equals(two, check_metadata=True)
+    table = pa.Table.from_batches([make([XVal()]).encode_batch(TEXTS), make([XVal()]).encode_batch(["5"])])
+    assert table.num_rows == 6
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        (None, "no 'numtok' schema metadata"),
+        ({b"other": b"1"}, "no 'numtok' schema metadata"),
+        ({b"numtok": b"{"}, "damaged"),
+        ({b"numtok": b"[]"}, "damaged"),
+        ({b"numtok": b"{}"}, "damaged"),
+        ({b"numtok": b"\xff"}, "damaged"),
+        ({b"numtok": b'{"format": 2}'}, "format 2.*upgrade"),
+        ({b"numtok": b'{"format": "1"}'}, "damaged.*format"),
+        ({b"numtok": b'{"format": 1}'}, "damaged"),
+    ],
+)
+def test_bad_metadata(metadata: dict[bytes, bytes] | None, message: str) -> None:
+    tok = make([XVal()])
+    batch = tok.encode_batch(["5"]).replace_schema_metadata(metadata)
+    with pytest.raises(SchemaError, match=message):
+        tok.decode_batch(batch)
+
+
+def test_tensors_are_not_copied() -> None:
+    column = make([FloatBits()]).encode_batch(["-28.5 and 0.1", "7"])["number_bits"]
+    values = column.flatten()
+    assert isinstance(values, pa.FixedShapeTensorArray)
+    dense = values.to_numpy_ndarray()
+    assert dense.shape == (3, 32)
+    assert dense.dtype == np.uint8
+    assert dense.__array_interface__["data"][0] == values.storage.flatten().buffers()[1].address
+    assert "".join(map(str, dense[0])) == "1" + "10000011" + "11001000000000000000000"
+
+
+@cases
+@pytest.mark.parametrize("keep_text", [False, True])
+def test_files(numbers: list[Representation], columns: dict[str, pa.DataType], keep_text: bool, tmp_path: Path) -> None:
+    """Parquet and Arrow IPC give back the same batch, metadata included, and it still decodes."""
+    tok = make(numbers)
+    batch = tok.encode_batch(TEXTS, keep_text=keep_text)
+    pq.write_table(pa.Table.from_batches([batch]), tmp_path / "a.parquet")
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), batch.schema) as writer:
+        writer.write_batch(batch)
+    read = [pq.read_table(tmp_path / "a.parquet"), pa.ipc.open_file(str(tmp_path / "a.arrow")).read_all()]
+    for table in read:
+        assert table.schema.metadata == batch.schema.metadata
+        assert table.equals(pa.Table.from_batches([batch]))
+        again = table.combine_chunks().to_batches()[0]
+        assert tok.decode_batch(again).equals(tok.decode_batch(batch))
+        assert tok.decode_batch(again.slice(2, 3)).equals(tok.decode_batch(batch).slice(2, 3))
+        assert tok.decode_batch(again.take(pa.array([4, 1, 0]))).to_pylist() == [tok.decode_batch(batch)[k].as_py() for k in (4, 1, 0)]
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_reader_without_numtok(compact: bool, tmp_path: Path) -> None:
+    """What FORMAT.md promises: pyarrow and struct are enough to get every number and its place back."""
+    tok = make([FloatBits(compact=compact), XVal(scale=2.0)])
+    pq.write_table(pa.Table.from_batches([tok.encode_batch(TEXTS, keep_text=True)]), tmp_path / "a.parquet")
+    table = pq.read_table(tmp_path / "a.parquet")
+    tokens = json.loads(table.schema.metadata[b"numtok"])["tokens"]
+    forms = {tokens[NUM], tokens[f" {NUM}"]}
+    for row in table.to_pylist():
+        if row["input_ids"] is None:
+            continue
+        assert row["number_index"] == [place for place, token in enumerate(row["input_ids"]) if token in forms]
+        words = row["number_bits"] if compact else [int("".join(map(str, bits)), 2) for bits in row["number_bits"]]
+        values = np.array(words, np.uint32).view(np.float32).tolist()
+        assert values == row["number_value"] == [scaled / 2 for scaled in row["number_scaled"]]
+        assert values == [float(text.replace(",", "")) for text in row["number_text"]]
+
+
+def test_place_values_stand_beside_their_digits() -> None:
+    tok = make([PlaceValue()])
+    batch = tok.encode_batch(["x 123.45!"], add_special_tokens=True)
+    names = {number: name for name, number in tok.tokens.items()}
+    spelled = [
+        (names.get(token), place) for token, place in zip(batch["input_ids"][0].as_py(), batch["place_value"][0].as_py(), strict=True)
+    ]
+    start = batch["number_index"][0].as_py()[0]
+    assert spelled[start : start + 8] == [(" [NUM]", 0), ("1", 3), ("2", 2), ("3", 1), (".", 0), ("4", -1), ("5", -2), ("[/NUM]", 0)]
+    assert all(place == 0 for _, place in spelled[:start] + spelled[start + 8 :])
+
+
+# Large batches ----------------------------------------------------------------------------------------------------------
+
+
+@cases
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_large_lists(numbers: list[Representation], columns: dict[str, pa.DataType], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past what 32-bit offsets reach, the same values in large lists."""
+    tok = make(numbers, kind)
+    small = tok.encode_batch(TEXTS, keep_text=True)
+    monkeypatch.setattr(schema, "LIST_LIMIT", 3)
+    large = tok.encode_batch(TEXTS, keep_text=True)
+    large.validate(full=True)
+    assert large.schema.equals(tok.batch_schema(True, large=True), check_metadata=True)
+    assert all(pa.types.is_large_list(one.type) for one in large.schema if one.name != "text")
+    assert large.schema.field("text").type == pa.large_string()
+    assert large.to_pylist() == small.to_pylist()
+    decoded = tok.decode_batch(large)
+    assert decoded.type == pa.large_string()
+    assert decoded.to_pylist() == TEXTS
+    monkeypatch.undo()
+    assert tok.decode_batch(large).to_pylist() == tok.decode_batch(small).to_pylist() == TEXTS
+
+
+# The pair list_array and flat -------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(documents=rows)
+def test_flat_is_the_inverse_of_list_array(documents: list[str | None]) -> None:
+    """Also of a slice, of a batch that was filtered, and of one whose null rows hold hidden values."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tok = make([PlaceValue()])
+        batch = tok.encode_batch(documents)
+    values, offsets = schema.flat(batch["input_ids"])
+    again = schema.list_array(values, offsets, pa.int32(), np.array([text is not None for text in documents], np.bool_), large=False)
+    assert again.equals(batch["input_ids"])
+    for start in range(len(documents) + 1):
+        part, part_offsets = schema.flat(batch["input_ids"].slice(start))
+        assert part_offsets[0] == 0
+        assert part_offsets[-1] == len(part)
+        assert part.to_pylist() == [token for row in batch["input_ids"].to_pylist()[start:] for token in row or []]
+
+
+def test_null_rows_may_hide_values() -> None:
+    """Arrow lets a null row have any extent in the values; other programs write such files."""
+    tok = make([XVal()])
+    batch = tok.encode_batch(["a 5", "b 6", "c 7"])
+    columns = [
+        pa.ListArray.from_arrays(column.offsets, column.values, type=column.type, mask=pa.array([False, True, False]))
+        for column in batch.columns
+    ]
+    hidden = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+    assert tok.decode_batch(hidden).to_pylist() == ["a 5", None, "c 7"]
+
+
+def test_column_names_what_there_is() -> None:
+    batch = make([XVal()]).encode_batch(["5"])
+    assert schema.column(batch, "number_scaled").to_pylist() == [[5.0]]
+    with pytest.raises(SchemaError, match="no column 'place_value'; it has input_ids, number_index, number_value, number_scaled"):
+        schema.column(batch, "place_value")
+
+
+def test_value_is_the_nearest_float() -> None:
+    """number_value is rounded once, from the decimal, whatever the representation holds."""
+    literals = [
+        "0.1",
+        "9007199254740993",
+        "1.7976931348623159e308",
+        "5e-324",
+        "-0",
+        "0.3000000000000000166533453693773481063544750213623046875",
+    ]
+    batch = make([PlaceValue()]).encode_batch(literals)
+    got = [row[0] for row in batch["number_value"].to_pylist()]
+    assert [value.hex() for value in got] == [float(literal).hex() for literal in literals]
+    assert len(numtok.scan(literals)) == len(literals)

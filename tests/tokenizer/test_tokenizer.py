@@ -1,0 +1,658 @@
+"""The tokenizer as a whole: round trips, what is saved, where it can come from, and what happens to numbers that do not fit."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import pickle
+import random
+import time
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import trained
+from hostile import rows, texts, triples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer as Source
+
+import numtok
+from numtok import Grammar, Numbers
+from numtok.errors import InputError, MissingDependencyError, RepresentationError, SchemaError, TokenizerError
+from numtok.representations import END_NUM, NUM, FloatBits, PlaceValue, Representation, Subword, XVal
+from numtok.tokenizer.tokenizer import EncodeReport, Tokenizer
+
+REPRESENTATIONS: list[list[Representation]] = [[XVal()], [FloatBits()], [FloatBits(compact=True), XVal()], [PlaceValue()], [Subword()]]
+TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3); <|0.00|> v1.2.3 [NUM] 5 [/NUM]½6"
+GARBAGE = st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 1000), max_size=30)
+
+
+@functools.lru_cache(24)  # each holds engines of some megabytes
+def tokenizer(kind: str, representations: int, engine: str = "auto") -> Tokenizer:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Tokenizer(trained.config(kind), REPRESENTATIONS[representations], engine=engine)
+
+
+def make(kind: str = "gpt2", *numbers: Representation, **options: Any) -> Tokenizer:
+    return Tokenizer(trained.config(kind), list(numbers) or [XVal()], **options)
+
+
+def ids_of(batch: pa.RecordBatch) -> list[list[int] | None]:
+    return list(batch["input_ids"].to_pylist())
+
+
+# Round trips -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
+@pytest.mark.parametrize("kind", trained.KINDS)
+@settings(max_examples=25)
+@given(documents=rows, frame=st.booleans(), parse_special=st.booleans())
+def test_round_trip(kind: str, representations: int, documents: list[str | None], frame: bool, parse_special: bool) -> None:
+    tok = tokenizer(kind, representations)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        batch = tok.encode_batch(documents, keep_text=True, add_special_tokens=frame, parse_special=parse_special)
+    decoded = tok.decode_batch(batch)
+    assert decoded.type == pa.string()
+    assert decoded.to_pylist() == documents
+    assert tok.decode_batch(batch.slice(1, 2)).to_pylist() == documents[1:3]
+
+
+@pytest.mark.parametrize("kind", trained.KINDS)
+def test_round_trip_beside_every_fragment(kind: str) -> None:
+    documents = triples(["-3", "1,234"])
+    tok = tokenizer(kind, 0)
+    assert tok.decode_batch(tok.encode_batch(documents, keep_text=True)).to_pylist() == documents
+
+
+@settings(max_examples=100)
+@given(documents=rows)
+@pytest.mark.parametrize("kind", ["gpt2", "llama3", "roberta"])
+def test_lossless_tokenizers_store_no_text(kind: str, documents: list[str | None]) -> None:
+    """Byte-level ids and the surfaces of the numbers are all there is to know: the fall-back column stays empty."""
+    batch = tokenizer(kind, 0).encode_batch(documents, keep_text=True)
+    assert batch["text"].null_count == len(documents)
+
+
+@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
+@pytest.mark.parametrize("kind", ["gpt2", "llama3"])
+@settings(max_examples=60)
+@given(documents=rows)
+def test_without_text_numbers_become_canonical(kind: str, representations: int, documents: list[str | None]) -> None:
+    """The text around numbers stays as it is; a number reads back as its float64, and nothing else changes."""
+    tok = tokenizer(kind, representations)
+    decoded = tok.decode_batch(tok.encode_batch(documents)).to_pylist()
+    assert decoded == [None if text is None else canonical(tok, text) for text in documents]
+
+
+def canonical(tok: Tokenizer, text: str) -> str:
+    """What a lossless tokenizer gives back without the surfaces, number by number."""
+    found = numtok.scan([text])
+    out, at, raw = "", 0, text.encode()
+    for start, stop, surface, value in zip(
+        found.start.tolist(), found.stop.tolist(), found.text().to_pylist(), found.to_float64().tolist(), strict=True
+    ):
+        before = raw[:start].decode()
+        first = tok.numbers[0]
+        spoken = surface
+        added_token = before.endswith("<|") and raw[stop:].startswith(b"|>") and surface == "0.00"
+        if added_token or not first.fits(Numbers.parse([surface])).all():
+            pass  # stays text
+        elif isinstance(first, PlaceValue):
+            spoken = "".join(character if character in "+-.eE," else str(int(character)) for character in surface.replace("−", "-"))
+        elif not isinstance(first, Subword):
+            spoken = Numbers.parse(pa.array([value], pa.float64()).cast(pa.large_string())).format()[0].as_py()
+        out += raw[at:start].decode() + spoken
+        at = stop
+    return out + raw[at:].decode()
+
+
+@pytest.mark.parametrize(
+    ("representation", "surface", "spoken"),
+    [
+        (XVal(), "0.1", "0.1"),
+        (XVal(), "70000", "70000"),
+        (XVal(), "1e-9", "1e-9"),
+        (XVal(), "-0", "-0"),
+        (XVal(), "16777217", "16777217"),  # float32 has 24 bits, but number_value is a float64
+        (XVal(scale=0.01), "250", "250"),
+        (FloatBits(), "-28.5", "-28.5"),
+        (FloatBits(), "1,234.50", "1234.5"),
+        (PlaceValue(), "1,234.50", "1,234.50"),
+        (PlaceValue(), "+007", "+007"),
+        (PlaceValue(), "−1.5E+3", "-1.5E+3"),
+        (Subword(), "1,234.50", "1,234.50"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
+def test_spoken_numbers(kind: str, representation: Representation, surface: str, spoken: str) -> None:
+    tok = make(kind, representation)
+    expected = f"a {spoken} b"
+    decoded = tok.decode_batch(tok.encode_batch([f"a {surface} b"])).to_pylist()[0]
+    if kind == "bert" and isinstance(representation, Subword):
+        assert decoded.replace(" ", "") == expected.replace(" ", "")  # WordPiece forgets the spaces around marks
+    else:
+        assert decoded == expected
+
+
+# One by one, all at once, and from many threads ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
+@pytest.mark.parametrize("kind", ["gpt2", "neox", "qwen", "bert_lower", "metaspace_first", "t5"])
+@settings(max_examples=20)
+@given(documents=st.lists(texts, max_size=4))
+def test_batch_equals_loop(kind: str, representations: int, documents: list[str]) -> None:
+    tok = tokenizer(kind, representations)
+    batch = tok.encode_batch(documents)
+    assert tok.decode_batch(batch).to_pylist() == [tok.decode(tok.encode(text)) for text in documents]
+    for number, text in enumerate(documents):
+        one = tok.encode(text)
+        assert one.batch.equals(batch.slice(number, 1), check_metadata=True)
+        assert one.input_ids.tolist() == one["input_ids"].tolist() == batch["input_ids"][number].as_py()
+        assert len(one) == len(one.input_ids)
+
+
+def test_encoding_columns() -> None:
+    encoding = make("gpt2", FloatBits(), XVal()).encode("is -28.5 or 7")
+    assert encoding.number_bits.shape == (2, 32)
+    assert encoding.number_scaled.tolist() == encoding.number_value.tolist() == [-28.5, 7.0]
+    assert "2 numbers" in repr(encoding)
+    with pytest.raises(AttributeError, match="input_ids, number_index, number_value, number_bits, number_scaled"):
+        _ = encoding.number_fourier
+    with pytest.raises(SchemaError, match="number_fourier"):
+        _ = encoding["number_fourier"]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "qwen", "metaspace_first"])
+def test_threads(kind: str) -> None:
+    """One tokenizer, shared, and used for the first time by four threads at once."""
+    documents = triples(["5", "-3"])
+    parts = [documents[k::4] for k in range(4)]
+    shared = make(kind, XVal())
+    expected = [make(kind, XVal()).encode_batch(part, keep_text=True, parse_special=True) for part in parts]
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda part: shared.encode_batch(part, keep_text=True, parse_special=True), parts))
+    assert all(a.equals(b, check_metadata=True) for a, b in zip(got, expected, strict=True))
+    assert shared.decode_batch(got[0]).to_pylist() == parts[0]
+
+
+@pytest.mark.parametrize(
+    "clone", [copy.copy, copy.deepcopy, lambda tok: pickle.loads(pickle.dumps(tok))], ids=["copy", "deepcopy", "pickle"]
+)
+@pytest.mark.parametrize("kind", ["gpt2", "neox", "bert"])
+def test_copies(clone: Any, kind: str) -> None:
+    tok = make(kind, XVal(), FloatBits(), grammar=Grammar.data(), leading_space="separate")
+    batch = tok.encode_batch([TEXT], keep_text=True, parse_special=True)
+    other = clone(tok)
+    assert (other.fingerprint, other.engine.name, other.numbers) == (tok.fingerprint, tok.engine.name, tok.numbers)
+    assert other.encode_batch([TEXT], keep_text=True, parse_special=True).equals(batch, check_metadata=True)
+    assert other.decode_batch(batch).to_pylist() == [TEXT]
+    encoding = tok.encode(TEXT)
+    assert clone(encoding).batch.equals(encoding.batch, check_metadata=True)
+
+
+def test_tokenizers_do_not_influence_each_other() -> None:
+    """The second tokenizer of a process, with other options, leaves the first one as it was, and so does the source's dict."""
+    config = trained.config("gpt2")
+    first = Tokenizer(config, [XVal()])
+    before = first.encode_batch([TEXT])
+    described = first.fingerprint
+    for numbers in ([PlaceValue()], [FloatBits()], [Subword()]):
+        Tokenizer(config, numbers, Grammar.data(), leading_space="separate").encode_batch([TEXT], keep_text=True, parse_special=True)
+    assert config == trained.config("gpt2")
+    assert first.encode_batch([TEXT]).equals(before, check_metadata=True)
+    assert make("gpt2").fingerprint == described
+    assert Tokenizer.from_pretrained(trained.source("gpt2")).numbers == (XVal(),)
+
+
+# Literal number tokens -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
+@pytest.mark.parametrize("kind", trained.KINDS)
+def test_literals_are_text(kind: str, representations: int) -> None:
+    """What looks like one of numtok's tokens in a text is text: it gets no number token, and takes no other number's value."""
+    tok = tokenizer(kind, representations)
+    literal = f"{NUM} 5 {NUM}{END_NUM} {END_NUM}6 {NUM}"
+    batch = tok.encode_batch([literal, f"{NUM} {NUM}{END_NUM}"], parse_special=False)
+    assert batch["number_value"].to_pylist() == [[5.0, 6.0], []]
+    forms, end = {tok.tokens.get(NUM), tok.tokens.get(f" {NUM}")}, tok.tokens.get(END_NUM)
+    counts = [(sum(token in forms for token in ids or []), (ids or []).count(end)) for ids in ids_of(batch)]
+    assert counts == [(2 if NUM in tok.tokens else 0, 2 if END_NUM in tok.tokens else 0), (0, 0)]
+
+
+@pytest.mark.parametrize("kind", ["bert", "t5", "gpt2"])
+def test_symbols_in_text_are_text(kind: str) -> None:
+    """Characters that a spelled-out representation adds as tokens (BERT here lacks some) change no id of the text around."""
+    text = "a_b'c e E , . _ ' - + 0x1F B2B x_3"
+    assert ids_of(make(kind, PlaceValue()).encode_batch([text])) == ids_of(make(kind, Subword()).encode_batch([text]))
+
+
+# Saving and loading ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
+@pytest.mark.parametrize("kind", trained.KINDS)
+def test_save_and_load(kind: str, representations: int, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tok = Tokenizer(trained.config(kind), REPRESENTATIONS[representations], Grammar.data(), leading_space="separate")
+        tok.save_pretrained(tmp_path / "a")
+        loaded = Tokenizer.from_pretrained(tmp_path / "a")
+    assert (loaded.numbers, loaded.grammar, loaded.leading_space) == (tok.numbers, Grammar.data(), "separate")
+    assert (loaded.fingerprint, loaded.tokens, loaded.vocab_size) == (tok.fingerprint, tok.tokens, tok.vocab_size)
+    assert loaded.encode_batch([TEXT]).equals(tok.encode_batch([TEXT]), check_metadata=True)
+    loaded.save_pretrained(str(tmp_path / "b"))
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "b").iterdir()) == ["numtok.json", "tokenizer.json"]
+    for name in files:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("kind", trained.KINDS)
+def test_saved_folder_is_a_plain_tokenizer(kind: str, tmp_path: Path) -> None:
+    """In ``tokenizers`` and transformers, text with ``[NUM]`` where the numbers were gets the same ids."""
+    transformers = pytest.importorskip("transformers")
+    tok = tokenizer(kind, 0)
+    tok.save_pretrained(tmp_path)
+    texts_, spoken = ["a 5 b, -3.5; 1,234 and 5km", "6"], [f"a {NUM} b, {NUM}; {NUM} and {NUM}km", NUM]
+    expected = ids_of(tok.encode_batch(texts_))
+    plain = Source.from_file(str(tmp_path / "tokenizer.json"))
+    assert [plain.encode(text, add_special_tokens=False).ids for text in spoken] == expected
+    assert {name: plain.token_to_id(name) for name in tok.tokens} == tok.tokens
+    for loader in (transformers.PreTrainedTokenizerFast, transformers.AutoTokenizer):
+        loaded = loader.from_pretrained(str(tmp_path))
+        assert [loaded(text, add_special_tokens=False)["input_ids"] for text in spoken] == expected
+        assert len(loaded) == tok.vocab_size
+        assert NUM in loaded.decode(expected[0], skip_special_tokens=True)
+        again = Tokenizer.from_pretrained(loaded, [XVal()], engine=tok.engine.name)
+        assert again.tokens == tok.tokens
+        assert ids_of(again.encode_batch(texts_)) == expected
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
+def test_other_representations_on_a_saved_folder(kind: str, tmp_path: Path) -> None:
+    """Tokens that are there keep their ids, and those that are no longer used do not turn up in text."""
+    make(kind, PlaceValue()).save_pretrained(tmp_path / "place")
+    place = Tokenizer.from_pretrained(tmp_path / "place")
+    text = "a 5_b'c [NUM] [/NUM] e E, 0.5 -6+ B2B x_7"
+    for numbers in ([XVal()], [Subword()], [PlaceValue()]):
+        other = Tokenizer.from_pretrained(tmp_path / "place", numbers)
+        assert other.tokens.items() <= place.tokens.items()
+        assert other.vocab_size == place.vocab_size
+        other.save_pretrained(tmp_path / "other")
+        for tok in (other, Tokenizer.from_pretrained(tmp_path / "other")):
+            fresh = make(kind, *numbers)
+            renamed = {fresh.tokens[name]: tok.tokens[name] for name in tok.tokens}
+            expected = [renamed.get(token, token) for token in ids_of(fresh.encode_batch([text]))[0] or []]
+            assert ids_of(tok.encode_batch([text])) == [expected]
+    separate = Tokenizer.from_pretrained(tmp_path / "place", [XVal()], leading_space="separate")
+    assert ids_of(separate.encode_batch([text, " [NUM]"])) == ids_of(
+        make(kind, XVal(), leading_space="separate").encode_batch([text, " [NUM]"])
+    )
+    back = Tokenizer.from_pretrained(tmp_path / "other", [PlaceValue()])
+    assert back.tokens == place.tokens
+    assert ids_of(back.encode_batch([text])) == ids_of(place.encode_batch([text]))
+
+
+def test_fingerprint_tells_tokenizers_apart() -> None:
+    variants = [
+        make("gpt2"),
+        make("gpt2", FloatBits()),
+        make("gpt2", XVal(scale=2.0)),
+        make("gpt2", grammar=Grammar.data()),
+        make("gpt2", leading_space="separate"),
+        make("llama3"),
+    ]
+    assert len({tok.fingerprint for tok in variants}) == len(variants)
+    assert make("gpt2", engine="tokenizers").fingerprint == make("gpt2", engine="gigatoken").fingerprint
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"numbers": []}', '{"grammar": {}, "numbers": [{"name": "nope"}], "leading_space": "auto"}']
+)
+def test_damaged_settings(content: str, tmp_path: Path) -> None:
+    make("gpt2").save_pretrained(tmp_path)
+    (tmp_path / "numtok.json").write_text(content)
+    with pytest.raises((TokenizerError, RepresentationError), match=r"damaged|nope"):
+        Tokenizer.from_pretrained(tmp_path)
+
+
+# Sources ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert_lower", "t5"])
+def test_sources_are_equal(kind: str, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    source = trained.source(kind)
+    source.save(str(tmp_path / "tokenizer.json"))
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=source)
+    sources: list[Any] = [tmp_path, str(tmp_path), tmp_path / "tokenizer.json", str(tmp_path / "tokenizer.json"), source, fast]
+    made = [Tokenizer.from_pretrained(one) for one in sources]
+    assert len({tok.fingerprint for tok in made}) == 1
+    assert len({str(ids_of(tok.encode_batch([TEXT]))) for tok in made}) == 1
+
+
+def test_state_of_a_source_does_not_matter() -> None:
+    """Truncation, padding and the settings of the moment are not part of the tokenizer."""
+    source = trained.source("gpt2")
+    plain = ids_of(Tokenizer.from_pretrained(source).encode_batch([TEXT, "a"]))
+    source.enable_truncation(2)
+    source.enable_padding(length=64)
+    for engine in ("gigatoken", "tokenizers"):
+        assert ids_of(Tokenizer.from_pretrained(source, engine=engine).encode_batch([TEXT, "a"])) == plain
+    source = trained.source("bert")
+    source.enable_padding(length=64)
+    assert len(ids_of(Tokenizer.from_pretrained(source).encode_batch(["a"], add_special_tokens=True))[0] or []) == 3
+
+
+def test_default_tokenizer() -> None:
+    tok = Tokenizer.from_pretrained()
+    batch = tok.encode_batch([TEXT, None, ""], keep_text=True)
+    assert tok.decode_batch(batch).to_pylist() == [TEXT, None, ""]
+    assert tok.engine.name == "gigatoken"
+    assert tok.decode(tok.encode("is 5 and -2.5")) == "is 5 and -2.5"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("nothing.json", None, "does not exist"),
+        ("broken.json", b'{"model": \n {,', r"broken.json:2:3: not JSON"),
+        ("latin.json", b'{"a": "\xe9"}', "not UTF-8 at byte 7"),
+        ("tokenizer_config.json", b'{"tokenizer_class": "GPT2Tokenizer"}', "no 'model'"),
+        ("vocab.json", b'{"a": 0, "b": 1}', "no 'model'"),
+        ("list.json", b"[1, 2]", "no 'model'"),
+        ("empty.json", b"", "not JSON"),
+        ("half.json", b'{"model": {"type": "BPE"}}', "vocab"),
+        ("odd.json", b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "added_tokens": [{"id": 1}]}', "added_tokens|content"),
+        ("kind.json", b'{"model": {"type": "Nope", "vocab": {"a": 0}}}', "Nope|model"),
+    ],
+)
+def test_bad_files(name: str, content: bytes | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(TokenizerError, match=message) as raised:
+        Tokenizer.from_pretrained(path)
+    assert name in str(raised.value)
+
+
+def test_bad_sources(tmp_path: Path) -> None:
+    with pytest.raises(TokenizerError, match=r"holds no tokenizer\.json"):
+        Tokenizer.from_pretrained(tmp_path)
+    with pytest.raises((TokenizerError, MissingDependencyError), match="nobody/such-a-tokenizer"):  # the tests are offline
+        Tokenizer.from_pretrained("nobody/such-a-tokenizer")
+    with pytest.raises(TokenizerError, match="cannot read a tokenizer from int"):
+        Tokenizer.from_pretrained(7)
+    with pytest.raises(TokenizerError, match="leading_space='both'"):
+        make("gpt2", leading_space="both")
+    with pytest.raises(RepresentationError, match="no representation"):
+        Tokenizer(trained.config("gpt2"), [])
+
+
+def test_slow_tokenizer_is_refused(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\na\n")
+    slow = transformers.BertJapaneseTokenizer(str(tmp_path / "vocab.txt"), do_word_tokenize=False, subword_tokenizer_type="character")
+    with pytest.raises(TokenizerError, match=r"BertJapaneseTokenizer.*use_fast=True"):
+        Tokenizer.from_pretrained(slow)
+
+
+def test_ids_are_those_that_tokenizers_gives() -> None:
+    """``tokenizers`` ignores the ids in a file and numbers added tokens itself; holes in the file must not shift numtok's tokens."""
+    config = trained.config("gpt2")
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    config["added_tokens"].append({"id": 900, "content": "<gap_1>", **flags})
+    source = Source.from_str(json.dumps(config))
+    for engine in ("gigatoken", "tokenizers"):
+        tok = Tokenizer.from_pretrained(source, engine=engine)
+        assert ids_of(tok.encode_batch(["a <gap_1>"])) == [source.encode("a <gap_1>").ids]
+
+
+def test_ids_in_a_file_with_holes(tmp_path: Path) -> None:
+    config = trained.config("gpt2")
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    config["added_tokens"].append({"id": 900, "content": "<gap_1>", **flags})
+    (tmp_path / "tokenizer.json").write_text(json.dumps(config))
+    expected = Source.from_str(json.dumps(config)).encode("a <gap_1>").ids
+    for engine in ("gigatoken", "tokenizers"):
+        tok = Tokenizer.from_pretrained(tmp_path, engine=engine)
+        assert ids_of(tok.encode_batch(["a <gap_1>"])) == [expected]
+        assert tok.vocab_size == tok.tokens[f" {NUM}"] + 1
+        assert len(ids_of(tok.encode_batch(["a 5"]))[0] or []) == 2
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
+def test_digits_in_a_token_that_wants_a_word_of_its_own(kind: str) -> None:
+    config = trained.config(kind)
+    flags = {"single_word": True, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    config["added_tokens"].append({"id": Source.from_str(json.dumps(config)).get_vocab_size(), "content": "<9>", **flags})
+    source = Source.from_str(json.dumps(config))
+    tok = Tokenizer.from_pretrained(source)
+    own = source.token_to_id("<9>")
+    for text in ("<9>", "a <9> b", "(<9>)", "a<9>", "<9>b", "é<9>", "<9>é", "_<9>", "1 <9>", "\u0301<9>", "<9>\u0903", "<9>\u200d", "½<9>"):
+        is_token = own in source.encode(text).ids
+        batch = tok.encode_batch([text, text])
+        for row, values in zip(ids_of(batch), batch["number_value"].to_pylist(), strict=True):
+            assert (own in (row or [])) == is_token, text
+            assert (9.0 in values) != is_token, text
+
+
+def test_vocabulary_with_holes_is_refused(tmp_path: Path) -> None:
+    config = trained.config("bert")
+    config["model"]["vocab"]["zzz"] = 5000
+    (tmp_path / "tokenizer.json").write_text(json.dumps(config))
+    with pytest.raises(TokenizerError, match="holes"):
+        Tokenizer.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("options", [{"special": True}, {"normalized": True}])
+def test_number_token_of_another_kind_is_refused(options: dict[str, bool]) -> None:
+    config = trained.config("gpt2")
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False} | options
+    config["added_tokens"].append({"id": config["added_tokens"][-1]["id"] + 1, "content": NUM, **flags})
+    with pytest.raises(TokenizerError, match=r"already has '\[NUM\]'"):
+        Tokenizer(config, [XVal()])
+
+
+# Numbers that do not fit -----------------------------------------------------------------------------------------------
+
+
+BEYOND = ["a 1e400, 1e-60 and 2"]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+@pytest.mark.parametrize("representation", [XVal, FloatBits])
+def test_overflow_text(representation: Any, kind: str) -> None:
+    tok = make(kind, representation())
+    batch, report = tok.encode_with_report(BEYOND, keep_text=True)
+    assert batch["number_value"].to_pylist() == [[2.0]]
+    assert (report.numbers, report.left_as_text, report.clipped) == (3, {representation.name: 2}, {})
+    assert tok.decode_batch(batch).to_pylist() == BEYOND
+    head = "a 1e400, 1e-60 and"
+    assert (ids_of(batch)[0] or [])[: len(make(kind, Subword()).encode(head))] == make(kind, Subword()).encode(head).input_ids.tolist()
+
+
+@pytest.mark.parametrize("representation", [XVal, FloatBits])
+def test_overflow_clip(representation: Any) -> None:
+    tok = make("gpt2", representation(overflow="clip"))
+    batch, report = tok.encode_with_report(["a 1e400, -1e400, 1e-60, -1e-60 and 2"], keep_text=False)
+    assert (report.numbers, report.left_as_text, report.clipped) == (5, {}, {representation.name: 4})
+    assert batch["number_value"].to_pylist() == [[np.inf, -np.inf, 1e-60, -1e-60, 2.0]]
+    assert tok.decode_batch(batch).to_pylist() == ["a 3.4028235e+38, -3.4028235e+38, 1e-60, -1e-60 and 2"]  # the float64, if it is finite
+
+
+@pytest.mark.parametrize("representation", [XVal, FloatBits])
+def test_overflow_error(representation: Any) -> None:
+    tok = make("gpt2", representation(overflow="error"))
+    with pytest.raises(RepresentationError, match=rf"document 1, byte 2: {representation.name} cannot hold 1e400"):
+        tok.encode_batch(["7", BEYOND[0]])
+    with pytest.raises(RepresentationError, match=r"9{40}\.\.\. \(500 characters\)"):
+        tok.encode_batch(["9" * 500])
+
+
+def test_overflow_of_a_combination() -> None:
+    """A number that one representation cannot hold stays text for all; each number is counted once."""
+    _, report = make("gpt2", XVal(scale=1e30), FloatBits()).encode_with_report(["1e20 1e400 2"])
+    assert report.left_as_text == {"xval": 2}
+    _, report = make("gpt2", XVal(clip=10.0), FloatBits(overflow="clip")).encode_with_report(["11 -1e400 2 10"])
+    assert (report.clipped, report.left_as_text) == ({"xval": 1}, {"xval": 1})  # 1e400 is in no float64, which decoding needs
+    with pytest.raises(RepresentationError, match="bits cannot hold 1e400"):
+        make("gpt2", XVal(clip=10.0), FloatBits(overflow="error")).encode_batch(["1e400"])
+
+
+def test_report() -> None:
+    tok = make("gpt2")
+    documents = ["é 5 <|0.00|>", None, "", "v1 6 7"]
+    batch, report = tok.encode_with_report(documents)
+    tokens = sum(map(len, filter(None, ids_of(batch))))
+    assert report == EncodeReport(documents=4, bytes=19, tokens=tokens, numbers=3, in_added_tokens=1)
+    total = report + EncodeReport(1, 2, 3, 4, {"xval": 1}, {"bits": 2}, 5) + EncodeReport(left_as_text={"xval": 2, "bits": 1})
+    assert total == EncodeReport(5, 21, tokens + 3, 7, {"xval": 3, "bits": 1}, {"bits": 2}, 6)
+    assert report.left_as_text == {}  # adding does not write to what is added
+    assert sum([report, report], EncodeReport()).numbers == 6
+
+
+# Decoding ids ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
+def test_decode_ids_with_values(kind: str) -> None:
+    tok = make(kind)
+    ids = tok.encode("a 5 b 6 c 7").input_ids.tolist()
+    values: Sequence[Any] = [-1.5, Decimal("0.10"), "1,000"]
+    assert tok.decode(ids, values) == "a -1.5 b 0.10 c 1000"
+    assert tok.decode(np.array(ids, np.int64), np.array([1, 2, 3])) == "a 1 b 2 c 3"
+    assert tok.decode(ids, np.array([0.1, 2, 1e30], np.float32).tolist()).startswith("a 0.1")
+    assert tok.decode(ids) == f"a {NUM} b {NUM} c {NUM}"
+    for wrong in ([1], [1, 2, 3, 4], []):
+        with pytest.raises(SchemaError, match=f"3 number tokens, but {len(wrong)} values"):
+            tok.decode(ids, wrong)
+    with pytest.raises(InputError, match="row 1"):
+        tok.decode(ids, [1, float("nan"), 3])
+
+
+def test_decode_spelled_out_ids() -> None:
+    tok = make("gpt2", PlaceValue())
+    ids = tok.encode("is -60.2 and 7").input_ids.tolist()
+    assert tok.decode(ids) == "is -60.2 and 7"
+    cut = ids[: ids.index(tok.tokens[END_NUM])]
+    assert tok.decode(cut) == "is -60.2"  # generation stopped within a number
+    assert tok.decode(cut[:-2]) == "is -60"
+
+
+@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
+@pytest.mark.parametrize("kind", ["gpt2", "neox", "bert", "metaspace_always", "llama_legacy", "t5"])
+@settings(max_examples=40)
+@given(ids=GARBAGE, seed=st.integers(0, 9))
+def test_decode_of_garbage(kind: str, representations: int, ids: list[int], seed: int) -> None:
+    """Whatever a model samples, out of order, cut short or out of range, is text."""
+    tok = tokenizer(kind, representations)
+    ours = [*tok.tokens.values(), -1, tok.vocab_size]
+    mixed = [token for pair in zip(ids, random.Random(seed).choices(ours, k=len(ids)), strict=True) for token in pair]
+    for sample in (ids, mixed):
+        assert isinstance(tok.decode(sample), str)
+    known = [token % tok.vocab_size for token in mixed]
+    assert isinstance(tok.decode(known), str)
+
+
+def test_decode_refuses_other_batches() -> None:
+    batch = make("gpt2").encode_batch(["5"])
+    with pytest.raises(SchemaError, match="another tokenizer"):
+        make("gpt2", FloatBits()).decode_batch(batch)
+    with pytest.raises(SchemaError, match="no 'numtok' schema metadata"):
+        make("gpt2").decode_batch(batch.replace_schema_metadata(None))
+    with pytest.raises(SchemaError, match="number_index"):
+        make("gpt2").decode_batch(batch.drop_columns(["number_index"]))
+    with pytest.raises(SchemaError, match="number_value"):
+        make("gpt2").decode_batch(batch.drop_columns(["number_value"]))
+    assert make("gpt2").decode_batch(batch.drop_columns(["number_scaled"])).to_pylist() == ["5"]  # which text is not made of
+    with pytest.raises(SchemaError, match="number_scaled"):
+        clip = make("gpt2", XVal(overflow="clip"))
+        clip.decode_batch(clip.encode_batch(["1e400"]).drop_columns(["number_scaled"]))
+
+
+# Special tokens --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "roberta", "llama3", "gpt2"])
+@settings(max_examples=30)
+@given(documents=rows)
+def test_frame(kind: str, documents: list[str | None]) -> None:
+    """``add_special_tokens`` puts ids around each row, moves every position, and nothing else."""
+    for representations in (0, 3):
+        tok = tokenizer(kind, representations)
+        bare, framed = tok.encode_batch(documents), tok.encode_batch(documents, add_special_tokens=True)
+        before, after = (json.loads(framed.schema.metadata[b"numtok"])["frame"]) if documents else ([], [])
+        assert bool(before or after) == (kind != "gpt2") or not documents
+        for name in bare.schema.names:
+            for a, b in zip(bare[name].to_pylist(), framed[name].to_pylist(), strict=True):
+                if a is None:
+                    assert b is None
+                elif name == "input_ids":
+                    assert b == [*before, *a, *after]
+                elif name == "number_index":
+                    assert b == [index + len(before) for index in a]
+                elif name == "place_value":
+                    assert b == [*[0] * len(before), *a, *[0] * len(after)]
+                else:
+                    assert a == b
+        assert tok.decode_batch(framed).to_pylist() == tok.decode_batch(bare).to_pylist()
+
+
+# Size ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "engine", "representations"),
+    [
+        (kind, engine, number)
+        for kind, engine in [("gpt2", "gigatoken"), ("gpt2", "tokenizers"), ("metaspace_first", "tokenizers")]
+        for number, representations in enumerate(REPRESENTATIONS)
+        if engine == "gigatoken" or not isinstance(representations[0], Subword)  # else the time is that of the other library
+    ],
+)
+def test_a_million_digits(kind: str, engine: str, representations: int) -> None:
+    """In seconds, wherever the number goes: text, digits, or beyond the range."""
+    text = "a " + "123456789." + "0123456789" * 100_000 + "e-5 b"
+    tok = tokenizer(kind, representations, engine)
+    tok.encode_batch(["warm 5"], keep_text=True)
+    began = time.perf_counter()
+    batch = tok.encode_batch([text], keep_text=True)
+    assert tok.decode_batch(batch).to_pylist() == [text]
+    assert time.perf_counter() - began < 20
+    fits = representations != 3  # the places of PlaceValue are int16
+    assert batch["number_value"].to_pylist() == ([[1234.5678901234568]] if fits else [[]])
+
+
+@pytest.mark.parametrize(
+    "documents", [[""] * 100_000, [None] * 100_000, [], [None], [""], ["5"] * 50_000], ids=lambda rows: f"{len(rows)} times {rows[:1]}"
+)
+@pytest.mark.parametrize("kind", ["gpt2", "metaspace_first"])
+def test_many_small_rows(kind: str, documents: list[str | None]) -> None:
+    tok = tokenizer(kind, 0)
+    batch = tok.encode_batch(documents, keep_text=True)
+    assert batch.num_rows == len(documents)
+    assert tok.decode_batch(batch).to_pylist() == documents
+    assert batch["input_ids"].null_count == documents.count(None)
+
+
+def test_texts_that_are_not_text() -> None:
+    with pytest.raises(InputError, match="wrap it in a list"):
+        make("gpt2").encode_batch("5")
+    with pytest.raises(InputError, match="document 1"):
+        make("gpt2").encode_batch(["5", 5])
+    with pytest.raises(InputError, match="U\\+D800"):
+        make("gpt2").encode("\ud800")

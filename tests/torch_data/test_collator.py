@@ -1,0 +1,345 @@
+"""NumberCollator: every stream padded, truncated and packed together, from rows of either kind."""
+
+from __future__ import annotations
+
+import functools
+import io
+import itertools
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from torch_rows import PAD, ROWS, assert_same, cut, dense, slow_batch, sparse
+
+import numtok
+from numtok.errors import NumtokError, SchemaError
+from numtok.representations import B1999, P10, FloatBits, FoNE, PlaceValue, XVal
+
+torch = pytest.importorskip("torch")
+from trained import config  # noqa: E402
+
+from numtok_torch.data.collator import NumberCollator, NumberDataset  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:max_length=")  # cuts are what many of these are about
+
+
+def collator(**options: Any) -> NumberCollator:
+    return NumberCollator(PAD, **{"objective": "causal", **options})
+
+
+@functools.cache
+def tokenizer(*numbers: Any) -> numtok.Tokenizer:
+    return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=6), st.sampled_from(["right", "left"]), st.sampled_from([1, 4]), st.booleans())
+def test_batch_is_the_loop(rows: list[Any], side: str, multiple: int, compact: bool) -> None:
+    made = [sparse(row, compact) for row in rows]
+    found = collator(padding_side=side, pad_to_multiple_of=multiple)(made)
+    assert_same(found, slow_batch(made, side, multiple))
+
+
+@given(st.lists(ROWS, min_size=1, max_size=4), st.sampled_from(["numpy", "lists", "tensors"]), st.booleans())
+def test_dense_rows_give_the_same_batch(rows: list[Any], kind: str, compact: bool) -> None:
+    made = [sparse(row, compact) for row in rows if row[0]]
+    if made:  # lists of rows without tokens have no shape to see
+        assert_same(collator()([dense(row, kind) for row in made]), slow_batch(made))
+
+
+@given(st.lists(ROWS, min_size=1, max_size=5), st.sampled_from(["right", "left"]))
+def test_collate_then_take_apart(rows: list[Any], side: str) -> None:
+    """The masks of a batch give the rows back."""
+    made = [sparse(row) for row in rows]
+    batch = {name: tensor.numpy() for name, tensor in collator(padding_side=side)(made).items()}
+    for number, row in enumerate(made):
+        real, marked = batch["attention_mask"][number] == 1, batch["number_mask"][number]
+        assert batch["input_ids"][number][real].tolist() == row["input_ids"].tolist()
+        assert np.flatnonzero(marked[real]).tolist() == row["number_index"].tolist()
+        np.testing.assert_array_equal(batch["number_values"][number][marked], row["number_value"])
+        np.testing.assert_array_equal(batch["number_fourier"][number][marked], row["number_fourier"])
+        np.testing.assert_array_equal(batch["place_value"][number][real], row["place_value"])
+
+
+@given(st.lists(ROWS, min_size=1, max_size=5), st.integers(1, 10), st.sampled_from(["right", "left"]))
+def test_truncation_is_truncating_first(rows: list[Any], max_length: int, side: str) -> None:
+    made = [sparse(row) for row in rows]
+    found = collator(max_length=max_length, truncation_side=side)(made)
+    assert_same(found, slow_batch([cut(row, max_length, side) for row in made]))
+
+
+@given(st.lists(ROWS, min_size=1, max_size=3), ROWS)
+def test_padding_never_changes_another_entry(rows: list[Any], longer: Any) -> None:
+    made = [sparse(row) for row in rows]
+    alone, together = collator()(made), collator()([*made, sparse((longer[0] * 3, longer[1], longer[2]))])
+    width = alone["input_ids"].shape[1]
+    for name, tensor in alone.items():
+        assert torch.equal(together[name][: len(made), :width], tensor), name
+
+
+@given(st.lists(ROWS, min_size=1, max_size=8), st.integers(4, 12), st.sampled_from(["right", "left"]))
+def test_packing_keeps_every_row(rows: list[Any], max_length: int, side: str) -> None:
+    """Each row lies somewhere in one piece, once, with its streams, and its first label ignored."""
+    made = [cut(sparse(row), max_length, "right") for row in rows]
+    options = {"max_length": max_length, "pack": True, "pack_attention_mask": True, "padding_side": side}
+    packed = {name: tensor.numpy() for name, tensor in collator(**options)(made).items()}
+    real = packed["attention_mask"] == 1
+    assert packed["input_ids"].shape[1] == max_length
+    assert real.sum() == sum(len(row["input_ids"]) for row in made)
+    assert (packed["labels"][real & (packed["position_ids"] == 0)] == -100).all()
+    found = []
+    for line in range(len(real)):
+        assert real[line].tolist() == sorted(real[line].tolist(), reverse=side == "right")  # padding is on its side
+        begins = np.flatnonzero(real[line] & (packed["position_ids"][line] == 0)).tolist()
+        edge = np.flatnonzero(real[line])[-1] + 1 if real[line].any() else 0
+        for first, last in itertools.pairwise([*begins, edge]):
+            assert packed["position_ids"][line, first:last].tolist() == list(range(last - first))
+            assert packed["labels"][line, first + 1 : last].tolist() == packed["input_ids"][line, first + 1 : last].tolist()
+            marked = packed["number_mask"][line, first:last]
+            found.append((packed["input_ids"][line, first:last].tolist(), packed["number_values"][line, first:last][marked].tolist()))
+    assert sorted(found) == sorted((row["input_ids"].tolist(), row["number_value"].tolist()) for row in made if len(row["input_ids"]))
+
+
+def test_packing_for_models_that_read_position_ids() -> None:
+    rows = [sparse(([1, 2, 3], [0], 1)), sparse(([4, 5], [], 2))]
+    batch = collator(max_length=6, pack=True)(rows)
+    assert "attention_mask" not in batch
+    assert batch["position_ids"].tolist() == [[0, 1, 2, 0, 1, 0]]
+
+
+def test_packed_rows_do_not_see_each_other_in_a_transformers_model() -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    tiny = transformers.LlamaConfig(vocab_size=50, hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2)
+    model = transformers.LlamaModel(tiny).eval()
+    rows = [{"input_ids": [1, 2, 3]}, {"input_ids": [4, 5]}]
+    batch = NumberCollator(0, max_length=6, pack=True)(rows)
+    with torch.no_grad():
+        packed = model(**batch, use_cache=False).last_hidden_state
+        alone = model(input_ids=torch.tensor([[4, 5]])).last_hidden_state
+    torch.testing.assert_close(packed[:, 3:5], alone)
+
+
+def test_labels_of_the_rows_are_kept() -> None:
+    row = {"input_ids": [1, 2, 3], "labels": [-100, 2, 3], "token_type_ids": [0, 1, 1], "special_tokens_mask": [1, 0, 0]}
+    batch = collator()([row, {name: part[:1] for name, part in row.items()}])
+    assert batch["labels"].tolist() == [[-100, 2, 3], [-100, -100, -100]]
+    assert batch["token_type_ids"].tolist() == [[0, 1, 1], [0, 0, 0]]
+    assert set(batch) == {"input_ids", "attention_mask", "labels", "token_type_ids"}
+
+
+def test_one_label_per_row() -> None:
+    rows = [{"input_ids": [1, 2], "labels": 3}, {"input_ids": [1], "labels": 0}]
+    batch = NumberCollator(0)(rows)
+    assert batch["labels"].dtype == torch.int64
+    assert batch["labels"].tolist() == [3, 0]
+    assert NumberCollator(0)([row | {"labels": 0.5} for row in rows])["labels"].dtype == torch.float32
+
+
+def test_no_loss_on_padding_that_the_rows_have() -> None:
+    batch = collator()([{"input_ids": [5, 6, PAD], "attention_mask": [1, 1, 0]}])
+    assert batch["labels"].tolist() == [[5, 6, -100]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 0]]
+
+
+def test_the_padding_id_may_be_a_word() -> None:
+    """GPT-2 pads with the end of text: one that ends a document is still to be learned."""
+    batch = NumberCollator(2, objective="causal")([{"input_ids": [1, 2]}, {"input_ids": [1]}])
+    assert batch["labels"].tolist() == [[1, 2], [1, -100]]
+
+
+def test_fillers_that_are_not_numbers_do_not_come_through() -> None:
+    row = {
+        "input_ids": [1, 2],
+        "number_mask": [False, True],
+        "number_values": np.array([np.nan, 0.0]),
+        "number_scaled": [float("inf"), -0.0],
+    }
+    batch = collator()([row])
+    assert batch["number_values"].tolist() == [[1.0, 0.0]]
+    assert batch["number_scaled"].tolist() == [[1.0, -0.0]]
+    assert batch["number_mask"].tolist() == [[False, True]]  # zero is a number
+
+
+def test_values_keep_their_precision() -> None:
+    """Lists of Python floats must not come out as float32, let alone float16."""
+    hard = [70000.0, 1e-9, 2049.0, 0.1, 1e300]
+    batch = collator()([{"input_ids": [1] * 5, "number_index": list(range(5)), "number_value": hard, "number_scaled": [*hard[:4], 1.0]}])
+    assert batch["number_values"][0].tolist() == hard
+    assert batch["number_scaled"][0].tolist() == np.array([*hard[:4], 1.0], np.float32).tolist()
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "no rows"),
+        ([{"labels": [1]}], "no 'input_ids'"),
+        ([{"input_ids": [1]}, {"input_ids": [1], "labels": [1]}], "rows 0 and 1.*labels"),
+        ([{"input_ids": [1], "id": "x"}], "'id'.*drop"),
+        ([{"input_ids": 1}], "single value"),
+        ([{"input_ids": [1], "number_value": [1.0]}], "neither 'number_index'"),
+        ([{"input_ids": [1], "number_index": [0], "number_mask": [True]}], "both"),
+        ([{"input_ids": [1, 2], "number_index": [2], "number_value": [1.0]}], "ascending places"),
+        ([{"input_ids": [1, 2], "number_index": [-1], "number_value": [1.0]}], "ascending places"),
+        ([{"input_ids": [1, 2], "number_index": [1, 0], "number_value": [1.0, 2.0]}], "ascending places"),
+        ([{"input_ids": [1, 2], "number_index": [1], "number_value": []}], "row 0: 'number_value' has 0 values.*1 numbers"),
+        ([{"input_ids": [1, 2], "number_mask": [True]}], "row 0: 'number_mask' has 1"),
+        ([{"input_ids": [1, 2], "place_value": [0]}], "row 0: 'place_value' has 1"),
+        ([{"input_ids": [1], "number_index": [0], "number_bits": [[1, [0]]]}], "nested lists"),
+        ([{"input_ids": [1], "number_index": [0], "number_bits": [[1] * k]} for k in (32, 31)], "same shape"),
+        ([{"input_ids": [1], "number_index": [], "number_fourier": []}], "from_schema"),
+    ],
+)
+def test_rows_that_do_not_fit_together(rows: list[Any], message: str) -> None:
+    with pytest.raises(NumtokError, match=message):
+        collator()(rows)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "mlm"}, "objective='mlm'"),
+        ({"padding_side": "top"}, "padding_side"),
+        ({"truncation_side": "top"}, "truncation_side"),
+        ({"padding": True}, "padding"),
+        ({"pack": True}, "max_length"),
+        ({"padding": "max_length"}, "max_length"),
+        ({"max_length": 0}, "max_length=0"),
+        ({"max_length": 2, "frame": (1, 1)}, "special tokens"),
+        ({"pad_to_multiple_of": 0}, "pad_to_multiple_of"),
+        ({"objective": "masked"}, "mask_token_id"),
+        ({"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mask": "digits"}, "mask='digits'"),
+        ({"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mlm_probability": 2}, "mlm_probability"),
+        ({"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mask_share": 0.95}, "mask_share"),
+        ({"objective": "masked", "mask_token_id": 1, "vocab_size": 2, "special_token_ids": (0,)}, "no word"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        collator(**options)
+
+
+def test_rows_without_numbers_as_lists_need_the_schema() -> None:
+    schema = tokenizer(FoNE(6, 4)).batch_schema()
+    row = {"input_ids": [1], "number_index": [], "number_value": [], "number_fourier": []}
+    assert NumberCollator.from_schema(schema, 0)([row])["number_fourier"].shape == (1, 1, 10, 2)
+    with pytest.raises(SchemaError, match="schema says"):
+        NumberCollator.from_schema(schema, 0)([row | {"number_index": [0], "number_value": [1.0], "number_fourier": [[[1.0, 0.0]]]}])
+
+
+# --- truncation of numbers of several tokens ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("representation", [PlaceValue(), P10(), B1999()])
+def test_numbers_that_are_cut_lose_their_entry(representation: Any, side: str) -> None:
+    tok = tokenizer(representation)
+    data = NumberDataset(tok.encode_batch(["ab 123 cd 45.6 ef"]))
+    row, alone = data[0], NumberCollator.from_schema(data.schema, PAD)
+    stops = alone.tokens.stops(row["input_ids"].astype(np.int64), row["number_index"].astype(np.int64), np.full(2, len(row["input_ids"])))
+    assert all(stops - row["number_index"] == {"place": [5, 6], "p10": [5, 5], "b1999": [2, 2]}[representation.name])
+    count = len(row["input_ids"])
+    for max_length in range(1, count):
+        batch = NumberCollator.from_schema(data.schema, PAD, max_length=max_length, truncation_side=side)([row])
+        first = 0 if side == "right" else count - max_length
+        kept = (row["number_index"] >= first) & (stops <= first + max_length)
+        assert batch["input_ids"][0].tolist() == row["input_ids"][first : first + max_length].tolist()
+        assert np.flatnonzero(batch["number_mask"][0]).tolist() == (row["number_index"][kept] - first).tolist()
+        assert batch["number_values"][batch["number_mask"]].tolist() == row["number_value"][kept].tolist()
+        if "place_value" in row:
+            assert batch["place_value"][0].tolist() == row["place_value"][first : first + max_length].tolist()
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_truncation_keeps_the_frame(side: str) -> None:
+    tok = numtok.Tokenizer(config("bert"), [XVal()])
+    batch = tok.encode_batch(["The mass 5 is 7 of the sample"], add_special_tokens=True)
+    row = NumberDataset(batch)[0]
+    made = NumberCollator.from_schema(batch.schema, PAD, max_length=5, truncation_side=side)([row])
+    ids = row["input_ids"].tolist()
+    assert made["input_ids"][0].tolist() == [ids[0], *(ids[1:4] if side == "right" else ids[-4:-1]), ids[-1]]
+
+
+# --- from a tokenizer -----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_from_a_tokenizer() -> None:
+    tok = numtok.Tokenizer(config("bert"), [XVal(), FloatBits()])
+    made = NumberCollator.from_tokenizer(tok, "[PAD]", objective="masked", mask_token_id="[MASK]")
+    added = {token["content"]: token["id"] for token in tok.config["added_tokens"]}
+    assert (made.pad_token_id, made.mask_token_id, made.vocab_size) == (added["[PAD]"], added["[MASK]"], tok.vocab_size)
+    assert added["[CLS]"] in made.special_token_ids
+    assert made.tokens.ids == (added["[NUM]"],)
+    with pytest.raises(NumtokError, match="no token '<pad>'"):
+        NumberCollator.from_tokenizer(tok, "<pad>")
+    with pytest.raises(NumtokError, match="no padding token"):
+        NumberCollator.from_tokenizer(tok)
+    with pytest.raises(NumtokError, match=r"neither a numtok\.Tokenizer"):
+        NumberCollator.from_tokenizer(object(), 0)
+
+
+def test_from_a_transformers_tokenizer(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    tok = numtok.Tokenizer(config("bert"), [XVal()])
+    tok.save_pretrained(tmp_path)
+    plain = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=str(tmp_path / "tokenizer.json"), pad_token="[PAD]", mask_token="[MASK]", cls_token="[CLS]", sep_token="[SEP]"
+    )
+    made = NumberCollator.from_tokenizer(plain, objective="masked")
+    assert (made.pad_token_id, made.mask_token_id) == (plain.pad_token_id, plain.mask_token_id)
+    assert made.tokens.ids == (plain.convert_tokens_to_ids("[NUM]"),)
+    assert set(plain.all_special_ids) <= set(made.special_token_ids)
+    encoded = plain(["The mass", "of the sample is"], return_special_tokens_mask=True)
+    batch = made([{name: encoded[name][number] for name in encoded} for number in range(2)])
+    assert batch["attention_mask"].sum() == sum(map(len, encoded["input_ids"]))
+
+
+def test_collator_can_be_pickled() -> None:
+    made = NumberCollator.from_tokenizer(tokenizer(P10()), 0, objective="masked", mask_token_id=5, seed=1)
+    stream = io.BytesIO()
+    pickle.dump(made, stream)
+    row = {"input_ids": list(range(100, 140))}
+    again = pickle.loads(stream.getvalue())
+    assert_same(again([row]), {name: tensor.numpy() for name, tensor in made([row]).items()})
+
+
+@pytest.mark.parametrize("representations", [(XVal(), FloatBits(), FoNE(6, 4)), (FloatBits(compact=True),), (PlaceValue(),), (P10(),)])
+def test_rows_of_the_hugging_face_tokenizer(representations: Any) -> None:
+    """Its dense lists give the batch that the file's rows give."""
+    hf = pytest.importorskip("numtok.hf")
+    texts = ["It is 28.5 or 10,000", "no number", "7 and -0.5"]
+    tok = hf.NumberTokenizer.from_pretrained(None, numbers=list(representations))
+    encoded = tok(texts, return_numbers=True, add_special_tokens=False)
+    data = NumberDataset(tok.numtok.encode_batch(texts), tokenizer=tok)
+    expected = NumberCollator.from_schema(data.schema, PAD)([data[number] for number in range(len(texts))])
+    made = NumberCollator.from_tokenizer(tok, PAD, drop=("token_type_ids",))
+    assert made.tokens == NumberCollator.from_schema(data.schema, PAD).tokens
+    found = made([{name: encoded[name][number] for name in encoded} for number in range(len(texts))])
+    assert_same(found, {name: tensor.numpy() for name, tensor in expected.items()})
+
+
+# --- what is lost -----------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_cut_is_told_once_with_what_is_lost() -> None:
+    rows = [sparse(([1] * 10, [], 0)), sparse(([2] * 4, [], 0)), sparse(([3] * 6, [], 0))]
+    made = collator(max_length=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made(rows[1:2])  # nothing is cut
+    with pytest.warns(UserWarning, match=r"max_length=5 cuts 2 of the 3 rows .* 30% of its tokens.*block_size=5") as told:
+        made(rows)
+    assert [Path(one.filename) for one in told] == [Path(__file__)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made(rows)
+
+
+def test_rows_with_positions_of_their_own_keep_them_and_their_mask() -> None:
+    row = {"input_ids": [5, 6, 7], "position_ids": [4, 5, 6], "attention_mask": [1, 1, 0]}
+    batch = NumberCollator(0)([row])
+    assert (batch["position_ids"].tolist(), batch["attention_mask"].tolist()) == ([[4, 5, 6]], [[1, 1, 0]])

@@ -1,0 +1,283 @@
+"""Masked language modelling: what is chosen, that nothing of a hidden number can be seen, and what the labels are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_rows import ROWS, SHAPES, dense, sparse
+from trained import config
+
+import numtok
+from numtok.errors import SchemaError
+from numtok.representations import FP15, P10, FloatBits, FoNE, PlaceValue, XVal
+
+torch = pytest.importorskip("torch")
+
+from numtok_torch.data.collator import NumberCollator, NumberDataset  # noqa: E402
+from numtok_torch.data.masking import find_units  # noqa: E402
+from numtok_torch.data.rows import read_rows  # noqa: E402
+from numtok_torch.data.streams import NUMBER_STREAMS, NumberTokens  # noqa: E402
+
+PAD, MASK, VOCAB = 900, 901, 1000
+NUMBERS = NumberTokens(ids=(902, 903), own=(902, 903))
+
+
+def masker(**options: Any) -> NumberCollator:
+    known: dict[str, Any] = {"objective": "masked", "mask_token_id": MASK, "vocab_size": VOCAB, "seed": 0, "tokens": NUMBERS}
+    return NumberCollator(PAD, **known | options)
+
+
+def encoded(representation: Any, texts: list[str]) -> tuple[NumberDataset, list[dict[str, Any]]]:
+    data = NumberDataset(numtok.Tokenizer.from_pretrained(None, [representation]).encode_batch(texts))
+    return data, [data[number] for number in range(len(data))]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(ROWS, min_size=1, max_size=6),
+    st.integers(0, 2**20),
+    st.sampled_from(["all", "numbers", "words"]),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.booleans(),
+)
+def test_what_is_hidden_and_what_is_not(rows: list[Any], seed: int, mask: str, probability: float, as_dense: bool) -> None:
+    made = [sparse(row) for row in rows if row[0]] or [sparse(([1], [0], 0))]
+    for row in made:
+        row["place_value"][:] = 0
+    before = NumberCollator(PAD)([dense(row) for row in made] if as_dense else made)
+    after = masker(seed=seed, mask=mask, mlm_probability=probability)(made)
+    real, was_number = before["attention_mask"] == 1, before["number_mask"]
+    chosen = after["labels"] != -100
+    assert not chosen[~real].any()
+    assert torch.equal(after["labels"][chosen], before["input_ids"][chosen])
+    assert torch.equal(after["input_ids"][~chosen], before["input_ids"][~chosen])
+    assert torch.equal(after["number_labels_mask"], chosen & was_number)
+    candidates = real & {"all": real, "numbers": was_number, "words": ~was_number}[mask]
+    assert not chosen[~candidates].any()
+    if probability == 1.0:
+        assert torch.equal(chosen, candidates)
+    assert bool(chosen.any()) == (probability > 0 and bool(candidates.any()))
+    shown = after["number_mask"]
+    assert not (shown & ~was_number).any()
+    assert torch.equal(shown | chosen, was_number | chosen)  # only chosen ones are hidden
+    assert (after["input_ids"][shown] == before["input_ids"][shown]).all()
+    for name in SHAPES:
+        assert torch.equal(after[f"{name}_labels"], before[name]), name  # the labels are the streams as they were
+        assert torch.equal(after[name][shown], before[name][shown])
+        assert (after[name][~shown] == NUMBER_STREAMS[name].fill).all(), name  # nothing is left of hidden ones
+
+
+def test_shares_are_80_10_10() -> None:
+    count = 40_000
+    ids = np.where(np.arange(count) % 4 == 0, 902, np.arange(count) % 900)
+    row = {"input_ids": ids, "number_index": np.flatnonzero(ids == 902), "number_scaled": np.full((ids == 902).sum(), 5.0)}
+    batch = masker(mlm_probability=0.5)([row])
+    new, chosen = batch["input_ids"][0].numpy(), (batch["labels"][0] != -100).numpy()
+    assert abs(chosen.mean() - 0.5) < 0.02
+    for kind in (ids == 902, ids != 902):
+        of_kind = chosen & kind
+        assert abs((new[of_kind] == MASK).mean() - 0.8) < 0.02
+        assert abs((new[of_kind] == ids[of_kind]).mean() - 0.1) < 0.015
+    drawn = new[chosen & (new != MASK) & (new != ids)]
+    assert not set(drawn.tolist()) & {PAD, MASK, 902, 903}  # never a number, which would have no value, nor a special token
+    assert len(set(drawn.tolist())) > 800
+    # A number that stays keeps its value, every other is gone.
+    stays = (ids == 902) & (new == 902)
+    assert (batch["number_mask"][0].numpy() == stays).all()
+    assert (batch["number_scaled"][0].numpy() == np.where(stays, 5.0, 1.0)).all()
+
+
+def test_all_random_and_all_kept() -> None:
+    row = {"input_ids": [902, 5, 6], "number_index": [0], "number_value": [4.5]}
+    drawn = masker(mlm_probability=1.0, mask_share=0.0, random_share=1.0)([row])
+    assert not drawn["number_mask"].any()
+    assert drawn["number_values"].tolist() == [[1.0] * 3]
+    assert drawn["number_values_labels"].tolist() == [[4.5, 1.0, 1.0]]
+    kept = masker(mlm_probability=1.0, mask_share=0.0, random_share=0.0)([row])
+    assert kept["input_ids"].tolist() == [[902, 5, 6]] == kept["labels"].tolist()
+    assert kept["number_values"].tolist() == [[4.5, 1.0, 1.0]]
+    assert kept["number_labels_mask"].tolist() == [[True, False, False]]
+
+
+def test_every_batch_has_something_to_learn() -> None:
+    row = {"input_ids": [1] * 3 + [902], "number_index": [3], "number_value": [0.0]}
+    for seed in range(20):
+        batch = masker(seed=seed, mlm_probability=1e-9)([row, row])
+        assert (batch["labels"] != -100).sum() == 1
+        assert masker(seed=seed, mlm_probability=1e-9, mask="numbers")([row, row])["number_labels_mask"].sum() == 1
+    assert (masker(mlm_probability=0.0)([row])["labels"] == -100).all()
+    nothing = masker(mlm_probability=1.0, mask="numbers")([{"input_ids": [1], "number_index": [], "number_value": []}])
+    assert (nothing["labels"] == -100).all()
+
+
+def test_special_tokens_and_padding_are_never_masked() -> None:
+    row = {"input_ids": [7, 5, 902, 8, PAD], "special_tokens_mask": [1, 0, 0, 0, 0], "attention_mask": [1, 1, 1, 1, 0]}
+    row |= {"number_index": [2], "number_value": [0.0]}
+    batch = masker(mlm_probability=1.0, special_token_ids=(8,))([row, {name: part[:3] for name, part in row.items()}])
+    assert (batch["labels"] != -100).tolist() == [[False, True, True, False, False], [False, True, True, False, False]]
+    assert "special_tokens_mask" not in batch
+
+
+def test_frame_of_the_schema_is_special() -> None:
+    tok = numtok.Tokenizer(config("bert"), [XVal()])
+    batch = tok.encode_batch(["The mass 5 is"], add_special_tokens=True)
+    made = NumberCollator.from_schema(batch.schema, 0, objective="masked", mask_token_id=4, mlm_probability=1.0)([NumberDataset(batch)[0]])
+    chosen = (made["labels"] != -100)[0].tolist()
+    assert chosen == [False, *[True] * (len(chosen) - 2), False]
+
+
+@pytest.mark.parametrize("representation", [PlaceValue(), P10(), FP15(), PlaceValue(order="lsd")])
+@pytest.mark.parametrize("mask", ["all", "numbers", "words"])
+def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str) -> None:
+    data, rows = encoded(representation, ["ab 123 cd -45.6, 7 8 ef B2B 0"] * 40)
+    make = NumberCollator.from_schema(
+        data.schema, PAD, objective="masked", mask_token_id=1, mlm_probability=0.5, mask=mask, seed=3, mask_share=1.0, random_share=0.0
+    )
+    batch = make(rows)
+    tokens = NumberTokens.from_schema(data.schema)
+    found = 0
+    for number, row in enumerate(rows):
+        count, ids = len(row["input_ids"]), row["input_ids"].astype(np.int64)
+        index = row["number_index"].astype(np.int64)
+        stops = tokens.stops(ids, index, np.full(len(index), count))
+        chosen = (batch["labels"][number] != -100).numpy()
+        for k, (first, last) in enumerate(zip(index.tolist(), stops.tolist(), strict=True)):
+            assert chosen[first:last].all() or not chosen[first:last].any()
+            assert bool(batch["number_labels_mask"][number, first]) == bool(chosen[first])
+            assert bool(batch["number_mask"][number, first]) == (not chosen[first])
+            assert batch["number_values_labels"][number, first] == row["number_value"][k]
+            found += bool(chosen[first])
+            if chosen[first]:
+                assert (batch["input_ids"][number, first:last] == 1).all()
+        if "place_value" in row:
+            assert batch["place_value"][number].tolist() == np.where(chosen, 0, row["place_value"]).tolist()
+            assert batch["place_value_labels"][number].tolist() == row["place_value"].tolist()
+        inside = np.zeros(count, np.bool_)
+        for first, last in zip(index.tolist(), stops.tolist(), strict=True):
+            inside[first:last] = True
+        assert not chosen[~inside].any() or mask != "numbers"
+        assert not chosen[inside].any() or mask != "words"
+    assert (found == 0) == (mask == "words")
+
+
+def test_what_is_left_of_a_cut_number_is_neither_number_nor_word() -> None:
+    data, rows = encoded(PlaceValue(), ["12345 ab"])
+    options: dict[str, Any] = {
+        "objective": "masked",
+        "mask_token_id": 1,
+        "mlm_probability": 1.0,
+        "max_length": 5,
+        "truncation_side": "left",
+    }
+    options |= {"mask_share": 1.0, "random_share": 0.0}
+    for mask, chosen in (("numbers", 0), ("words", 1), ("all", 5)):
+        batch = NumberCollator.from_schema(data.schema, PAD, mask=mask, **options)(rows)
+        labelled = batch["labels"] != -100
+        assert not batch["number_labels_mask"].any()
+        assert int(labelled.sum()) == chosen
+        assert (batch["place_value"][labelled] == 0).all()
+    assert batch["place_value_labels"].tolist() == [[3, 2, 1, 0, 0]]
+
+
+def test_spans() -> None:
+    data, rows = encoded(P10(), ["ab 123 cd"])
+    row, first = rows[0], int(rows[0]["number_index"][0])
+    options: dict[str, Any] = {"objective": "masked", "mask_token_id": 1, "mask": "spans", "mlm_probability": 0.0}
+    make = NumberCollator.from_schema(data.schema, PAD, **options)
+
+    def chosen(spans: list[list[int]], **changed: Any) -> list[int]:
+        made = NumberCollator.from_schema(data.schema, PAD, **options | changed) if changed else make
+        return np.flatnonzero((made([row | {"mask_spans": spans}])["labels"] != -100)[0]).tolist()
+
+    whole = list(range(first, first + 5))
+    assert chosen([[first + 1, first + 2]]) == whole  # widened to the number
+    assert chosen([[0, 1], [0, 1]]) == [0]
+    assert chosen([[first - 1, first + 1]]) == [first - 1, *whole]
+    assert chosen([]) == []
+    assert chosen([[0, 0]]) == []
+    count = len(row["input_ids"])
+    assert chosen([[first + 5, count]], max_length=2, truncation_side="left") == list(range(2 - (count - first - 5), 2))
+    for wrong in ([[0, count + 1]], [[-1, 1]], [[2, 1]]):
+        with pytest.raises(SchemaError, match="mask_spans"):
+            chosen(wrong)
+    with pytest.raises(SchemaError, match="mask_spans"):
+        make([row])
+
+
+def test_labels_in_the_rows_are_refused() -> None:
+    with pytest.raises(SchemaError, match="labels"):
+        masker()([{"input_ids": [1], "labels": [1]}])
+    assert masker(drop=("labels",))([{"input_ids": [1], "labels": [1]}])["labels"].shape == (1, 1)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=5), st.sampled_from([(None, 1), (903, 1), (None, 2), (None, 3)]))
+def test_units_are_the_loop(rows: list[Any], kind: tuple[int | None, int]) -> None:
+    end, length = kind
+    tokens = NumberTokens((902, 903), (902, 903), end, length)
+    made = [sparse(row) for row in rows]
+    rng = np.random.default_rng(len(rows))
+    for row in made:
+        row["input_ids"][rng.random(len(row["input_ids"])) < 0.3] = 903
+    units = find_units(read_rows(made), tokens)
+    expected: list[tuple[int, bool]] = []  # (tokens, whether it is a number) of each unit
+    for row in made:
+        ids, index, at = row["input_ids"].tolist(), set(row["number_index"].tolist()), 0
+        while at < len(ids):
+            size = 1
+            if at in index:
+                while (
+                    (size < length if end is None else end not in ids[at : at + size]) and at + size < len(ids) and at + size not in index
+                ):
+                    size += 1
+            expected.append((size, at in index))
+            at += size
+    assert np.bincount(units.of, minlength=len(units.starts)).tolist() == [size for size, _ in expected]
+    assert units.number.tolist() == [number for _, number in expected]
+    assert units.starts.tolist() == np.flatnonzero(np.diff(units.of, prepend=-1)).tolist()
+
+
+def test_masks_repeat_with_their_seed_and_differ_otherwise() -> None:
+    rows = [{"input_ids": list(range(300))}]
+
+    def labels(seed: int | None) -> list[list[int]]:
+        made = masker(seed=seed)
+        return [made(rows)["labels"][0].tolist() for _ in range(2)]
+
+    assert labels(1) == labels(1) != labels(2)
+    assert labels(1)[0] != labels(1)[1]  # the next epoch hides something else
+    torch.manual_seed(5)
+    first = labels(None)
+    assert first[0] != first[1]
+    torch.manual_seed(5)
+    assert labels(None) == first
+
+
+def test_workers_mask_differently() -> None:
+    data, _ = encoded(XVal(), ["the same words and 5 numbers 6 in every row of this data set, over and over again"] * 4)
+    for seed in (None, 1):
+        made = NumberCollator.from_schema(data.schema, PAD, objective="masked", mask_token_id=1, mlm_probability=0.5, seed=seed)
+        loader = torch.utils.data.DataLoader(data, batch_size=1, num_workers=2, collate_fn=made)
+        epochs = [tuple(tuple(batch["labels"][0].tolist()) for batch in loader) for _ in range(2)]
+        assert len(set(epochs[0] + epochs[1])) == 8
+
+
+@pytest.mark.parametrize(
+    "representation", [XVal(), FloatBits(compact=True), FoNE(6, 4, compact=True), FoNE(12, 0, chunk=5), FoNE(12, 0, chunk=5, compact=True)]
+)
+def test_streams_of_every_shape_are_hidden(representation: Any) -> None:
+    data, rows = encoded(representation, ["5 and 60 and 7"])
+    make = NumberCollator.from_schema(
+        data.schema, PAD, objective="masked", mask_token_id=1, mask="numbers", mlm_probability=1.0, mask_share=1.0, random_share=0.0
+    )
+    before, after = NumberCollator.from_schema(data.schema, PAD)(rows), make(rows)
+    for name in before:
+        if name in NUMBER_STREAMS:
+            assert torch.equal(after[f"{name}_labels"], before[name])
+            assert after[name].dtype == before[name].dtype
+            assert (after[name] == NUMBER_STREAMS[name].fill).all()
+    assert not after["number_mask"].any()
+    assert torch.equal(after["number_labels_mask"], before["number_mask"])

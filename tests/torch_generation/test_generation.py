@@ -1,0 +1,523 @@
+"""Text with numbers: the cache, the batch, beams and sampling, each held to the model that is given the whole text at once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from typing import Any
+
+import pytest
+import torch
+import torch_models as tiny
+import trained
+import transformers
+
+from numtok import Tokenizer
+from numtok.errors import InputError, NumtokError
+from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
+from numtok_torch.data.collator import NumberCollator, NumberDataset
+from numtok_torch.embeddings.choose import PlaceTracker, XValEmbedding, embedding_from_config, embedding_from_schema
+from numtok_torch.generation.generate import Generated, generate, read_prompts
+from numtok_torch.generation.text import number_ids
+from numtok_torch.heads.choose import ScalarHead, head_from_config
+from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.model import NumberModel
+
+PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was -60.2 degrees, then 1,234 or so: about 0.5 of", "No number here"]
+CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
+    "xval": (XVal(0.1), {"name": "xval", "scale": 0.1}, {"name": "scalar", "scale": 0.1}),
+    "bits": (FloatBits(), {"name": "bits", "bias": True}, {"name": "bits"}),
+    "bits compact": (FloatBits(compact=True), {"name": "bits", "bias": True}, {"name": "bits"}),
+    "mixture": (XVal(), {"name": "xval"}, {"name": "mixture", "point": "mean"}),
+    "fone": (
+        FoNE(4, 2, compact=True),
+        {"name": "fone", "int_digits": 4, "frac_digits": 2},
+        {"name": "fone", "int_digits": 4, "frac_digits": 2},
+    ),
+    "fone dense": (FoNE(4, 2), {"name": "fone", "int_digits": 4, "frac_digits": 2}, {"name": "fone", "int_digits": 4, "frac_digits": 2}),
+    "fone chunks": (
+        FoNE(4, 2, compact=True, chunk=4),
+        {"name": "fone", "int_digits": 4, "frac_digits": 2, "chunk": 4},
+        {"name": "fone", "int_digits": 4, "frac_digits": 2},
+    ),
+    "place": (PlaceValue(), {"name": "place", "zero_init": False, "written": "msd"}, None),
+    "place lsd": (PlaceValue(order="lsd"), {"name": "place", "zero_init": False, "written": "lsd"}, None),
+    "p10": (P10(), None, None),
+}
+KINDS = pytest.mark.parametrize("kind", tiny.CAUSAL)
+COMMON = ("xval", "fone dense", "place lsd")
+WAYS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "sampling": {"do_sample": True, "num_return_sequences": 2, "top_k": 0},
+    "beams": {"num_beams": 4, "num_return_sequences": 3},
+    "sampled beams": {"num_beams": 3, "do_sample": True, "num_return_sequences": 3},
+}
+_tokenizers: dict[str, Tokenizer] = {}
+
+
+def setting(name: str, kind: str = "gpt2") -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
+    """A model whose output depends strongly on the numbers, a tokenizer, and options under which a third of the tokens are of numbers."""
+    representation, embedding, head = CASES[name]
+    if name not in _tokenizers:
+        _tokenizers[name] = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
+    tokenizer = _tokenizers[name]
+    backbone = tiny.backbone(kind, vocab_size=tokenizer.vocab_size)
+    torch.manual_seed(3)
+    layer = None if embedding is None else embedding_from_config(embedding, tiny.D)
+    made = NumberModel(backbone, layer, None if head is None else head_from_config(head, tiny.D)).eval()
+    with torch.no_grad():
+        for one in (*(layer.parameters() if layer else ()), *(made.head.parameters() if made.head else ())):
+            one.mul_(3)
+    wanted = [number for content, number in tokenizer.tokens.items() if "NUM" in content or content in "0123456789.-"]
+    options = {"max_new_tokens": 12, "sequence_bias": [[[number], 6.0] for number in wanted]}
+    return made, tokenizer, options
+
+
+def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int], values: list[float]) -> Any:
+    """(the output for prompt and continuation at once, without padding or cache; how many tokens the prompt has)."""
+    batch = read_prompts(tokenizer, [prompt], 0, 0, False, torch.device("cpu"))
+    width = batch["input_ids"].shape[1]
+    new = torch.tensor([ids])
+    mask = torch.isin(new, torch.tensor(number_ids(tokenizer)))
+    streams = (
+        made.embedding.streams_of(torch.tensor(values, dtype=torch.float64)) if made.embedding is not None and made.head is not None else {}
+    )
+    if "number_fourier" in batch and "number_digits" in streams:
+        streams["number_fourier"] = torch.from_numpy(tokenizer.numbers[0].features(streams.pop("number_digits").numpy()))
+    for name in list(batch):
+        if name == "input_ids":
+            added = new
+        elif name == "attention_mask":
+            added = torch.ones_like(new)
+        elif name == "number_mask":
+            added = mask
+        elif name == "place_value":
+            tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, tokenizer.numbers[0].order)
+            added = torch.stack([tracker.step(column) for column in new.T], 1)
+        else:
+            added = torch.zeros(1, len(ids), *batch[name].shape[2:], dtype=batch[name].dtype)
+            if name in streams:
+                stream = streams[name]
+                if name == "number_digits":
+                    stream = torch.nn.functional.pad(stream, (0, math.prod(batch[name].shape[2:]) - stream.shape[1]))
+                if name == "number_bits" and stream.shape[1:] != batch[name].shape[2:]:
+                    stream = (stream.long() << torch.arange(31, -1, -1)).sum(-1)
+                added[mask] = stream.reshape(-1, *batch[name].shape[2:]).to(added.dtype)
+        batch[name] = torch.cat([batch[name], added], 1)
+    with torch.no_grad():
+        return made(**batch), width
+
+
+def check_forced(made: NumberModel, tokenizer: Tokenizer, found: Generated, per_prompt: int, options: dict[str, Any], greedy: bool) -> int:
+    """Each row is what the model says when it reads the row; how many numbers there were."""
+    bias = torch.zeros(tokenizer.vocab_size)
+    for (number,), amount in options["sequence_bias"]:
+        bias[number] += amount
+    count = 0
+    for row, (ids, values) in enumerate(zip(found.ids, found.values, strict=True)):
+        output, width = forced(made, tokenizer, PROMPTS[row // per_prompt], ids, values)
+        if made.head is not None:
+            predicted = output.number_predictions[0, width:]
+            shown = predicted[~predicted.isnan()]
+            assert len(shown) == len(values)
+            held = [as_held(tokenizer, float(value)) for value in shown]
+            assert values == pytest.approx(held, rel=2e-3, abs=1e-4)
+        if greedy:
+            assert (output.logits[0, width - 1 : -1] + bias).argmax(-1).tolist() == ids
+        count += len(values)
+    return count
+
+
+def as_held(tokenizer: Tokenizer, value: float) -> float:
+    """The value as the representation writes it."""
+    first = tokenizer.numbers[0]
+    return round(abs(value), first.frac_digits) if isinstance(first, FoNE) else value
+
+
+@pytest.mark.parametrize(("kind", "name"), [("gpt2", name) for name in CASES] + [(k, n) for k in ("gpt_neox", "llama") for n in COMMON])
+def test_cached_is_uncached_and_batched_is_one_by_one(kind: str, name: str) -> None:
+    """And both are greedy: the most likely token of the model that reads it all at once."""
+    made, tokenizer, options = setting(name, kind)
+    found = generate(made, tokenizer, PROMPTS, details=True, **options)
+    again = generate(made, tokenizer, PROMPTS, details=True, use_cache=False, **options)
+    single = [generate(made, tokenizer, [prompt], details=True, **options) for prompt in PROMPTS]
+    assert found.ids == again.ids == [one.ids[0] for one in single]
+    for other in (again.values, [one.values[0] for one in single]):
+        for one, two in zip(found.values, other, strict=True):
+            assert one == pytest.approx(two, rel=2e-3, abs=1e-4, nan_ok=True)
+    count = check_forced(made, tokenizer, found, 1, options, greedy=True)
+    assert count >= 8 or made.head is None
+    wanted = {number for ((number,), _) in options["sequence_bias"]}
+    assert sum(one in wanted for ids in found.ids for one in ids) >= 12
+    assert generate(made, tokenizer, PROMPTS, details=True, batch_size=3, **options).ids == found.ids
+
+
+@pytest.mark.parametrize("way", ["sampling", "beams", "sampled beams"])
+@pytest.mark.parametrize(("kind", "name"), [("gpt2", name) for name in COMMON] + [("gpt_neox", "xval"), ("llama", "fone dense")])
+def test_every_row_and_beam_has_its_own_numbers(kind: str, way: str, name: str) -> None:
+    made, tokenizer, options = setting(name, kind)
+    results = []
+    for use_cache in (True, False):
+        torch.manual_seed(5)
+        results.append(generate(made, tokenizer, PROMPTS, details=True, use_cache=use_cache, **(options | WAYS[way])))
+    found, again = results
+    assert found.ids == again.ids
+    rows = WAYS[way]["num_return_sequences"]
+    assert len(found.texts) == rows * len(PROMPTS)
+    assert check_forced(made, tokenizer, found, rows, options, greedy=False) >= (8 if made.head else 1)
+    assert any(found.ids[k] != found.ids[k + 1] for k in range(0, len(found.ids), rows))
+
+
+@KINDS
+def test_beams_are_ordered_by_what_the_model_says(kind: str) -> None:
+    """Their scores are those of teacher forcing, in falling order."""
+    made, tokenizer, options = setting("xval", kind)
+    bias = 5.0  # which is added to the logarithms of probabilities
+    options["sequence_bias"] = [[[number], bias] for number in number_ids(tokenizer)]
+
+    def score(prompt: str, ids: list[int], values: list[float]) -> float:
+        output, width = forced(made, tokenizer, prompt, ids, values)
+        logits = output.logits[0, width - 1 : -1]
+        total = logits.log_softmax(-1).gather(-1, torch.tensor(ids)[:, None]).sum()
+        return float(total + bias * torch.isin(torch.tensor(ids), torch.tensor(number_ids(tokenizer))).sum())
+
+    beams = generate(made, tokenizer, PROMPTS, details=True, **(options | {"num_beams": 5, "num_return_sequences": 5}))
+    assert sum(map(len, beams.values)) >= 5
+    for k, prompt in enumerate(PROMPTS):
+        scores = [score(prompt, beams.ids[row], beams.values[row]) for row in range(5 * k, 5 * k + 5)]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_the_value_is_read_where_the_token_was_sampled() -> None:
+    """Also where the most likely token is another: all that top_k=0 and a high temperature draw."""
+    made, tokenizer, options = setting("xval")
+    del options["sequence_bias"]
+    torch.manual_seed(0)
+    hot = {"do_sample": True, "temperature": 50.0, "top_k": 0, "num_return_sequences": 40, "max_new_tokens": 30}
+    found = generate(made, tokenizer, PROMPTS, details=True, **(options | hot))
+    assert check_forced(made, tokenizer, found, 40, options | {"sequence_bias": []}, greedy=False) > 5
+    ids = set(number_ids(tokenizer))
+    for row, (sequence, values) in enumerate(zip(found.ids, found.values, strict=True)):
+        assert len(values) == sum(one in ids for one in sequence)
+        if values:
+            output, width = forced(made, tokenizer, PROMPTS[row // 40], sequence, values)
+            at = next(k for k, one in enumerate(sequence) if one in ids)
+            assert int(output.logits[0, width + at - 1].argmax()) != sequence[at]
+            return
+    pytest.fail("no number was drawn")
+
+
+def test_drawn_values() -> None:
+    """Rows with the same tokens have values of their own, and each goes on from its own."""
+    made, tokenizer, options = setting("mixture")
+    same_tokens = {"do_sample": True, "top_k": 1, "num_return_sequences": 4, "sample_numbers": True}
+    torch.manual_seed(0)
+    found = generate(made, tokenizer, PROMPTS[:1], details=True, **(options | same_tokens))
+    assert len({values[0] for values in found.values}) == 4
+    bias = torch.zeros(tokenizer.vocab_size)
+    for (number,), amount in options["sequence_bias"]:
+        bias[number] += amount
+    for ids, values in zip(found.ids, found.values, strict=True):
+        output, width = forced(made, tokenizer, PROMPTS[0], ids, values)
+        assert (output.logits[0, width - 1 : -1] + bias).argmax(-1).tolist() == ids
+    with pytest.raises(ModelError, match="MixtureHead"):
+        generate(setting("xval")[0], tokenizer, PROMPTS, sample_numbers=True)
+
+
+def test_the_prompt_s_numbers_are_read() -> None:
+    made, tokenizer, options = setting("xval")
+    one, two = (generate(made, tokenizer, [f"It is {value} of"], details=True, **options) for value in ("1", "-50"))
+    assert one != two
+
+
+def test_texts() -> None:
+    """Each number once, where its token is, with the space of its form; behind the prompt as given."""
+    made, tokenizer, options = setting("xval")
+    found = generate(made, tokenizer, PROMPTS, details=True, **options)
+    spaced = tokenizer.tokens[" [NUM]"]
+    for text, ids, values in zip(found.texts, found.ids, found.values, strict=True):
+        rest = iter(values)
+        parts = [
+            (" " if one == spaced else "") + f"{{{next(rest)!r}}}" if one in number_ids(tokenizer) else tokenizer.decode([one])
+            for one in ids
+        ]
+        pieces = "".join(parts).replace("{", "\0").replace("}", "\0").split("\0")
+        at = 0
+        for number, piece in enumerate(pieces):
+            if number % 2:
+                stop = at
+                while stop < len(text) and (text[stop].isdigit() or text[stop] in "+-.e"):
+                    stop += 1
+                lengths = [k for k in range(at + 1, stop + 1) if _is_float(text[at:k]) and float(text[at:k]) == float(piece)]
+                assert lengths, (text, at, piece)
+                at = lengths[-1] if number == len(pieces) - 2 else next(k for k in lengths if text[k:].startswith(pieces[number + 1]))
+            else:
+                assert text[at:].startswith(piece)
+                at += len(piece)
+    assert generate(made, tokenizer, PROMPTS, full_text=True, **options) == [a + b for a, b in zip(PROMPTS, found.texts, strict=True)]
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def test_digits_that_no_float_holds() -> None:
+    """All 30 of them, as the head says them, in the text and fed back."""
+    fone = FoNE(30, 0, compact=True)
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [fone])
+    backbone = tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size)
+    torch.manual_seed(0)
+    sizes = {"name": "fone", "int_digits": 30, "frac_digits": 0}
+    made = NumberModel(
+        backbone, embedding_from_config(sizes | {"projection": "linear"}, tiny.D), head_from_config(sizes | {"linear": True}, tiny.D)
+    ).eval()
+    with torch.no_grad():
+        made.embedding.projection.weight.mul_(5)
+    plain = tokenizer.tokens["[NUM]"]
+    (text,) = generate(made, tokenizer, ["It is"], max_new_tokens=5, sequence_bias=[[[plain], 1000.0]])
+    batch = read_prompts(tokenizer, ["It is"], 0, 0, False, torch.device("cpu"))
+    words = []
+    for _ in range(5):
+        with torch.no_grad():
+            digits = made.head.predict(made(**batch).hidden[:, -1]).streams["number_digits"]
+        words.append(str(int("".join(map(str, digits[0].flip(0).tolist())))))
+        new = {"input_ids": torch.tensor([[plain]]), "number_mask": torch.tensor([[True]]), "number_digits": digits[:, None]}
+        new |= {"attention_mask": torch.ones(1, 1, dtype=torch.int64), "number_values": torch.ones(1, 1, dtype=torch.float64)}
+        batch = {name: torch.cat([stream, new[name]], 1) for name, stream in batch.items()}
+    assert text == "".join(words)
+    assert any(int(word) != int(float(word)) for word in words)
+
+
+def test_ends() -> None:
+    """An end token is left out; a number token that ends the text stays, with its value, in beams too."""
+    made, tokenizer, options = setting("xval")
+    options["sequence_bias"] = [[[number], 4.0] for number in number_ids(tokenizer)]
+    whole = generate(made, tokenizer, PROMPTS, details=True, **options)
+    end = next(one for ids in whole.ids for one in ids[2:] if one not in number_ids(tokenizer))
+    found = generate(made, tokenizer, PROMPTS, details=True, eos_token_id=end, **options)
+    for full, cut in zip(whole.ids, found.ids, strict=True):
+        assert cut == (full[: full.index(end)] if end in full else full)
+    made.backbone.generation_config.eos_token_id = end
+    assert generate(made, tokenizer, PROMPTS, details=True, **options) == found
+    for beams in ({}, {"num_beams": 3, "num_return_sequences": 2}):
+        first = generate(made, tokenizer, PROMPTS, details=True, eos_token_id=number_ids(tokenizer), **(options | beams))
+        assert all(len(values) <= 1 for values in first.values)
+        assert sum(map(len, first.values)) >= 4
+        assert all(ids[-1] in number_ids(tokenizer) for ids, values in zip(first.ids, first.values, strict=True) if values)
+        check_forced(made, tokenizer, first, len(first.ids) // len(PROMPTS), options, greedy=False)
+
+
+def test_without_a_head_no_number_token_is_written() -> None:
+    made, tokenizer, options = setting("xval")
+    silent = NumberModel(made.backbone, made.embedding).eval()
+    found = generate(silent, tokenizer, PROMPTS, details=True, suppress_tokens=[5], **options)
+    assert not any(one in [*number_ids(tokenizer), 5] for ids in found.ids for one in ids)
+    assert found.values == [[]] * 4
+
+
+@pytest.mark.parametrize("name", ["place", "place lsd"])
+def test_places_while_writing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the prompt are the true ones; those of written digits are the tracker's, and are not revised."""
+    made, tokenizer, options = setting(name)
+    seen: list[Any] = []
+    layer: Any = made.embedding
+    change = layer.change
+    monkeypatch.setattr(layer, "change", lambda vectors, batch: seen.append(batch["place_value"].tolist()) or change(vectors, batch))
+    digits = [tokenizer.tokens[c] for c in "123."]
+    sequence = [tokenizer.tokens["[NUM]"], digits[0], digits[1], digits[3], digits[2], tokenizer.tokens["[/NUM]"]]
+
+    def script(batch: int, ids: torch.Tensor) -> list[int]:
+        return [sequence[len(ids) - width]]
+
+    width = len(tokenizer.encode("a 417").input_ids)
+    options = {"max_new_tokens": 6, "prefix_allowed_tokens_fn": script}
+    found = generate(made, tokenizer, ["a 417"], details=True, **options)
+    assert found.ids == [sequence]
+    assert found.texts == ["12.3" if name == "place" else "3.21"]
+    assert found.values == [[12.3] if name == "place" else [3.21]]
+    true, written = ([3, 2, 1], [0, 0, 0, 0, -1]) if name == "place" else ([1, 2, 3], [0, 1, 2, 0, 1])
+    assert [place for place in seen[0][0] if place] == true
+    assert [step[0][0] for step in seen[1:]] == written
+    seen.clear()
+    generate(made, tokenizer, ["a 417"], use_cache=False, **options)
+    assert seen[-1][0][width:] == written
+
+
+@pytest.mark.parametrize("order", ["msd", "lsd"])
+def test_training_and_writing_show_the_same_places(order: str) -> None:
+    """By default: the layer that embedding_from_schema makes, in training on an answer, and while that answer is written."""
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue(order=order)])
+    question, answer = "add 417 and 20.5:", " 437.55 or -12,600 or 0.07"
+    encoded = tokenizer.encode_batch([question + answer])
+    layer = embedding_from_schema(encoded.schema, tiny.D)
+    made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), layer)
+    seen: list[Any] = []
+    layer.vectors.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0] - layer.max_place))
+    batch = NumberCollator.from_schema(encoded.schema, 0, objective="causal")(list(NumberDataset(encoded)))
+    width = len(tokenizer.encode(question).input_ids)
+    batch["labels"][:, :width] = -100
+    made.train()(**batch)["loss"].backward()
+    (trained_on,) = seen
+    assert set(trained_on[0, :width].tolist()) == {-1, 0, 1, 2, 3} and (trained_on[0, width:] != 0).sum() >= 4
+    ids = batch["input_ids"][0].tolist()
+    script = {"prefix_allowed_tokens_fn": lambda _, before: [ids[len(before)]], "max_new_tokens": len(ids) - width}
+    for use_cache in (True, False):
+        seen.clear()
+        found = generate(made, tokenizer, [question], use_cache=use_cache, **script)
+        shown = torch.cat(seen, 1) if use_cache else seen[-1]
+        assert found == [answer]
+        assert torch.equal(shown, trained_on[:, :-1])  # the last token is not read again
+
+
+def test_places_of_another_order_are_refused() -> None:
+    made, tokenizer, _ = setting("place lsd")
+    with pytest.raises(ModelError, match="written 'lsd', the tokenizer writes them 'msd'"):
+        generate(made, setting("place")[1], ["a 417"])
+    true = NumberModel(made.backbone, embedding_from_config({"name": "place"}, tiny.D))
+    with pytest.warns(UserWarning, match="train with written='lsd'"):
+        generate(true, tokenizer, ["a 417"], max_new_tokens=1)
+
+
+@pytest.mark.parametrize("name", ["place", "place lsd"])
+def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row is shown with the places that a tracker of its own gives, however beams take each other's place."""
+    made, tokenizer, _ = setting(name)
+    seen: list[Any] = []
+    layer: Any = made.embedding
+    change = layer.change
+    monkeypatch.setattr(
+        layer, "change", lambda vectors, batch: seen.append((batch["input_ids"], batch["place_value"])) or change(vectors, batch)
+    )
+    width = len(tokenizer.encode("it is").input_ids)
+    symbols = [tokenizer.tokens[c] for c in "0123456789."]
+
+    def allowed(_: int, ids: torch.Tensor) -> list[int]:
+        return [tokenizer.tokens["[NUM]"]] if len(ids) == width else symbols
+
+    generate(made, tokenizer, ["it is", "a"], num_beams=6, max_new_tokens=12, use_cache=False, prefix_allowed_tokens_fn=allowed)
+    moved = digits = 0
+    for (before, _), (ids, places) in itertools.pairwise(seen):
+        tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, tokenizer.numbers[0].order)
+        expected = torch.stack([tracker.step(column) for column in ids[:, width:].T], 1)
+        assert torch.equal(places[:, width:], expected)
+        moved += int((ids[:, :-1] != before).any())
+        digits += int((expected != 0).sum())
+    assert moved >= 3 and digits >= 50
+
+
+def test_spelled_out_numbers_are_ordinary_tokens() -> None:
+    made, tokenizer, options = setting("p10")
+    sequence = [tokenizer.tokens[f"[NUM:{symbol}]"] for symbol in ("-", "6", "0", "2", "E-1", "6")]
+    width = len(tokenizer.encode("is").input_ids)
+    script = {"max_new_tokens": 6, "prefix_allowed_tokens_fn": lambda _, ids: [sequence[len(ids) - width]]}
+    found = generate(made, tokenizer, ["is"], details=True, **script)
+    assert found.ids == [sequence] and found.values == [[-60.2]]
+    assert found.texts[0].startswith("-60.2")
+    del options["sequence_bias"]
+
+
+@pytest.mark.parametrize("kind", ["bert", "metaspace_first", "t5"])
+def test_other_tokenizers(kind: str) -> None:
+    """Those whose decoders put spaces: the continuation is what it adds to the prompt."""
+    tokenizer = Tokenizer.from_pretrained(trained.source(kind), [XVal()])
+    made = NumberModel(
+        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size),
+        embedding_from_config({"name": "xval"}, tiny.D),
+        head_from_config({"name": "scalar"}, tiny.D),
+    ).eval()
+    sequence = [*tokenizer.encode("the nation").input_ids.tolist(), number_ids(tokenizer)[0]]
+    width = len(tokenizer.encode("these 5").input_ids)
+    script = {"max_new_tokens": len(sequence), "prefix_allowed_tokens_fn": lambda _, ids: [sequence[len(ids) - width]]}
+    found = generate(made, tokenizer, ["these 5"], details=True, full_text=True, **script)
+    assert found.ids == [sequence]
+    whole = tokenizer.decode([*tokenizer.encode("these 5").input_ids.tolist(), *sequence], ["5", str(found.values[0][0])])
+    assert found.texts[0].split() == whole.split()
+
+
+def test_transformers_tokenizer() -> None:
+    hf = pytest.importorskip("numtok.hf")
+    made, tokenizer, options = setting("xval")
+    folder = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
+    wrapped = hf.NumberTokenizer.from_tokenizer(folder, numbers=[XVal(0.1)])
+    assert generate(made, wrapped, PROMPTS, **options) == generate(made, tokenizer, PROMPTS, **options)
+
+
+def test_special_tokens_in_front() -> None:
+    """Only in front: what ends a text would end the prompt."""
+    tokenizer = Tokenizer.from_pretrained(trained.source("bert"), [XVal()])
+    framed = read_prompts(tokenizer, ["these 5", "a"], 0, 0, True, torch.device("cpu"))
+    bare = read_prompts(tokenizer, ["these 5", "a"], 0, 0, False, torch.device("cpu"))
+    assert framed["input_ids"].shape[1] == bare["input_ids"].shape[1] + 1
+    for row in range(2):
+        ids = framed["input_ids"][row][framed["attention_mask"][row] > 0].tolist()
+        assert ids[1:] == bare["input_ids"][row][bare["attention_mask"][row] > 0].tolist()
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    made, tokenizer, options = setting("xval")
+    before = generate(made, tokenizer, PROMPTS, **options)
+    made.train()
+    assert generate(made, tokenizer, PROMPTS, **options) == before  # without dropout
+    assert made.training and made.backbone.training
+    assert type(made.backbone) is transformers.GPT2LMHeadModel
+    assert not made.backbone.base_model._forward_hooks
+    assert made.generate(tokenizer, PROMPTS, **options) == before
+    assert generate(made, tokenizer, [], **options) == []
+
+
+def test_threads() -> None:
+    """Two at once on one model."""
+    made, tokenizer, options = setting("fone")
+    expected = [generate(made, tokenizer, [prompt], **options) for prompt in PROMPTS]
+    found: dict[int, Any] = {}
+
+    def work(number: int) -> None:
+        found[number] = [generate(made, tokenizer, [PROMPTS[number]], **options) for _ in range(3)]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[number] for number in range(4)] == [[one] * 3 for one in expected]
+
+
+def test_mistakes() -> None:
+    made, tokenizer, options = setting("xval")
+    with pytest.raises(InputError, match="prompt 2 has no tokens"):
+        generate(made, tokenizer, ["a", "b", ""], **options)
+    with pytest.raises(InputError, match="prompt 2 has no tokens"):
+        generate(made, tokenizer, ["a", "b", ""], batch_size=2, **options)
+    with pytest.raises(ModelError, match="list of texts"):
+        generate(made, tokenizer, "a text", **options)
+    with pytest.raises(ModelError, match="prefill_chunk_size"):
+        generate(made, tokenizer, PROMPTS, prefill_chunk_size=2)
+    with pytest.raises(ModelError, match="BertForMaskedLM cannot generate"):
+        generate(NumberModel(tiny.backbone("bert"), None), tokenizer, PROMPTS)
+    with pytest.raises(ModelError, match="cannot generate"):
+        generate(NumberModel(tiny.Plain(), None), tokenizer, PROMPTS)
+    with pytest.raises(ModelError, match="got GPT2LMHeadModel"):
+        generate(made.backbone, tokenizer, PROMPTS)
+    with pytest.raises(ModelError, match="got str"):
+        generate(made, "gpt2", PROMPTS)
+    with pytest.raises(NumtokError, match="nan"), torch.no_grad():
+        next(made.head.parameters()).fill_(math.nan)
+        generate(made, tokenizer, PROMPTS, **options)
+
+
+def test_the_table_of_positions_ends() -> None:
+    tok = Tokenizer.from_pretrained()
+    config = transformers.GPT2Config(
+        vocab_size=tok.vocab_size, n_embd=16, n_layer=1, n_head=2, n_positions=8, bos_token_id=None, eos_token_id=None
+    )
+    model = NumberModel(transformers.GPT2LMHeadModel(config), XValEmbedding(16), ScalarHead(16))
+    written = generate(model, tok, [" a a a a a a"], max_new_tokens=50, details=True)
+    assert [len(ids) for ids in written.ids] == [3]  # eight positions, and the last token has none
+    assert len(generate(model, tok, [" a a a a a a a a"], max_new_tokens=50, details=True).ids[0]) == 1
+    with pytest.raises(InputError, match="9 tokens, but GPT2LMHeadModel has 8 positions; shorten it"):
+        generate(model, tok, [" a" * 9])

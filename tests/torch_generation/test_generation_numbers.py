@@ -1,0 +1,181 @@
+"""What a head's number becomes: one decimal in text and streams, the same with and without cache, alone and in a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch_models as tiny
+import trained
+
+from numtok import Tokenizer
+from numtok.numbers.numbers import Numbers
+from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
+from numtok_torch.data.collator import NumberCollator
+from numtok_torch.data.dataset import NumberDataset
+from numtok_torch.embeddings.choose import embedding_from_schema
+from numtok_torch.generation import generate as generation
+from numtok_torch.generation.generate import Generated, generate
+from numtok_torch.generation.numbers import DIGITS, doubtful, held, rounded
+from numtok_torch.generation.state import Writing
+from numtok_torch.generation.text import number_ids
+from numtok_torch.heads.base import NOISE
+from numtok_torch.heads.choose import NumberPrediction, head_from_config
+from numtok_torch.model.model import NumberModel
+
+PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was 60.2 degrees, then 1,234 or so: about 0.5 of"]
+SOURCES: dict[str, list[Any]] = {
+    "xval": [XVal(0.1)],
+    "bits": [FloatBits(compact=True)],
+    "fone": [FoNE(4, 2, compact=True)],
+    "bins": [ExponentBins(50)],
+    "logfourier": [LogFourier(4)],
+    "xval fone bits": [XVal(0.1), FoNE(4, 2), FloatBits()],
+    "all": [XVal(0.1, clip=5.0), FoNE(4, 2, compact=True, chunk=5), FloatBits(), ExponentBins(50), LogFourier(4)],
+}
+HEADS: dict[str, dict[str, Any]] = {
+    "scalar": {"name": "scalar", "scale": 0.1},
+    "mean": {"name": "mixture", "point": "mean", "scale": 0.1},
+    "mode": {"name": "mixture", "components": 4, "space": "asinh"},
+    "fone": {"name": "fone", "int_digits": 4, "frac_digits": 2},
+    "bits": {"name": "bits"},
+}
+_tokenizers: dict[str, Tokenizer] = {}
+
+
+def setting(source: str, head: str, seed: int = 0, kind: str = "gpt2") -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
+    """A model whose output depends strongly on the numbers; a tokenizer; options under which a third of the tokens are numbers."""
+    if source not in _tokenizers:
+        _tokenizers[source] = Tokenizer.from_pretrained(trained.source("gpt2"), SOURCES[source])
+    tokenizer = _tokenizers[source]
+    schema = tokenizer.encode_batch(["1"]).schema
+    backbone = tiny.backbone(kind, seed, vocab_size=tokenizer.vocab_size)
+    torch.manual_seed(seed + 1)
+    options = {"projection": "linear"} if source == "all" or "fone" in source else {}
+    made = NumberModel(backbone, embedding_from_schema(schema, tiny.D, **options), head_from_config(HEADS[head], tiny.D)).eval()
+    with torch.no_grad():
+        for one in (*made.embedding.parameters(), *made.head.parameters()):
+            one.mul_(3)
+    return made, tokenizer, {"max_new_tokens": 10, "sequence_bias": [[[one], 6.0] for one in number_ids(tokenizer)]}
+
+
+def in_every_way(made: NumberModel, tokenizer: Tokenizer, options: dict[str, Any]) -> list[Generated]:
+    """Cached, uncached, each prompt alone with and without a cache, each in one ``Generated``."""
+    found = [generate(made, tokenizer, PROMPTS, details=True, use_cache=use_cache, **options) for use_cache in (True, False)]
+    for use_cache in (True, False):
+        alone = [generate(made, tokenizer, [prompt], details=True, use_cache=use_cache, **options) for prompt in PROMPTS]
+        found.append(sum(alone, Generated([], [], [])))
+    return found
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("source", ["xval", "xval fone bits"])
+def test_cached_is_uncached_is_batched(source: str, head: str) -> None:
+    """To the last digit: texts, ids and values."""
+    found = in_every_way(*setting(source, head))
+    assert all(one == found[0] for one in found)
+    assert sum(map(len, found[0].values)) >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("source", "kind"), [*((source, "gpt2") for source in SOURCES), ("bits", "gpt_neox"), ("bits", "llama"), ("all", "llama")]
+)
+def test_cached_is_uncached_is_batched_everywhere(source: str, kind: str) -> None:
+    """Every embedding and every head, alone and together, in other models too."""
+    for head in HEADS:
+        found = in_every_way(*setting(source, head, int(kind == "gpt2"), kind))
+        assert all(one == found[0] for one in found), head
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_is_fed_back_is_what_the_text_says(source: str, head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every stream at every written number is, bit for bit, that of the tokenizer for its text."""
+    made, tokenizer, options = setting(source, head)
+    kept: list[Writing] = []
+    monkeypatch.setattr(generation, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1])
+    generate(made, tokenizer, PROMPTS, use_cache=False, **options)
+    (writing,) = kept
+    texts, shown = writing._texts, writing._shown
+    assert len(texts) >= 5 and texts.keys() == shown.keys()
+    encoded = tokenizer.encode_batch(list(texts.values()))
+    batch = NumberCollator.from_schema(encoded.schema, 0)(list(NumberDataset(encoded)))
+    assert batch["input_ids"].shape[1] == 1, texts  # each is one token again
+    assert batch["number_mask"].all()
+    for name in writing.streams:
+        fed = torch.stack([streams[name] for streams in shown.values()])
+        assert torch.equal(fed.to(batch[name].dtype), batch[name][:, 0]), name
+
+
+@pytest.mark.parametrize("source", ["xval", "xval fone bits"])
+def test_what_is_read_again_is_what_was_written(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole text through the tokenizer: the same ids and streams as the model saw while it wrote."""
+    made, tokenizer, _ = setting(source, "scalar")
+    word = tokenizer.encode(" of").input_ids.tolist()[0]
+    number = tokenizer.tokens[" [NUM]"]
+    seen: list[Any] = []
+    layer: Any = made.embedding
+    forward = layer.forward
+    monkeypatch.setattr(layer, "forward", lambda vectors, batch: seen.append(dict(batch)) or forward(vectors, batch))
+    width = len(tokenizer.encode(PROMPTS[0]).input_ids)
+    script = {"prefix_allowed_tokens_fn": lambda _, ids: [number if (len(ids) - width) % 2 == 0 else word]}
+    (text,) = generate(made, tokenizer, PROMPTS[:1], use_cache=False, full_text=True, max_new_tokens=8, **script)
+    encoded = tokenizer.encode_batch([text])
+    batch = NumberCollator.from_schema(encoded.schema, 0)(list(NumberDataset(encoded)))
+    last = max(seen, key=lambda one: one["input_ids"].shape[1])
+    length = last["input_ids"].shape[1]
+    assert length == width + 7 and int(last["number_mask"].sum()) >= 6
+    for name in ("input_ids", "number_mask", *layer.streams):
+        if name in batch:
+            fed, again = last[name], batch[name][:, :length]
+            if fed.dim() > 2:
+                fed, again = fed[last["number_mask"]], again[last["number_mask"]]
+            assert torch.equal(fed, again), name
+
+
+def test_rounding_that_noise_would_decide_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number next to the middle between two decimals is told by the text alone; others are not read twice."""
+    bounds = torch.tensor([[1.2344, 1.2346], [1.2341, 1.2342], [-8e-7, 8e-7]], dtype=torch.float64)
+    assert doubtful(NumberPrediction(bounds.mean(-1), bounds=bounds)).tolist() == [True, False, True]
+    made, tokenizer, options = setting("xval fone bits", "scalar")
+    again: list[int] = []
+    read = Writing._read_alone
+    monkeypatch.setattr(Writing, "_read_alone", lambda self, owner, ids: again.append(owner) or read(self, owner, ids))
+    found = generate(made, tokenizer, PROMPTS, details=True, **options)
+    count = sum(map(len, found.values))
+    assert len(again) < count / 2
+    monkeypatch.setattr(
+        generation.__name__.replace("generation", "generation_state") + ".doubtful", lambda one: np.ones(len(one.values), bool)
+    )
+    again.clear()
+    assert generate(made, tokenizer, PROMPTS, details=True, **options) == found
+    assert len(again) == count
+
+
+def test_noise_is_what_it_is_said_to_be() -> None:
+    """The head's output with and without padding, measured: far below what counts as noise."""
+    made, tokenizer, _ = setting("xval", "scalar")
+    encoded = tokenizer.encode_batch(PROMPTS)
+    rows = list(NumberDataset(encoded))
+    collate = NumberCollator.from_schema(encoded.schema, 0, padding_side="left")
+    with torch.no_grad():
+        together = made.head.network(made(**collate(rows)).hidden[:, -1])[:, 0]
+        alone = torch.cat([made.head.network(made(**collate([row])).hidden[:, -1])[:, 0] for row in rows])
+    assert ((together - alone).abs() <= NOISE * alone.abs().clamp(min=1) / 8).all()
+
+
+def test_four_digits() -> None:
+    values = np.array([[802.461237, -1e-300, 0.0], [123456789.0, np.inf, 0.1 + 0.2]])
+    assert rounded(values).tolist() == [[802.5, -1e-300, 0.0], [123500000.0, np.inf, 0.3]]
+    assert np.isnan(rounded(np.array([np.nan])))[0] and DIGITS == 4
+
+
+def test_a_decimal_that_all_representations_hold() -> None:
+    several = [XVal(), FloatBits(), ExponentBins(50, 1e-4, 1e6), FoNE(4, 2)]
+    numbers = Numbers.parse(["3.14159", "123456789", "0.00001", "12.5", "1e300", "0"])
+    found = held(several, numbers)
+    assert all(one.fits(found).all() for one in several)
+    assert found.format().to_pylist()[3:4] == ["12.5"] and found.format().to_pylist()[0] == "3.14"

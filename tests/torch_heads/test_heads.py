@@ -1,0 +1,620 @@
+"""The heads and the number token loss, held to formulas in numpy, on the numbers' own scale."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numtok
+from numtok import Numbers
+from numtok.errors import RepresentationError, SchemaError
+from numtok.representations import B1999, FP15, P10, P1000, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, XVal
+from numtok_torch.embeddings.bits import words_of_bits
+from numtok_torch.heads import choose as heads
+from numtok_torch.heads.losses import NumberTokenLoss
+
+D, N = 24, 5
+MAKERS: dict[str, Callable[[], heads.NumberHead]] = {
+    "scalar": lambda: heads.ScalarHead(D, 16, scale=0.5),
+    "mixture": lambda: heads.MixtureHead(D, 3, 16, scale=2.0),
+    "mixture asinh": lambda: heads.MixtureHead(D, 3, 16, space="asinh"),
+    "fone": lambda: heads.FoNEHead(D, 5, 4, layer_norm=True, linear=True),
+    "fone plain": lambda: heads.FoNEHead(D, 5, 4),
+    "fone sign": lambda: heads.FoNEHead(D, 20, 4, sign=True),
+    "fone dense": lambda: heads.FoNEHead(D, 3, 3, (2, 5, 10), chunk=4, compact=False),
+    "bits": lambda: heads.BitsHead(D),
+    "bits hidden": lambda: heads.BitsHead(D, 16),
+}
+EVERY = pytest.mark.parametrize("name", MAKERS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """Tensors this small are slower on several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def made(name: str) -> heads.NumberHead:
+    torch.manual_seed(1)
+    return MAKERS[name]()
+
+
+def hidden(rows: int = N, seed: int = 0) -> Any:
+    return torch.randn(rows, D, generator=torch.Generator().manual_seed(seed))
+
+
+def target(name: str, rows: int = N) -> Any:
+    generator = torch.Generator().manual_seed(2)
+    if name in ("scalar", "mixture", "mixture asinh"):
+        return torch.randn(rows, generator=generator, dtype=torch.float64).to(torch.float32 if name == "scalar" else torch.float64)
+    if name.startswith("bits"):
+        return torch.randint(2, (rows, 32), generator=generator, dtype=torch.uint8)
+    if name == "fone dense":
+        return torch.from_numpy(FoNE(3, 3, (2, 5, 10), chunk=4).features(np.arange(rows * 6, dtype=np.uint8).reshape(rows, 6) % 10))
+    digits = torch.randint(10, (rows, 24 if name == "fone sign" else 9), generator=generator, dtype=torch.uint8)
+    return heads.FoNEHead.with_sign(digits, torch.arange(rows) % 2 == 0) if name == "fone sign" else digits
+
+
+def weights(head: Any) -> dict[str, Any]:
+    return {key: value.detach().double().numpy() for key, value in head.named_parameters()}
+
+
+def mlp(w: dict[str, Any], h: Any) -> Any:
+    inner = h @ w["network.0.weight"].T + w["network.0.bias"]
+    inner = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
+    return inner @ w["network.2.weight"].T + w["network.2.bias"]
+
+
+def log_softmax(x: Any) -> Any:
+    return x - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)) - x.max(-1, keepdims=True)
+
+
+def softplus(x: Any) -> Any:
+    return np.log1p(np.exp(x))
+
+
+def digit_logits(pairs: Any) -> Any:
+    """[n, digits, 2] to [n, digits, 10]."""
+    turns = 2 * np.pi * np.arange(10) / 10
+    return pairs @ np.stack([np.cos(turns), np.sin(turns)])
+
+
+# ---- Losses are their formulas
+
+
+def formula(name: str, head: Any, h: Any, y: Any) -> float:
+    w = weights(head)
+    if name == "scalar":
+        return float(np.mean((mlp(w, h)[:, 0] - y) ** 2))
+    if name.startswith("mixture"):
+        out, y = mlp(w, h), np.arcsinh(y) if "asinh" in name else 2 * y
+        weight, mean, std = np.exp(log_softmax(out[:, :3])), out[:, 3:6], softplus(out[:, 6:]) + 1e-3
+        density = (weight * np.exp(-0.5 * ((y[:, None] - mean) / std) ** 2) / std / math.sqrt(2 * math.pi)).sum(1)
+        return float(-np.log(density).mean())
+    if name.startswith("bits"):
+        logits = mlp(w, h) if "hidden" in name else h @ w["network.weight"].T + w["network.bias"]
+        return float(np.mean(softplus(logits) - y * logits))
+    if name == "fone dense":
+        digits = np.arange(N * 6).reshape(N, 6) % 10
+        places = (h @ w["map.weight"].T).reshape(N, 6, 3, 2)
+        turns = 2 * np.pi * np.arange(10)[:, None] / np.array([2, 5, 10])
+        logits = np.einsum("ndbc,jbc->ndj", places, np.stack([np.cos(turns), np.sin(turns)], -1))
+        return float(-np.take_along_axis(log_softmax(logits), digits[..., None], -1).mean())
+    sign = 0.0
+    if name == "fone sign":
+        minus, negative = (h @ w["sign.weight"].T + w["sign.bias"])[:, 0], y[:, -1]
+        sign, y = float(np.mean(softplus(minus) - negative * minus)), y[:, :-1]
+    if name == "fone":
+        h = (h - h.mean(1, keepdims=True)) / np.sqrt(h.var(1, keepdims=True) + 1e-5) * w["norm.weight"] + w["norm.bias"]
+    places = h[:, :18] if name == "fone plain" else h @ w["map.weight"].T
+    logits = digit_logits(places.reshape(N, -1, 2))
+    return sign + float(-np.take_along_axis(log_softmax(logits), y[..., None].astype(int), -1).mean())
+
+
+@EVERY
+def test_the_loss_is_the_formula(name: str) -> None:
+    head, h, y = made(name), hidden(), target(name)
+    found = head.loss(h, y)
+    assert found.shape == () and found.dtype == torch.float32
+    assert found.item() == pytest.approx(formula(name, head, h.double().numpy(), y.double().numpy()), rel=1e-5)
+
+
+@EVERY
+def test_gradients_reach_every_parameter(name: str) -> None:
+    head, h = made(name), hidden().requires_grad_()
+    head.loss(h, target(name)).backward()
+    for key, parameter in [*head.named_parameters(), ("hidden", h)]:
+        assert parameter.grad is not None and torch.isfinite(parameter.grad).all() and parameter.grad.any(), key
+
+
+@EVERY
+def test_no_numbers_are_a_zero_with_a_graph(name: str) -> None:
+    head = made(name)
+    loss = head.loss(hidden(0), target(name, 0))
+    assert loss.item() == 0
+    if loss.requires_grad:
+        loss.backward()
+    assert loss.requires_grad or not list(head.parameters())
+    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in head.parameters())
+    assert head.predict(hidden(0)).values.shape == (0,)
+
+
+@EVERY
+def test_predictions_of_any_shape(name: str) -> None:
+    head, h = made(name), hidden(6)
+    flat, cube, single = head.predict(h), head.predict(h.view(2, 3, D)), head.predict(h[4])
+    assert flat.values.shape == (6,) and flat.values.dtype == torch.float64 and not flat.values.requires_grad
+    torch.testing.assert_close(cube.values.flatten(), flat.values)
+    torch.testing.assert_close(single.values, flat.values[4])
+    for key, stream in flat.streams.items():
+        assert torch.equal(cube.streams[key].flatten(0, 1), stream)
+    if flat.confidence is not None:
+        assert flat.confidence.shape == (6,) and ((flat.confidence >= 0) & (flat.confidence <= 1)).all()
+
+
+@EVERY
+def test_state_and_config_come_back(name: str) -> None:
+    head = made(name)
+    torch.manual_seed(9)
+    other = heads.head_from_config(json.loads(json.dumps(head.config())), D)
+    assert type(other) is type(head) and other.config() == head.config() and other.target == head.target
+    other.load_state_dict(head.state_dict())
+    assert torch.equal(other.loss(hidden(), target(name)), head.loss(hidden(), target(name)))
+    assert not [key for key, buffer in head.named_buffers() if buffer.is_floating_point()]
+
+
+@EVERY
+def test_low_precision_and_autocast(name: str) -> None:
+    head, h = made(name), hidden()
+    with torch.autocast("cpu", torch.bfloat16):  # not rounded: a value in bfloat16 has three digits
+        assert torch.equal(head.loss(h, target(name)), head.loss(h, target(name)))
+        inside = head.predict(h).values
+    assert torch.equal(inside, head.predict(h).values)
+    low = made(name).to(torch.bfloat16)
+    loss = low.loss(h.to(torch.bfloat16), target(name))
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(head.loss(h, target(name)).item(), rel=0.1)
+
+
+@EVERY
+def test_losses_compile(name: str) -> None:
+    torch.compiler.reset()
+    head = made(name)
+    loss = torch.compile(head.loss, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(loss(hidden(), target(name)), head.loss(hidden(), target(name)))
+
+
+# ---- ScalarHead
+
+
+def test_scalar_predictions_are_unscaled() -> None:
+    head, h = made("scalar"), hidden()
+    np.testing.assert_allclose(head.predict(h).values.numpy(), mlp(weights(head), h.double().numpy())[:, 0] / 0.5, rtol=1e-5)
+    assert torch.isfinite(heads.ScalarHead(D, scale=1e-300).predict(1e20 * h).values).all()
+
+
+# ---- FoNEHead
+
+
+def test_digits_come_back_from_hidden_states_that_hold_them() -> None:
+    """φ of each digit by itself; not the encoder's features, which the paper's head does not invert."""
+    fone, head = FoNE(3, 2), heads.FoNEHead(10, 3, 2)
+    literals = ["496.37", "0", "999.99", "1.05"]
+    digits = torch.from_numpy(fone.digits(Numbers.parse(literals)))
+    turns = 2 * math.pi * digits / 10
+    own = 30 * torch.stack([turns.cos(), turns.sin()], -1).flatten(1)
+    found = head.predict(own)
+    assert found.values.tolist() == [float(literal) for literal in literals]
+    assert torch.equal(found.streams["number_digits"], digits) and (found.confidence > 0.5).all()
+
+
+def test_the_head_does_not_invert_the_encoder() -> None:
+    """Digits of the encoder's own features, read one by one, are wrong for nine of ten numbers: so targets are digits, never features."""
+    every = torch.arange(100_000)
+    digits = every.unsqueeze(-1) // 10 ** torch.arange(5) % 10  # (100000, 5)
+    found = heads.FoNEHead(10, 5, 0).predict(torch.from_numpy(FoNE(5, 0).features(digits.numpy().astype(np.uint8))).flatten(1))
+    assert (found.streams["number_digits"] != digits).any(-1).float().mean().item() == pytest.approx(0.92, abs=0.03)
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 2), (12, 3), (9, 8), (0, 6), (30, 10)])
+def test_values_are_the_nearest_doubles(before: int, after: int) -> None:
+    head = heads.FoNEHead(2 * (before + after), before, after)
+
+    @settings(max_examples=50)
+    @given(st.lists(st.integers(0, 9), min_size=before + after, max_size=before + after))
+    def check(row: list[int]) -> None:
+        turns = 2 * math.pi * torch.tensor([row]) / 10
+        found = head.predict(torch.stack([turns.cos(), turns.sin()], -1).flatten(1))
+        text = "".join(map(str, reversed(row)))
+        assert found.streams["number_digits"].tolist() == [row]
+        assert found.values.tolist() == [float(f"{text[:before]}.{text[before:]}")]
+
+    check()
+
+
+def test_the_sign_is_an_extension() -> None:
+    head = heads.FoNEHead(8, 2, 1, sign=True)
+    with torch.no_grad():
+        head.sign.weight.zero_()
+        head.sign.weight[0, 7] = 5.0
+        head.sign.bias.zero_()
+    h = torch.tensor([[1.0, 0] * 3 + [0, 1.0], [1.0, 0] * 3 + [0, -1.0]])
+    turned = torch.tensor([math.cos(2 * math.pi * 0.3), math.sin(2 * math.pi * 0.3)])
+    h[:, 2:4] = turned
+    assert head.predict(h).values.tolist() == [-3.0, 3.0]
+    with pytest.raises(SchemaError, match="made for 4 digits, the sign included"):
+        head.loss(h, torch.zeros(2, 3, dtype=torch.uint8))
+
+
+def test_confidence_is_the_probability_of_all_digits() -> None:
+    head, h = made("fone plain"), hidden()
+    p = np.exp(log_softmax(digit_logits(h[:, :18].double().numpy().reshape(N, 9, 2))))
+    np.testing.assert_allclose(head.predict(h).confidence.numpy(), p.max(-1).prod(-1), rtol=1e-4)
+
+
+def test_a_head_that_is_trained_on_zero_says_zero() -> None:
+    """Zero is a target as any other."""
+    head, h = heads.FoNEHead(D, 2, 2, linear=True), hidden(1).repeat(2, 1)
+    optimizer = torch.optim.Adam(head.parameters(), lr=0.1)
+    for _ in range(60):
+        optimizer.zero_grad()
+        head.loss(h, torch.zeros(2, 4, dtype=torch.uint8)).backward()
+        optimizer.step()
+    assert head.predict(h).values.tolist() == [0.0, 0.0]
+
+
+# ---- BitsHead
+
+
+def logits_of(values: list[float], size: float = 3.0) -> Any:
+    words = np.array(values, np.float32).view(np.uint32)
+    bits = (words[:, None] >> np.arange(31, -1, -1, dtype=np.uint32)) & 1
+    return torch.tensor(np.where(bits, size, -size).astype(np.float32))
+
+
+def identity() -> heads.BitsHead:
+    head = heads.BitsHead(32)
+    with torch.no_grad():
+        head.network.weight.copy_(torch.eye(32))
+        head.network.bias.zero_()
+    return head
+
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=32)
+
+
+@given(st.lists(FLOATS, min_size=1, max_size=5))
+def test_bits_come_back(values: list[float]) -> None:
+    found = identity().predict(logits_of(values))
+    assert found.values.numpy().astype(np.float32).tobytes() == np.array(values, np.float32).tobytes()  # minus zero as well
+    assert words_of_bits(found.streams["number_bits"]).tolist() == np.array(values, np.float32).view(np.uint32).tolist()
+
+
+@given(st.lists(st.floats(-9, 9, width=32), min_size=32, max_size=32), st.booleans())
+def test_any_logits_are_a_finite_number_and_the_most_probable(row: list[float], hostile: bool) -> None:
+    logits = torch.tensor([row])
+    if hostile:
+        logits[0, 1:9] = logits[0, 1:9].abs() + 0.25
+    found = identity().predict(logits)
+    assert torch.isfinite(found.values).all()
+    cost = logits[0].abs() * ((logits[0] > 0) != found.streams["number_bits"][0].bool())
+    expected = logits[0, 1:9].min() if (logits[0, 1:9] > 0).all() else 0.0
+    assert cost.sum().item() == pytest.approx(float(expected))
+
+
+def test_infinity_and_nan_decode_to_finite_numbers() -> None:
+    found = identity().predict(logits_of([math.inf, -math.inf, math.nan]))
+    assert torch.isfinite(found.values).all()
+    p = 1 / (1 + math.exp(-3))
+    assert found.confidence.tolist() == pytest.approx([p**31 * (1 - p)] * 3, rel=1e-4)
+
+
+def test_compact_bits_are_the_same_target() -> None:
+    head, h, y = made("bits"), hidden(), target("bits")
+    assert torch.equal(head.loss(h, words_of_bits(y)), head.loss(h, y))
+
+
+# ---- MixtureHead
+
+
+def fixed(log_weights: list[float], means: list[float], stds: list[float], **options: Any) -> heads.MixtureHead:
+    """A head that gives this mixture whatever the hidden state."""
+    head = heads.MixtureHead(2, len(means), **options)
+    last = head.network[-1]
+    with torch.no_grad():
+        last.weight.zero_()
+        raw = [math.log(math.expm1(std - 1e-3)) for std in stds]
+        last.bias.copy_(torch.tensor([*log_weights, *means, *raw]))
+    return head
+
+
+def test_mean_mode_and_mass_of_two_peaks() -> None:
+    head = fixed([math.log(0.3), math.log(0.7)], [-2.0, 2.0], [0.1, 0.2])
+    h = torch.zeros(1, 2)
+    assert head.mean(h).item() == pytest.approx(0.8, abs=1e-5)
+    grid = np.linspace(-4, 4, 80001)
+    density = 0.3 * np.exp(-50 * (grid + 2) ** 2) / 0.1 + 0.7 * np.exp(-12.5 * (grid - 2) ** 2) / 0.2
+    assert head.mode(h).item() == pytest.approx(grid[density.argmax()], abs=2e-4)
+    found = head.predict(h)
+    assert found.values.item() == head.mode(h).item()
+    assert found.confidence.item() == pytest.approx(0.7 * math.erf(0.1 / 0.2 / math.sqrt(2)), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shares", "means", "stds"),
+    [
+        ([0.36, 0.32, 0.32], [4.0, -0.3, 0.3], [0.7, 0.6, 0.6]),  # two that overlap make a higher peak than the tallest single one
+        ([0.7, 0.3], [0.0, 0.8], [1.0, 0.6]),
+        ([0.5, 0.3, 0.2], [0.0, 0.5, -0.5], [2.0, 0.5, 0.3]),
+    ],
+)
+def test_the_mode_is_of_the_mixture_not_of_a_component(shares: list[float], means: list[float], stds: list[float]) -> None:
+    head = fixed([math.log(one) for one in shares], means, stds)
+    grid = np.linspace(-6, 6, 120001)
+    density = sum(w * np.exp(-0.5 * ((grid - m) / s) ** 2) / s for w, m, s in zip(shares, means, stds, strict=True))
+    peak = grid[density.argmax()]
+    assert min(abs(peak - one) for one in means) > 0.01
+    assert head.mode(torch.zeros(1, 2)).item() == pytest.approx(peak, abs=1e-3)
+
+
+@pytest.mark.parametrize("space", ["linear", "asinh"])
+def test_samples_follow_the_mixture(space: str) -> None:
+    head = fixed([math.log(0.25), math.log(0.75)], [-3.0, 1.0], [0.05, 0.5], scale=4.0, space=space)
+    values = head.sample(torch.zeros(20000, 2), torch.Generator().manual_seed(0)) * 4
+    y = torch.asinh(values) if space == "asinh" else values
+    low = y[y < -1.5]
+    assert len(low) / len(y) == pytest.approx(0.25, abs=0.01)
+    assert (low.mean().item(), low.std().item()) == pytest.approx((-3.0, 0.05), abs=0.01)
+    high = y[y > -1.5]
+    assert (high.mean().item(), high.std().item()) == pytest.approx((1.0, 0.5), abs=0.02)
+    assert head.sample(torch.zeros(2)).shape == () and head.sample(torch.zeros(2, 3, 2)).shape == (2, 3)
+
+
+def test_the_density_integrates_to_one() -> None:
+    head, grid = made("mixture"), torch.linspace(-60, 60, 60001, dtype=torch.float64)
+    density = head.log_prob(hidden(1), grid).exp()
+    assert (density.double().sum() * (grid[1] - grid[0]) * 2).item() == pytest.approx(1, abs=1e-3)  # the density is of y = 2 x
+
+
+@pytest.mark.parametrize("space", ["linear", "asinh"])
+def test_far_away_targets_are_finite(space: str) -> None:
+    """Densities underflow there; their logarithm does not."""
+    torch.manual_seed(0)
+    head = heads.MixtureHead(D, 4, space=space)
+    far = torch.tensor([0.0, 1e3, -1e9, 1e300, -1e-300], dtype=torch.float64)
+    loss = head.loss(hidden(), far)
+    assert torch.isfinite(loss)
+    loss.backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in head.parameters())
+
+
+def test_infinite_targets_are_left_out() -> None:
+    head, h = made("mixture"), hidden()
+    y = torch.tensor([0.5, math.inf, -1.0, -math.inf, 2.0], dtype=torch.float64)
+    some = torch.tensor([0, 2, 4])
+    torch.testing.assert_close(head.loss(h, y), head.loss(h[some], y[some]))
+
+
+def test_no_component_collapses_onto_one_number() -> None:
+    head = fixed([0.0], [0.0], [1.0], min_std=1e-3)
+    optimizer = torch.optim.Adam(head.parameters(), lr=0.5)
+    for _ in range(200):
+        optimizer.zero_grad()
+        loss = head.loss(torch.zeros(4, 2), torch.full((4,), 3.25, dtype=torch.float64))
+        loss.backward()
+        optimizer.step()
+    assert torch.isfinite(loss) and loss.item() >= math.log(1e-3) + 0.5 * math.log(2 * math.pi) - 1e-4
+
+
+def test_components_start_apart() -> None:
+    _, means, stds = heads.MixtureHead(D, 5, spread=4.0).mixture(torch.zeros(1, D))
+    torch.testing.assert_close(means.diff(), torch.full((1, 4), 2.0), atol=0.5, rtol=0)
+    assert (stds > 1).all()
+
+
+# ---- From a file, and errors
+
+
+def schema_of(*numbers: Any) -> pa.Schema:
+    return numtok.Tokenizer.from_pretrained(numbers=list(numbers)).encode_batch(["1 is -2.5"]).schema
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind", "target"),
+    [
+        ([XVal(0.5), FoNE(3, 2)], "ScalarHead", "number_scaled"),
+        ([FoNE(3, 2)], "FoNEHead", "number_fourier"),
+        ([FoNE(3, 2, compact=True, chunk=2)], "FoNEHead", "number_digits"),
+        ([FloatBits()], "BitsHead", "number_bits"),
+        ([FloatBits(compact=True)], "BitsHead", "number_bits"),
+        ([ExponentBins()], "MixtureHead", "number_values"),
+        ([LogFourier()], "MixtureHead", "number_values"),
+    ],
+)
+def test_the_head_follows_from_the_file(numbers: list[Any], kind: str, target: str) -> None:
+    head = heads.head_from_schema(schema_of(*numbers), 32)
+    assert type(head).__name__ == kind and head.target == target
+    if kind == "ScalarHead":
+        assert head.scale == 0.5
+    if kind == "FoNEHead":
+        assert head.config()["chunk"] == numbers[0].chunk
+
+
+def test_another_head_can_be_asked_for() -> None:
+    schema = schema_of(XVal(0.5), FoNE(3, 2))
+    assert isinstance(heads.head_from_schema(schema, 32, "fone", layer_norm=True), heads.FoNEHead)
+    mixture = heads.head_from_schema(schema, 32, "mixture", components=2)
+    assert isinstance(mixture, heads.MixtureHead) and mixture.scale == 0.5
+    with pytest.raises(SchemaError, match="BitsHead needs the stream of bits"):
+        heads.head_from_schema(schema, 32, "bits")
+    with pytest.raises(RepresentationError, match="unknown head 'oracle'"):
+        heads.head_from_schema(schema, 32, "oracle")
+    with pytest.raises(RepresentationError, match="no option colour"):
+        heads.head_from_schema(schema, 32, colour=1)
+    with pytest.raises(SchemaError, match="spelled out"):
+        heads.head_from_schema(schema_of(PlaceValue()), 32)
+
+
+def test_a_dense_file_gives_the_digits_of_a_compact_one() -> None:
+    numbers = Numbers.parse(["496.37", "0", "999.99"])
+    dense = torch.from_numpy(FoNE(3, 2).encode(numbers)["number_fourier"].to_numpy_ndarray().copy())
+    compact = torch.from_numpy(FoNE(3, 2).digits(numbers))
+    a, b = heads.FoNEHead(10, 3, 2, compact=False), heads.FoNEHead(10, 3, 2)
+    assert torch.equal(a.loss(hidden(3)[:, :10], dense), b.loss(hidden(3)[:, :10], compact))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: heads.FoNEHead(10, 5, 4, linear=False), "18 places for digits do not fit"),
+        (lambda: heads.FoNEHead(24, 5, 4, compact=False, sign=True), "do not carry the sign"),
+        (lambda: heads.MixtureHead(24, 0), "must be positive"),
+        (lambda: heads.MixtureHead(24, space="log"), "space='log'"),
+        (lambda: heads.ScalarHead(24, scale=0), "scale=0"),
+        (lambda: heads.ScalarHead(0), "d_model=0"),
+    ],
+)
+def test_what_cannot_be_made(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        make()
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(SchemaError, match="d_model=24"):
+        made("scalar").predict(torch.zeros(2, 5))
+    with pytest.raises(SchemaError, match="one row for each number"):
+        made("scalar").loss(hidden(3), torch.zeros(4))
+    with pytest.raises(SchemaError, match="made for 9 digits"):
+        made("fone").loss(hidden(3), torch.zeros(3, 10, dtype=torch.uint8))
+
+
+# ---- Number token loss
+
+
+def ntl(logits: Any, labels: Any, values: dict[int, float], kind: str) -> float:
+    """Zausinger et al. 2025, equations 2 and 3, position by position."""
+    ids, found = list(values), []
+    for row, label in zip(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), strict=True):
+        if int(label) in values:
+            p = np.exp(log_softmax(row[ids]))
+            v, y = np.array([values[one] for one in ids]), values[int(label)]
+            found.append(float((p * np.abs(v - y)).sum()) if kind == "was" else float((p @ v - y) ** 2))
+    return float(np.mean(found)) if found else 0.0
+
+
+DIGITS = {11 + k: float(k) for k in range(10)}
+
+
+def text(seed: int = 0, shape: tuple[int, int] = (3, 8)) -> tuple[Any, Any]:
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(8, 24, shape, generator=generator)
+    labels[0, :3] = -100
+    return torch.randn(*shape, 30, generator=generator) * 3, labels
+
+
+@pytest.mark.parametrize("kind", ["was", "mse"])
+def test_number_token_loss_is_the_formula(kind: str) -> None:
+    logits, labels = text()
+    found = NumberTokenLoss([DIGITS], kind)(logits, labels)
+    assert found.item() == pytest.approx(ntl(logits.double().numpy(), labels.numpy(), DIGITS, kind), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["was", "mse"])
+@pytest.mark.parametrize("reweigh", [False, True])
+def test_number_token_loss_is_that_of_its_authors(kind: str, reweigh: bool) -> None:
+    ntloss = pytest.importorskip("ntloss")
+
+    class Tokenizer:
+        """What the package asks of a tokenizer."""
+
+        def __len__(self) -> int:
+            return 30
+
+        def add_tokens(self, tokens: list[str]) -> int:
+            return 0
+
+        def get_vocab(self) -> dict[str, int]:
+            return {f"w{k}": k for k in range(30) if k not in DIGITS} | {str(int(value)): one for one, value in DIGITS.items()}
+
+    theirs = (ntloss.NTLoss if kind == "was" else ntloss.NTLossDotProduct)(Tokenizer(), reweigh=reweigh)
+    for seed in range(5):
+        logits, labels = text(seed)
+        torch.testing.assert_close(NumberTokenLoss([DIGITS], kind, reweigh)(logits, labels), theirs(logits, labels))
+
+
+def test_number_token_loss_prefers_near_digits() -> None:
+    """Cross-entropy does not: to it 4 for 5 is as wrong as 9."""
+    loss, labels = NumberTokenLoss([DIGITS]), torch.tensor([[11 + 5]])
+    near, far = torch.zeros(1, 1, 30), torch.zeros(1, 1, 30)
+    near[..., 11 + 4], far[..., 11 + 9] = 9, 9
+    assert loss(near, labels) < loss(far, labels)
+    right = torch.full((1, 1, 30), -99.0)
+    right[..., 16] = 99
+    assert loss(right, labels).item() == 0
+
+
+def test_number_token_loss_without_numbers_has_a_graph() -> None:
+    logits = torch.randn(2, 3, 30, requires_grad=True)
+    loss = NumberTokenLoss([DIGITS])(logits, torch.full((2, 3), -100))
+    loss.backward()
+    assert loss.item() == 0 and not logits.grad.any()
+
+
+def test_groups_are_apart_and_share_the_mean() -> None:
+    """Mantissas are compared with mantissas, exponents with exponents."""
+    exponents = {25: -1.0, 26: 0.0, 27: 1.0}
+    logits, labels = text()
+    labels[1, :3] = torch.tensor([25, 26, 27])
+    found = NumberTokenLoss([DIGITS, exponents])(logits, labels)
+    array = logits.double().numpy()
+    counts = [sum(int(one) in group for one in labels.flatten()) for group in (DIGITS, exponents)]
+    both = [ntl(array, labels.numpy(), group, "was") for group in (DIGITS, exponents)]
+    assert found.item() == pytest.approx(np.average(both, weights=counts), rel=1e-5)
+
+
+def test_causal_labels_are_those_of_the_next_token() -> None:
+    logits, labels = text()
+    loss = NumberTokenLoss([DIGITS])
+    torch.testing.assert_close(loss(logits, labels, causal=True), loss(logits[:, :-1], labels[:, 1:]))
+
+
+@pytest.mark.parametrize("representation", [P10(), P1000(), B1999(), FP15(2, (-1, 1)), P10(form="decimal")])
+def test_groups_follow_from_the_file(representation: Any) -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[representation])
+    batch = tokenizer.encode_batch(["-6.02 7 and 0.35 6.02"])
+    loss = NumberTokenLoss.from_schema(batch.schema)
+    ids = torch.tensor(batch.column("input_ids")[0].as_py())
+    values = [group[int(one)] for one in ids for group in loss.groups() if int(one) in group]
+    expected = {
+        "p10": [6, 0, 2, -2, 7, 0, 0, -2, 3, 5, 0, -3, 6, 0, 2, -2],
+        "p1000": [602, -2, 700, -2, 350, -3, 602, -2],
+        "b1999": [-602, -2, 700, -2, 350, -3, 602, -2],
+        "fp15": [-6.0, 7.0, 0.35, 6.0],
+    }[representation.name]
+    if representation.form == "decimal":
+        expected = [6, 0, 2, 0, 7, 0, 0, 0, 3, 5, 0, -1, 6, 0, 2, 0]
+    assert values == pytest.approx(expected)
+    logits = torch.randn(1, len(ids), tokenizer.vocab_size if hasattr(tokenizer, "vocab_size") else int(ids.max()) + 30000)
+    assert torch.isfinite(loss(logits, ids.unsqueeze(0)))
+
+
+def test_place_values_take_the_digits_of_the_vocabulary() -> None:
+    loss = NumberTokenLoss.from_digits(list(DIGITS))
+    logits, labels = text()
+    assert torch.equal(loss(logits, labels), NumberTokenLoss([DIGITS])(logits, labels))
+    with pytest.raises(SchemaError, match="from_digits"):
+        NumberTokenLoss.from_schema(schema_of(PlaceValue()))
+    with pytest.raises(RepresentationError, match="'l3' is unknown"):
+        NumberTokenLoss([DIGITS], "l3")

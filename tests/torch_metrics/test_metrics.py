@@ -1,0 +1,336 @@
+"""Metrics against plain formulas, and what hostile input does to them."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from numtok.errors import InputError
+
+torch = pytest.importorskip("torch")
+
+from numtok_torch.metrics import metrics  # noqa: E402
+from numtok_torch.metrics.metrics import (  # noqa: E402
+    adjusted_r_squared,
+    digit_accuracy,
+    exact_match,
+    log_error,
+    mean_absolute_error,
+    mean_squared_error,
+    perplexity,
+    r_squared,
+    share_unparseable,
+    token_losses,
+    top_k_accuracy,
+)
+
+BIG = 10**60
+OF_VALUES = [mean_squared_error, mean_absolute_error, log_error, r_squared]
+PLAIN = st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=20)
+DECIMALS = st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,8})?", fullmatch=True)
+
+
+# --- texts ----------------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_exact_match_has_no_tolerance() -> None:
+    """The published code accepts a difference below 10^-digits: 0.12 for 0.11."""
+    assert exact_match(["0.12", "5"], ["0.11", "5"]) == 0.5
+    assert exact_match(["0.12"], ["0.11"], canonical=True) == 0.0
+    assert exact_match([str(BIG + 1)], [str(BIG)], canonical=True) == 0.0
+    assert exact_match([BIG + 1, BIG], [BIG, BIG], canonical=True) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("1.50", "1.5", True),
+        ("15e-1", "1.5", True),
+        ("+1.5", "1.5", True),
+        ("01.5", "1.5", True),
+        ("1,234", "1234", True),
+        (".5", "0.5", True),
+        ("−5", "-5", True),
+        ("-0", "0", True),
+        ("0e9", "0.00", True),
+        ("1e400", "10e399", True),
+        ("5", "-5", False),
+        ("5", "50", False),
+        ("1e400", "1e401", False),
+        ("", "0", False),
+        ("5 apples", "5", False),
+        (" 5", "5", False),
+        ("nan", "5", False),
+        ("1.2.3", "1.2", False),
+        ("5\ud800", "5", False),
+    ],
+)
+def test_exact_match_of_values(one: str, other: str, same: bool) -> None:
+    assert exact_match([one], [other], canonical=True) == same
+    assert exact_match([one], [other]) == 0.0
+    assert exact_match([one], [one]) == 1.0
+
+
+@given(DECIMALS, DECIMALS)
+@example("0.10", "0.1")
+def test_exact_match_is_decimal_equality(one: str, other: str) -> None:
+    assert exact_match([one], [other], canonical=True) == (Decimal(one) == Decimal(other))
+
+
+def test_a_million_digits() -> None:
+    long = "7" * 1_000_000
+    assert exact_match([long, long], [long, long[:-1] + "8"], canonical=True) == 0.5
+    assert digit_accuracy([long[:-1] + "8"], [long]) == 1 - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "right", "places"),
+    [
+        ("112", "112", 3, 3),
+        ("12", "112", 2, 3),
+        ("112", "12", 2, 3),
+        ("1.5", "1.50", 3, 3),
+        ("1.50", "1.5", 2, 2),
+        ("1.52", "1.5", 2, 3),
+        ("123.45", "124.45", 4, 5),
+        ("23.456", "123.45", 4, 6),
+        ("-5", "5", 1, 1),
+        ("0", "100", 1, 3),
+        ("100", "0", 1, 3),
+        ("0.5", ".5", 2, 2),
+        ("007", "7", 1, 1),
+        ("1e2", "100", 3, 3),
+        ("100", "1e2", 3, 3),
+        ("x", "112", 0, 3),
+        ("", "1", 0, 1),
+        ("5e-1000000", "5", 0, 2),  # a long row of zeros earns nothing
+        ("1e999999", "5", 0, 1000000),
+        ("0e999999", "0", 1, 1),
+    ],
+)
+def test_digits_are_aligned_at_the_point(prediction: str, reference: str, right: int, places: int) -> None:
+    assert digit_accuracy([prediction], [reference]) == pytest.approx(right / places)
+
+
+@given(st.text("0123456789", min_size=1, max_size=9), st.text("0123456789", min_size=1, max_size=9), st.integers(0, 4), st.integers(0, 4))
+def test_digit_accuracy_is_the_loop(one: str, other: str, p: int, q: int) -> None:
+    """Place by place, over a stretch that holds all digits."""
+    prediction, reference = one + "." + "1" * p if p else one, other + "." + "2" * q if q else other
+
+    def digit(text: str, place: int) -> str | None:
+        whole, _, fraction = text.partition(".")
+        whole = whole.lstrip("0") or "0"
+        if place >= 0:
+            return whole[-1 - place] if place < len(whole) else None
+        return fraction[-1 - place] if -place <= len(fraction) else "0"
+
+    places = [place for place in range(-6, 10) if digit(prediction, place) is not None or digit(reference, place) is not None]
+    counted = [place for place in places if place >= -q or digit(prediction, place) != "0"]
+    right = sum(digit(prediction, place) == digit(reference, place) for place in counted)
+    assert digit_accuracy([prediction], [reference]) == pytest.approx(right / len(counted))
+
+
+def test_pairs_weigh_the_same() -> None:
+    assert digit_accuracy(["1111111111", "2"], ["1111111111", "3"]) == 0.5
+
+
+def test_share_unparseable() -> None:
+    assert share_unparseable(["5", "", "five", "nan", "inf", "1e5", "1,234", "-.5", "5 6", "0x1F"]) == pytest.approx(0.6)
+    assert share_unparseable(np.array([1.0, np.nan, np.inf, -np.inf])) == 0.75
+    assert share_unparseable([None, 5, Decimal("NaN")]) == pytest.approx(2 / 3)
+
+
+# --- values ---------------------------------------------------------------------------------------------------------------------------------------
+
+
+@given(PLAIN)
+def test_values_are_the_plain_formulas(pairs: list[tuple[float, float]]) -> None:
+    p, r = (np.array(part) for part in zip(*pairs, strict=True))
+    exact = [Fraction(a) - Fraction(b) for a, b in pairs]
+    assert mean_squared_error(p, r) == pytest.approx(float(sum(d * d for d in exact) / len(exact)), rel=1e-9, abs=1e-300)
+    assert mean_absolute_error(p, r) == pytest.approx(float(sum(abs(d) for d in exact) / len(exact)), rel=1e-9, abs=1e-300)
+    mean = sum(map(Fraction, r.tolist())) / len(exact)
+    total = sum((Fraction(value) - mean) ** 2 for value in r.tolist())
+    if not total:
+        assert math.isnan(r_squared(p, r))
+        return
+    expected = 1 - sum(d * d for d in exact) / total
+    if abs(expected) < 1e250:
+        assert r_squared(p, r) == pytest.approx(float(expected), rel=1e-6, abs=1e-6)
+        if len(r) > 3:
+            adjusted = 1 - (1 - expected) * (len(r) - 1) / (len(r) - 3)
+            assert adjusted_r_squared(p, r, predictors=2) == pytest.approx(float(adjusted), rel=1e-6, abs=1e-5)
+
+
+def test_by_hand() -> None:
+    p, r = [2.5, 0.0, 2.0, 8.0], [3.0, -0.5, 2.0, 7.0]
+    assert mean_squared_error(p, r) == 0.375
+    assert mean_absolute_error(p, r) == 0.5
+    assert r_squared(p, r) == pytest.approx(0.9486081370449679)
+    assert adjusted_r_squared(p, r, predictors=1) == pytest.approx(1 - (1 - 0.9486081370449679) * 3 / 2)
+    assert log_error([1, 100, 0.1], [10, 1, 0.1]) == pytest.approx(1.0)
+    assert log_error([-10], [1000]) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("metric", OF_VALUES)
+def test_every_kind_of_input_gives_the_same(metric: Any) -> None:
+    p, r = [1.5, 2.0, 4.25], [1.0, 2.5, 4.0]
+    expected = metric(p, r)
+    kinds = [
+        lambda values: np.array(values),
+        lambda values: np.array(values, np.float16),
+        lambda values: torch.tensor(values, dtype=torch.float64),
+        lambda values: torch.tensor(values, dtype=torch.bfloat16, requires_grad=True),
+        lambda values: [str(value) for value in values],
+        lambda values: np.array([str(value) for value in values]),
+        lambda values: [Decimal(value) for value in values],
+        lambda values: [torch.tensor(value) for value in values],
+        lambda values: tuple(values),
+    ]
+    for kind in kinds:
+        assert metric(kind(p), kind(r)) == expected
+        assert metric(kind(p), r) == expected
+
+
+def test_integers_of_60_digits_do_not_pass_through_floats() -> None:
+    p, r = [BIG + 1, BIG + 2, BIG + 3], [BIG + 1, BIG + 3, BIG + 5]
+    assert mean_squared_error(p, r) == pytest.approx(5 / 3)
+    assert mean_absolute_error([str(value) for value in p], [str(value) for value in r]) == pytest.approx(1.0)
+    assert r_squared(p, r) == pytest.approx(1 - 5 / 8)
+    assert r_squared(r, r) == 1.0
+
+
+def test_values_beyond_float64() -> None:
+    assert log_error(["1e400"], ["1e-400"]) == pytest.approx(800.0)
+    assert log_error(["1e99999999"], ["1"]) == pytest.approx(99999999.0)
+    assert mean_absolute_error(["1e400"], ["1e400"]) == 0.0
+    assert mean_absolute_error(["1e400"], ["0"]) == math.inf
+    assert mean_squared_error([1e200], [0]) == math.inf
+    assert mean_absolute_error([1.7e308] * 3, [0] * 3) == pytest.approx(1.7e308)
+    assert r_squared([1.7e308, 0, 1e308], [1.7e308, 0.0, 1e308]) == 1.0
+    assert r_squared([1e300, 0], [0, 1]) == -math.inf
+    with pytest.raises(InputError, match="log_error"):
+        r_squared(["1e400", "0"], ["1e400", "0"])
+
+
+def test_zeros_have_no_logarithm() -> None:
+    assert log_error(["0", "-0.0"], ["0", "0"]) == 0.0
+    assert log_error(["0"], ["5"]) == log_error(["5"], ["0"]) == math.inf
+
+
+def test_what_is_not_defined_is_nan() -> None:
+    assert math.isnan(r_squared([1, 2], [3, 3]))
+    assert math.isnan(r_squared([1], [3]))
+    assert math.isnan(adjusted_r_squared([1, 2], [1, 2], predictors=1))
+    with pytest.raises(InputError, match="predictors=-1"):
+        adjusted_r_squared([1, 2], [1, 2], predictors=-1)
+
+
+@pytest.mark.parametrize("metric", [*OF_VALUES, lambda p, r, **options: adjusted_r_squared(p, r, predictors=0, **options)])
+def test_predictions_that_are_no_number(metric: Any) -> None:
+    p, r = ["1.5", "five", "2", "nan", "4.25"], ["1", "2", "2.5", "3", "4"]
+    with pytest.raises(InputError, match=r"prediction 1 .*skip.*share_unparseable"):
+        metric(p, r)
+    assert metric(p, r, invalid="skip") == metric(["1.5", "2", "4.25"], ["1", "2.5", "4"])
+    with pytest.raises(InputError, match="prediction 1"):
+        metric(np.array([0.0, np.nan]), [1, 2])
+    with pytest.raises(InputError, match="nothing to measure"):
+        metric(["x"], ["1"], invalid="skip")
+    with pytest.raises(InputError, match="invalid='drop'"):
+        metric(["1"], ["1"], invalid="drop")
+
+
+@pytest.mark.parametrize("metric", [*OF_VALUES, exact_match, digit_accuracy])
+def test_mismatches(metric: Any) -> None:
+    with pytest.raises(InputError, match="2 predictions, but 1 references"):
+        metric(["1", "2"], ["1"])
+    with pytest.raises(InputError, match="nothing to measure"):
+        metric([], [])
+    with pytest.raises(InputError):
+        metric("12", "12")
+    with pytest.raises(InputError):
+        metric([object()], ["1"])
+    if metric is not exact_match:
+        with pytest.raises(InputError, match="reference 1"):
+            metric(["1", "2"], ["1", "inf"])
+        with pytest.raises(InputError, match="shape"):
+            metric(np.ones((2, 2)), np.ones((2, 2)))
+
+
+def test_exact_match_of_texts_takes_texts() -> None:
+    with pytest.raises(InputError, match="canonical=True"):
+        exact_match([1.5], [1.5])
+    with pytest.raises(InputError, match="nothing to measure"):
+        share_unparseable([])
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 30), st.integers(2, 20), st.integers(0, 2**20))
+def test_token_metrics_are_the_loop(count: int, classes: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    logits = rng.integers(-3, 4, (count, classes)) * 0.5  # with ties
+    labels = rng.integers(0, classes, count)
+    labels[rng.random(count) < 0.2] = -100
+    kept = [row for row in range(count) if labels[row] != -100]
+    if not kept:
+        with pytest.raises(InputError, match="nothing to measure"):
+            token_losses(logits, labels)
+        return
+    losses = [math.log(sum(math.exp(x) for x in logits[row])) - logits[row][labels[row]] for row in kept]
+    np.testing.assert_allclose(token_losses(logits, labels), losses, rtol=1e-9, atol=1e-12)
+    assert perplexity(token_losses(logits, labels)) == pytest.approx(math.exp(sum(losses) / len(losses)))
+    reference = torch.nn.functional.cross_entropy(torch.tensor(logits), torch.tensor(labels))
+    assert perplexity(token_losses(torch.tensor(logits), torch.tensor(labels))) == pytest.approx(float(reference.exp()))
+    for k in (1, 3, classes):
+        hits = [labels[row] in sorted(range(classes), key=lambda c: (-logits[row][c], c))[:k] for row in kept]
+        assert top_k_accuracy(logits, labels, k) == pytest.approx(sum(hits) / len(hits))
+
+
+def test_token_metrics_take_batches_of_any_dtype() -> None:
+    logits = torch.tensor([[[5.0, 0.0], [0.0, 5.0]]], dtype=torch.bfloat16, requires_grad=True)
+    labels = torch.tensor([[0, -100]])
+    assert top_k_accuracy(logits, labels, k=1) == 1.0
+    assert token_losses(logits, labels) == pytest.approx([math.log1p(math.exp(-5))])
+
+
+def test_logits_that_overflow() -> None:
+    assert token_losses([[1e308, -1e308]], [0]).tolist() == [0.0]
+    assert token_losses([[1000.0, -np.inf]], [1]).tolist() == [np.inf]
+    assert perplexity([np.inf]) == perplexity([1e5]) == math.inf
+    assert top_k_accuracy(np.zeros((4, 4)), np.arange(4), k=1) == 0.25  # equal logits know nothing
+
+
+@pytest.mark.parametrize("metric", [token_losses, top_k_accuracy])
+def test_tokens_that_do_not_fit(metric: Any) -> None:
+    cases = [
+        (np.zeros((2, 3)), [0], "shape"),
+        (np.zeros((1, 3)), [3], "from 0 to 2"),
+        (np.zeros((1, 3)), [-1], "from 0 to 2"),
+        (np.zeros((1, 3)), [0.5], "integers"),
+        (np.array([[0, np.nan]]), [0], "label 0"),
+        (np.array([[0, np.inf]]), [0], "label 0"),
+        (np.array([[-np.inf, -np.inf]]), [0], "label 0"),
+    ]
+    for logits, labels, message in cases:
+        with pytest.raises(InputError, match=message):
+            metric(logits, labels)
+    with pytest.raises(InputError, match="k=0"):
+        top_k_accuracy(np.zeros((1, 3)), [0], k=0)
+    with pytest.raises(InputError, match="loss 1 is nan"):
+        perplexity([1.0, np.nan])
+
+
+def test_every_metric_names_its_formula() -> None:
+    for name in dir(metrics):
+        made = getattr(metrics, name)
+        if callable(made) and getattr(made, "__module__", "") == metrics.__name__ and not name.startswith("_"):
+            assert made.__doc__ and any(sign in made.__doc__ for sign in ("Σ", "softmax", "1 - "))

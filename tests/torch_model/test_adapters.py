@@ -1,0 +1,381 @@
+"""LoRA by the real peft, in three ways: around the backbone, put into it, and around the number model."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+import math
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import test_generation as generation
+import torch
+import torch_models as tiny
+import transformers
+from test_model import Rows, same
+
+from numtok_torch import generate
+from numtok_torch.data.collator import NumberCollator
+from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.model import NumberModel
+
+peft = pytest.importorskip("peft")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:fan_in_fan_out is set:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Input and output embeddings are no longer tied:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Could not find a config file:UserWarning"),
+]
+WAYS = ("wrapped", "wrapped for a task", "added", "injected")
+TARGETS = {"gpt2": ["c_attn"], "llama": ["q_proj", "v_proj"]}
+
+
+def lora(kind: str = "gpt2", **options: Any) -> Any:
+    return peft.LoraConfig(**({"r": 4, "lora_alpha": 16, "target_modules": TARGETS[kind]} | options))
+
+
+def adapted(way: str, backbone: Any, config: Any) -> Any:
+    """The backbone with adapters."""
+    if way.startswith("wrapped"):
+        if way != "wrapped":
+            config.task_type = "CAUSAL_LM"
+        return peft.get_peft_model(backbone, config)
+    if way == "added":
+        backbone.add_adapter(config)
+        return backbone
+    return peft.inject_adapter_in_model(config, backbone)
+
+
+def made(way: str, kind: str = "gpt2", **options: Any) -> NumberModel:
+    torch.manual_seed(4)
+    return NumberModel(adapted(way, tiny.backbone(kind), lora(kind, **options)), tiny.embedding("xval"), tiny.head("scalar"))
+
+
+def train(model: Any, steps: int = 8, below: float = 0.8) -> list[float]:
+    """The losses of a few steps on one batch."""
+    optimizer = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], lr=2e-2)
+    losses = []
+    model.train()
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = model(**tiny.batch()).loss
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    model.eval()
+    assert all(math.isfinite(loss) for loss in losses) and losses[-1] < below * losses[0], losses
+    return losses
+
+
+def outputs(model: Any) -> dict[str, torch.Tensor]:
+    with torch.no_grad():
+        found = model.eval()(**tiny.batch())
+    return {name: found[name] for name in ("loss", "logits", "hidden", "number_predictions")}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("way", WAYS)
+def test_inside_the_model(way: str, kind: str, tmp_path: Path) -> None:
+    """Trains, changes only what it should, is saved, loaded, and merged into a model without adapters."""
+    model = made(way, kind)
+    stock = NumberModel(tiny.backbone(kind), copy.deepcopy(model.embedding), copy.deepcopy(model.head)).eval()
+    same(outputs(model), outputs(stock))  # B begins at zero
+    before = {name: one.detach().clone() for name, one in model.named_parameters()}
+    train(model)
+    changed = {name for name, one in model.named_parameters() if not torch.equal(one, before[name])}
+    assert changed == {name for name in before if "lora_" in name or name.startswith(("embedding.", "head."))}
+    expected = outputs(model)
+
+    model.save_pretrained(tmp_path / "adapted")
+    back = NumberModel.from_pretrained(tmp_path / "adapted")
+    assert type(back.backbone) is type(model.backbone)
+    same(outputs(back), expected, 0, 0)
+    assert {name for name, one in back.named_parameters() if one.requires_grad} == changed
+    train(back, below=0.95)
+    given = NumberModel.from_pretrained(tmp_path / "adapted", backbone=tiny.backbone(kind, seed=9))
+    same(outputs(given), expected, 0, 0)
+
+    merged = model.merge_and_unload()
+    assert not [name for name, _ in merged.named_parameters() if "lora_" in name]
+    same(outputs(merged), expected, 1e-4, 1e-5)
+    merged.save_pretrained(tmp_path / "merged")
+    plain = NumberModel.from_pretrained(tmp_path / "merged")
+    assert type(plain.backbone) is type(stock.backbone)
+    assert set(plain.state_dict()) == set(stock.state_dict())
+    same(outputs(plain), outputs(merged), 0, 0)
+    with pytest.raises(ModelError, match="no adapters"):
+        plain.merge_and_unload()
+
+
+def test_by_the_wrapper(tmp_path: Path) -> None:
+    """What its owner does with the wrapper holds for the number model: adapters off, merged, saved by peft alone."""
+    model = made("wrapped")
+    train(model)
+    expected, wrapper = outputs(model), model.backbone
+    wrapper.save_pretrained(tmp_path)
+    with wrapper.disable_adapter():
+        assert not torch.allclose(outputs(model)["logits"], expected["logits"])
+    base = tiny.backbone("gpt2")
+    again = NumberModel(peft.PeftModel.from_pretrained(base, tmp_path), model.embedding, model.head)
+    same(outputs(again), expected)
+    model.backbone = wrapper.merge_and_unload()
+    same(outputs(model), expected, 1e-4, 1e-5)
+
+
+def test_around_the_model(tmp_path: Path) -> None:
+    """``get_peft_model(NumberModel(...))``; peft compares the ends of names, so that a GPT-2's ``lm_head`` is a ``head`` too."""
+    base = NumberModel(tiny.backbone("gpt2"), tiny.embedding("fone"), tiny.head("scalar"))
+    base.save_pretrained(tmp_path / "base")
+    model = peft.get_peft_model(base, lora(modules_to_save=["embedding", "head"]))
+    before = {name: one.detach().clone() for name, one in model.named_parameters()}
+    train(model)
+    changed = {name for name, one in model.named_parameters() if not torch.equal(one, before[name])}
+    assert changed == {name for name in before if "lora_" in name or ".modules_to_save." in name}
+    for part in ("model.embedding.", "model.head.", "c_attn.lora_A"):
+        assert any(part in name for name in changed)
+    expected = outputs(model)
+    model.save_pretrained(tmp_path / "adapters")
+    back = peft.PeftModel.from_pretrained(NumberModel.from_pretrained(tmp_path / "base"), tmp_path / "adapters")
+    same(outputs(back), expected)
+    with pytest.raises(ModelError, match="peft has put adapters around"):
+        base.save_pretrained(tmp_path / "wrong")
+    merged = model.merge_and_unload()
+    assert isinstance(merged, NumberModel)
+    same(outputs(merged), expected, 1e-4, 1e-5)
+    merged.save_pretrained(tmp_path / "merged")
+    same(outputs(NumberModel.from_pretrained(tmp_path / "merged")), outputs(merged), 0, 0)
+
+
+@pytest.mark.parametrize("way", [*WAYS, "around", "around for a task"])
+def test_generation(way: str, tmp_path: Path) -> None:
+    """With adapters, loaded, and merged: the same text and values, which are not those of the model without."""
+    model, tokenizer, options = generation.setting("xval")
+    prompts = generation.PROMPTS
+    without = generate(model, tokenizer, prompts, details=True, **options)
+    config = lora(init_lora_weights=False)  # random: at once another model
+    if way.startswith("around"):
+        model.save_pretrained(tmp_path / "base")
+        config.task_type = "CAUSAL_LM" if way != "around" else None
+        wrapped: Any = peft.get_peft_model(model, config)
+        wrapped.save_pretrained(tmp_path / "adapters")
+        back = peft.PeftModel.from_pretrained(NumberModel.from_pretrained(tmp_path / "base"), tmp_path / "adapters").eval()
+    else:
+        wrapped = NumberModel(adapted(way, model.backbone, config), model.embedding, model.head).eval()
+        wrapped.save_pretrained(tmp_path)
+        back = NumberModel.from_pretrained(tmp_path)
+    found = generate(wrapped, tokenizer, prompts, details=True, **options)
+    assert found.ids != without.ids and any(found.values)
+    assert generate(back, tokenizer, prompts, details=True, **options) == found
+    assert back.generate(tokenizer, prompts, details=True, **options) == found
+    merged = generate(wrapped.merge_and_unload(), tokenizer, prompts, details=True, **options)
+    assert merged.ids == found.ids
+    assert [one for row in merged.values for one in row] == pytest.approx([one for row in found.values for one in row], rel=1e-3)
+
+
+def settings(folder: Path) -> transformers.TrainingArguments:
+    return transformers.TrainingArguments(
+        str(folder),
+        max_steps=8,
+        save_steps=4,
+        per_device_train_batch_size=4,
+        learning_rate=2e-2,
+        logging_steps=1,
+        gradient_checkpointing=True,
+        use_cpu=True,
+        report_to=[],
+        disable_tqdm=True,
+        seed=0,
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
+@pytest.mark.parametrize("way", [*WAYS, "around"])
+def test_trainer(way: str, tmp_path: Path) -> None:
+    """Losses fall, checkpoints load, and training resumes from one to the same end."""
+    pytest.importorskip("accelerate")
+
+    def trainer() -> Any:
+        if way == "around":
+            base = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
+            model: Any = peft.get_peft_model(base, lora(modules_to_save=["embedding", "head"]))
+        else:
+            model = made(way)
+        return transformers.Trainer(
+            model, settings(tmp_path), data_collator=NumberCollator(tiny.PAD, objective="causal"), train_dataset=Rows(16)
+        )
+
+    torch.manual_seed(0)
+    first = trainer()
+    first.train()
+    losses = [entry["loss"] for entry in first.state.log_history if "loss" in entry]
+    assert all(math.isfinite(loss) for loss in losses) and min(losses[-2:]) < 0.8 * losses[0]
+    checkpoint = tmp_path / "checkpoint-8"
+    if way == "around":
+        base = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
+        loaded: Any = peft.PeftModel.from_pretrained(base, checkpoint)
+    else:
+        loaded = NumberModel.from_pretrained(checkpoint)
+    same(outputs(loaded), outputs(first.model))
+    resumed = trainer()
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
+    same(outputs(resumed.model), outputs(first.model), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_of_single_tokens(way: str, tmp_path: Path) -> None:
+    """``trainable_token_indices``: of the word vectors, only those of ``[NUM]`` are trained, also where the output layer is tied to them."""
+    model = made(way, trainable_token_indices=[tiny.NUM])
+    words = model.get_input_embeddings().weight.detach().clone()
+    train(model)
+    now = model.get_input_embeddings().weight.detach()
+    assert (now != words).any(1).nonzero().flatten().tolist() == [tiny.NUM]
+    expected = outputs(model)
+    model.save_pretrained(tmp_path)
+    same(outputs(NumberModel.from_pretrained(tmp_path)), expected, 0, 0)
+    model.merge_and_unload().save_pretrained(tmp_path)
+    merged = NumberModel.from_pretrained(tmp_path)
+    same(outputs(merged), expected, 1e-4, 1e-5)
+    assert (merged.get_input_embeddings().weight != words).any(1).nonzero().flatten().tolist() == [tiny.NUM]
+    assert merged.get_output_embeddings().weight is merged.get_input_embeddings().weight
+
+
+KINDS: dict[str, Any] = {
+    "dora": lambda: lora(use_dora=True),
+    "pissa": lambda: lora("llama", init_lora_weights="pissa"),
+    "words": lambda: lora(target_modules=["wte"]),
+    "output": lambda: lora(modules_to_save=["lm_head"]),
+    "ia3": lambda: peft.IA3Config(target_modules=["c_attn", "mlp.c_fc"], feedforward_modules=["mlp.c_fc"]),
+    "loha": lambda: peft.LoHaConfig(r=4, target_modules=["q_proj", "v_proj"]),
+    "oft": lambda: peft.OFTConfig(r=4, oft_block_size=0, target_modules=["q_proj", "v_proj"]),
+    "tokens": lambda: peft.TrainableTokensConfig(target_modules=["wte"], token_indices=[tiny.NUM]),
+    "lokr": lambda: peft.LoKrConfig(r=4, target_modules=["q_proj", "v_proj"]),
+}
+
+
+@pytest.mark.parametrize("way", ["wrapped", "added"])
+@pytest.mark.parametrize("name", KINDS)
+def test_other_kinds(name: str, way: str, tmp_path: Path) -> None:
+    kind = "llama" if name in ("pissa", "loha", "lokr", "oft") else "gpt2"
+    model = NumberModel(adapted(way, tiny.backbone(kind), KINDS[name]()), tiny.embedding("xval"), tiny.head("scalar"))
+    train(model)
+    expected = outputs(model)
+    model.save_pretrained(tmp_path / "adapted")
+    same(outputs(NumberModel.from_pretrained(tmp_path / "adapted")), expected)
+    merged = model.merge_and_unload()
+    same(outputs(merged), expected, 1e-3, 1e-4)
+    merged.save_pretrained(tmp_path / "merged")
+    same(outputs(NumberModel.from_pretrained(tmp_path / "merged")), outputs(merged), 0, 0)
+
+
+def test_several_adapters_and_their_state(tmp_path: Path) -> None:
+    """Which of them is active, and whether they are on, is part of what is saved."""
+    model = made("wrapped", init_lora_weights=False)
+    first = outputs(model)["logits"]
+    model.backbone.add_adapter("other", lora(r=2, init_lora_weights=False))
+    model.backbone.set_adapter("other")
+    second = outputs(model)["logits"]
+    assert not torch.allclose(first, second)
+    model.save_pretrained(tmp_path)
+    back = NumberModel.from_pretrained(tmp_path)
+    same(outputs(back)["logits"], second)
+    back.backbone.set_adapter("default")
+    same(outputs(back)["logits"], first)
+    model = made("added", init_lora_weights=False)
+    model.backbone.disable_adapters()
+    off = outputs(model)["logits"]
+    model.save_pretrained(tmp_path)
+    back = NumberModel.from_pretrained(tmp_path)
+    same(outputs(back)["logits"], off)
+    back.backbone.enable_adapters()
+    same(outputs(back)["logits"], first)
+    with pytest.raises(ModelError, match="still beside them"):
+        model = made("wrapped", init_lora_weights=False)
+        model.backbone.merge_adapter()
+        model.save_pretrained(tmp_path)
+
+
+def test_the_lines_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/training.md, "With LoRA": the loss falls, the rows of the number tokens are trained, both folders give the same model."""
+    from numtok import Tokenizer
+    from numtok.representations import parse
+    from numtok_torch import NumberDataset, embedding_from_schema, head_from_schema
+
+    text = (Path(__file__).parents[2] / "docs" / "training.md").read_text("utf-8")
+    lines = re.search(r"## With LoRA\n.*?```python\n(.*?)```", text, re.S)[1]  # type: ignore[index]
+    losses: list[float] = []
+
+    class Trainer(transformers.Trainer):
+        def train(self, *args: Any, **options: Any) -> Any:
+            found = super().train(*args, **options)
+            losses.extend(entry["loss"] for entry in self.state.log_history if "loss" in entry)
+            return found
+
+    tokenizer = Tokenizer.from_pretrained(numbers=parse("bits", compact=True))
+    data = NumberDataset(tokenizer.encode_batch([f"It is {k} degrees and {k}.5 metres." for k in range(8)]))
+    names = {
+        "tokenizer": tokenizer,
+        "data": data,
+        "collator": NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal"),
+        "embedding_from_schema": embedding_from_schema,
+        "head_from_schema": head_from_schema,
+        "NumberModel": NumberModel,
+        "GPT2Config": transformers.GPT2Config,
+        "GPT2LMHeadModel": transformers.GPT2LMHeadModel,
+        "Trainer": Trainer,
+        "TrainingArguments": functools.partial(transformers.TrainingArguments, logging_steps=1, learning_rate=3e-3, use_cpu=True),
+    }
+    monkeypatch.chdir(tmp_path)
+    exec(lines, names)
+    assert len(losses) == 20 and all(math.isfinite(loss) for loss in losses) and losses[-1] < losses[0] - 0.1, losses
+    batch = names["collator"]([data[0], data[1]])
+    with torch.no_grad():
+        adapted, merged = (NumberModel.from_pretrained(folder)(**batch) for folder in ("model", "merged"))
+    same(merged["loss"], adapted["loss"], 1e-4, 1e-5)
+    words = NumberModel.from_pretrained("model").transformer.get_input_embeddings().token_adapter
+    changed = (words.get_merged_weights(["default"]) != words.base_layer.weight).any(1).nonzero().flatten().tolist()
+    assert set(changed) <= set(tokenizer.tokens.values()) and tokenizer.tokens["[NUM]"] in changed
+
+
+def test_refused_and_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts change the length of the text; and nothing in a folder is run, imported or looked up elsewhere."""
+    with pytest.raises(ModelError, match="PROMPT_TUNING are not supported"):
+        NumberModel(
+            peft.get_peft_model(tiny.backbone("gpt2"), peft.PromptTuningConfig(num_virtual_tokens=2, task_type="CAUSAL_LM")),
+            tiny.embedding("xval"),
+        )
+    made("added").save_pretrained(tmp_path)
+    path = tmp_path / "numtok_model.json"
+    good = json.loads(path.read_text())
+    (tmp_path / "evil_module.py").write_text("raise SystemExit('ran')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    evil = {
+        "megatron_config": {"a": 1},
+        "megatron_core": "evil_module",
+        "auto_mapping": {"base_model_class": "x", "parent_library": "evil_module"},
+        "init_lora_weights": "corda",
+        "corda_config": {"cache_file": str(tmp_path / "cache.pt")},
+    }
+    for changes, expected in (
+        (evil, None),
+        ({"peft_type": "XLORA"}, "not supported"),
+        ({"peft_type": None}, "not supported"),
+        ({"r": "many"}, "cannot be made anew"),
+        ({"target_modules": ["nothing"]}, "cannot be made anew"),
+        ({"r": 3}, "does not hold the weights"),
+    ):
+        bad = copy.deepcopy(good)
+        bad["adapters"]["configs"]["default"] |= changes
+        path.write_text(json.dumps(bad))
+        if expected is None:
+            assert torch.isfinite(NumberModel.from_pretrained(tmp_path)(**tiny.batch()).loss)
+            continue
+        with pytest.raises(ModelError, match=expected), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            NumberModel.from_pretrained(tmp_path)
+    assert list(safetensors.torch.load_file(tmp_path / "model.safetensors"))

@@ -1,0 +1,185 @@
+"""Values that would make a model one of NaN: xVal's layer warns of them, and NumberModel refuses to go on."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+import numtok
+from numtok import XVal
+from numtok.corpus.encode import encode_corpus, tokenizer_of
+from numtok.corpus.fit import ScaleFit
+from numtok_torch import NumberCollator, NumberDataset, NumberModel, ScalarHead, XValEmbedding, embedding_from_schema, head_from_schema
+from numtok_torch.model.backbone import ModelError
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "sample.jsonl"
+D, VOCABULARY = 16, 50
+
+
+def small(vocabulary: int = VOCABULARY, **options: Any) -> NumberModel:
+    torch.manual_seed(0)
+    backbone = GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, n_embd=D, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0))
+    return NumberModel(backbone, XValEmbedding(D, **options), ScalarHead(D, **options))
+
+
+def batch_of(value: float = 2.0) -> dict[str, Any]:
+    ids = torch.arange(12).reshape(2, 6) + 3
+    mask = torch.zeros(2, 6, dtype=torch.bool)
+    mask[:, 3] = mask[:, 5] = True
+    scaled = torch.where(mask, 0.5, 1.0)
+    scaled[1, 5] = value  # the last token, which no label depends on
+    return {"input_ids": ids, "labels": ids.clone(), "number_mask": mask, "number_scaled": scaled}
+
+
+# The layer warns --------------------------------------------------------------------------------------------------------
+
+
+def test_the_layer_warns_once_and_names_the_way_out() -> None:
+    layer, batch = XValEmbedding(D), batch_of(6.02e23)
+    with pytest.warns(UserWarning, match=r"number_scaled reaches 6\.02e\+23.*fitted scale.*xval:log"):
+        layer(torch.randn(2, 6, D), batch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer(torch.randn(2, 6, D), batch)
+        layer = XValEmbedding(D)
+        layer(torch.randn(2, 6, D), batch_of(-999.0))
+        batch["number_scaled"][0, 0] = 1e30  # of a token that is no number
+        layer(torch.randn(2, 6, D), {**batch, "number_mask": torch.zeros(2, 6, dtype=torch.bool)})
+        assert layer(torch.randn(0, 6, D), {name: stream[:0] for name, stream in batch.items()}).shape == (0, 6, D)
+    compiled = torch.compile(XValEmbedding(D), fullgraph=True, backend="aot_eager")
+    compiled(torch.randn(2, 6, D), batch_of(6.02e23))  # no warning in a graph, and no break of it
+
+
+# NumberModel refuses ------------------------------------------------------------------------------------------------------
+
+
+def test_a_loss_that_is_finite_is_left_alone() -> None:
+    model = small()
+    model(**batch_of()).loss.backward()
+    assert all(torch.isfinite(one.grad).all() for one in model.parameters() if one.grad is not None)
+    model.eval()(**batch_of())
+
+
+@pytest.mark.parametrize("mode", [True, False])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_stream_that_is_not_finite_is_named(value: float, mode: bool) -> None:
+    """At the last token no loss depends on it; the gradient of its word vector is NaN all the same."""
+    with warnings.catch_warnings(), pytest.raises(ModelError, match=r"number_scaled is not finite at 1 places.*encode the text again"):
+        warnings.simplefilter("ignore")
+        small().train(mode)(**batch_of(value))
+
+
+def test_what_is_no_number_may_be_anything() -> None:
+    batch = batch_of()
+    batch["number_scaled"][0, 0] = float("nan")
+    assert torch.isfinite(small()(**batch).loss)
+
+
+def test_a_number_too_large_is_named_with_the_scale() -> None:
+    batch = batch_of()
+    batch["number_scaled"][0, 3] = 6.02e23
+    with (
+        pytest.warns(UserWarning),
+        pytest.raises(ModelError, match=r"number_loss is \w+, .*: number_scaled reaches 6\.02e\+23.*fitted scale"),
+    ):
+        small()(**batch)
+
+
+def test_parameters_that_an_earlier_step_destroyed_are_named() -> None:
+    model = small()
+    model.get_parameter("backbone.transformer.h.0.mlp.c_fc.weight").data[0, 0] = float("nan")
+    with pytest.raises(ModelError, match=r"token_loss is nan.*1 of \d+ parameters are not finite, backbone\.transformer\.h\.0\.mlp"):
+        model(**batch_of())
+
+
+def test_logits_are_named() -> None:
+    model = small()
+    model.backbone.lm_head.register_forward_hook(lambda module, inputs, output: output * float("inf"))
+    with pytest.raises(ModelError, match=r"token_loss is nan.*the logits are not finite although all parameters are"):
+        model(**batch_of())
+
+
+def test_infinite_gradients_under_a_scaler_are_no_error() -> None:
+    """Under float16 a GradScaler tries how far it can go: it skips steps with infinite gradients, and the losses stay finite."""
+    model = small()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)
+    found = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        scaler.scale(model(**batch_of()).loss).backward()
+        found.append(all(torch.isfinite(one.grad).all() for one in model.parameters() if one.grad is not None))
+        scaler.step(optimizer)
+        scaler.update()
+    assert not found[0] and all(torch.isfinite(one).all() for one in model.parameters())
+
+
+def test_a_model_with_the_check_is_copied_and_pickled() -> None:
+    model = small()
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert torch.isfinite(other(**batch_of()).loss)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_an_accelerator_the_error_comes_with_the_next_step_or_when_the_model_is_saved() -> None:
+    model = small().cuda()
+    bad = {name: stream.cuda() for name, stream in batch_of(float("nan")).items()}
+    good = {name: stream.cuda() for name, stream in batch_of().items()}
+    model(**good)
+    for late in (lambda: model(**good), model.state_dict, model.eval):
+        model.train()
+        model(**bad)
+        with pytest.raises(ModelError, match="number_scaled is not finite"):
+            late()
+        model(**good)
+
+
+# From a corpus to losses --------------------------------------------------------------------------------------------------
+
+
+def losses_of(folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 12) -> tuple[list[float], NumberModel]:
+    """The losses of some steps on the sample, which holds an Avogadro number."""
+    encode_corpus([SAMPLE], folder / "a.parquet", numtok.Tokenizer.from_pretrained(numbers=[numbers]), fit=fit)
+    data = NumberDataset(folder / "a.parquet", tokenizer=tokenizer_of(folder / "a.parquet"), block_size=64)
+    torch.manual_seed(0)
+    backbone = GPT2LMHeadModel(GPT2Config(vocab_size=16_004, n_embd=D, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0))
+    model = NumberModel(backbone, embedding_from_schema(data.schema, D), head_from_schema(data.schema, D))
+    batch = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")([data[k] for k in range(len(data))])
+    optimizer, found = torch.optim.AdamW(model.parameters(), 3e-3), []
+    for _ in range(steps):
+        loss = model(**batch).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        found.append(loss.item())
+    return found, model
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_fitted_scale_trains(log: bool, tmp_path: Path) -> None:
+    found, model = losses_of(tmp_path, XVal(log=log), ScaleFit())
+    assert all(map(torch.isfinite, map(torch.tensor, found))) and found[-1] < found[0] - 0.5 and found[0] < 100
+    assert all(torch.isfinite(one).all() for one in model.parameters())
+    described = json.loads(NumberDataset(tmp_path / "a.parquet").schema.metadata[b"numtok"])["numbers"][0]
+    head, layer = model.head, model.embedding
+    assert (head.scale, head.log, layer.config()["log"]) == (described["scale"], log, log)
+    values = torch.tensor([0.0, 1.0, -2000.0], dtype=torch.float64)
+    stream = layer.streams_of(values)["number_scaled"]
+    expected = values.sign() * torch.log10(1 + values.abs()) if log else values
+    torch.testing.assert_close(stream.double(), expected * described["scale"])
+    head.network, head.d_model = torch.nn.Linear(1, 1, bias=False).double(), 1  # the inverse of what the layer is given
+    torch.nn.init.ones_(head.network.weight)
+    torch.testing.assert_close(head.predict(stream.unsqueeze(-1)).values, values, rtol=1e-5, atol=0)
+
+
+def test_raw_values_end_in_an_error_and_not_in_nan(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"number_scaled reaches"), pytest.raises(ModelError, match=r"number_scaled reaches.*xval:log"):
+        losses_of(tmp_path, XVal(), None)

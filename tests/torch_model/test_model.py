@@ -1,0 +1,689 @@
+"""NumberModel: around five architectures and a plain module, in training, padded, saved, in the Trainer and in two processes."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+import torch_models as tiny
+import transformers
+
+from numtok.errors import SchemaError
+from numtok_torch.data.collator import NumberCollator
+from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.model import NumberModel
+from numtok_torch.model.objective import token_loss
+from numtok_torch.model.xval_gpt2 import remove_biases_, xval_gpt2, xval_init_, xval_std
+
+EVERY = pytest.mark.parametrize("kind", tiny.ALL)
+EVERY_CAUSAL = pytest.mark.parametrize("kind", tiny.CAUSAL)
+EVERY_HEAD = pytest.mark.parametrize("name", tiny.HEADS)
+EMBEDDING_OF = {"scalar": "xval", "mixture": "logfourier", "fone": "fone", "bits": "bits"}
+
+
+def model(kind: str = "gpt2", embedding: str | None = "xval", head: str | None = "scalar", **options: Any) -> NumberModel:
+    made = NumberModel(tiny.backbone(kind), tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None, **options)
+    return made.eval()
+
+
+def same(one: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    torch.testing.assert_close(one, other, rtol=rtol, atol=atol, equal_nan=True)
+
+
+# What it computes --------------------------------------------------------------------------------------------------------------
+
+
+@EVERY
+@pytest.mark.parametrize("name", [*tiny.EMBEDDINGS, "sum"])
+def test_zero_initialised_embeddings_change_nothing(kind: str, name: str) -> None:
+    """Bit for bit, with padding on the right as the stock model takes it, and without."""
+    stock, batch = tiny.backbone(kind), tiny.padded(tiny.batch(), 0, 3)
+    made = NumberModel(copy.deepcopy(stock), tiny.embedding(name, zero_init=True)).eval()
+    with torch.no_grad():
+        for mask in ({"attention_mask": batch["attention_mask"]}, {}):
+            expected = stock(input_ids=batch["input_ids"], **mask).logits
+            found = made(**{key: stream for key, stream in batch.items() if key != "attention_mask"}, **mask).logits
+            assert torch.equal(found, expected)
+
+
+@EVERY
+@EVERY_HEAD
+def test_the_number_loss_is_that_of_the_right_hidden_states(kind: str, name: str) -> None:
+    """Causal: of the state one before; else of the state at the number. The stock model gives the states, a loop picks them."""
+    made, batch = model(kind, EMBEDDING_OF[name], name), tiny.batch()
+    batch["number_mask"][0, 0] = True
+    inputs_embeds = made.embed(batch["input_ids"], batch)
+    states = made.backbone(inputs_embeds=inputs_embeds, output_hidden_states=True).hidden_states[-1]
+    shift = 1 if kind in tiny.CAUSAL else 0
+    places = [(r, t) for r in range(3) for t in range(9) if batch["number_mask"][r, t] and t >= shift]
+    rows = torch.stack([states[r, t - shift] for r, t in places])
+    target = torch.stack([batch[made.head.target][r, t] for r, t in places])
+    found = made(**batch)
+    same(found.number_loss, made.head.loss(rows, target))
+    predicted = torch.full((3, 9), math.nan, dtype=torch.float64)
+    for (r, t), value in zip(places, made.head.predict(rows).values, strict=True):
+        predicted[r, t] = value
+    same(found.number_predictions, predicted)
+    same(found.hidden, states)
+    assert made.train()(**batch).number_predictions is None
+
+
+@EVERY
+def test_the_token_loss_is_that_of_the_stock_model(kind: str) -> None:
+    stock, batch = tiny.backbone(kind), tiny.batch()
+    batch["labels"][:, 4] = -100
+    batch["number_mask"][:] = False
+    found = NumberModel(copy.deepcopy(stock), tiny.embedding("xval"), tiny.head("scalar"), number_weight=7.0).eval()(**batch)
+    expected = stock(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=batch["labels"])
+    same(found.token_loss, expected.loss)
+    same(found.logits, expected.logits)
+    assert found.number_loss == 0
+    same(found.loss, expected.loss)
+
+
+def test_token_loss_by_hand() -> None:
+    logits, labels = torch.randn(2, 4, 5), torch.tensor([[1, -100, 3, 0], [4, 2, -100, 1]])
+    exponentials = np.exp(logits.double().numpy())
+    probabilities = exponentials / exponentials.sum(-1, keepdims=True)
+    for causal, shift in ((True, 1), (False, 0)):
+        picked = [-math.log(probabilities[r, t - shift, labels[r, t]]) for r in range(2) for t in range(shift, 4) if labels[r, t] != -100]
+        assert float(token_loss(logits, labels, causal)) == pytest.approx(np.mean(picked), rel=1e-5)
+    assert token_loss(logits, torch.full((2, 4), -100), True) == 0
+
+
+def test_weights_of_the_losses() -> None:
+    batch = tiny.batch()
+    found = model(number_weight=0.25, token_weight=2.0)(**batch)
+    same(found.loss, 2.0 * found.token_loss + 0.25 * found.number_loss)
+    only = model(head=None)(**batch)
+    assert only.number_loss is None
+    same(only.loss, only.token_loss)
+    number_only = model()(**{name: stream for name, stream in batch.items() if name != "labels"})
+    assert number_only.token_loss is None
+    same(number_only.loss, number_only.number_loss)
+
+
+def test_zero_is_a_number() -> None:
+    """A target of 0, and a value of 0 in the input, count like any other."""
+    batch = tiny.batch(1, 4)
+    batch["number_mask"][:] = torch.tensor([[False, False, True, False]])
+    batch["number_scaled"][:] = 0.0
+    made = model()
+    found = made(**batch)
+    expected = made.head.predict(found.hidden[0, 1:2]).values.square().mean()
+    assert expected > 0
+    same(found.number_loss.double(), expected)
+
+
+def test_numbers_without_a_label_are_no_targets() -> None:
+    """Those of a prompt; a number at the very beginning has nothing before it."""
+    made, batch = model(), tiny.batch()
+    batch["number_mask"][:, 0] = True
+    everything = made(**batch).number_predictions
+    assert everything[:, 0].isnan().all()
+    batch["labels"][:, :5] = -100
+    later = made(**batch).number_predictions
+    assert later[:, :5].isnan().all()
+    same(later[:, 5:], everything[:, 5:])
+
+
+@pytest.mark.parametrize("kind", tiny.MASKED)
+def test_masked_numbers(kind: str) -> None:
+    """Targets are where ``number_labels_mask`` says, in ``S_labels``; what the stream shows there does not matter to the target."""
+    made, batch = model(kind), tiny.batch()
+    where = torch.zeros(3, 9, dtype=torch.bool)
+    where[0, 2] = where[2, 6] = True
+    truth = torch.zeros(3, 9)
+    truth[0, 2], truth[2, 6] = 4.0, -1.0
+    hidden = batch["number_mask"] & ~where
+    found = made(**(batch | {"number_mask": hidden}), number_labels_mask=where, number_scaled_labels=truth)
+    rows = torch.stack([found.hidden[0, 2], found.hidden[2, 6]])
+    same(found.number_loss, made.head.loss(rows, torch.tensor([4.0, -1.0])))
+    with pytest.raises(SchemaError, match="no number_scaled_labels"):
+        made(**batch, number_labels_mask=where)
+
+
+@EVERY
+@pytest.mark.parametrize("name", ["xval", "sum"])
+def test_padding_never_changes_a_row(kind: str, name: str) -> None:
+    """Neither its own nor that of a neighbour, on either side, whatever is in the padding."""
+    made, batch = model(kind, name), tiny.batch()
+    alone = made(**batch)
+    for left, right in ((0, 3), (3, 0), (2, 2)):
+        found = made(**tiny.padded(batch, left, right))
+        for key in ("logits", "hidden", "number_predictions"):
+            same(found[key][:, left : left + 9], alone[key], atol=1e-5)
+        same(found.loss, alone.loss)
+    one_short = {key: stream.clone() for key, stream in batch.items()}
+    short = {key: stream[:1, :5] for key, stream in batch.items()}
+    for side, place in (((0, 4), slice(0, 5)), ((4, 0), slice(4, 9))):
+        for key, stream in tiny.padded(short, *side).items():
+            one_short[key][:1] = stream
+        found, own = made(**one_short), made(**short)
+        same(found.logits[0, place], own.logits[0], atol=1e-5)
+        same(found.logits[1:], alone.logits[1:], atol=1e-5)
+        noisy = {key: stream.clone() for key, stream in one_short.items()}
+        outside = noisy["attention_mask"] == 0
+        noisy["number_scaled"][outside] = 1e30
+        same(made(**noisy).logits[0, place], own.logits[0], atol=1e-5)
+
+
+@EVERY_CAUSAL
+def test_given_positions_are_taken(kind: str) -> None:
+    """Two texts in one line, each with positions of its own and no mask, as the collator packs them."""
+    made, batch = model(kind), tiny.batch(2, 6, labels=False)
+    packed = {key: torch.cat([stream[:1], stream[1:]], 1) for key, stream in batch.items() if key != "attention_mask"}
+    packed["position_ids"] = torch.arange(6).repeat(2)[None]
+    found, alone = made(**packed), made(**batch)
+    same(found.logits.view(2, 6, -1), alone.logits, atol=1e-5)
+    packed["number_mask"][0, 6] = batch["number_mask"][1, 0] = True  # follows from nothing, although a token stands before it
+    packed["labels"], batch["labels"] = packed["input_ids"], batch["input_ids"]
+    found, alone = made(**packed), made(**batch)
+    assert found.number_predictions[0, 6].isnan()
+    same(found.loss, alone.loss)
+
+
+@EVERY
+def test_packed_rows_are_as_alone(kind: str) -> None:
+    """What the collator's ``pack=True`` gives, by default, to the model as it is by default: each row's hidden states are its own."""
+    streams, lengths = tiny.batch(4, 9, labels=False), [9, 3, 5, 1]
+    streams["input_ids"] = torch.arange(2, 38).view(4, 9)  # each once, so that rows can be found again
+    names = ("input_ids", "number_mask", "number_values", "number_scaled", "place_value")
+    rows = [{name: streams[name][row, :length].numpy() for name in names} for row, length in enumerate(lengths)]
+    made = model(kind)
+    batch = NumberCollator(tiny.PAD, max_length=12, pack=True, objective="causal")(rows)
+    assert batch["input_ids"].shape == (2, 12) and "attention_mask" not in batch
+    found = made(**batch)
+    assert found.past_key_values is None
+    for row in rows:
+        own = made(**{name: torch.from_numpy(values)[None] for name, values in row.items()}).hidden[0]
+        length = len(own)
+        line, place = (batch["input_ids"] == row["input_ids"][0]).nonzero()[0].tolist()
+        assert batch["input_ids"][line, place : place + length].tolist() == row["input_ids"].tolist()
+        same(found.hidden[line, place : place + length], own, atol=1e-5)
+    shown = made(**NumberCollator(tiny.PAD, max_length=12, pack=True, pack_attention_mask=True)(rows))
+    assert (shown.hidden - found.hidden).abs().max() > 0.1  # it does make a difference
+
+
+def test_packed_rows_need_a_backbone_that_takes_positions() -> None:
+    batch = tiny.batch(1, 6, labels=False)
+    del batch["attention_mask"]
+    with pytest.raises(ModelError, match=r"takes no position_ids.*pack_attention_mask=True"):
+        NumberModel(tiny.Plain(), tiny.embedding("xval"))(**batch, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]))
+
+
+@EVERY
+@EVERY_HEAD
+def test_gradients_reach_every_parameter(kind: str, name: str) -> None:
+    """In a batch without any number too, there of zeros, as DDP waits for each."""
+    made, batch = model(kind, EMBEDDING_OF[name], name).train(), tiny.batch()
+    made(**batch).loss.backward()
+    lost = [key for key, one in made.named_parameters() if one.grad is None or not one.grad.any()]
+    assert not [key for key in lost if not key.endswith("key.bias")]  # a bias of all keys alike shifts no attention
+    made.zero_grad(set_to_none=True)
+    batch["number_mask"][:] = False
+    made(**batch).loss.backward()
+    assert not [key for key, one in made.named_parameters() if one.grad is None]
+    assert not any(one.grad.any() for one in (*made.embedding.parameters(), *made.head.parameters()))
+
+
+def test_a_batch_without_labels_and_numbers_has_no_loss() -> None:
+    found = model()(**tiny.batch(labels=False) | {"number_mask": torch.zeros(3, 9, dtype=torch.bool)})
+    assert found.token_loss is None and found.number_loss == 0
+    assert set(NumberModel(tiny.backbone("gpt2"), None).eval()(tiny.batch()["input_ids"])) == {"logits", "hidden"}
+
+
+# What it is made of ------------------------------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_vocabulary_grows_and_stays_tied(kind: str) -> None:
+    stock = tiny.backbone(kind)
+    old = stock.get_input_embeddings().weight.detach().clone()
+    tied = stock.get_output_embeddings().weight is stock.get_input_embeddings().weight
+    assert tied == (kind not in ("gpt_neox", "llama"))
+    made = NumberModel(stock, tiny.embedding("xval"), vocab_size=tiny.VOCAB + 3)
+    words = made.get_input_embeddings().weight
+    assert words.shape == (tiny.VOCAB + 3, tiny.D)
+    assert torch.equal(words[: tiny.VOCAB], old)
+    assert (made.get_output_embeddings().weight is words) == tied
+    assert made(**tiny.batch()).logits.shape[-1] == tiny.VOCAB + 3
+    assert NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight.shape[0] == tiny.VOCAB + 3  # never smaller
+
+
+def test_mean_resizing() -> None:
+    """Around the mean of the old rows, or as at the initialisation."""
+    stock = tiny.backbone("gpt2")
+    with torch.no_grad():
+        stock.get_input_embeddings().weight += 5.0
+    near = NumberModel(copy.deepcopy(stock), None, vocab_size=tiny.VOCAB + 20).get_input_embeddings().weight[tiny.VOCAB :]
+    assert (near.mean() - 5).abs() < 0.1
+    far = NumberModel(stock, None, vocab_size=tiny.VOCAB + 20, mean_resizing=False).get_input_embeddings().weight[tiny.VOCAB :]
+    assert far.abs().max() < 0.2
+
+
+def test_frozen_backbone() -> None:
+    """It gets no gradient and no dropout; the rest learns, and the loss falls."""
+    made = NumberModel(tiny.backbone("bert"), tiny.embedding("bits"), tiny.head("bits"), freeze_backbone=True).train()
+    assert made.head.training and not any(module.training for module in made.backbone.modules())
+    before = {key: stream.clone() for key, stream in made.backbone.state_dict().items()}
+    batch = tiny.batch()
+    batch["labels"][batch["number_mask"]] = -100
+    optimizer = torch.optim.AdamW([one for one in made.parameters() if one.requires_grad], lr=0.01)
+    losses = []
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = made(**batch).token_loss
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.9 * losses[0]
+    assert all(torch.equal(before[key], stream) for key, stream in made.backbone.state_dict().items())
+    assert all(one.grad is not None for one in made.embedding.parameters())
+
+
+def test_causal_is_known() -> None:
+    encoder = transformers.BertModel(transformers.BertConfig(**tiny.SIZES))
+    decoder = transformers.GPTNeoXModel(transformers.GPTNeoXConfig(**tiny.SIZES))
+    assert [NumberModel(one, None).causal for one in (encoder, decoder, tiny.backbone("roberta"), tiny.Plain())] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert NumberModel(encoder, None, causal=True).causal
+    unknown = tiny.Plain()
+    unknown.causal = None
+    with pytest.raises(ModelError, match="causal=True"):
+        NumberModel(unknown, None)
+
+
+def test_bare_encoder() -> None:
+    """Numbers only: no logits, so no labels; every parameter that is trained gets its gradient."""
+    encoder = transformers.BertModel(transformers.BertConfig(**tiny.SIZES))
+    batch = tiny.batch()
+    with pytest.raises(ModelError, match="ForMaskedLM"):
+        NumberModel(encoder, tiny.embedding("xval"), tiny.head("scalar"))(**batch)
+    made = NumberModel(encoder, tiny.embedding("xval"), tiny.head("scalar"), token_weight=0.0)
+    found = made(**batch)
+    assert found.logits is None and found.token_loss is None
+    found.loss.backward()
+    assert not [key for key, one in made.named_parameters() if one.requires_grad and one.grad is None]
+
+
+def test_plain_module(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    made, batch = NumberModel(tiny.Plain(), tiny.embedding("fone"), tiny.head("fone")), tiny.batch()
+    alone = made.eval()(**batch)
+    same(made(**tiny.padded(batch, 0, 2)).logits[:, :9], alone.logits)
+    alone.loss.backward()
+    assert all(one.grad is not None for one in made.parameters())
+    assert not hasattr(made, "config")
+    made.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="backbone="):
+        NumberModel.from_pretrained(tmp_path)
+    back = NumberModel.from_pretrained(tmp_path, backbone=tiny.Plain())
+    same(back(**batch).loss, alone.loss, 0, 0)
+    assert back.backbone.out.weight is back.backbone.words.weight
+    with pytest.raises(ModelError, match="resize_token_embeddings"):
+        NumberModel(tiny.Plain(), None, vocab_size=tiny.VOCAB + 1)
+
+
+def test_what_does_not_fit_together() -> None:
+    with pytest.raises(ModelError, match="d_model=8, the backbone's word vectors have 16"):
+        NumberModel(tiny.backbone("gpt2"), tiny.embedding_from_config({"name": "xval"}, 8))
+    with pytest.raises(ModelError, match="d_model=8, the backbone's hidden states have 16"):
+        NumberModel(tiny.backbone("gpt2"), None, tiny.head_from_config({"name": "scalar"}, 8))
+    with pytest.raises(ModelError, match="takes no inputs_embeds"):
+        NumberModel(torch.nn.Linear(2, 2), None)
+    made, batch = model(), tiny.batch()
+    with pytest.raises(ModelError, match="NumberCollator"):
+        made(**batch, number_index=torch.zeros(3, 2))
+    with pytest.raises(SchemaError, match="no number_mask"):
+        made(batch["input_ids"])
+    with pytest.raises(SchemaError, match="no number_scaled"):
+        made(batch["input_ids"], number_mask=batch["number_mask"])
+    with pytest.raises(SchemaError, match="ScalarHead is trained on"):
+        made_bits = model(embedding="bits")
+        made_bits(**{key: stream for key, stream in batch.items() if key != "number_scaled"})
+    with pytest.raises(ModelError, match="one per token"):
+        made(**(batch | {"labels": torch.zeros(3, dtype=torch.int64)}))
+    with pytest.raises(AttributeError, match="NumberModelOutput has no 'lgits'"):
+        _ = made(**batch).lgits
+
+
+# Saved and loaded --------------------------------------------------------------------------------------------------------------
+
+
+@EVERY
+@pytest.mark.parametrize(("embedding", "head"), [("sum", "mixture"), ("fone", "fone"), ("place", None), (None, "bits")])
+def test_saved_and_loaded(kind: str, embedding: str | None, head: str | None, tmp_path: Path) -> None:
+    made = model(kind, embedding, head, number_weight=0.5, token_weight=0.25, vocab_size=tiny.VOCAB + 2)
+    made.save_pretrained(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.safetensors", "numtok_model.json"]
+    back, batch = NumberModel.from_pretrained(tmp_path), tiny.batch()
+    same(back(**batch).loss, made(**batch).loss, 0, 0)
+    tied = made.get_output_embeddings().weight is made.get_input_embeddings().weight
+    assert (back.get_output_embeddings().weight is back.get_input_embeddings().weight) == tied
+    back.save_pretrained(tmp_path / "again")
+    described, again = (json.loads((path / "numtok_model.json").read_text()) for path in (tmp_path, tmp_path / "again"))
+    assert described.pop("backbone")["class"] == again.pop("backbone")["class"]
+    assert described == again
+
+
+@EVERY
+def test_state_dicts_round_trip(kind: str) -> None:
+    """A tied parameter is there once, so that safetensors takes the state dict, and any loader of state dicts gives it back."""
+    made, other = model(kind, "fone", "fone"), NumberModel(tiny.backbone(kind, 7), tiny.embedding("fone"), tiny.head("fone")).eval()
+    state = made.state_dict()
+    safetensors.torch.save(state)
+    names = {key for key, _ in made.named_parameters()}
+    assert names <= set(state)
+    assert other.load_state_dict({key: stream for key, stream in state.items() if key != "_extra_state"}).missing_keys == []
+    batch = tiny.batch()
+    same(other(**batch).loss, made(**batch).loss, 0, 0)
+    with pytest.raises(RuntimeError, match="Missing key"):
+        other.load_state_dict(
+            {key: stream for key, stream in state.items() if "words" not in key and "embed" not in key and "wte" not in key}
+        )
+
+
+def test_dtypes_are_kept(tmp_path: Path) -> None:
+    made = model("gpt2", "fone", "scalar")
+    made.backbone.to(torch.bfloat16)
+    made.save_pretrained(tmp_path)
+    back = NumberModel.from_pretrained(tmp_path)
+    assert back.backbone.dtype == torch.bfloat16 and next(back.head.parameters()).dtype == torch.float32
+    assert NumberModel.from_pretrained(tmp_path, dtype=torch.float32).backbone.dtype == torch.float32
+    batch = tiny.batch()
+    same(back(**batch).loss, made(**batch).loss, 0, 0)
+
+
+def test_what_was_frozen_stays_frozen(tmp_path: Path) -> None:
+    made = NumberModel(xval_gpt2(tiny.VOCAB, tiny.D, 2, 2), tiny.embedding("xval"), tiny.head("scalar"))
+    made.save_pretrained(tmp_path)
+    back = NumberModel.from_pretrained(tmp_path)
+    assert {key for key, one in back.named_parameters() if not one.requires_grad} == {
+        f"backbone.{key}" for key, _ in back.backbone.named_parameters() if key.endswith("bias")
+    }
+    NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), freeze_backbone=True).save_pretrained(tmp_path)
+    back = NumberModel.from_pretrained(tmp_path).train()
+    assert back.backbone_frozen and not back.backbone.training
+    assert not any(one.requires_grad for one in back.backbone.parameters())
+
+
+def test_generation_settings_are_kept(tmp_path: Path) -> None:
+    made = model()
+    made.backbone.generation_config.eos_token_id = [3, 4]
+    made.save_pretrained(tmp_path)
+    assert NumberModel.from_pretrained(tmp_path).backbone.generation_config.eos_token_id == [3, 4]
+
+
+def test_a_folder_cannot_run_code(tmp_path: Path) -> None:
+    """Neither code beside it, nor kernels from elsewhere, nor a class that is no model."""
+    model().save_pretrained(tmp_path)
+    path = tmp_path / "numtok_model.json"
+    settings = json.loads(path.read_text())
+    settings["backbone"]["config"] |= {
+        "auto_map": {"AutoModelForCausalLM": "evil.Model"},
+        "_attn_implementation": "someone/kernel",
+        "attn_implementation": "someone/kernel",
+        "quantization_config": {"quant_method": "bitsandbytes"},
+    }
+    path.write_text(json.dumps(settings))
+    (tmp_path / "evil.py").write_text("raise SystemExit('ran')")
+    back = NumberModel.from_pretrained(tmp_path)
+    assert back.config._attn_implementation in ("sdpa", "eager")
+    assert not hasattr(back.config, "auto_map")
+    for name in ("pipeline", "os", "__loader__", "AutoModel", "Trainer"):
+        settings["backbone"]["class"] = name
+        path.write_text(json.dumps(settings))
+        with pytest.raises(ModelError, match="has no model"):
+            NumberModel.from_pretrained(tmp_path)
+
+
+def test_damaged_folders(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"has no model\.safetensors"):
+        NumberModel.from_pretrained(tmp_path)
+    made = model()
+    made.save_pretrained(tmp_path)
+    weights, settings = tmp_path / "model.safetensors", tmp_path / "numtok_model.json"
+    good, described = weights.read_bytes(), settings.read_text()
+    for content in (b"", good[:50], good[:-9], b"\x80\x04pickle"):
+        weights.write_bytes(content)
+        with pytest.raises(ModelError, match="damaged"):
+            NumberModel.from_pretrained(tmp_path)
+    weights.write_bytes(good)
+    for text in ("", "[]", "{", '{"format": 1}', described.replace('"head"', '"hat"')):
+        settings.write_text(text)
+        with pytest.raises(ModelError, match="damaged"):
+            NumberModel.from_pretrained(tmp_path)
+    settings.write_text(described.replace('"format": 1', '"format": 2'))
+    with pytest.raises(ModelError, match="upgrade numtok"):
+        NumberModel.from_pretrained(tmp_path)
+    settings.unlink()
+    with pytest.raises(ModelError, match="not written by numtok"):
+        NumberModel.from_pretrained(tmp_path)
+    settings.write_text(described)
+    safetensors.torch.save_file({"head.nothing": torch.zeros(1)}, weights)
+    with pytest.raises(ModelError, match="does not hold the weights"):
+        NumberModel.from_pretrained(tmp_path, backbone=tiny.backbone("gpt2"))
+
+
+def test_copies() -> None:
+    made, batch = model(), tiny.batch()
+    other = copy.deepcopy(made)
+    with torch.no_grad():
+        made.backbone.transformer.wte.weight.zero_()
+    assert other(**batch).loss != made(**batch).loss
+    assert other.backbone.lm_head.weight is other.backbone.transformer.wte.weight
+
+
+# xVal's transformer ------------------------------------------------------------------------------------------------------------
+
+
+def test_xval_initialisation() -> None:
+    """(2 · fan_in · n_layers)^-1/2, in torch's layers and GPT-2's own, which has its weights the other way round."""
+    assert xval_std(50, 4) == pytest.approx(0.05)
+    torch.manual_seed(0)
+    gpt2 = xval_init_(tiny.backbone("gpt2", n_embd=64))
+    block = gpt2.transformer.h[0]
+    for weight, fan_in in ((block.attn.c_attn.weight, 64), (block.mlp.c_proj.weight, 256)):
+        assert float(weight.std()) == pytest.approx((2 * fan_in * 2) ** -0.5, rel=0.05)
+    assert float(gpt2.lm_head.weight.std()) == pytest.approx(0.3, rel=0.05)  # tied to the words, which keep theirs
+    llama = xval_init_(tiny.backbone("llama", hidden_size=64, intermediate_size=256), n_layers=5)
+    assert float(llama.model.layers[1].mlp.down_proj.weight.std()) == pytest.approx((2 * 256 * 5) ** -0.5, rel=0.05)
+    with pytest.raises(ModelError, match="n_layers"):
+        xval_init_(torch.nn.Linear(2, 2))
+
+
+def test_bias_free_gpt2() -> None:
+    """No bias before and after training, and the stock class loads it."""
+    gpt2 = xval_gpt2(tiny.VOCAB, tiny.D, 2, 2, n_positions=32)
+    made = NumberModel(gpt2, tiny.embedding("xval"), tiny.head("scalar"))
+    made(**tiny.batch()).loss.backward()
+    torch.optim.AdamW(made.parameters(), lr=0.1, weight_decay=0.1).step()
+    biases = [one for name, one in gpt2.named_parameters() if name.endswith("bias")]
+    assert len(biases) == 2 * 6 + 1 and not any(one.any() for one in biases)
+    transformers.GPT2LMHeadModel(gpt2.config).load_state_dict(gpt2.state_dict())
+    linear = remove_biases_(torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.LayerNorm(3)))
+    assert not linear(torch.zeros(1, 3)).any()
+
+
+# In training loops -------------------------------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_gradient_checkpointing_gives_the_same_gradients(kind: str) -> None:
+    made, batch = model(kind, "fone", "fone"), tiny.batch()
+    for module in made.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    made.train()(**batch).loss.backward()
+    expected = {key: one.grad.clone() for key, one in made.named_parameters()}
+    made.zero_grad()
+    made.gradient_checkpointing_enable()
+    assert any(getattr(module, "gradient_checkpointing", False) for module in made.modules())
+    made(**batch).loss.backward()
+    for key, one in made.named_parameters():
+        same(one.grad, expected[key])
+    made.gradient_checkpointing_disable()
+    assert not any(getattr(module, "gradient_checkpointing", False) for module in made.modules())
+
+
+class Rows(torch.utils.data.Dataset[Any]):
+    """Rows as they come out of a file: sparse, by the names of its columns."""
+
+    def __init__(self, count: int) -> None:
+        batch = tiny.batch(count, 8)
+        self.rows = []
+        for r in range(count):
+            where = batch["number_mask"][r]
+            streams = {"number_value": "number_values", "number_scaled": "number_scaled", "number_digits": "number_digits"}
+            row = {column: batch[name][r][where].numpy() for column, name in streams.items()}
+            self.rows.append({"input_ids": batch["input_ids"][r].numpy(), "number_index": np.flatnonzero(where.numpy()), **row})
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return dict(self.rows[index])
+
+
+@pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
+@pytest.mark.parametrize("kind", ["gpt2", "gpt_neox"])
+def test_trainer(kind: str, tmp_path: Path) -> None:
+    """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes from them."""
+    pytest.importorskip("accelerate")
+    from numtok_torch.data.collator import NumberCollator
+
+    settings: dict[str, Any] = {
+        "output_dir": str(tmp_path),
+        "per_device_train_batch_size": 4,
+        "per_device_eval_batch_size": 4,
+        "save_steps": 4,
+        "logging_steps": 4,
+        "learning_rate": 1e-2,
+        "use_cpu": True,
+        "gradient_checkpointing": True,
+        "gradient_accumulation_steps": 2,
+        "report_to": [],
+        "disable_tqdm": True,
+        "seed": 0,
+    }
+    seen: list[Any] = []
+
+    def trainer(steps: int) -> Any:
+        return transformers.Trainer(
+            NumberModel(tiny.backbone(kind), tiny.embedding("xval"), tiny.head("fone")),
+            transformers.TrainingArguments(**settings, max_steps=steps),
+            data_collator=NumberCollator(tiny.PAD, objective="causal"),
+            train_dataset=Rows(24),
+            eval_dataset=Rows(6),
+            compute_metrics=lambda found: seen.append(found.predictions) or {},
+        )
+
+    first = trainer(8)
+    before = first.evaluate()["eval_loss"]
+    first.train()
+    after = first.evaluate()["eval_loss"]
+    assert after < before
+    logits, numbers = seen[-1]
+    assert logits.shape == (6, 8, tiny.VOCAB) and numbers.shape == (6, 8)
+    assert np.isfinite(numbers).sum() == sum((row["number_index"] > 0).sum() for row in Rows(6).rows)
+    checkpoint = tmp_path / "checkpoint-8"
+    assert not [path.name for path in checkpoint.iterdir() if path.name == "pytorch_model.bin"]
+    loaded, batch = NumberModel.from_pretrained(checkpoint), tiny.batch()
+    same(loaded(**batch).loss, first.model.eval()(**batch).loss, 0, 0)
+    resumed = trainer(8)
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
+    for one, other in zip(resumed.model.parameters(), first.model.parameters(), strict=True):
+        same(one, other)
+
+
+def test_trainer_with_a_column_dataset(tmp_path: Path) -> None:
+    """Columns that the model does not name would be dropped before the collator sees them."""
+    pytest.importorskip("accelerate")
+    datasets = pytest.importorskip("datasets")
+    from numtok_torch.data.collator import NumberCollator
+
+    columns = {
+        name: [row[name].tolist() for row in Rows(8).rows] for name in ("input_ids", "number_index", "number_value", "number_scaled")
+    }
+    made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
+    arguments = transformers.TrainingArguments(
+        str(tmp_path), max_steps=1, use_cpu=True, report_to=[], save_strategy="no", disable_tqdm=True
+    )
+    found = transformers.Trainer(
+        made, arguments, data_collator=NumberCollator(tiny.PAD, objective="causal"), train_dataset=datasets.Dataset.from_dict(columns)
+    ).train()
+    assert math.isfinite(found.training_loss)
+
+
+WORKER = """
+import os, sys
+sys.path.insert(0, {tests!r})
+import torch, torch.distributed as dist
+import torch_models as tiny
+from numtok_torch.model import NumberModel
+rank, world, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+dist.init_process_group("gloo", init_method="file://" + folder + "/store", rank=rank, world_size=world)
+made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("fone"), tiny.head("fone")).train()
+for module in made.modules():
+    if isinstance(module, torch.nn.Dropout):
+        module.p = 0.0
+wrapped = torch.nn.parallel.DistributedDataParallel(made)
+batch = tiny.batch(4, 9)
+batch["number_mask"][:] = False
+batch["number_mask"][:, 3:5] = True  # as many for each, as the mean of means is compared with the mean
+mine = {{name: stream[2 * rank : 2 * rank + 2] for name, stream in batch.items()}}
+loss = wrapped(**mine).loss
+loss.backward()
+gathered = loss.detach().clone()
+dist.all_reduce(gathered)
+found = {{name: one.grad.clone() for name, one in made.named_parameters()}}
+for step in range(2):  # one of them without numbers: a gradient that nobody sends would be an error here, or a hang
+    wrapped.zero_grad()
+    if rank == 1:
+        mine["number_mask"] = torch.zeros_like(mine["number_mask"])
+    wrapped(**mine).loss.backward()
+if rank == 0:
+    torch.save({{"loss": gathered / world, "grad": found}}, folder + "/found.pt")
+dist.destroy_process_group()
+"""
+
+
+def test_two_processes(tmp_path: Path) -> None:
+    """DDP on the CPU: the loss and the gradients of one process, and no unused parameters."""
+    script = WORKER.format(tests=str(Path(__file__).parents[1] / "support"))
+    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", script, str(rank), "2", str(tmp_path)], stderr=subprocess.PIPE, env=environment)
+        for rank in range(2)
+    ]
+    for process in processes:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors.decode()[-3000:]
+    found = torch.load(tmp_path / "found.pt", weights_only=True)
+    made = model("gpt2", "fone", "fone").train()
+    for module in made.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    batch = tiny.batch(4, 9)
+    batch["number_mask"][:] = False
+    batch["number_mask"][:, 3:5] = True
+    loss = made(**batch).loss
+    loss.backward()
+    same(found["loss"], loss.detach())
+    for name, one in made.named_parameters():
+        same(found["grad"][name], one.grad)
