@@ -13,9 +13,9 @@ import sys
 import warnings
 from typing import Any
 
-import numba
 import numpy as np
 
+from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.gigatoken_engine import GigatokenEngine
 from numtok.engines.interface import Config, Cuts, Encoded, Engine, Ints, NumberTokens, is_byte_level, without_numbers
 from numtok.engines.tokenizers_engine import TokenizersEngine
@@ -36,8 +36,6 @@ __all__ = [
     "make_engine",
     "without_numbers",
 ]
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 class EngineWarning(UserWarning):
@@ -64,7 +62,7 @@ def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
     return np.asarray(places)
 
 
-@_jit
+@allocating_kernel
 def _walk(ids, offsets, text_offsets, per_document, start, widths):  # type: ignore[no-untyped-def]
     """(places, bool[rows]: whether the tokens' widths add up to the row's bytes)."""
     places = np.empty(start.size, np.int64)

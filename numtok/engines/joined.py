@@ -22,14 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory as buffers
+from numtok.arrays.bitmarks import ONE, lowest_bit
 from numtok.arrays.kernels import inline_kernel, kernel
-from numtok.numbers.rules import _class_before, _decode
-from numtok.numbers.scan import _DE_BRUIJN, _LOWEST_BIT
+from numtok.arrays.utf8 import class_before, decode
 
 PLAIN, NUMBER, DELICATE, NOTHING = 0, 1, 2, 3  # kinds of segments: text, a number on its own, a delicate piece, a null row
 LONG = 32  # bytes; above, a number is overwritten so that it falls into many short words, as BPE is not linear in the length of one
 _ZERO, _SPACE, _NEWLINE = 0x30, 0x20, 0x0A
-_ONE, _NEVER = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+_NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @kernel
@@ -70,11 +70,11 @@ def _delicate_places(text, unsafe, marks, places):  # type: ignore[no-untyped-de
     for block in range(marks.size):
         bits = marks[block]
         while bits != 0:
-            at = block * 64 + np.int64(_LOWEST_BIT[((bits & (~bits + _ONE)) * _DE_BRUIJN) >> np.uint64(58)])
-            bits &= bits - _ONE
+            at = block * 64 + np.int64(lowest_bit(bits))
+            bits &= bits - ONE
             event = text[at] == _SPACE
             if not event and unsafe.size and not (text[at] == 0xE2 and text[at + 1] == 0x80 and text[at + 2] > 0x81):  # dashes, quotes
-                code, _ = _decode(text, at)
+                code, _ = decode(text, at)
                 event = unsafe[code] != 0
             if event:
                 places[count] = at
@@ -87,22 +87,22 @@ def _hard_after(text, stop, numeric):  # type: ignore[no-untyped-def]
     """Whether the character at ``stop`` would join a run of digits before it."""
     if text[stop] < 0x80:
         return numeric[text[stop]] != 0
-    code, _ = _decode(text, stop)
+    code, _ = decode(text, stop)
     return numeric[code] != 0
 
 
 @kernel
 def _hard_before(text, begin, start, numeric, spaces):  # type: ignore[no-untyped-def]
     """Whether the character before ``start``, in the piece from ``begin``, would join a run of digits, or be split off a run of white space."""
-    kind, width = _class_before(text, start, begin, numeric)
+    kind, width = class_before(text, start, begin, numeric)
     if kind:
         return True
-    kind, _ = _class_before(text, start, begin, spaces)
+    kind, _ = class_before(text, start, begin, spaces)
     if not kind:
         return False
     if text[start - 1] == _SPACE:
         return True
-    kind, _ = _class_before(text, start - width, begin, spaces)
+    kind, _ = class_before(text, start - width, begin, spaces)
     return kind != 0
 
 
@@ -117,7 +117,7 @@ def _overwrite(text, start, stop):  # type: ignore[no-untyped-def]
     for at in range(start, stop):
         text[at] = _ZERO
     if stop - start > np.uint64(LONG):
-        for at in range(start + _ONE, stop - _ONE, np.uint64(2)):
+        for at in range(start + ONE, stop - ONE, np.uint64(2)):
             text[at] = _NEWLINE
 
 
@@ -131,10 +131,10 @@ def _is_hard(text, begin, start, stop, end, first, two_forms, ascii_kinds, numer
         hard, spaced = not first, False
     else:
         # No branches where text decides: nobody could predict them.
-        last = ascii_kinds[text[start - _ONE]]
-        inner = np.uint64(2) if start - begin >= np.uint64(2) else _ONE
+        last = ascii_kinds[text[start - ONE]]
+        inner = np.uint64(2) if start - begin >= np.uint64(2) else ONE
         more = ascii_kinds[text[start - inner]]
-        more = more if inner > _ONE else np.uint8(0)
+        more = more if inner > ONE else np.uint8(0)
         spaced = (last == 1) & two_forms
         hard = (last == 2) & ((more == 1) | (more == 2))
         if (last == 3) | ((last == 1) & (not two_forms)) | ((last == 2) & (more == 3)):
@@ -189,7 +189,7 @@ def divide(  # type: ignore[no-untyped-def]
                 hard, is_spaced = _is_hard(
                     text, begin, number_start, number_stop, end, cut == first, two_forms, ascii_kinds, numeric, spaces
                 )
-                piece_end = number_start - _ONE if is_spaced else number_start
+                piece_end = number_start - ONE if is_spaced else number_start
             is_delicate = False
             if following < piece_end:
                 while place < places.size and places[place] < np.int64(begin):
@@ -306,21 +306,21 @@ def splice(  # type: ignore[no-untyped-def]
                         token = ids[token_at]
                         out[fill] = token
                         at += np.uint64(widths[token])
-                        fill += _ONE
-                        token_at += _ONE
+                        fill += ONE
+                        token_at += ONE
                     ok = ok and at == following
                     if token_at >= last:
                         break
                     positions[cut] = fill
                     if single:
                         out[fill] = spaced_form[cut] if spaced[cut] else plain_form[cut]
-                        fill += _ONE
+                        fill += ONE
                     else:
                         fill = np.uint64(_put(out, fill, spaced[cut], plain_form, spaced_form, form_offsets[cut], form_offsets[cut + 1]))
                     stop = np.uint64(stops[cut])
                     while at < stop and token_at < last:
                         at += np.uint64(widths[ids[token_at]])
-                        token_at += _ONE
+                        token_at += ONE
                     ok = ok and at == stop
                     cut += 1
                 filled = np.int64(fill)

@@ -9,10 +9,10 @@ import functools
 import json
 from typing import Any
 
-import numba
 import numpy as np
 import pyarrow as pa
 
+from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.interface import Config, Cuts, Encoded, NumberTokens, without_numbers
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
@@ -20,8 +20,6 @@ from numtok.engines.rust import tokenizer_errors
 from numtok.errors import NumtokError, TokenizerError
 
 MOST_KEPT = 4  # tokenizers, each with another stand-in
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 class TokenizersEngine:
@@ -162,7 +160,7 @@ def _stand_ins(tokenizer: Any, sentinel: str) -> tuple[int, int]:
     return plain, spaced
 
 
-@_jit
+@allocating_kernel
 def _replace(text, offsets, valid, document, start, stop, needle):  # type: ignore[no-untyped-def]
     """(buffer, offsets) of the text with every cut replaced by ``needle``; null rows become empty."""
     rows = offsets.size - 1
@@ -189,7 +187,7 @@ def _replace(text, offsets, valid, document, start, stop, needle):  # type: igno
     return out[:filled], out_offsets
 
 
-@_jit
+@allocating_kernel
 def _insert(ids, offsets, places, form, plain, spaced, insert_offsets):  # type: ignore[no-untyped-def]
     """``ids`` with the one id at each place replaced by that cut's ids; (ids, offsets, positions)."""
     out = np.empty(ids.size - places.size + plain.size, np.int32)

@@ -23,7 +23,9 @@ from numtok.arrays import memory as buffers
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError
+from numtok.numbers.grammar import Grammar
 from numtok.numbers.rules import MAX_EXPONENT_DIGITS
+from numtok.numbers.scanner import Columns, scan_columns
 
 # Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are exact doubles.
 _POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
@@ -85,18 +87,20 @@ class Numbers:
         Raises:
             InputError: if a row is not exactly one finite number.
         """
-        from numtok.numbers.grammar import Grammar
-        from numtok.numbers.scan import scan
-
         if isinstance(literals, Iterable) and not isinstance(literals, str | pa.Array | pa.ChunkedArray):
             # Decimal, as str(int) refuses more than 4300 digits.
             literals = [str(Decimal(literal) if type(literal) is int else literal) for literal in literals]
         rows = TextRows.of(literals)
-        numbers = scan(rows, Grammar())
+        numbers = cls.of_columns(scan_columns(rows, Grammar()), rows)
         whole = len(numbers) == len(rows) and bool(np.all(numbers.document == np.arange(len(rows)))) and bool(np.all(numbers.start == 0))
         if not whole or not np.array_equal(numbers.stop, np.diff(rows.offsets)):
             raise cls._not_a_number(rows, numbers)
         return numbers
+
+    @classmethod
+    def of_columns(cls, found: Columns, rows: TextRows) -> Numbers:
+        """What the scanner found in ``rows``."""
+        return cls(found.document, found.start, found.stop, found.negative, found.digits, found.digit_ends, found.exponent, rows)
 
     @classmethod
     def from_digits(

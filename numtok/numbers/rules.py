@@ -9,48 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from numtok.arrays.kernels import inline_kernel, kernel
+from numtok.arrays.unicode_classes import DIGIT, DOT, LETTER, OTHER, SIGN
+from numtok.arrays.utf8 import class_at, class_before, decode
 
-OTHER, LETTER, SIGN, BLOCKER, DOT, DIGIT = 0, 1, 2, 3, 4, 16  # as in unicode_tables, literal so that Numba freezes them
 MAX_EXPONENT_DIGITS = 17  # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
-
-
-@kernel
-def _decode(text, at):  # type: ignore[no-untyped-def]
-    """(code point, width) of the non-ASCII character at ``at``."""
-    lead = np.int64(text[at])
-    if lead < 0xE0:
-        return (lead & 0x1F) << 6 | np.int64(text[at + 1]) & 0x3F, 2
-    if lead < 0xF0:
-        return (lead & 0x0F) << 12 | (np.int64(text[at + 1]) & 0x3F) << 6 | np.int64(text[at + 2]) & 0x3F, 3
-    high = (lead & 0x07) << 18 | (np.int64(text[at + 1]) & 0x3F) << 12
-    return high | (np.int64(text[at + 2]) & 0x3F) << 6 | np.int64(text[at + 3]) & 0x3F, 4
-
-
-@inline_kernel
-def _class_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
-    """(class, width) of the character at ``at``; (OTHER, 0) at the end."""
-    if at >= stop:
-        return np.int64(OTHER), 0
-    if text[at] < 0x80:
-        return np.int64(classes[text[at]]), 1
-    code, width = _decode(text, at)
-    return np.int64(classes[code]), width
-
-
-@inline_kernel
-def _class_before(text, at, start, classes):  # type: ignore[no-untyped-def]
-    """(class, width) of the character that ends at ``at``; (OTHER, 0) at the start."""
-    if at <= start:
-        return np.int64(OTHER), 0
-    at -= 1
-    if text[at] < 0x80:
-        return np.int64(classes[text[at]]), 1
-    width = 1
-    while text[at] & 0xC0 == 0x80:
-        at -= 1
-        width += 1
-    code, _ = _decode(text, at)
-    return np.int64(classes[code]), width
 
 
 @kernel
@@ -63,7 +25,7 @@ def _skip_digits(text, at, stop, classes):  # type: ignore[no-untyped-def]
                 break
             at += 1
         else:
-            code, width = _decode(text, at)
+            code, width = decode(text, at)
             if classes[code] < DIGIT:
                 break
             at += width
@@ -72,8 +34,9 @@ def _skip_digits(text, at, stop, classes):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _digit_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
-    kind, _ = _class_at(text, at, stop, classes)
+def digit_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
+    """Whether a digit stands at ``at``."""
+    kind, _ = class_at(text, at, stop, classes)
     return kind >= DIGIT
 
 
@@ -91,15 +54,15 @@ def _matches(text, at, stop, needle):  # type: ignore[no-untyped-def]
 @kernel
 def _grouped_end(text, at, first, count, start, stop, classes, grouping):  # type: ignore[no-untyped-def]
     """End of the grouped integer whose first group of ``count`` digits is [first, at); ``at`` itself if the commas only separate (A)."""
-    if not _matches(text, at, stop, grouping) or not _digit_at(text, at + grouping.size, stop, classes):
+    if not _matches(text, at, stop, grouping) or not digit_at(text, at + grouping.size, stop, classes):
         return at
     if first - grouping.size >= start and _matches(text, first - grouping.size, stop, grouping):
-        kind, _ = _class_before(text, first - grouping.size, start, classes)
+        kind, _ = class_before(text, first - grouping.size, start, classes)
         if kind >= DIGIT:  # already inside a list such as 1,23,456
             return at
     well_formed = count <= 3
     end = at
-    while _matches(text, end, stop, grouping) and _digit_at(text, end + grouping.size, stop, classes):
+    while _matches(text, end, stop, grouping) and digit_at(text, end + grouping.size, stop, classes):
         end, size = _skip_digits(text, end + grouping.size, stop, classes)
         if size != 3:
             well_formed = False
@@ -113,14 +76,14 @@ def _exponent_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     if at >= stop or (text[at] != 0x65 and text[at] != 0x45):  # e, E
         return at, np.int64(0), True
     digits = at + 1
-    kind, width = _class_at(text, digits, stop, classes)
+    kind, width = class_at(text, digits, stop, classes)
     negative = False
     if kind == SIGN:
         negative = text[digits] != 0x2B
         digits += width
     end, value, significant = digits, np.int64(0), 0
     while True:
-        kind, width = _class_at(text, end, stop, classes)
+        kind, width = class_at(text, end, stop, classes)
         if kind < DIGIT:
             break
         if significant > 0 or kind > DIGIT:
@@ -134,7 +97,7 @@ def _exponent_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _numeral(text, at, start, stop, dot, classes, grouping, use_exponent):  # type: ignore[no-untyped-def]
+def numeral(text, at, start, stop, dot, classes, grouping, use_exponent):  # type: ignore[no-untyped-def]
     """Read the numeral whose first digit is at ``at`` (``dot``: it follows a leading decimal point).
 
     Returns (end, end of the mantissa, fraction digits, exponent, fits).
@@ -146,7 +109,7 @@ def _numeral(text, at, start, stop, dot, classes, grouping, use_exponent):  # ty
     else:
         if grouping.size:
             end = _grouped_end(text, end, at, count, start, stop, classes, grouping)
-        if end < stop and text[end] == 0x2E and _digit_at(text, end + 1, stop, classes):
+        if end < stop and text[end] == 0x2E and digit_at(text, end + 1, stop, classes):
             end, fraction = _skip_digits(text, end + 1, stop, classes)
     mantissa = end
     exponent, fits = np.int64(0), True
@@ -161,10 +124,10 @@ def _numeral(text, at, start, stop, dot, classes, grouping, use_exponent):  # ty
 
 
 @kernel
-def _glued_end(text, at, stop, classes, use_exponent):  # type: ignore[no-untyped-def]
+def glued_end(text, at, stop, classes, use_exponent):  # type: ignore[no-untyped-def]
     """End of what is glued to the numeral that ends at ``at``; ``at`` itself if nothing is (D)."""
     while True:
-        if at < stop and text[at] == 0x2E and _digit_at(text, at + 1, stop, classes):
+        if at < stop and text[at] == 0x2E and digit_at(text, at + 1, stop, classes):
             at, _ = _skip_digits(text, at + 1, stop, classes)
             continue
         if use_exponent:
@@ -174,7 +137,7 @@ def _glued_end(text, at, stop, classes, use_exponent):  # type: ignore[no-untype
                 continue
         end = at
         while True:
-            kind, width = _class_at(text, end, stop, classes)
+            kind, width = class_at(text, end, stop, classes)
             if kind != LETTER:
                 break
             end += width
@@ -184,7 +147,8 @@ def _glued_end(text, at, stop, classes, use_exponent):  # type: ignore[no-untype
 
 
 @inline_kernel
-def _is_hexadecimal(byte):  # type: ignore[no-untyped-def]
+def is_hexadecimal(byte):  # type: ignore[no-untyped-def]
+    """Whether the byte is one of 0-9, a-f, A-F."""
     return 0x30 <= byte <= 0x39 or 0x61 <= byte <= 0x66 or 0x41 <= byte <= 0x46
 
 
@@ -197,18 +161,18 @@ def _uuid_at(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
         if k == 8 or k == 13 or k == 18 or k == 23:
             if text[at + k] != 0x2D:
                 return False
-        elif not _is_hexadecimal(text[at + k]):
+        elif not is_hexadecimal(text[at + k]):
             return False
-    before, _ = _class_before(text, at, start, classes)
-    after, _ = _class_at(text, at + 36, stop, classes)
+    before, _ = class_before(text, at, start, classes)
+    after, _ = class_at(text, at + 36, stop, classes)
     return before != LETTER and before < DIGIT and after != LETTER and after < DIGIT
 
 
 @kernel
-def _uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
+def uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
     """End of the UUID that the digit at ``at`` belongs to, or -1."""
     group = at
-    while group > start and at - group < 12 and _is_hexadecimal(text[group - 1]):
+    while group > start and at - group < 12 and is_hexadecimal(text[group - 1]):
         group -= 1
     if _uuid_at(text, group, start, stop, classes):
         return group + 36
@@ -220,17 +184,17 @@ def _uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
 
 
 @inline_kernel
-def _look_back(text, at, start, before, classes, signs, leading_dot):  # type: ignore[no-untyped-def]
+def look_back(text, at, start, before, classes, signs, leading_dot):  # type: ignore[no-untyped-def]
     """(first byte, leading dot?, minus?) of the numeral whose first digit is at ``at`` (A, B)."""
     first, dot, minus = at, False, False
     if before == DOT and leading_dot:
-        kind, _ = _class_before(text, at - 1, start, classes)
+        kind, _ = class_before(text, at - 1, start, classes)
         if kind != LETTER and kind < DIGIT and kind != DOT:
             first, dot = at - 1, True
     if signs:
-        kind, width = _class_before(text, first, start, classes)
+        kind, width = class_before(text, first, start, classes)
         if kind == SIGN:
-            previous, _ = _class_before(text, first - width, start, classes)
+            previous, _ = class_before(text, first - width, start, classes)
             if previous == OTHER:
                 first -= width
                 minus = text[first] != 0x2B
@@ -238,23 +202,23 @@ def _look_back(text, at, start, before, classes, signs, leading_dot):  # type: i
 
 
 @inline_kernel
-def _in_parentheses(text, first, end, start, stop, classes):  # type: ignore[no-untyped-def]
+def in_parentheses(text, first, end, start, stop, classes):  # type: ignore[no-untyped-def]
     """Whether [first, end) is unsigned and stands alone in parentheses that do not follow a word character: ``(1,234)`` in accounts."""
     if first <= start or end >= stop or text[first - 1] != 0x28 or text[end] != 0x29 or classes[text[first]] == SIGN or text[first] == 0xE2:
         return False
-    kind, _ = _class_before(text, first - 1, start, classes)
+    kind, _ = class_before(text, first - 1, start, classes)
     return kind != LETTER and kind < DIGIT
 
 
 @kernel
-def _copy_digits(text, at, stop, classes, out, filled):  # type: ignore[no-untyped-def]
+def copy_digits(text, at, stop, classes, out, filled):  # type: ignore[no-untyped-def]
     """Append the values of all digits in [at, stop) to ``out``; returns the new fill."""
     while at < stop:
         if text[at] < 0x80:
             kind = classes[text[at]]
             at += 1
         else:
-            code, width = _decode(text, at)
+            code, width = decode(text, at)
             kind = classes[code]
             at += width
         if kind >= DIGIT:

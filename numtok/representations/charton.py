@@ -33,12 +33,12 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory as buffers
+from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
@@ -47,8 +47,6 @@ from numtok.representations.base import Mask, Spelled, SpelledOut
 FORMS = ("integer", "decimal")
 MAX_SYMBOLS = 2**16
 MAX_DECADE = 10**6
-
-_jit = numba.njit(cache=True, nogil=True)
 
 Ints = npt.NDArray[np.int64]
 
@@ -319,7 +317,7 @@ def _whole(digits: int, decades: tuple[int, int], form: str, exponent_of_zero: i
     return (*zeros, *(mantissa + exponent for exponent in exponents for mantissa in signed[2:]))
 
 
-@_jit
+@allocating_kernel
 def _clip(mantissa, decade, low, high, smallest, zero):  # type: ignore[no-untyped-def]
     """Bring every number into the decades, and count ``decade`` from ``low``; zero has its own."""
     for i in range(mantissa.size):
@@ -332,7 +330,7 @@ def _clip(mantissa, decade, low, high, smallest, zero):  # type: ignore[no-untyp
         decade[i] -= low
 
 
-@_jit
+@allocating_kernel
 def _spell(minus, mantissa, decade, digits, out):  # type: ignore[no-untyped-def]
     """The symbols of P10."""
     at = 0

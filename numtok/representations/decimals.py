@@ -6,13 +6,12 @@ width], least significant first; or rounded to a few significant digits, int64[n
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-_jit = numba.njit(cache=True, nogil=True)
+from numtok.arrays.kernels import allocating_kernel
 
 
-@_jit
+@allocating_kernel
 def fits(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
     """Whether each number has at most so many digits before and after the point, without leading and trailing zeros."""
     for i in range(exponent.size):
@@ -27,7 +26,7 @@ def fits(digits, offsets, exponent, before, after, out):  # type: ignore[no-unty
         out[i] = fits
 
 
-@_jit
+@allocating_kernel
 def place(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
     """Digits to their slots in ``out``, which holds zeros; slot k is the digit of 10**(k - after)."""
     width = before + after
@@ -51,7 +50,7 @@ def place(digits, offsets, exponent, before, after, out):  # type: ignore[no-unt
                 out[k] = 9
 
 
-@_jit
+@allocating_kernel
 def _rounds_up(digits, first, last, odd):  # type: ignore[no-untyped-def]
     """Whether dropping digits [first, last) rounds the digit before them up: to nearest, halves to even."""
     if digits[first] != 5 or odd:
@@ -62,7 +61,7 @@ def _rounds_up(digits, first, last, odd):  # type: ignore[no-untyped-def]
     return False
 
 
-@_jit
+@allocating_kernel
 def _increment(out, first, last):  # type: ignore[no-untyped-def]
     """Add one to the digits [first, last), least significant first; True if that gives one digit more."""
     for k in range(first, last):
@@ -73,7 +72,7 @@ def _increment(out, first, last):  # type: ignore[no-untyped-def]
     return True
 
 
-@_jit
+@allocating_kernel
 def without_zeros(slots, width, after):  # type: ignore[no-untyped-def]
     """(digits, offsets, exponent) of each row of slots, without leading zeros, and without trailing ones after the point."""
     count = slots.size // width
@@ -96,7 +95,7 @@ def without_zeros(slots, width, after):  # type: ignore[no-untyped-def]
     return digits[:filled].copy(), offsets, exponent
 
 
-@_jit
+@allocating_kernel
 def divide(digits, width, base):  # type: ignore[no-untyped-def]
     """Each row of digits X = base * J + r as r, then the digits of J: width + 1 slots."""
     count = digits.size // width
@@ -111,7 +110,7 @@ def divide(digits, width, base):  # type: ignore[no-untyped-def]
     return out
 
 
-@_jit
+@allocating_kernel
 def multiply(slots, width, base):  # type: ignore[no-untyped-def]
     """The inverse of :func:`divide`."""
     count = slots.size // (width + 1)
@@ -125,7 +124,7 @@ def multiply(slots, width, base):  # type: ignore[no-untyped-def]
     return out
 
 
-@_jit
+@allocating_kernel
 def round_to(digits, offsets, exponent, count, mantissa, decade):  # type: ignore[no-untyped-def]
     """``count`` significant digits of each number, rounded to nearest, halves to even, and the power of ten of the first."""
     limit = np.int64(10) ** count
@@ -151,7 +150,7 @@ def round_to(digits, offsets, exponent, count, mantissa, decade):  # type: ignor
         mantissa[i], decade[i] = whole, power
 
 
-@_jit
+@allocating_kernel
 def split(mantissa, exponent):  # type: ignore[no-untyped-def]
     """(digits, offsets, exponent) of mantissa * 10**exponent, without trailing zeros."""
     digits, offsets, powers = np.empty(mantissa.size * 19, np.uint8), np.zeros(mantissa.size + 1, np.int64), exponent.copy()

@@ -31,12 +31,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory as buffers
+from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
@@ -44,8 +44,6 @@ from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_
 
 RULES = ("exact", "nearest phase")
 MOST_DIGITS = 4096  # of one tensor
-
-_jit = numba.njit(cache=True, nogil=True)
 
 Digits = npt.NDArray[np.uint8]
 Features = npt.NDArray[np.float32]
@@ -219,7 +217,7 @@ _COSINES[[_TABLE // 4, 3 * _TABLE // 4]] = 0.0  # as 2π is not exact
 _SINES[[_TABLE // 2, _TABLE]] = 0.0
 
 
-@_jit
+@allocating_kernel
 def _features(slots, width, base, first, step, features, cosines, sines, out):  # type: ignore[no-untyped-def]
     """Cosine and sine of every slot's phase; slot k of a row goes to feature first + k * step."""
     radix = float(base)
@@ -240,7 +238,7 @@ def _features(slots, width, base, first, step, features, cosines, sines, out):  
         radix = float(base)
 
 
-@_jit
+@allocating_kernel
 def _inverse(features, width, base, first, step, count, out):  # type: ignore[no-untyped-def]
     """The inverse of :func:`_features`, slot by slot."""
     for i in range(out.size // width):

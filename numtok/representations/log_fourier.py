@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory as buffers
+from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_values
@@ -27,8 +27,6 @@ from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_
 LONGEST_PERIOD = 1000.0  # decades; half of it in each direction
 MAX_DECADE = 499
 SIGNIFICANT_DIGITS = 7
-
-_jit = numba.njit(cache=True, nogil=True)
 
 MOST_FREQUENCIES = 4096
 
@@ -89,7 +87,7 @@ class LogFourier(SingleToken):
         return Numbers.from_digits(features[:, 0, 0] < 0, digits, offsets, exponent)
 
 
-@_jit
+@allocating_kernel
 def _logarithms(digits, offsets, exponent):  # type: ignore[no-untyped-def]
     """log10 of each magnitude as fraction, float64[n] in [0, 1], and decade, int64[n], both 0 for zero; and whether it is zero, bool[n]."""
     count = exponent.size
@@ -110,7 +108,7 @@ def _logarithms(digits, offsets, exponent):  # type: ignore[no-untyped-def]
     return fraction, decade, zero
 
 
-@_jit
+@allocating_kernel
 def _encode(negative, fraction, decade, zero, periods, out):  # type: ignore[no-untyped-def]
     at = 0
     for i in range(decade.size):
@@ -127,7 +125,7 @@ def _encode(negative, fraction, decade, zero, periods, out):  # type: ignore[no-
             at += 2
 
 
-@_jit
+@allocating_kernel
 def _significant(logarithm):  # type: ignore[no-untyped-def]
     """(digits, offsets, exponent) of 10**logarithm to seven significant digits, without trailing zeros; minus infinity is zero."""
     count = logarithm.size

@@ -29,20 +29,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numba
 import numpy as np
 import pyarrow as pa
 
+from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.unicode_classes import DIGIT, character_classes
+from numtok.arrays.utf8 import class_at
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
-from numtok.numbers.rules import _class_at
 from numtok.representations.base import Mask, Spelled, SpelledOut
 
 LIMIT = 32767
 ORDERS = ("msd", "lsd")
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ _MINUS, _PLUS, _COMMA, _NONE = PlaceValue.alphabet.index("-"), PlaceValue.alphab
 _EXPONENTS = PlaceValue.alphabet.index("e"), PlaceValue.alphabet.index("E")
 
 
-@_jit
+@allocating_kernel
 def _spell(text, offsets, document, start, stop, digit_counts, exponent, classes, symbol_of):  # type: ignore[no-untyped-def]
     """(symbols, offsets, places) of the surfaces."""
     count = document.size
@@ -135,7 +133,7 @@ def _spell(text, offsets, document, start, stop, digit_counts, exponent, classes
         power = digit_counts[i] - 1 + exponent[i]  # of the next digit: the mantissa's digits come first, the exponent's after them
         left = digit_counts[i]
         while at < end:
-            kind, width = _class_at(text, at, end, classes)
+            kind, width = class_at(text, at, end, classes)
             place = 0
             if kind >= DIGIT:
                 symbol = kind - DIGIT
@@ -160,7 +158,7 @@ def _spell(text, offsets, document, start, stop, digit_counts, exponent, classes
     return symbols[:filled], out, places[:filled]
 
 
-@_jit
+@allocating_kernel
 def _mantissas_backwards(symbols, offsets):  # type: ignore[no-untyped-def]
     """int64[symbols]: their order with each number's mantissa reversed, which is what stands behind the sign and before the exponent."""
     order = np.arange(symbols.size)
@@ -176,7 +174,7 @@ def _mantissas_backwards(symbols, offsets):  # type: ignore[no-untyped-def]
     return order
 
 
-@_jit
+@allocating_kernel
 def _move(places, offsets, document, text, rows, seed, max_offset):  # type: ignore[no-untyped-def]
     """Move the places of every document's digits away from 0, by the document's offset."""
     current, offset = -1, np.int64(0)

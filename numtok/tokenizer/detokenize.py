@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.choose import TokenizersEngine, is_byte_level
 from numtok.errors import InputError
 from numtok.representations import Spelled
@@ -21,8 +21,6 @@ from numtok.representations import Spelled
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
-
-_jit = numba.njit(cache=True, nogil=True)
 
 
 class TokenBytes(NamedTuple):
@@ -205,7 +203,7 @@ def _buffers(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], Ints]:
     return rows.text, rows.offsets
 
 
-@_jit
+@allocating_kernel
 def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no-untyped-def]
     """Two passes: sizes, then symbols. A symbol from ``first`` up to ``last`` begins the next number."""
     offsets = np.zeros(starts.size + 1, np.int64)
@@ -227,7 +225,7 @@ def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no
     return symbols, offsets
 
 
-@_jit
+@allocating_kernel
 def _byte_level(values, starts, ids, offsets, positions, stops, text, text_offsets, spaced, before, after):  # type: ignore[no-untyped-def]
     """Two passes over the tokens: sizes, then bytes."""
     rows = offsets.size - 1

@@ -1,0 +1,146 @@
+"""The numbers that most numbers are: digits, perhaps with a fraction, between neighbours that show at once that nothing else belongs to them.
+
+In: bytes of text and a position. Out: where the number there ends, or 0 if it takes the rules in :mod:`numtok.numbers.rules` to know. What is settled
+here is settled as those rules would: the tests hold both to one oracle.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.arrays.bitmarks import ONE, SIXTY_THREE, marked_run
+from numtok.arrays.kernels import inline_kernel, kernel, merged_kernel
+from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
+from numtok.arrays.utf8 import class_before, decode
+from numtok.numbers.grammar import Grammar
+
+EIGHT = np.uint64(8)
+
+
+@functools.cache
+def plain_neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
+    """uint8[256] of what a byte beside a number tells at once.
+
+    Bit flags: 1 = before a number it has no influence; 2 = it ends a number; 4 = it does if flag 2 holds for the next byte; 8 = decode the
+    character to know; 16 = a hyphen after it is not a sign; 32 = a letter that begins neither an exponent nor a chain, so perhaps a unit.
+    """
+    classes = character_classes(grammar.unicode_digits)[:128]
+    table = np.full(256, 8, np.uint8)
+    table[:128] = 0
+    table[:128][(classes == OTHER) | (classes == BLOCKER)] = 1 | 2
+    table[:128][classes == SIGN] = 2
+    table[:128][(classes == LETTER) | (classes >= DIGIT)] = 16
+    table[ord(".")] = 4
+    for letter in set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") - set("eExX"):
+        table[ord(letter)] |= 32
+    if grammar.grouping is not None:
+        separator = grammar.grouping.encode()
+        if len(separator) > 1:
+            table[128:] = 0
+        elif separator != b"_":
+            table[separator[0]] = 4
+    if grammar.accounting:
+        table[ord(")")] = 1
+    return table
+
+
+@inline_kernel
+def _ends_plainly(text, at, stop, plain, classes):  # type: ignore[no-untyped-def]
+    """Whether a number that ends at ``at`` certainly ends there: 0 no or not sure, 1 yes, 2 a decimal point and a digit follow."""
+    if at >= stop:
+        return 1
+    after = plain[text[at]]
+    if after & 2:
+        return 1
+    if after & 4:
+        if at + ONE >= stop or plain[text[at + ONE]] & 2:  # a full stop or comma, and then no digit
+            return 1
+        if plain[text[at + ONE]] & 8:
+            code, _ = decode(text, np.int64(at + ONE))
+            return 1 if classes[code] < DIGIT else 0
+        return 2 if text[at] == 0x2E and text[at + ONE] >= 0x30 and text[at + ONE] <= 0x39 else 0
+    if after & 32:
+        while at < stop and plain[text[at]] & 32:
+            at += ONE
+        return 1 if at == stop or (plain[text[at]] & 6 and text[at] != 0x2D) else 0  # with a hyphen, maybe a UUID
+    if after & 8:
+        code, _ = decode(text, np.int64(at))
+        return 1 if classes[code] == OTHER else 0
+    return 0
+
+
+@kernel
+def plain_number(text, at, start, stop, plain, classes, digits, filled):  # type: ignore[no-untyped-def]
+    """(end, fraction digits) of a number at ``at`` that is nothing but ASCII digits and perhaps a fraction; end is 0 if that is not certain.
+
+    Settles most numbers of most texts with a table look-up on either side, writing their digits; the others go through the full rules.
+    """
+    failed = (np.uint64(0), np.uint64(0))
+    hyphen = False
+    if at > start:
+        before = plain[text[at - ONE]]
+        if not before & 1:
+            if before & 8:
+                kind, _ = class_before(text, np.int64(at), np.int64(start), classes)
+                if kind != OTHER:
+                    return failed
+            elif text[at - ONE] == 0x2D and at - ONE > start and plain[text[at - ONE - ONE]] & 16:
+                hyphen = True
+            else:
+                return failed
+    limit = min(stop, at + np.uint64(digits.size) - filled)
+    end = at
+    while end < limit and text[end] >= 0x30 and text[end] <= 0x39:
+        digits[filled] = text[end] - 0x30
+        filled += ONE
+        end += ONE
+    if end >= limit:
+        return (end, np.uint64(0)) if end == stop and not hyphen else failed
+    length = end - at
+    if (text[end] == 0x2D and (length == 8 or (hyphen and length == 4))) or (
+        hyphen and (length == 12 or plain[text[end]] & 32)
+    ):  # maybe in a UUID
+        return failed
+    sure = _ends_plainly(text, end, stop, plain, classes)
+    if sure == 1:
+        return end, np.uint64(0)
+    if sure == 0:
+        return failed
+    point = end
+    end += ONE
+    while end < limit and text[end] >= 0x30 and text[end] <= 0x39:
+        digits[filled] = text[end] - 0x30
+        filled += ONE
+        end += ONE
+    if end < limit and _ends_plainly(text, end, stop, plain, classes) == 1:
+        return end, end - point - ONE
+    return failed
+
+
+@merged_kernel
+def bare_digits(rows, plain, place, start, stop, digits, filled):  # type: ignore[no-untyped-def]
+    """End of the number at ``place`` if it is up to eight bare digits between neighbours that do not matter, else 0. Writes its digits.
+
+    Its length is that of a run of marks; eight bytes are copied whatever the length: nobody could predict it.
+    """
+    text = rows.text
+    before = plain[text[place - ONE]] if place > start else np.uint8(1)
+    length = marked_run(rows.marks, place)
+    end = stop
+    if (
+        length <= EIGHT
+        and (place & SIXTY_THREE) + length < np.uint64(64)
+        and filled + EIGHT <= np.uint64(digits.size)
+        and place + EIGHT < np.uint64(text.size)
+    ):
+        for k in range(EIGHT):
+            digits[filled + k] = text[place + k] - np.uint8(0x30)
+        end = place + length
+    if end + ONE < stop and text[end - ONE] < 0x80:
+        after, later = plain[text[end]], plain[text[end + ONE]]
+        if before & ((after >> 1) | ((after >> 2) & (later >> 1))) & 1 and length != EIGHT:  # eight may begin a UUID
+            return end
+    return np.uint64(0)

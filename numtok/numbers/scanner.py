@@ -1,0 +1,232 @@
+"""The compiled scanner: bytes of text to the columns of ``Numbers``, in one pass and linear time.
+
+1. :func:`_mark` marks every byte that may begin a digit, 64 bytes at a time in vector instructions.
+2. :func:`_scan` jumps from mark to mark. Most numbers are bare digits whose two neighbours show at once that nothing else belongs to them
+   (``bare_digits``), or digits with a fraction (``plain_number``).
+3. Every other one goes through the rules in :mod:`numtok.numbers.rules` (:func:`_run_by_the_rules`): look back a few characters (letter, dot, sign), read
+   forward to the end of the run, and keep or skip the whole run.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.arrays import memory
+from numtok.arrays.bitmarks import ONE, next_mark
+from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.text_rows import TextRows
+from numtok.arrays.unicode_classes import DIGIT, LETTER, character_classes
+from numtok.arrays.utf8 import class_before, decode
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.plain import bare_digits, plain_neighbours, plain_number
+from numtok.numbers.rules import copy_digits, digit_at, glued_end, in_parentheses, is_hexadecimal, look_back, numeral, uuid_end
+
+
+class Rows(NamedTuple):
+    """Text to scan: rows ``text[offsets[r]:offsets[r + 1]]``, which of them are valid, and the marks of :func:`_mark`."""
+
+    text: npt.NDArray[np.uint8]
+    marks: npt.NDArray[np.uint64]
+    offsets: npt.NDArray[np.int64]
+    valid: npt.NDArray[np.bool_]
+
+
+class Rules(NamedTuple):
+    """A grammar as the compiled functions take it: tables by code point and by byte, and its switches."""
+
+    classes: npt.NDArray[np.uint8]
+    plain: npt.NDArray[np.uint8]
+    grouping: npt.NDArray[np.uint8]
+    signs: bool
+    exponent: bool
+    leading_dot: bool
+    accounting: bool
+
+
+class Columns(NamedTuple):
+    """The columns of ``Numbers``, with the running count of digits behind each number, int64[n], in place of offsets."""
+
+    document: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    stop: npt.NDArray[np.int64]
+    negative: npt.NDArray[np.bool_]
+    exponent: npt.NDArray[np.int64]
+    digit_ends: npt.NDArray[np.int64]
+    digits: npt.NDArray[np.uint8]
+
+    def filled(self, numbers: int, digits: int) -> Columns:
+        """The first ``numbers`` of each, and the first ``digits`` digits."""
+        rows = (self.document[:numbers], self.start[:numbers], self.stop[:numbers], self.negative[:numbers], self.exponent[:numbers])
+        return Columns(*rows, self.digit_ends[:numbers], self.digits[:digits])
+
+
+@kernel
+def _mark(text, first, last, marks):  # type: ignore[no-untyped-def]
+    """Bit k of ``marks[b]`` says that ``text[64 * b + k]`` may begin a digit: an ASCII digit, or a lead byte that some non-ASCII digits have.
+
+    Covers the blocks from byte ``first`` to ``last``. The loop over the whole blocks becomes vector compares.
+    """
+    begin, whole = first // 64, last // 64
+    body = text[begin * 64 : whole * 64]  # counted from 0, so that no index can be negative: else the loop is not vectorised
+    for block in range(whole - begin):
+        bits = np.uint64(0)
+        for k in range(64):
+            byte = body[block * 64 + k]
+            bits |= np.uint64((np.uint8(byte - 0x30) < 10) | ((byte >= 0xD9) & (np.uint8(byte - 0xE2) > 7))) << np.uint64(k)
+        marks[begin + block] = bits
+    bits = np.uint64(0)
+    for k in range(last - whole * 64):
+        byte = text[whole * 64 + k]
+        if 0x30 <= byte <= 0x39 or byte >= 0xD9:
+            bits |= np.uint64(1) << np.uint64(k)
+    marks[whole] = bits
+
+
+@merged_kernel
+def _run_by_the_rules(rows, rules, at, start, stop, found, count, filled):  # type: ignore[no-untyped-def]
+    """Read the run of numerals whose first digit is at ``at``, in the document [start, stop), and keep or skip the whole of it.
+
+    Returns (end of the run, numbers, digits): how much of ``found`` is filled; the end is -1 if it has no room for them.
+    """
+    text, classes = rows.text, rules.classes
+    before, _ = class_before(text, at, start, classes)
+    if before == LETTER or (at > start and text[at - 1] == 0x2D) or (at + 8 < stop and text[at + 8] == 0x2D):
+        end_of_uuid = uuid_end(text, at, start, stop, classes)
+        if end_of_uuid >= 0:
+            return end_of_uuid, count, filled
+    keep = before != LETTER  # C
+    first, dot, minus = look_back(text, at, start, before, classes, rules.signs, rules.leading_dot)
+    count_before, filled_before = count, filled
+    while True:  # numerals joined by x: all kept or all skipped
+        last, mantissa, fraction, exponent, fits = numeral(text, at, start, stop, dot, classes, rules.grouping, rules.exponent)
+        keep = keep and fits
+        if keep:
+            if count == found.start.size or filled + (mantissa - at) > found.digits.size:
+                return np.int64(-1), count_before, filled_before
+            filled = copy_digits(text, at, mantissa, classes, found.digits, filled)
+            found.negative[count], found.exponent[count] = minus, exponent - fraction
+            found.start[count], found.stop[count] = first - start, last - start
+            found.digit_ends[count] = filled
+            count += 1
+        if last >= stop or (text[last] != 0x78 and text[last] != 0x58):  # x, X
+            break
+        if last - at == 1 and text[at] == 0x30 and not dot:  # a lone 0: hexadecimal if a hexadecimal digit follows (C)
+            keep = keep and not (last + 1 < stop and is_hexadecimal(text[last + 1]))
+            break
+        if text[last] == 0x58 or not digit_at(text, last + 1, stop, classes):
+            break
+        at = last + 1
+        first, dot, minus = at, False, False
+    end = glued_end(text, last, stop, classes, rules.exponent)
+    if end > last or not keep:  # D
+        found.negative[count_before:count] = False  # written only where they are not zero
+        found.exponent[count_before:count] = 0
+        return end, count_before, filled_before
+    if rules.accounting and count == count_before + 1 and in_parentheses(text, first, last, start, stop, classes):
+        found.start[count_before] -= 1
+        found.stop[count_before] += 1
+        found.negative[count_before] = True
+    return end, count, filled
+
+
+@kernel
+def _scan(rows, rules, row, at, found):  # type: ignore[no-untyped-def]
+    """Scan rows from byte ``at`` of row ``row`` until the text or the room in ``found`` ends.
+
+    Returns (row, at, numbers, digits): where to go on, and how much of ``found`` is filled.
+    """
+    text, classes, room = rows.text, rules.classes, np.uint64(found.start.size)
+    count, filled = np.uint64(0), np.uint64(0)  # unsigned, as places are: with signed ones they would be compared as floats
+    while row < rows.offsets.size - 1:
+        start, stop = np.uint64(rows.offsets[row]), np.uint64(rows.offsets[row + 1])
+        place = max(np.uint64(at), start) if rows.valid[row] else stop
+        row_count = count
+        while True:
+            place = next_mark(rows.marks, place, stop)
+            if place >= stop:
+                break
+            end = bare_digits(rows, rules.plain, place, start, stop, found.digits, filled)
+            if end != 0 and count < room:
+                filled += end - place
+                found.start[count], found.stop[count], found.digit_ends[count] = place - start, end - start, filled
+                count += ONE
+                place = end
+                continue
+            if text[place] >= 0x80:
+                code, width = decode(text, np.int64(place))
+                if classes[code] < DIGIT:
+                    place += np.uint64(width)
+                    continue
+            end, fraction = plain_number(text, place, start, stop, rules.plain, classes, found.digits, filled)
+            if end != 0 and count < room:
+                filled += end - place
+                if fraction != 0:
+                    filled -= ONE  # the point
+                    found.exponent[count] = -np.int64(fraction)
+                found.start[count], found.stop[count], found.digit_ends[count] = place - start, end - start, filled
+                count += ONE
+                place = end
+                continue
+            beyond, numbers, digits = _run_by_the_rules(
+                rows, rules, np.int64(place), np.int64(start), np.int64(stop), found, np.int64(count), np.int64(filled)
+            )
+            if beyond < 0:
+                found.document[row_count:count] = row
+                return row, np.int64(place), np.int64(count), np.int64(filled)
+            place, count, filled = np.uint64(beyond), np.uint64(numbers), np.uint64(digits)
+        at = np.int64(place)
+        found.document[row_count:count] = row
+        row += 1
+    return row, at, np.int64(count), np.int64(filled)
+
+
+def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
+    """The columns of all numbers in the rows; ``digit_ends`` are offsets here, int64[n + 1] from 0."""
+    rules = Rules(
+        character_classes(grammar.unicode_digits),
+        plain_neighbours(grammar),
+        np.frombuffer((grammar.grouping or "").encode(), np.uint8),
+        grammar.signs,
+        grammar.exponent,
+        grammar.leading_dot,
+        grammar.accounting,
+    )
+    marks = memory.empty(len(rows.text) // 64 + 1, np.uint64)
+    _mark(rows.text, int(rows.offsets[0]), int(rows.offsets[-1]), marks)
+    text = Rows(rows.text, marks, rows.offsets, rows.valid)
+    row, at, room, pieces = 0, 0, rows.nbytes // 16 + 64, []
+    while row < len(rows):  # with as much room as it turns out to need
+        found, offsets = _room(room)
+        row, at, count, filled = _scan(text, rules, row, at, found)
+        pieces.append(found.filled(count, filled)._replace(digit_ends=offsets[: count + 1]))
+        room *= 2
+    return pieces[0] if len(pieces) == 1 else _joined(pieces)
+
+
+def _room(numbers: int) -> tuple[Columns, npt.NDArray[np.int64]]:
+    """(empty columns, int64[numbers + 1] from 0 whose rest is their ``digit_ends``)."""
+    offsets = memory.empty(numbers + 1, np.int64)
+    offsets[0] = 0
+    columns = Columns(
+        memory.empty(numbers, np.int32),
+        memory.empty(numbers, np.int64),
+        memory.empty(numbers, np.int64),
+        memory.full(numbers, False, np.bool_),  # these two are written only where they are not zero
+        memory.full(numbers, 0, np.int64),
+        offsets[1:],
+        memory.empty(4 * numbers, np.uint8),
+    )
+    return columns, offsets
+
+
+def _joined(pieces: list[Columns]) -> Columns:
+    """Several turns, or none at all, as one."""
+    moved = [_room(0)[0]._replace(digit_ends=np.zeros(1, np.int64))]
+    before = 0
+    for piece in pieces:
+        moved.append(piece._replace(digit_ends=piece.digit_ends[1:] + before))
+        before += len(piece.digits)
+    return Columns(*(np.concatenate(column) for column in zip(*moved, strict=True)))
