@@ -31,8 +31,7 @@ from word_problems import Problem, problems
 
 import numtok
 from numtok.engines.train import save_tokenizer, train_tokenizer
-from numtok_torch import NumberCollator, NumberDataset, NumberModel, PlaceValueEmbedding
-from numtok_torch.metrics import metrics
+from numtok_torch import NumberCollator, NumberDataset, NumberModel, PlaceValueEmbedding, metrics
 
 Rows = Dataset[dict[str, Any]]
 WIDEST = 192  # tokens of a row; the longest question of FERMAT has about 110

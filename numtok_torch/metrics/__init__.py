@@ -1,1 +1,29 @@
-"""Metrics: how well numbers are predicted. May import numtok only."""
+"""Metrics: how well numbers are predicted, as texts, digit by digit, as values. May import numtok only."""
+
+from numtok_torch.metrics.metrics import (
+    adjusted_r_squared,
+    digit_accuracy,
+    exact_match,
+    log_error,
+    mean_absolute_error,
+    mean_squared_error,
+    perplexity,
+    r_squared,
+    share_unparseable,
+    token_losses,
+    top_k_accuracy,
+)
+
+__all__ = [
+    "adjusted_r_squared",
+    "digit_accuracy",
+    "exact_match",
+    "log_error",
+    "mean_absolute_error",
+    "mean_squared_error",
+    "perplexity",
+    "r_squared",
+    "share_unparseable",
+    "token_losses",
+    "top_k_accuracy",
+]

@@ -15,7 +15,7 @@ from test_readers import failure, read_all
 ZEROS = b"0" * (8 << 20)
 READ = """
 import resource, sys
-from numtok.corpus.readers import find_inputs, read_batches
+from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.errors import InputError
 try:
     [source] = find_inputs(sys.argv[1:2])

@@ -225,7 +225,7 @@ def test_a_batch_of_another_schema(tmp_path: Path) -> None:
 SCRIPT = """
 import resource, sys, time
 import numpy as np, pyarrow as pa
-from numtok.corpus.writers import open_writer
+from numtok.corpus.write.encoded import open_writer
 from numtok.errors import OutputError
 values = np.random.default_rng(0).integers(0, 1 << 30, 100_000).astype(np.int32)
 batch = pa.record_batch({"input_ids": pa.ListArray.from_arrays(np.arange(0, 100_001, 100, dtype=np.int32), values)})

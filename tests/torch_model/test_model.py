@@ -635,7 +635,7 @@ import os, sys
 sys.path.insert(0, {tests!r})
 import torch, torch.distributed as dist
 import torch_models as tiny
-from numtok_torch.model import NumberModel
+from numtok_torch import NumberModel
 rank, world, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 dist.init_process_group("gloo", init_method="file://" + folder + "/store", rank=rank, world_size=world)
 made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("fone"), tiny.head("fone")).train()
