@@ -1,6 +1,6 @@
 """The text between numbers to token ids: which engine does it, and whether it does it right.
 
-In: a tokenizer.json with number tokens. Out: an engine, which takes rows of text and the places of the numbers to cut out, and gives token ids. The
+In: a tokenizer.json with number tokens. Out: an engine, which takes rows of text and the places of the numbers to take out, and gives token ids. The
 contract: the ids are those that the source tokenizer gives to the text with every number replaced by an added token
 (``AddedToken(normalized=False, special=False)``), and for byte-level BPE a number takes the space before it along, as a second form of that token.
 Two engines give the same ids: :mod:`numtok.engines.tokenizers_engine` and :mod:`numtok.engines.gigatoken_engine`; the second is held to the first on
@@ -17,19 +17,19 @@ import numpy as np
 
 from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.gigatoken_engine import GigatokenEngine
-from numtok.engines.interface import Config, Cuts, Encoded, Engine, Ints, NumberTokens, is_byte_level, without_numbers
+from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, is_byte_level, without_numbers
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
 __all__ = [
     "SELF_CHECK",
-    "Cuts",
     "Encoded",
     "Engine",
     "EngineWarning",
     "GigatokenEngine",
     "NumberTokens",
+    "Slots",
     "TokenizersEngine",
     "first_tokens",
     "is_byte_level",
@@ -43,7 +43,7 @@ class EngineWarning(UserWarning):
 
 
 def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
-    """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text encoded without cuts."""
+    """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text encoded with its numbers in it."""
     rows, per_document = numbers.rows, numbers.per_document()
     if isinstance(engine, GigatokenEngine):
         places, settled = _walk(encoded.ids, encoded.offsets, rows.offsets, per_document, numbers.start, engine.widths)
@@ -138,8 +138,8 @@ def _compare(fast: Engine, slow: Engine, tokens: NumberTokens) -> None:
         numbers = numbers.select(np.empty(0, np.int64))
     count = len(numbers)
     plain, spaced = np.full(count, tokens.plain, np.int32), np.full(count, tokens.spaced, np.int32)
-    cuts = Cuts.of(numbers, plain, spaced, np.arange(count + 1))
-    got, expected = fast.encode(numbers.rows, cuts), slow.encode(numbers.rows, cuts)
+    slots = Slots.of(numbers, plain, spaced, np.arange(count + 1))
+    got, expected = fast.encode(numbers.rows, slots), slow.encode(numbers.rows, slots)
     if not np.array_equal(got.offsets, expected.offsets) or not np.array_equal(got.ids, expected.ids):
         rows = zip(np.split(got.ids, got.offsets[1:-1]), np.split(expected.ids, expected.offsets[1:-1]), SELF_CHECK, strict=True)
         text = next(text for a, b, text in rows if not np.array_equal(a, b))

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays import memory as buffers
+from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines import joined
-from numtok.engines.interface import Config, Cuts, Encoded, Ints, NumberTokens, is_byte_level, without_numbers
+from numtok.engines.interface import Config, Encoded, Ints, NumberTokens, Slots, is_byte_level, without_numbers
 from numtok.engines.rust import tokenizer_errors
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 
 SMALL_TEXT = 1 << 16
-_scratch = buffers.Scratch()
+_scratch = memory.Scratch()
 
 
 class GigatokenEngine:
@@ -68,24 +68,24 @@ class GigatokenEngine:
         words = [token["content"] for token in config["added_tokens"] if token["content"].strip(" ")]
         self._added = _alternatives(words)
 
-    def encode(self, rows: TextRows, cuts: Cuts) -> Encoded:
-        first, last, count = int(rows.offsets[0]), int(rows.offsets[-1]), len(cuts.document)
+    def encode(self, rows: TextRows, slots: Slots) -> Encoded:
+        first, last, count = int(rows.offsets[0]), int(rows.offsets[-1]), len(slots.document)
         text, offsets = _scratch.empty("text", last - first, np.uint8), rows.offsets - first
         text[:] = rows.text[first:last]
         most = 2 * count + len(rows)
         kinds, ends = _scratch.empty("kinds", most, np.uint8), _scratch.empty("ends", most + 1, np.int64)
         ends[0] = 0
         begins, stops = _scratch.empty("begins", count, np.int64), _scratch.empty("stops", count, np.int64)
-        spaced = buffers.empty(count, np.bool_)
+        spaced = memory.empty(count, np.bool_)
         places = self._delicate_places(text)
-        document_segments, delicate_text = buffers.empty(len(rows) + 1, np.int64), buffers.empty(len(text) if len(places) else 0, np.uint8)
+        document_segments, delicate_text = memory.empty(len(rows) + 1, np.int64), memory.empty(len(text) if len(places) else 0, np.uint8)
         segments, rest = joined.divide(
             text,
             offsets,
             rows.valid,
-            cuts.per_document,
-            cuts.start,
-            cuts.stop,
+            slots.per_document,
+            slots.start,
+            slots.stop,
             places,
             self._two_forms,
             self._joins,
@@ -103,10 +103,10 @@ class GigatokenEngine:
         delicate_text = delicate_text[:rest]
         kinds, starts = kinds[:segments], ends[: segments + 1]
         ids, id_offsets = _gigatoken_ids(self._bare if self._joins else self._complete, text, starts)
-        rest_starts = buffers.offsets_of(np.diff(starts)[kinds == joined.DELICATE])
+        rest_starts = memory.offsets_of(np.diff(starts)[kinds == joined.DELICATE])
         rest_ids, rest_offsets = self._delicate_ids(delicate_text, rest_starts)
-        out = buffers.empty(len(ids) + len(rest_ids) + len(cuts.plain), np.int32)
-        out_offsets, positions = buffers.empty(len(rows) + 1, np.int64), buffers.empty(count, np.int64)
+        out = memory.empty(len(ids) + len(rest_ids) + len(slots.plain), np.int32)
+        out_offsets, positions = memory.empty(len(rows) + 1, np.int64), memory.empty(count, np.int64)
         filled, ok = joined.splice(
             kinds,
             document_segments,
@@ -119,9 +119,9 @@ class GigatokenEngine:
             rest_ids,
             rest_offsets,
             self.widths if self._joins else self.widths[:0],
-            cuts.plain,
-            cuts.spaced,
-            cuts.offsets,
+            slots.plain,
+            slots.spaced,
+            slots.offsets,
             out,
             out_offsets,
             positions,
@@ -155,7 +155,7 @@ class GigatokenEngine:
         pieces = [text[starts[row] : starts[row + 1]].tobytes().decode() for row in which]
         for row, slow in zip(which, self.slow.encode_text(pieces), strict=True):
             rows[row] = np.array(slow, np.uint32)
-        return np.concatenate(rows), buffers.offsets_of(np.array([len(row) for row in rows], np.int64))
+        return np.concatenate(rows), memory.offsets_of(np.array([len(row) for row in rows], np.int64))
 
 
 def _gigatoken_ids(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> tuple[npt.NDArray[np.uint32], Ints]:
@@ -166,7 +166,7 @@ def _gigatoken_ids(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -
         data = text.tobytes()
         lists = tokenizer.encode_batch_list([data[a:b] for a, b in itertools.pairwise(offsets.tolist())], parallel=False)
         ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
-        return ids, buffers.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists)))
+        return ids, memory.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists)))
     characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
     documents = ak.contents.ListOffsetArray(ak.index.Index64(offsets), characters, parameters={"__array__": "string"})
     layout = tokenizer.encode_batch(ak.Array(documents), parallel=False).layout
@@ -199,7 +199,7 @@ def _check_unread_tokens(unread: list[str], added: list[str], two_forms: bool) -
 
 
 def _pre_tokenizes_like_gpt2(config: Config) -> bool:
-    """Whether cuts may be joined: GPT-2's own pre-tokenizer, no more than NFC before it, nothing unusual in the model."""
+    """Whether the text may stay in one piece: GPT-2's own pre-tokenizer, no more than NFC before it, nothing unusual in the model."""
     pre_tokenizer, normalizer, model = config["pre_tokenizer"], config.get("normalizer"), config["model"]
     return (
         pre_tokenizer["type"] == "ByteLevel"

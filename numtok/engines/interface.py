@@ -1,4 +1,4 @@
-"""What an engine takes and gives: the numbers to cut out of the text, and the ids that come back.
+"""What an engine takes and gives: the numbers to take out of the text, and the ids that come back.
 
 Also the few questions about a tokenizer.json that both engines ask.
 """
@@ -36,13 +36,13 @@ class NumberTokens:
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
-    """The numbers to cut out, c of them, in order.
+class Slots:
+    """Places in the text where the tokens of c numbers go instead of the numbers, in order.
 
     Attributes:
         document: int32[c]. start, stop: int64[c], byte offsets within the document, without the space before.
-        per_document: int64[documents + 1], offsets of each document's cuts.
-        plain, spaced: int32, flat ids to put in place of each cut, in its form without and with the space.
+        per_document: int64[documents + 1], offsets of each document's slots.
+        plain, spaced: int32, flat ids to put in place of each slot, in its form without and with the space.
         offsets: int64[c + 1] into both.
     """
 
@@ -55,8 +55,8 @@ class Cuts:
     offsets: Ints
 
     @classmethod
-    def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Cuts:
-        """Cut out all these numbers."""
+    def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Slots:
+        """A slot for each of these numbers."""
         return cls(numbers.document, numbers.per_document(), numbers.start, numbers.stop, plain, spaced, offsets)
 
 
@@ -66,8 +66,8 @@ class Encoded:
 
     Attributes:
         ids: int32[total]. offsets: int64[n + 1].
-        positions: int64[c]: where in ``ids`` each cut's first id stands.
-        spaced: bool[c]: whether the cut took the space before it along.
+        positions: int64[c]: where in ``ids`` each slot's first id stands.
+        spaced: bool[c]: whether the slot took the space before it along.
     """
 
     ids: Ids
@@ -77,11 +77,11 @@ class Encoded:
 
 
 class Engine(Protocol):
-    """Encodes text with numbers cut out."""
+    """Encodes text with numbers taken out."""
 
     name: str
 
-    def encode(self, rows: TextRows, cuts: Cuts) -> Encoded: ...
+    def encode(self, rows: TextRows, slots: Slots) -> Encoded: ...
 
 
 def is_byte_level(config: Config) -> bool:

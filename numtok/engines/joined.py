@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays import memory as buffers
+from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE, lowest_bit
 from numtok.arrays.kernels import inline_kernel, kernel
 from numtok.arrays.utf8 import class_before, decode
@@ -57,9 +57,9 @@ def delicate_places(text: npt.NDArray[np.uint8], double_space: bool, unsafe: npt
     """Positions in ``text`` of delicate events: two spaces in a row, and characters flagged in ``unsafe`` (if not empty)."""
     if text.size == 0 or not (double_space or unsafe.size):
         return np.empty(0, np.int64)
-    marks = buffers.empty((text.size - 1) // 64 + 1, np.uint64)
+    marks = memory.empty((text.size - 1) // 64 + 1, np.uint64)
     _suspects(text, double_space, marks)
-    places = buffers.empty(int(np.bitwise_count(marks).sum()), np.int64)
+    places = memory.empty(int(np.bitwise_count(marks).sum()), np.int64)
     return places[: _delicate_places(text, unsafe, marks, places)]
 
 

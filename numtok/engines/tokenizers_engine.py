@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Config, Cuts, Encoded, NumberTokens, without_numbers
+from numtok.engines.interface import Config, Encoded, NumberTokens, Slots, without_numbers
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.engines.rust import tokenizer_errors
 from numtok.errors import NumtokError, TokenizerError
@@ -33,10 +33,10 @@ class TokenizersEngine:
         self._by_sentinel: dict[str, Any] = {}
         self._tokenizer(self._usual_character)  # what cannot be loaded fails here, not at the first text
 
-    def encode(self, rows: TextRows, cuts: Cuts) -> Encoded:
+    def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         sentinel = self._character_beside(used_in(rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]))
         needle = np.frombuffer(sentinel.encode(), np.uint8)
-        buffer, offsets = _replace(rows.text, rows.offsets, rows.valid, cuts.document, cuts.start, cuts.stop, needle)
+        buffer, offsets = _replace(rows.text, rows.offsets, rows.valid, slots.document, slots.start, slots.stop, needle)
         texts = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(buffer)).to_pylist()
         tokenizer = self._tokenizer(sentinel)
         plain, spaced_token = _stand_ins(tokenizer, sentinel)
@@ -47,12 +47,12 @@ class TokenizersEngine:
         flat = np.fromiter((token for ids in lists for token in ids), np.int32, int(id_offsets[-1]))
         spaced_form = flat == spaced_token
         places = np.flatnonzero((flat == plain) | spaced_form)
-        if len(places) != len(cuts.document):
+        if len(places) != len(slots.document):
             raise NumtokError(
-                f"the tokenizer returned {len(places)} number tokens for {len(cuts.document)} numbers; please report this tokenizer"
+                f"the tokenizer returned {len(places)} number tokens for {len(slots.document)} numbers; please report this tokenizer"
             )
         spaced = spaced_form[places]
-        ids, offsets_out, positions = _insert(flat, id_offsets, places, np.where(spaced, 1, 0), cuts.plain, cuts.spaced, cuts.offsets)
+        ids, offsets_out, positions = _insert(flat, id_offsets, places, np.where(spaced, 1, 0), slots.plain, slots.spaced, slots.offsets)
         return Encoded(ids, offsets_out, positions, spaced)
 
     def encode_text(self, texts: list[str]) -> list[list[int]]:
@@ -162,24 +162,24 @@ def _stand_ins(tokenizer: Any, sentinel: str) -> tuple[int, int]:
 
 @allocating_kernel
 def _replace(text, offsets, valid, document, start, stop, needle):  # type: ignore[no-untyped-def]
-    """(buffer, offsets) of the text with every cut replaced by ``needle``; null rows become empty."""
+    """(buffer, offsets) of the text with every slot replaced by ``needle``; null rows become empty."""
     rows = offsets.size - 1
     out = np.empty(offsets[-1] - offsets[0] + document.size * needle.size, np.uint8)
     out_offsets = np.empty(rows + 1, np.int64)
     out_offsets[0] = 0
-    filled, cut = 0, 0
+    filled, slot = 0, 0
     for row in range(rows):
         at = offsets[row]
         end = offsets[row + 1] if valid[row] else at
-        while cut < document.size and document[cut] == row:
-            for k in range(at, offsets[row] + start[cut]):
+        while slot < document.size and document[slot] == row:
+            for k in range(at, offsets[row] + start[slot]):
                 out[filled] = text[k]
                 filled += 1
             for k in range(needle.size):
                 out[filled] = needle[k]
                 filled += 1
-            at = offsets[row] + stop[cut]
-            cut += 1
+            at = offsets[row] + stop[slot]
+            slot += 1
         for k in range(at, end):
             out[filled] = text[k]
             filled += 1
@@ -189,20 +189,20 @@ def _replace(text, offsets, valid, document, start, stop, needle):  # type: igno
 
 @allocating_kernel
 def _insert(ids, offsets, places, form, plain, spaced, insert_offsets):  # type: ignore[no-untyped-def]
-    """``ids`` with the one id at each place replaced by that cut's ids; (ids, offsets, positions)."""
+    """``ids`` with the one id at each place replaced by that slot's ids; (ids, offsets, positions)."""
     out = np.empty(ids.size - places.size + plain.size, np.int32)
     out_offsets = np.empty(offsets.size, np.int64)
     out_offsets[0] = 0
     positions = np.empty(places.size, np.int64)
-    filled, cut = 0, 0
+    filled, slot = 0, 0
     for row in range(offsets.size - 1):
         for k in range(offsets[row], offsets[row + 1]):
-            if cut < places.size and places[cut] == k:
-                positions[cut] = filled
-                for m in range(insert_offsets[cut], insert_offsets[cut + 1]):
-                    out[filled] = spaced[m] if form[cut] else plain[m]
+            if slot < places.size and places[slot] == k:
+                positions[slot] = filled
+                for m in range(insert_offsets[slot], insert_offsets[slot + 1]):
+                    out[filled] = spaced[m] if form[slot] else plain[m]
                     filled += 1
-                cut += 1
+                slot += 1
             else:
                 out[filled] = ids[k]
                 filled += 1

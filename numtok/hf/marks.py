@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Cuts
+from numtok.engines.interface import Slots
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.numbers.numbers import Numbers
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -176,11 +176,11 @@ def unmarked(texts: Sequence[str], rows: TextRows, numbers: Numbers) -> list[Lea
     return [Leaf(text, first, a, b, a, b, as_text=True) for text, (first, a, b) in zip(texts, spans, strict=True)]
 
 
-def mark(texts: Sequence[str], rows: TextRows, numbers: Numbers, cuts: Cuts, marks: Marks) -> list[Leaf]:
+def mark(texts: Sequence[str], rows: TextRows, numbers: Numbers, slots: Slots, marks: Marks) -> list[Leaf]:
     """``texts`` with the numbers replaced by marks."""
-    spelled = marks.spell(cuts.plain)
+    spelled = marks.spell(slots.plain)
     starts, stops = _characters(rows, numbers)
-    begins = cuts.offsets
+    begins = slots.offsets
     per_text = numbers.per_document().tolist()
     leaves = []
     for text, first, last in zip(texts, per_text[:-1], per_text[1:], strict=True):

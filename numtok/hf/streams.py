@@ -29,7 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from transformers import BatchEncoding
 
-from numtok.engines.interface import Cuts
+from numtok.engines.interface import Slots
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Spelled, SpelledOut
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -92,16 +92,16 @@ def neutral_stream(name: str, length: int, like: Array) -> Array:
     return np.full((length, *like.shape[1:]), NEUTRAL.get(name, 0), like.dtype)
 
 
-def stream_of_symbols(numtok: Tokenizer, cuts: Cuts, spelled: Spelled | None) -> tuple[str, Array, Ints] | None:
+def stream_of_symbols(numtok: Tokenizer, slots: Slots, spelled: Spelled | None) -> tuple[str, Array, Ints] | None:
     """The ``per_symbol`` of :class:`NumberStreams`, if the representation has such a stream: 0 for the frame."""
     first = numtok.numbers[0]
     if spelled is None or spelled.stream is None or not isinstance(first, SpelledOut) or first.stream is None:
         return None
     counts = np.diff(spelled.offsets)
-    places = np.arange(len(spelled.symbols)) + np.repeat(cuts.offsets[:-1] - spelled.offsets[:-1] + first.framed, counts)
-    values = np.zeros(len(cuts.plain), np.int64)
+    places = np.arange(len(spelled.symbols)) + np.repeat(slots.offsets[:-1] - spelled.offsets[:-1] + first.framed, counts)
+    values = np.zeros(len(slots.plain), np.int64)
     values[places] = spelled.stream
-    return first.stream[0], values, cuts.offsets
+    return first.stream[0], values, slots.offsets
 
 
 def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: bool) -> None:

@@ -329,9 +329,9 @@ class NumberTokenizer(PreTrainedTokenizerFast):
             leaves = unmarked(texts.strings, rows, numbers)
             streams = NumberStreams(numbers, {})
         else:
-            columns, cuts, spelled = core.numtok.encode_numbers(numbers)
-            leaves = mark(texts.strings, rows, numbers, cuts, marks)
-            streams = NumberStreams(numbers, columns, stream_of_symbols(core.numtok, cuts, spelled))
+            columns, slots, spelled = core.numtok.encode_numbers(numbers)
+            leaves = mark(texts.strings, rows, numbers, slots, marks)
+            streams = NumberStreams(numbers, columns, stream_of_symbols(core.numtok, slots, spelled))
         call = self._sibling(marks, _marks=marks, _split=texts.split, _rows=texts.rows(leaves))
         text, pair = texts.rebuilt([leaf.text for leaf in leaves])
         out: Any = PreTrainedTokenizerFast._encode_plus(call, text=text, text_pair=pair, **kwargs)

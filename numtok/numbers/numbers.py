@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.arrays import memory as buffers
+from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError
@@ -135,10 +135,10 @@ class Numbers:
         if which.dtype == np.bool_ and len(which) - np.count_nonzero(which) <= _FEW:
             return self._without(np.flatnonzero(~which))
         indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
-        lengths = buffers.empty(len(indices), np.int64)
+        lengths = memory.empty(len(indices), np.int64)
         _digit_counts(self.digit_offsets, indices, lengths)
-        offsets = buffers.offsets_of(lengths)
-        digits = buffers.empty(int(offsets[-1]), np.uint8)
+        offsets = memory.offsets_of(lengths)
+        digits = memory.empty(int(offsets[-1]), np.uint8)
         _gather(self.digits, _take(self.digit_offsets[:-1], indices), offsets, digits)
         kept: dict[str, Any] = {name: _take(getattr(self, name), indices) for name in ("document", "start", "stop", "negative", "exponent")}
         chosen = dataclasses.replace(self, digits=digits, digit_offsets=offsets, **kept)
@@ -164,11 +164,11 @@ class Numbers:
         """All but a few: what lies between them is copied in one go."""
 
         def cut(values: npt.NDArray[Any], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-            kept = buffers.empty(len(values) - int((stops - starts).sum()), values.dtype)
+            kept = memory.empty(len(values) - int((stops - starts).sum()), values.dtype)
             edges = zip([0, *stops.tolist()], [*starts.tolist(), len(values)], strict=True)
             return np.concatenate([values[a:b] for a, b in edges], out=kept)
 
-        offsets, at = buffers.empty(len(self) - len(few) + 1, np.int64), 0
+        offsets, at = memory.empty(len(self) - len(few) + 1, np.int64), 0
         for first, last in zip([0, *(few + 1).tolist()], [*few.tolist(), len(self)], strict=True):
             removed = int(self.digit_offsets[first]) - (int(offsets[at]) if at else 0)
             np.subtract(self.digit_offsets[first : last + 1], removed, out=offsets[at : at + last - first + 1])
@@ -186,7 +186,7 @@ class Numbers:
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """bool[n]: every digit is 0."""
-        zero = buffers.empty(len(self), np.bool_)
+        zero = memory.empty(len(self), np.bool_)
         _is_zero(self.digits, self.digit_offsets, zero)
         return zero
 
@@ -201,7 +201,7 @@ class Numbers:
     @functools.cached_property
     def _fast(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
         """(values, which of them are not settled yet) of the fast path to float64."""
-        values, hard = buffers.empty(len(self), np.float64), buffers.full(len(self), False, np.bool_)
+        values, hard = memory.empty(len(self), np.float64), memory.full(len(self), False, np.bool_)
         _to_float64(self.digits, self.digit_offsets, self.exponent, self.negative, _POWERS_OF_TEN, values, hard)
         return values, hard
 
@@ -215,7 +215,7 @@ class Numbers:
     @functools.cached_property
     def _float32(self) -> npt.NDArray[np.float32]:
         doubles, hard = self._fast
-        values, unsure = buffers.empty(len(self), np.float32), buffers.empty(len(self), np.bool_)
+        values, unsure = memory.empty(len(self), np.float32), memory.empty(len(self), np.bool_)
         with np.errstate(over="ignore", under="ignore"):
             _narrow(doubles, doubles.view(np.uint64), hard, values, unsure)
         self._round_hard(values, unsure)
@@ -244,10 +244,10 @@ class Numbers:
         Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or more than 6 places after the point: then
         ``d.ddde±x``. An exponent has at most 17 digits, as the grammar reads no more; the point then stands elsewhere: ``12e+99999999999999999``.
         """
-        lengths = buffers.empty(len(self), np.int64)
+        lengths = memory.empty(len(self), np.int64)
         _format_lengths(self.digits, self.digit_offsets, self.exponent, self.negative, lengths)
-        offsets = buffers.offsets_of(lengths)
-        out = buffers.empty(offsets[-1], np.uint8)
+        offsets = memory.offsets_of(lengths)
+        out = memory.empty(offsets[-1], np.uint8)
         _format(self.digits, self.digit_offsets, self.exponent, self.negative, offsets, out)
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
@@ -255,8 +255,8 @@ class Numbers:
         """The surfaces, as written."""
         first = self.rows.offsets[self.document] + self.start
         lengths = self.stop - self.start
-        offsets = buffers.offsets_of(lengths)
-        out = buffers.empty(offsets[-1], np.uint8)
+        offsets = memory.offsets_of(lengths)
+        out = memory.empty(offsets[-1], np.uint8)
         _gather(self.rows.text, first, offsets, out)
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
@@ -272,7 +272,7 @@ class Numbers:
 
 
 def _take(values: npt.NDArray[Any], indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    return np.take(values, indices, out=buffers.empty(len(indices), values.dtype), mode="wrap")
+    return np.take(values, indices, out=memory.empty(len(indices), values.dtype), mode="wrap")
 
 
 @kernel

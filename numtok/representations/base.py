@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays import memory as buffers
+from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
@@ -161,7 +161,7 @@ class SpelledOut(Representation):
 
 def finite_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> Mask:
     """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
-    good: Mask = buffers.empty(len(values), np.bool_)
+    good: Mask = memory.empty(len(values), np.bool_)
     _finite(values.view(np.uint32), numbers.digits, numbers.digit_offsets, good)
     return good
 

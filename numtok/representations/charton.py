@@ -37,7 +37,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays import memory as buffers
+from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
@@ -145,7 +145,7 @@ class Charton(SpelledOut):
 
     def _rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
         """(mantissa of ``digits`` digits or 0, power of ten of its first digit), int64[n] each."""
-        mantissa, decade = buffers.empty(len(numbers), np.int64), buffers.empty(len(numbers), np.int64)
+        mantissa, decade = memory.empty(len(numbers), np.int64), memory.empty(len(numbers), np.int64)
         decimals.round_to(numbers.digits, numbers.digit_offsets, numbers.exponent, self.digits, mantissa, decade)
         return mantissa, decade
 
@@ -189,7 +189,7 @@ class P10(Charton):
         return 12 + self._n_exponents
 
     def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
-        out = buffers.empty(len(minus) * self.length, np.uint16)
+        out = memory.empty(len(minus) * self.length, np.uint16)
         _spell(minus, mantissa, decade, self.digits, out)
         return out.reshape(-1, self.length)
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays import memory as buffers
+from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
@@ -65,7 +65,7 @@ class FloatBits(SingleToken):
 
 def to_bits(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
     """uint32[n] to uint8[n, 32], most significant bit first."""
-    bits = buffers.empty(32 * len(words), np.uint8)
+    bits = memory.empty(32 * len(words), np.uint8)
     _to_bits(words, _EIGHT_BITS, bits.view(np.uint64))
     return bits.reshape(-1, 32)
 

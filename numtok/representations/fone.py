@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays import memory as buffers
+from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
@@ -107,7 +107,7 @@ class FoNE(SingleToken):
         return -(-self.n_digits // (self.chunk or self.n_digits))
 
     def fits(self, numbers: Numbers) -> Mask:
-        out = buffers.empty(len(numbers), np.bool_)
+        out = memory.empty(len(numbers), np.bool_)
         decimals.fits(numbers.digits, numbers.digit_offsets, numbers.exponent, self.int_digits, self.frac_digits, out)
         return out
 
@@ -133,7 +133,7 @@ class FoNE(SingleToken):
 
     def digits(self, numbers: Numbers) -> Digits:
         """uint8[n, m + n], least significant first: the digits of the nearest number that is held."""
-        out = buffers.full(len(numbers) * self.n_digits, 0, np.uint8)
+        out = memory.full(len(numbers) * self.n_digits, 0, np.uint8)
         decimals.place(numbers.digits, numbers.digit_offsets, numbers.exponent, self.int_digits, self.frac_digits, out)
         return out.reshape(-1, self.n_digits)
 
@@ -148,7 +148,7 @@ class FoNE(SingleToken):
         groups = self._by_chunk(digits)
         width = groups.shape[-1]
         flat = np.ascontiguousarray(groups).reshape(-1)  # [n * chunks * width]
-        out = buffers.empty(flat.size // width * len(self.periods) * 2, np.float32)
+        out = memory.empty(flat.size // width * len(self.periods) * 2, np.float32)
         for place, base in enumerate(self.bases):
             slots = flat if base == 10 else decimals.divide(flat, width, base)
             _features(slots, width + (base < 10), base, place, len(self.bases), len(self.periods), _COSINES, _SINES, out)
@@ -184,7 +184,7 @@ class FoNE(SingleToken):
         """uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros; as it is if there are no chunks."""
         if self.chunk is None:
             return digits
-        filled = buffers.full(len(digits) * self._chunks * self.chunk, 0, np.uint8).reshape(len(digits), self._chunks * self.chunk)
+        filled = memory.full(len(digits) * self._chunks * self.chunk, 0, np.uint8).reshape(len(digits), self._chunks * self.chunk)
         filled[:, : self.n_digits] = digits
         return filled.reshape(len(digits), self._chunks, self.chunk)
 
@@ -196,7 +196,7 @@ def inverse_digits(features: Features, width: int, bases: tuple[int, ...] = (10,
     phase may be off by up to a twentieth of a turn.
     """
     base, steps = bases[-1], width + (bases[-1] < 10)
-    slots = buffers.empty(len(features) * steps, np.uint8)
+    slots = memory.empty(len(features) * steps, np.uint8)
     _inverse(np.ascontiguousarray(features).reshape(-1), steps, base, len(bases) - 1, len(bases), features.shape[1], slots)
     digits = slots if base == 10 else decimals.multiply(slots, width, base)
     return np.asarray(digits).reshape(-1, width)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays import memory as buffers
+from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
@@ -69,7 +69,7 @@ class LogFourier(SingleToken):
         fraction, decade, zero = _logarithms(numbers.digits, numbers.digit_offsets, numbers.exponent)
         fraction[decade < -MAX_DECADE], fraction[decade >= MAX_DECADE] = 0.0, 1 - 1e-9
         decade = np.clip(decade, -MAX_DECADE, MAX_DECADE - 1)
-        out = buffers.empty(len(numbers) * (self.n_frequencies + 1) * 2, np.float32)
+        out = memory.empty(len(numbers) * (self.n_frequencies + 1) * 2, np.float32)
         _encode(numbers.negative, fraction, decade, zero, self.periods, out)
         kind = self.columns()["number_log_fourier"]
         return {"number_log_fourier": tensor_array(out, kind)}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.engines.choose import Cuts, first_tokens
+from numtok.engines.choose import Slots, first_tokens
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import extract, scan
 from numtok.representations import SpelledOut, Subword
@@ -89,7 +89,7 @@ def inspect_text(text: str, tokenizers: Sequence[Tokenizer]) -> Inspection:
 def subword_spans(tokenizer: Tokenizer, numbers: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(first, last) token that overlaps each number, among the ids that the source tokenizer alone gives to ``numbers.rows``."""
     nothing = np.empty(0, np.int32)
-    encoded = tokenizer.engine.encode(numbers.rows, Cuts.of(numbers.select(nothing), nothing, nothing, np.zeros(1, np.int64)))
+    encoded = tokenizer.engine.encode(numbers.rows, Slots.of(numbers.select(nothing), nothing, nothing, np.zeros(1, np.int64)))
     ends = dataclasses.replace(numbers, start=_last_characters(numbers))
     return first_tokens(tokenizer.engine, encoded, numbers), first_tokens(tokenizer.engine, encoded, ends)
 

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays import memory as buffers
+from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.choose import Cuts, Encoded, Engine, NumberTokens, TokenizersEngine, first_tokens, is_byte_level, make_engine
+from numtok.engines.choose import Encoded, Engine, NumberTokens, Slots, TokenizersEngine, first_tokens, is_byte_level, make_engine
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
 from numtok.engines.protected_digits import DigitTokens
 from numtok.engines.tokenizer_json import essential, fingerprint, load_source
@@ -295,12 +295,12 @@ class Tokenizer:
         engine = self._special_engine if parse_special else self.engine
         if isinstance(self.numbers[0], Subword):
             nothing = np.empty(0, np.int32)
-            encoded = engine.encode(rows, Cuts.of(numbers.select(nothing), nothing, nothing, np.zeros(1, np.int64)))
+            encoded = engine.encode(rows, Slots.of(numbers.select(nothing), nothing, nothing, np.zeros(1, np.int64)))
             encoded = dataclasses.replace(encoded, positions=first_tokens(engine, encoded, numbers))
             columns: dict[str, Any] = {}
         else:
-            columns, cuts, spelled = self.encode_numbers(numbers)
-            encoded = engine.encode(rows, cuts)
+            columns, slots, spelled = self.encode_numbers(numbers)
+            encoded = engine.encode(rows, slots)
             columns |= self._token_stream(spelled, encoded)
         if add_special_tokens:
             encoded, columns = self._add_frame(encoded, columns, numbers)
@@ -347,21 +347,21 @@ class Tokenizer:
                 report.vanishing[representation.name] = vanishing
         return kept
 
-    def encode_numbers(self, numbers: Numbers) -> tuple[dict[str, Any], Cuts, Spelled | None]:
-        """(columns, what to cut out and put in, spelled numbers if they are spelled out)."""
+    def encode_numbers(self, numbers: Numbers) -> tuple[dict[str, Any], Slots, Spelled | None]:
+        """(columns, what to take out and put in, spelled numbers if they are spelled out)."""
         count = len(numbers)
         first = self.numbers[0]
         if isinstance(first, SpelledOut):
             spelled = first.encode(numbers)
             assert self._spelling is not None
             plain, spaced, offsets = decode.frame_symbols(spelled.symbols, spelled.offsets, self._spelling)
-            return {}, Cuts.of(numbers, plain, spaced, offsets), spelled
+            return {}, Slots.of(numbers, plain, spaced, offsets), spelled
         columns: dict[str, Any] = {}
         for representation in self.numbers:
             assert isinstance(representation, SingleToken)
             columns |= representation.encode(numbers)
-        plain, spaced = (buffers.full(count, token, np.int32) for token in (self._number_tokens.plain, self._number_tokens.spaced))
-        return columns, Cuts.of(numbers, plain, spaced, buffers.iota(count + 1)), None
+        plain, spaced = (memory.full(count, token, np.int32) for token in (self._number_tokens.plain, self._number_tokens.spaced))
+        return columns, Slots.of(numbers, plain, spaced, memory.iota(count + 1)), None
 
     @functools.cached_property
     def _spelling(self) -> decode.Spelling | None:
@@ -420,7 +420,7 @@ class Tokenizer:
         """Assemble the record batch."""
         per_document = numbers.per_document()
         large = len(encoded.ids) > schema.LIST_LIMIT or (keep_text and rows.nbytes > schema.LIST_LIMIT)
-        index = buffers.empty(len(numbers), np.int32)
+        index = memory.empty(len(numbers), np.int32)
         _positions_in_document(encoded.positions, encoded.offsets, numbers.document, index)
         columns = {"input_ids": encoded.ids, "number_index": index, "number_value": numbers.to_float64(), **columns}
         if keep_text:
