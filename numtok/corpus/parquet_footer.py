@@ -69,7 +69,7 @@ def check(path: str, name: str | None = None) -> None:
         mark = file.read(len(MARK) + _DIGITS)
     if mark.startswith(MARK) and mark[len(MARK) :] != b"%08x" % zlib.crc32(footer):
         raise InputError(
-            "the file is damaged: its footer does not have the checksum it was written with; fetch it again, or make it anew", path
+            "the file is damaged: its footer does not have the checksum it was written with; fetch it again, or make it anew", name or path
         )
 
 

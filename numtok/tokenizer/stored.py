@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import SchemaError
-from numtok.representations import from_dict
+from numtok.representations import Subword, from_dict
 from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata, value_types
 from numtok.tokenizer.schema import column as named_column
 
@@ -136,7 +136,8 @@ class _BadRow(Exception):
 def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
     for needed in ("input_ids", "number_index"):
         named_column(batch, needed)
-    known = value_types([from_dict(one) for one in metadata["numbers"]], keep_text=True)
+    numbers = [from_dict(one) for one in metadata["numbers"]]
+    known = value_types(numbers, keep_text=True)
     names = [name for name in known if name in batch.schema.names and name != "text"]
     valid: npt.NDArray[np.bool_] = np.asarray(batch.column("input_ids").is_valid())
     edges: dict[str, Ints] = {}
@@ -156,12 +157,12 @@ def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
             what = "tokens" if name in PER_TOKEN else "numbers"
             found, wanted = (int(one[row + 1] - one[row]) for one in (edges[name], expected))
             raise _BadRow(row, f"{name!r} has {found} values, but there are {wanted} {what}")
-    _check_index(batch, edges)
+    _check_index(batch, edges, shared=isinstance(numbers[0], Subword))
     _check_frame(batch, edges["input_ids"], valid, metadata["frame"])
 
 
-def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints]) -> None:
-    """``number_index`` ascends within each row's ids."""
+def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) -> None:
+    """``number_index`` ascends within each row's ids; ordinary tokens may be ``shared`` by two numbers."""
     index = np.asarray(flat(batch.column("number_index"))[0])
     if not len(index):
         return
@@ -169,7 +170,7 @@ def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints]) -> None:
     lengths = np.repeat(np.diff(edges["input_ids"]), np.diff(numbers))
     wrong = (index < 0) | (index >= lengths)
     descends = np.zeros(len(index), np.bool_)
-    descends[1:] = index[1:] <= index[:-1]
+    descends[1:] = index[1:] < index[:-1] + (not shared)
     descends[numbers[:-1][numbers[:-1] < len(index)]] = False  # the first of each row
     wrong |= descends
     if wrong.any():

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
+import trained
 
 import numtok
 from numtok.corpus.arrow_files import ArrowFile, checksum
@@ -25,7 +26,7 @@ from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.read.sources import Source
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError, SchemaError
-from numtok.representations import P10, FloatBits, PlaceValue, Representation, XVal
+from numtok.representations import P10, FloatBits, PlaceValue, Representation, Subword, XVal
 from numtok_torch import IterableNumberDataset, NumberDataset
 
 TOKENIZER = numtok.Tokenizer.from_pretrained(None, [XVal(), FloatBits()])
@@ -255,6 +256,13 @@ def test_rows_that_do_not_hold_together(numbers: list[Representation], change: C
             with pytest.raises(SchemaError, match=f"{path}, row {row + 4}: .*({message})"):
                 reader()
     assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_two_numbers_may_begin_in_one_ordinary_token() -> None:
+    tokenizer = numtok.Tokenizer(trained.config("metaspace_never"), [Subword()])
+    batch = tokenizer.encode_batch(["1,2345", "5"], keep_text=True)
+    assert batch["number_index"].to_pylist() == [[0, 0], [0]]
+    assert tokenizer.decode_batch(batch).to_pylist() == ["1,2345", "5"]
 
 
 @pytest.mark.parametrize("frame", [[[5], []], [[], [5]], [[5] * 1000, [5] * 1000], [[0], [0]]])
