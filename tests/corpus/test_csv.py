@@ -8,9 +8,9 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_readers import failure, read_all, write
+from input_files import failure, read_all, write
 
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.errors import InputError
@@ -96,6 +96,8 @@ CELL = st.text(alphabet='a1",\t\n\r é', max_size=8)
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(CELL, CELL), max_size=8), st.sampled_from(["\n", "\r\n"]), st.integers(1, 60), st.booleans())
+@example([("1", "a")] * 3, "\r\n", 23, True)  # the last block is a lone "\n"
+@example([("1", "a" * n + "\r\nb") for n in range(30)], "\n", 40, True)  # a block ends within a line break in quotes
 def test_what_the_csv_module_writes_comes_back(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], line_break: str, batch_bytes: int, ends: bool
 ) -> None:

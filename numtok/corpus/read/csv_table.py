@@ -40,7 +40,7 @@ class _Head:
                 self.complete = True
                 break
             self.data += more
-        self._waiting: list[bytes] = [self.data]
+        self._waiting = self.data
         self._last = b""
 
     def _has_a_row(self) -> bool:
@@ -56,15 +56,18 @@ class _Head:
         """The row that comes after the file's."""
         self._last = b"\n" + row + b"\n"
 
-    def read(self, size: int = -1) -> bytes:
-        if self._waiting:
-            whole = self._waiting.pop()
-            if len(whole) > size >= 0:
-                self._waiting.append(whole[size:])
-            return whole[:size] if size >= 0 else whole
-        data = self._stream.read(size)
-        if not data and self._last:
-            data, self._last = self._last[:size], self._last[size:]
+    def read(self, size: int) -> bytes:
+        """The next ``size`` bytes, or one less.
+
+        After a block that ends in a carriage return Arrow drops a line feed, within quotes too, and takes a block of nothing else for
+        the end. So no block ends in one, and the row after the file's comes together with the file's last bytes.
+        """
+        data, self._waiting = self._waiting[:size], self._waiting[size:]
+        data += self._stream.read(size - len(data)) if len(data) < size else b""
+        room = size - len(data)
+        data, self._last = data + self._last[:room], self._last[room:]
+        if data.endswith(b"\r") and len(data) > 1:
+            data, self._waiting = data[:-1], data[-1:] + self._waiting
         return data
 
     def readable(self) -> bool:
