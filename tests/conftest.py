@@ -13,13 +13,12 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 import pytest
 from hypothesis import settings
+from places import ROOT, shared_folder
 
 # No deadline anywhere: the first example of a property pays for a Numba compilation.
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")  # --hypothesis-profile=NAME overrides
-
-TESTS = Path(__file__).parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,7 +33,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """
 
     def check(name: str, text: str) -> None:
-        path = TESTS / "golden" / name
+        path = ROOT / "tests" / "golden" / name
         if request.config.getoption("--update-golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
@@ -49,8 +48,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of corpora and tokenizers that are too large for the repository; tests that need it skip without it."""
-    named = os.environ.get("NUMTOK_SHARED")
-    folder = Path(named) if named else TESTS.parent.parent / "shared"
+    folder = shared_folder()
     if not folder.is_dir():
         pytest.skip(f"no shared data at {folder}: set NUMTOK_SHARED to the folder that has them")
     return folder

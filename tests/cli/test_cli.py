@@ -25,12 +25,12 @@ import pytest
 from click.testing import CliRunner, Result
 from numtok_cli.console import ProgressLine, counts, duration, print_table, size
 from numtok_cli.main import cli
+from places import SAMPLE
 
 import numtok
 from numtok.corpus.summary import Progress
 from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 
-SAMPLE = Path(__file__).parents[2] / "examples" / "sample.jsonl"
 COMMANDS = ("encode", "decode", "inspect", "train")
 
 

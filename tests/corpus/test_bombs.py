@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from test_readers import failure, read_all
+from input_files import failure, read_all
 
 ZEROS = b"0" * (8 << 20)
 READ = """

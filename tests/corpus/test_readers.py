@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from input_files import failure, read_all, write
 
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
 from numtok.errors import InputError
@@ -37,27 +38,6 @@ def compress(data: bytes, suffix: str) -> bytes:
     if suffix == ".gz":
         return gzip.compress(data)
     return {"": data, ".bz2": bz2.compress(data), ".xz": lzma.compress(data)}[suffix]
-
-
-def read_all(path: Path | str, **options: Any) -> list[str | None]:
-    batches = [batch for source in find_inputs([path]) for batch in read_batches(source, **options)]
-    for batch in batches:
-        batch.texts.validate(full=True)
-        assert all(len(column) == len(batch.texts) for column in batch.kept.values())
-    return [text for batch in batches for text in batch.texts.to_pylist()]
-
-
-def write(folder: Path, name: str, data: bytes | str) -> Path:
-    path = folder / name
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return path
-
-
-def failure(path: Path | str, **options: Any) -> InputError:
-    with pytest.raises(InputError) as caught:
-        read_all(path, **options)
-    assert str(caught.value).startswith(str(path)), "an input error begins with the file"
-    return caught.value
 
 
 # Round trips ----------------------------------------------------------------------------------------------------------

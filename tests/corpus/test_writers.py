@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import ROOT
 
 import numtok
 from numtok.corpus.read.encoded import read_encoded
@@ -233,8 +234,7 @@ batch = pa.record_batch({"input_ids": pa.ListArray.from_arrays(np.arange(0, 100_
 
 
 def run(script: str, *arguments: str) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": str(root)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", SCRIPT + textwrap.dedent(script), *arguments]
     return interrupts.start(command, env=environment)
 

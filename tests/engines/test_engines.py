@@ -1,14 +1,9 @@
-"""The ``[NUM]`` contract: ids are those of the source tokenizer with an added token in place of every number, whatever stands beside it.
-
-The oracle shares nothing with numtok but the places of the numbers: it puts a character that the text does not hold in place of each of
-them, makes that character an added token of the source, and lets Hugging Face's ``tokenizers`` encode the result.
-"""
+"""The ``[NUM]`` contract: ids are those of the source tokenizer with an added token in place of every number, whatever stands beside it."""
 
 from __future__ import annotations
 
 import functools
 import json
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -18,13 +13,13 @@ import pyarrow as pa
 import pytest
 import regex
 import trained
+from engine_oracle import Oracle
 from hostile import NUMBERS, rows, texts, triples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken
 from tokenizers import Tokenizer as Source
 
-import numtok
 from numtok.engines import choose as subword
 from numtok.engines.choose import EngineWarning, GigatokenEngine, TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
@@ -40,61 +35,6 @@ ENGINES = [(kind, "tokenizers") for kind in trained.KINDS] + [(kind, "gigatoken"
 @functools.lru_cache(24)  # each holds engines of some megabytes
 def tokenizer(kind: str, engine: str, representation: Representation = TAKES_ALL, leading_space: str = "auto") -> Tokenizer:
     return Tokenizer(trained.config(kind), [representation], engine=engine, leading_space=leading_space)
-
-
-def inside_added_tokens(source: Source, text: str) -> list[tuple[int, int]]:
-    """Where the source itself sees one of its added tokens that holds a digit."""
-    added = {number for number, token in source.get_added_tokens_decoder().items() if re.search(r"\d", token.content)}
-    encoding = source.encode(text, add_special_tokens=False)
-    return [place for token, place in zip(encoding.ids, encoding.offsets, strict=True) if token in added]
-
-
-class Oracle:
-    """The ids of texts with numbers, by ``tokenizers`` alone."""
-
-    def __init__(self, config: Config, tokens: dict[str, int], parse_special: bool = False) -> None:
-        self.config = json.dumps(config | {"truncation": None, "padding": None})
-        self.tokens, self.parse_special = tokens, parse_special
-        self.plain_source = Source.from_str(self.config)
-        self.plain_source.encode_special_tokens = not parse_special
-
-    @functools.lru_cache(2)  # noqa: B019  # lives as long as the oracle
-    def with_token(self, content: str) -> tuple[Source, dict[int, int]]:
-        source = Source.from_str(self.config)
-        forms = [name for name in (NUM, f" {NUM}") if name in self.tokens]
-        contents = [name.replace(NUM, content) for name in forms]
-        source.add_tokens([AddedToken(one, normalized=False, special=False) for one in contents])
-        source.encode_special_tokens = not self.parse_special
-        return source, {source.token_to_id(one): self.tokens[name] for one, name in zip(contents, forms, strict=True)}
-
-    def encode(self, documents: list[str | None], add_special_tokens: bool = False) -> list[list[int] | None]:
-        stand_in = next(chr(code) for code in range(0x10FFFD, 0x100000, -1) if not any(chr(code) in (text or "") for text in documents))
-        source, ids = self.with_token(stand_in)
-        spans = self.numbers(documents)
-        replaced = [replace(text or "", places, stand_in) for text, places in zip(documents, spans, strict=True)]
-        encodings = source.encode_batch_fast(replaced, add_special_tokens=add_special_tokens)
-        return [
-            None if text is None else [ids.get(token, token) for token in one.ids] for text, one in zip(documents, encodings, strict=True)
-        ]
-
-    def numbers(self, documents: list[str | None]) -> list[list[tuple[int, int]]]:
-        """Places of the numbers, in characters."""
-        found = numtok.scan(documents)
-        places: list[list[tuple[int, int]]] = [[] for _ in documents]
-        for row, start, stop in zip(found.document.tolist(), found.start.tolist(), found.stop.tolist(), strict=True):
-            raw = (documents[row] or "").encode()
-            places[row].append((len(raw[:start].decode()), len(raw[:stop].decode())))
-        for row, text in enumerate(documents):
-            if places[row] and ("<" in text):  # every added token of ours that holds a digit begins with it
-                inside = inside_added_tokens(self.plain_source, text)
-                places[row] = [(a, b) for a, b in places[row] if not any(first < b and a < last for first, last in inside)]
-        return places
-
-
-def replace(text: str, places: list[tuple[int, int]], content: str) -> str:
-    for start, stop in reversed(places):
-        text = text[:start] + content + text[stop:]
-    return text
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from typing import Any
 import hf_cases
 import pytest
 import trained
-from test_engines import Oracle
+from engine_oracle import Oracle
 
 from numtok.engines.private_use import RANGES, unused, used_in
 from numtok.errors import InputError

@@ -67,12 +67,11 @@ def test_texts_may_be_strings_or_arrow_arrays() -> None:
 
 def test_training_is_deterministic_across_processes(tmp_path: Path) -> None:
     program = (
-        "import sys; sys.path.insert(0, sys.argv[2]); from test_train import TEXTS; from numtok.engines.train import *;"
-        " save_tokenizer(train_tokenizer(TEXTS, 500), sys.argv[1])"
+        "import json, sys; from numtok.engines.train import *; save_tokenizer(train_tokenizer(json.load(sys.stdin), 500), sys.argv[1])"
     )
     for seed in ("1", "2"):
         environment = {"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin"}
-        subprocess.run([sys.executable, "-c", program, tmp_path / seed, Path(__file__).parent], check=True, env=environment)
+        subprocess.run([sys.executable, "-c", program, tmp_path / seed], input=json.dumps(TEXTS).encode(), check=True, env=environment)
     assert (tmp_path / "1" / "tokenizer.json").read_bytes() == (tmp_path / "2" / "tokenizer.json").read_bytes()
 
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from places import ROOT
 
 import numtok
-
-ROOT = Path(__file__).parents[2]
 
 pytest.importorskip("tiktoken")
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from docs_runner import ROOT, Block, Session, blocks, documents
+from docs_runner import Block, Session, blocks, documents
+from places import ROOT
 
 import numtok
 from numtok.engines.tokenizer_json import DEFAULT_FOLDER

@@ -20,7 +20,7 @@ import numtok
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+from places import EXAMPLES
 
 
 @pytest.fixture(scope="module", autouse=True)

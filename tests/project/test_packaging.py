@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import pytest
-from environments import ROOT, Environment, interpreter, repository_files
+from environments import Environment, interpreter, repository_files
+from places import ROOT
 
 EXAMPLES = ROOT / "examples"
 INSTALLED_AS = {"numtok": "numtok", "numtok_torch": "numtok_torch", "cli": "numtok_cli"}

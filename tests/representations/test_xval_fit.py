@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numtok_cli.main import cli
+from places import SAMPLE
 
 import numtok
 from numtok import Numbers
@@ -26,7 +27,6 @@ from numtok.errors import RepresentationError, TokenizerError
 from numtok.representations import FloatBits, FoNE, PlaceValue, Representation, XVal
 from numtok.representations.xval import VANISHING
 
-SAMPLE = Path(__file__).parents[2] / "examples" / "sample.jsonl"
 AVOGADRO = [*(f"{k}" for k in range(1, 1000)), "6.02e23"]
 
 

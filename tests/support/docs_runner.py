@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from places import ROOT
+
 FENCE = re.compile(r"^```(?P<language>[^\n`]*)\n(?P<source>.*?)^```$", re.M | re.S)
 VALUE = re.compile(r"""^(?P<expression>\S.*?)  \# (?P<value>[\[({'"\d].*)$""")
 

@@ -7,12 +7,12 @@ drop-in made from it. Both are shared between tests; ``build_source`` and ``buil
 from __future__ import annotations
 
 import functools
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trained
+from places import shared_folder
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers, processors
 
 pytest.importorskip("transformers")
@@ -37,9 +37,7 @@ CHAT_TEMPLATE = """{{ bos_token }}{% for message in messages %}{% if message['ro
 
 
 def shared_tokenizer(name: str) -> Path:
-    named = os.environ.get("NUMTOK_SHARED")
-    folder = Path(named) if named else Path(__file__).parents[3] / "shared"
-    path = folder / "tokenizers" / name
+    path = shared_folder() / "tokenizers" / name
     if not path.is_file():
         pytest.skip(f"the shared data lack {path}")
     return path

@@ -8,6 +8,7 @@ from typing import Any
 
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
+import numpy as np
 import torch
 import transformers
 from torch import nn
@@ -149,3 +150,26 @@ class Plain(nn.Module):
         weights = shown.to(inputs_embeds.dtype).unsqueeze(-1)
         mean = (inputs_embeds * weights).cumsum(1) / weights.cumsum(1).clamp(min=1)
         return torch.tanh(self.mix(mean)) + inputs_embeds
+
+
+def same(one: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    torch.testing.assert_close(one, other, rtol=rtol, atol=atol, equal_nan=True)
+
+
+class SparseRows(torch.utils.data.Dataset[Any]):
+    """Rows as they come out of a file: sparse, by the names of its columns."""
+
+    def __init__(self, count: int) -> None:
+        dense = batch(count, 8)
+        self.rows = []
+        for r in range(count):
+            where = dense["number_mask"][r]
+            streams = {"number_value": "number_values", "number_scaled": "number_scaled", "number_digits": "number_digits"}
+            row = {column: dense[name][r][where].numpy() for column, name in streams.items()}
+            self.rows.append({"input_ids": dense["input_ids"][r].numpy(), "number_index": np.flatnonzero(where.numpy()), **row})
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return dict(self.rows[index])

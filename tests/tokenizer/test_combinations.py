@@ -28,6 +28,7 @@ from hostile import rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numtok_cli.main import cli
+from places import DOCS, ROOT, SAMPLE
 from tokenizers import AddedToken
 from tokenizers import Tokenizer as Source
 
@@ -54,7 +55,6 @@ from numtok.representations import (
 from numtok.representations.charton import Charton
 from numtok.tokenizer.tokenizer import Tokenizer
 
-SAMPLE = Path(__file__).parents[2] / "examples" / "sample.jsonl"
 CASES: dict[str, list[Representation]] = {
     "xval": [XVal()],
     "xval scaled": [XVal(scale=1e-3, clip=5.0)],
@@ -538,7 +538,7 @@ def test_dense_and_compact_say_the_same() -> None:
 @pytest.mark.parametrize("numbers", ["xval", "fone:6,4", "place", "p10", "fp15"])
 def test_spaces(numbers: str, wiki_texts: list[str], gpt2_json: Path, neox_json: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With two forms a number costs its own tokens and no more, and the text keeps the ids it has in context."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
+    monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.spaces import measure
 
     length = {"place": 4.8, "p10": 5.0}.get(numbers, 1.0)
@@ -633,9 +633,8 @@ def test_inspect_shows_all(folder: Path) -> None:
 def test_plots(tmp_path: Path) -> None:
     """They can be drawn, are small, and are those that the page shows."""
     pytest.importorskip("matplotlib")
-    docs = Path(__file__).parents[2] / "docs"
-    subprocess.run([sys.executable, str(docs / "plots.py"), str(tmp_path)], check=True, capture_output=True)
+    subprocess.run([sys.executable, str(DOCS / "plots.py"), str(tmp_path)], check=True, capture_output=True)
     drawn = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
-    page = (docs / "representations.md").read_text("utf-8")
-    assert set(re.findall(r"\(images/(\S+)\)", page)) == set(drawn) == {path.name for path in (docs / "images").iterdir()}
+    page = (DOCS / "representations.md").read_text("utf-8")
+    assert set(re.findall(r"\(images/(\S+)\)", page)) == set(drawn) == {path.name for path in (DOCS / "images").iterdir()}
     assert sum(drawn.values()) < 300_000

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 import safetensors.torch
-import test_generation as generation
 import torch
 import torch_models as tiny
 import transformers
-from test_model import Rows, same
+from places import DOCS
+from torch_generators import PROMPTS, setting
+from torch_models import SparseRows, same
 
 from numtok_torch import generate
 from numtok_torch.data.collator import NumberCollator
@@ -155,8 +156,8 @@ def test_around_the_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", [*WAYS, "around", "around for a task"])
 def test_generation(way: str, tmp_path: Path) -> None:
     """With adapters, loaded, and merged: the same text and values, which are not those of the model without."""
-    model, tokenizer, options = generation.setting("xval")
-    prompts = generation.PROMPTS
+    model, tokenizer, options = setting("xval")
+    prompts = PROMPTS
     without = generate(model, tokenizer, prompts, details=True, **options)
     config = lora(init_lora_weights=False)  # random: at once another model
     if way.startswith("around"):
@@ -207,7 +208,7 @@ def test_trainer(way: str, tmp_path: Path) -> None:
         else:
             model = made(way)
         return transformers.Trainer(
-            model, settings(tmp_path), data_collator=NumberCollator(tiny.PAD, objective="causal"), train_dataset=Rows(16)
+            model, settings(tmp_path), data_collator=NumberCollator(tiny.PAD, objective="causal"), train_dataset=SparseRows(16)
         )
 
     torch.manual_seed(0)
@@ -306,7 +307,7 @@ def test_the_lines_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.
     from numtok.representations import parse
     from numtok_torch import NumberDataset, embedding_from_schema, head_from_schema
 
-    text = (Path(__file__).parents[2] / "docs" / "training.md").read_text("utf-8")
+    text = (DOCS / "training.md").read_text("utf-8")
     lines = re.search(r"## With LoRA\n.*?```python\n(.*?)```", text, re.S)[1]  # type: ignore[index]
     losses: list[float] = []
 

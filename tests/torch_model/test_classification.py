@@ -12,7 +12,7 @@ import pytest
 import torch
 import torch_models as tiny
 import transformers
-from test_model import same
+from torch_models import same
 
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.model.backbone import ModelError

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from places import SAMPLE
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import numtok
@@ -20,7 +21,6 @@ from numtok.corpus.fit import ScaleFit
 from numtok_torch import NumberCollator, NumberDataset, NumberModel, ScalarHead, XValEmbedding, embedding_from_schema, head_from_schema
 from numtok_torch.model.backbone import ModelError
 
-SAMPLE = Path(__file__).parents[2] / "examples" / "sample.jsonl"
 D, VOCABULARY = 16, 50
 
 

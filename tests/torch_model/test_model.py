@@ -17,6 +17,8 @@ import safetensors.torch
 import torch
 import torch_models as tiny
 import transformers
+from places import SUPPORT
+from torch_models import SparseRows, same
 
 from numtok.errors import SchemaError
 from numtok_torch.data.collator import NumberCollator
@@ -34,10 +36,6 @@ EMBEDDING_OF = {"scalar": "xval", "mixture": "logfourier", "fone": "fone", "bits
 def model(kind: str = "gpt2", embedding: str | None = "xval", head: str | None = "scalar", **options: Any) -> NumberModel:
     made = NumberModel(tiny.backbone(kind), tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None, **options)
     return made.eval()
-
-
-def same(one: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
-    torch.testing.assert_close(one, other, rtol=rtol, atol=atol, equal_nan=True)
 
 
 # What it computes --------------------------------------------------------------------------------------------------------------
@@ -541,25 +539,6 @@ def test_gradient_checkpointing_gives_the_same_gradients(kind: str) -> None:
     assert not any(getattr(module, "gradient_checkpointing", False) for module in made.modules())
 
 
-class Rows(torch.utils.data.Dataset[Any]):
-    """Rows as they come out of a file: sparse, by the names of its columns."""
-
-    def __init__(self, count: int) -> None:
-        batch = tiny.batch(count, 8)
-        self.rows = []
-        for r in range(count):
-            where = batch["number_mask"][r]
-            streams = {"number_value": "number_values", "number_scaled": "number_scaled", "number_digits": "number_digits"}
-            row = {column: batch[name][r][where].numpy() for column, name in streams.items()}
-            self.rows.append({"input_ids": batch["input_ids"][r].numpy(), "number_index": np.flatnonzero(where.numpy()), **row})
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        return dict(self.rows[index])
-
-
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
 @pytest.mark.parametrize("kind", ["gpt2", "gpt_neox"])
 def test_trainer(kind: str, tmp_path: Path) -> None:
@@ -588,8 +567,8 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
             NumberModel(tiny.backbone(kind), tiny.embedding("xval"), tiny.head("fone")),
             transformers.TrainingArguments(**settings, max_steps=steps),
             data_collator=NumberCollator(tiny.PAD, objective="causal"),
-            train_dataset=Rows(24),
-            eval_dataset=Rows(6),
+            train_dataset=SparseRows(24),
+            eval_dataset=SparseRows(6),
             compute_metrics=lambda found: seen.append(found.predictions) or {},
         )
 
@@ -600,7 +579,7 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
     assert after < before
     logits, numbers = seen[-1]
     assert logits.shape == (6, 8, tiny.VOCAB) and numbers.shape == (6, 8)
-    assert np.isfinite(numbers).sum() == sum((row["number_index"] > 0).sum() for row in Rows(6).rows)
+    assert np.isfinite(numbers).sum() == sum((row["number_index"] > 0).sum() for row in SparseRows(6).rows)
     checkpoint = tmp_path / "checkpoint-8"
     assert not [path.name for path in checkpoint.iterdir() if path.name == "pytorch_model.bin"]
     loaded, batch = NumberModel.from_pretrained(checkpoint), tiny.batch()
@@ -618,7 +597,7 @@ def test_trainer_with_a_column_dataset(tmp_path: Path) -> None:
     from numtok_torch.data.collator import NumberCollator
 
     columns = {
-        name: [row[name].tolist() for row in Rows(8).rows] for name in ("input_ids", "number_index", "number_value", "number_scaled")
+        name: [row[name].tolist() for row in SparseRows(8).rows] for name in ("input_ids", "number_index", "number_value", "number_scaled")
     }
     made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
     arguments = transformers.TrainingArguments(
@@ -665,7 +644,7 @@ dist.destroy_process_group()
 
 def test_two_processes(tmp_path: Path) -> None:
     """DDP on the CPU: the loss and the gradients of one process, and no unused parameters."""
-    script = WORKER.format(tests=str(Path(__file__).parents[1] / "support"))
+    script = WORKER.format(tests=str(SUPPORT))
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     processes = [
         subprocess.Popen([sys.executable, "-c", script, str(rank), "2", str(tmp_path)], stderr=subprocess.PIPE, env=environment)

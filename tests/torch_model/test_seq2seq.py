@@ -13,9 +13,9 @@ import torch
 import torch_models as tiny
 import trained
 import transformers
-from test_generation import CASES
-from test_model import same
 from torch.utils.data import StackDataset
+from torch_generators import CASES
+from torch_models import same
 
 from numtok import Tokenizer
 from numtok.errors import InputError, SchemaError

@@ -1,0 +1,18 @@
+"""Where things lie: the repository's root and what the tests read of it, and the shared data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SUPPORT = ROOT / "tests" / "support"
+DOCS = ROOT / "docs"
+EXAMPLES = ROOT / "examples"
+SAMPLE = EXAMPLES / "sample.jsonl"
+
+
+def shared_folder() -> Path:
+    """The corpora and tokenizers that are too large for the repository; may be absent."""
+    named = os.environ.get("NUMTOK_SHARED")
+    return Path(named) if named else ROOT.parent / "shared"
