@@ -6,12 +6,14 @@ drop-in made from it. Both are shared between tests; ``build_source`` and ``buil
 
 from __future__ import annotations
 
+import copy
 import functools
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trained
+from hf_oracle import Oracle
 from places import shared_folder
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers, processors
 
@@ -20,7 +22,20 @@ pytest.importorskip("transformers")
 from transformers import PreTrainedTokenizerFast
 
 from numtok.numbers.grammar import Grammar
-from numtok.representations import Representation, XVal
+from numtok.representations import (
+    B1999,
+    FP15,
+    P10,
+    P1000,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    PlaceValue,
+    Representation,
+    Subword,
+    XVal,
+)
 
 TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
 REAL = {"gpt2": "gpt2.json", "neox": "gpt-neox-20b.json"}  # byte-level BPE; the second with runs of spaces as added tokens
@@ -182,3 +197,67 @@ def build_ours(
 def ours(kind: str, numbers: tuple[Representation, ...] = (TAKES_ALL,), grammar: Grammar | None = None, leading_space: str = "auto") -> Any:
     """The drop-in tokenizer of a kind, shared: calls only."""
     return build_ours(kind, numbers, grammar, leading_space)
+
+
+# What is encoded, and with which settings ------------------------------------------------------------------------------------
+
+Numbers = tuple[Representation, ...]
+SINGLE: dict[str, Numbers] = {
+    "xval": (XVal(scale=0.5, clip=5.0),),
+    "bits": (FloatBits(),),
+    "compact bits": (FloatBits(compact=True),),
+    "fone": (FoNE(6, 4, overflow="clip"),),
+    "compact fone": (FoNE(3, 2, compact=True),),
+    "bins": (ExponentBins(),),
+    "log fourier": (LogFourier(4),),
+    "all": (XVal(), FloatBits(), FoNE(6, 4, overflow="clip"), ExponentBins(overflow="clip"), LogFourier(3, overflow="clip")),
+}
+SPELLED: dict[str, Numbers] = {
+    "place value": (PlaceValue(overflow="clip"),),
+    "p10": (P10(overflow="clip"),),
+    "p1000": (P1000(digits=2, overflow="clip"),),
+    "b1999": (B1999(digits=2),),
+    "fp15": (FP15(digits=2, overflow="clip"),),
+}
+REPRESENTATIONS: dict[str, list[Any]] = {
+    "xval and bits": [XVal(scale=0.5), FloatBits(compact=True)],
+    "bits and fone": [FloatBits(), FoNE(6, 4)],
+    "place": [PlaceValue()],
+    "p10": [P10()],
+    "fp15": [FP15()],
+    "subword": [Subword()],
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "combined": {"numbers": (XVal(scale=0.5), FoNE(6, 4, overflow="clip")), "return_numbers": True},
+    "spelled": {"numbers": (PlaceValue(overflow="clip"),), "grammar": Grammar.data()},
+    "separate": {"leading_space": "separate", "grammar": Grammar(signs=False)},
+}
+TEXTS = ["a 5 and -1,234.5 of them", "no numbers [NUM]", "  ½ 7 <|0.00|> <mask> b"]
+MIXED_TEXTS = ["a -1.5e3 kg", "", "none [NUM] <|0.00|>12", "1,234.5 é 7 8 9\n\n  10km <mask> 3", "5", "x" * 40 + " 1e400"]
+
+
+# The oracle, and sources that the oracle can be asked with ---------------------------------------------------------------------
+
+
+@functools.lru_cache(24)
+def oracle(kind: str, numbers: Numbers = (TAKES_ALL,), grammar: Grammar | None = None, leading_space: str = "auto") -> Oracle:
+    return Oracle(source(kind), ours(kind, numbers, grammar, leading_space).numtok)
+
+
+def stock_with_numbers(kind: str) -> Any:
+    """A new source with the number tokens added in the way that everybody adds tokens."""
+    stock = build_source(kind)
+    stock.add_tokens([AddedToken(token, normalized=False, special=False) for token in ours(kind).numtok.tokens])
+    return stock
+
+
+def stock_without_numbers(tok: Any, kind: str) -> Any:
+    """A source whose added tokens are those of ``tok``; the stand-ins of the oracle come after them."""
+    stock = copy.deepcopy(source(kind))
+    added = tok.added_tokens_decoder
+    names = {token: f"\ue100{number}\ue100" for token, number in tok.numtok.tokens.items()}
+    for number in sorted(set(added) - set(stock.added_tokens_decoder)):
+        token = added[number]
+        stock.add_tokens([AddedToken(names[token.content], normalized=False) if token.content in names else token])
+    return stock

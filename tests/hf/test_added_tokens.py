@@ -1,0 +1,122 @@
+"""A vocabulary that grows: tokens added by the user, models that are resized, tokenizers trained anew."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+import hf_checks as checks
+import hf_number_checks as number_checks
+from hf_cases import TRAINED, build_ours, ours, source, stock_with_numbers, stock_without_numbers
+from hf_compare import same
+from hf_oracle import Oracle
+from tokenizers import AddedToken
+from transformers import PreTrainedTokenizerFast
+
+from numtok.errors import NumtokError
+from numtok.representations import NUM
+
+ADDITIONS: dict[str, Any] = {
+    "words": lambda one: one.add_tokens(["zyx", "new word", "the", "<9>", "zyx"]),
+    "one": lambda one: one.add_tokens("q8q"),
+    "nothing": lambda one: one.add_tokens([]),
+    "flags": lambda one: one.add_tokens([AddedToken("<left 3>", lstrip=True, normalized=False), AddedToken("single", single_word=True)]),
+    "special": lambda one: one.add_tokens(["<special 4>"], special_tokens=True),
+    "extra": lambda one: one.add_special_tokens({"extra_special_tokens": ["<extra 6>", AddedToken("<extra>", rstrip=True)]}),
+    "more": lambda one: one.add_special_tokens({"extra_special_tokens": ["<extra 6>"]}, replace_extra_special_tokens=False),
+    "pad": lambda one: one.add_special_tokens({"pad_token": "[PAD]", "mask_token": AddedToken("<m 1>", lstrip=True)}),
+    "attribute": lambda one: setattr(one, "pad_token", one.convert_ids_to_tokens(7)),
+    "bad": lambda one: one.add_tokens([5]),
+    "bad key": lambda one: one.add_special_tokens({"nonsense_token": "a"}),
+}
+
+PIECES = [
+    "zyx the new word zyxthe",
+    "x <9>y <9> q8q",
+    "a  <left 3> <left 3>b single singles",
+    " <special 4> <extra 6> <extra>  c",
+    "<m 1> [PAD]",
+]
+
+
+@pytest.mark.parametrize("kind", ["roberta", "bert", "t5", "llama"])
+@pytest.mark.parametrize("addition", ADDITIONS)
+def test_added_tokens(kind: str, addition: str) -> None:
+    tok, stock = build_ours(kind), stock_with_numbers(kind)
+
+    def texts_now() -> list[str]:
+        now = Oracle(stock_without_numbers(tok, kind), tok.numtok)
+        return [now.strip_numbers(piece) for piece in PIECES]
+
+    checks.check_added_tokens(tok, stock, ADDITIONS[addition], texts_now)
+    reference = Oracle(stock_without_numbers(tok, kind), tok.numtok)
+    for text in ("<9> 5 zyx 7<9>8", "5 new word -3", "<left 3>  4 <special 4>5<extra 6>"):
+        number_checks.check_numbers(tok, reference, text, return_offsets_mapping=True)
+        number_checks.check_numbers(tok, reference, text, split_special_tokens=True)
+    checks.check_call(tok, stock, ["a text", "a longer text"], padding=True)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "bert"])
+def test_the_number_token_added_again(kind: str) -> None:
+    """Refused in words, or without effect; in either case all goes on as before."""
+    tok = build_ours(kind)
+    for token in (NUM, AddedToken(NUM, special=True)):
+        try:
+            tok.add_tokens([token])
+        except NumtokError as error:
+            assert NUM in str(error)
+        for text in ("a 5 [NUM] b", "none"):
+            same(tok(text, return_numbers=True), ours(kind)(text, return_numbers=True), text)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "bert"])
+def test_resize(kind: str) -> None:
+    """A model that is resized to ``len(tokenizer)`` has a row for every id."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    tok = ours(kind)
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(source(kind)), n_positions=64, n_embd=8, n_layer=1, n_head=1))
+    model.resize_token_embeddings(len(tok))
+    batch = tok(["a 5 b -3", "7"], padding=True, return_tensors="pt")
+    assert int(batch["input_ids"].max()) < model.get_input_embeddings().weight.shape[0]
+    assert model(**{key: value for key, value in batch.items() if key != "token_type_ids"}).logits.shape[-1] == len(tok)
+
+
+@pytest.mark.parametrize("kind", TRAINED)
+def test_train_new_from_iterator(kind: str) -> None:
+    """Trained anew on text without numbers, it is the source trained anew, and knows numbers as before."""
+    corpus = [["the nation and the station", "naïve café texts"], ["a number of tokens in text"] * 3]
+    options: dict[str, Any] = {"vocab_size": 400, "show_progress": False, "new_special_tokens": ["<new>"]}
+    stock, tok = source(kind).train_new_from_iterator(corpus, **options), ours(kind).train_new_from_iterator(corpus, **options)
+    assert type(tok) is type(ours(kind))
+    assert tok.numtok.numbers == ours(kind).numtok.numbers and tok.numtok.grammar == ours(kind).numtok.grammar
+    assert tok.numtok.tokens.keys() == ours(kind).numtok.tokens.keys()
+    assert tok.special_tokens_map == stock.special_tokens_map and tok.all_special_ids == stock.all_special_ids
+    assert tok.extra_special_tokens == stock.extra_special_tokens and tok.model_max_length == stock.model_max_length
+    if kind in ("bert", "t5"):  # tokenizers trains these another way each time: compare with what it trained this time
+        stock = PreTrainedTokenizerFast(tokenizer_object=tok.backend_tokenizer, **dict(stock.init_kwargs))
+    for text in ("the nations <new> and texts", "a </s> naïve", "tokens"):
+        got, expected = tok(text, return_offsets_mapping=True), stock(text, return_offsets_mapping=True)
+        same(dict(got), dict(expected), text)
+        assert tok.decode(got["input_ids"]) == stock.decode(got["input_ids"])
+    assert tok("[NUM]", add_special_tokens=False)["input_ids"] != [tok.convert_tokens_to_ids(NUM)]
+    got = tok("the number 5, -3", return_numbers=True)
+    assert [value for value, one in zip(got["number_values"], got["number_mask"], strict=True) if one] == [5.0, -3.0]
+    checks.check_same_ids_as_core(tok, ["the nation 5", "7 a"])
+    assert ours(kind)("the nation")["input_ids"] == source(kind)("the nation")["input_ids"]
+
+
+def test_an_added_token_in_another_case() -> None:
+    """Where the source lower-cases, it sees its added token in any case; the digits in it are no numbers in any case."""
+    tok, stock = build_ours("bert"), copy.deepcopy(source("bert"))
+    for one in (tok, stock):
+        one.add_tokens(["<9A>"])
+    for text in ("x <9A> y", "x <9a> y"):
+        assert tok.tokenize(text) == stock.tokenize(text), text

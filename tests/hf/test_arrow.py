@@ -1,0 +1,125 @@
+"""Arrow in, Arrow out: ``encode_arrow`` gives what a call gives, with the other columns of the table, in ``datasets`` too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+import pyarrow as pa
+from hf_cases import MIXED_TEXTS, REPRESENTATIONS, SETTINGS, TEXTS, build_ours, build_source
+
+from numtok.errors import InputError
+from numtok.hf import NumberTokenizer
+from numtok.representations import FloatBits, FoNE, XVal
+
+
+@pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")  # of tokens that strip spaces
+@pytest.mark.parametrize("settings", ["default", "combined", "spelled"])
+@pytest.mark.parametrize("kind", ["bert", "roberta", "llama3"])
+def test_map_to_arrow(kind: str, settings: str) -> None:
+    """Without a Python list in between, the same ids, masks and streams."""
+    datasets = pytest.importorskip("datasets")
+    tok = build_ours(kind, **SETTINGS[settings])
+    dataset = datasets.Dataset.from_dict({"text": TEXTS}).with_format("arrow")
+    for options in ({}, {"max_length": 5}, {"add_special_tokens": False}, {"return_numbers": True}):
+        mapped = dataset.map(tok.encode_arrow, batched=True, remove_columns=["text"], fn_kwargs=options).with_format(None)
+        expected = tok(TEXTS, truncation="max_length" in options, **options)
+        assert set(mapped.column_names) == set(expected), options
+        for name, rows in expected.items():
+            for ours_, theirs in zip(mapped[name], rows, strict=True):
+                same = np.array_equal(np.asarray(ours_, np.float64), np.asarray(theirs, np.float64))
+                assert same or not len(theirs), f"{name}, {options}: {ours_} instead of {theirs}"
+
+
+@pytest.mark.parametrize("num_proc", [None, 2])
+@pytest.mark.parametrize("removed", [None, ["text"]])
+def test_map_to_arrow_keeps_the_other_columns(removed: list[str] | None, num_proc: int | None, tmp_path: Any) -> None:
+    """Their values, order and kinds (a class label, nested lists), as after an ordinary map."""
+    datasets = pytest.importorskip("datasets")
+    tok = build_ours("gpt2", return_numbers=True)
+    label = datasets.ClassLabel(names=["no", "yes"])
+    kinds = {
+        "id": datasets.Value("string"),
+        "text": datasets.Value("string"),
+        "labels": label,
+        "spans": datasets.List(datasets.Value("int64")),
+    }
+    columns = {"id": [f"row {n}" for n in range(7)], "text": [f"it is {n}.5" for n in range(7)], "labels": [n % 2 for n in range(7)]}
+    columns["spans"] = [[n] * (n % 3) for n in range(7)]
+    datasets.Dataset.from_dict(columns, features=datasets.Features(kinds)).save_to_disk(str(tmp_path / "data"))
+    dataset = datasets.load_from_disk(str(tmp_path / "data"))
+    options = {"batched": True, "batch_size": 3, "num_proc": num_proc, "remove_columns": removed}
+    ordinary = dataset.map(lambda rows: dict(tok(rows["text"])), **options)
+    kept = {} if removed else {"fn_kwargs": {"keep_column": True}}
+    mapped = dataset.with_format("arrow").map(tok.encode_arrow, **options, **kept).with_format(None)
+    assert mapped.column_names == ordinary.column_names
+    assert mapped[:] == ordinary[:]
+    assert all(mapped.features[name] == kinds[name] for name in kinds if name in mapped.features)
+    again = mapped.with_format("arrow").map(lambda table: tok.encode_arrow(table, column="id"), batched=True).with_format(None)
+    assert "id" not in again.column_names
+    assert again["input_ids"][:] == tok(columns["id"])["input_ids"]  # replaced, as by an ordinary map
+    assert again["labels"][:] == columns["labels"]
+
+
+def test_arrow_of_any_kind() -> None:
+    """A table, a batch, a column, a chunked one; other types of text."""
+    tok = build_ours("bert")
+    table = pa.table({"words": pa.chunked_array([TEXTS[:1], TEXTS[1:]])})
+    expected = tok(TEXTS)["input_ids"]
+    whole = table.combine_chunks()
+    for texts in (
+        table,
+        whole.to_batches()[0],
+        table["words"].cast(pa.large_string()),
+        whole["words"].chunk(0),
+        pa.array(["", *TEXTS])[1:],
+    ):
+        assert tok.encode_arrow(texts, column="words")["input_ids"].to_pylist() == expected
+    assert tok.encode_arrow(pa.array([], pa.string())).num_rows == 0
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
+def test_arrow_is_the_call(kind: str, name: str) -> None:
+    tokenizer = NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name])
+    rows = [text for text in MIXED_TEXTS if "1e400" not in text]
+    for given_rows in (pa.table({"text": rows}), pa.record_batch({"text": rows}), pa.chunked_array([rows[:2], rows[2:]]), pa.array(rows)):
+        for options in ({"return_numbers": True}, {"return_numbers": False, "max_length": 6}, {"add_special_tokens": False}):
+            table = tokenizer.encode_arrow(given_rows, **options)
+            cut = {"truncation": True, "max_length": options["max_length"]} if "max_length" in options else {}
+            called = tokenizer(rows, **({name: value for name, value in options.items() if name != "max_length"} | cut))
+            assert table.to_pydict() == dict(called)
+
+
+def test_arrow_says_what_is_wrong() -> None:
+    tokenizer = NumberTokenizer.from_pretrained(None)
+    with pytest.raises(InputError, match="no column 'text', only body; name"):
+        tokenizer.encode_arrow(pa.table({"body": ["a"]}))
+    with pytest.raises(InputError, match="row 1 of the text column is null"):
+        tokenizer.encode_arrow(pa.array(["a", None]))
+    with pytest.raises(InputError, match="got int64"):
+        tokenizer.encode_arrow(pa.array([1]))
+    with pytest.raises(InputError, match="max_length=1 leaves no room for the special tokens"):
+        NumberTokenizer.from_tokenizer(build_source("bert")).encode_arrow(pa.array(["a"]), max_length=1)
+
+
+def test_arrow_in_datasets(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    tokenizer = NumberTokenizer.from_pretrained(None, numbers=[XVal(), FloatBits(), FoNE(6, 4)], return_numbers=True)
+    rows = ["a 0.1 and -3", "none", "7"] * 5
+    dataset = datasets.Dataset.from_dict({"text": rows})
+    mapped = dataset.with_format("arrow").map(tokenizer.encode_arrow, batched=True, batch_size=4, remove_columns=["text"])
+    expected = tokenizer(rows)
+    got = mapped.with_format("numpy", dtype=None)[:]
+    for name, values in expected.items():
+        for ours, theirs in zip(got[name], values, strict=True):
+            assert np.array_equal(np.asarray(ours, np.asarray(theirs).dtype), np.asarray(theirs)), name
+    assert got["number_values"][0].dtype == np.float64 and got["number_fourier"][0].shape[1:] == (10, 2)
+    mapped.save_to_disk(str(tmp_path / "saved"))
+    assert datasets.load_from_disk(str(tmp_path / "saved")).with_format(None)[0]["number_values"] == expected["number_values"][0]

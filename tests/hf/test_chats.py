@@ -1,0 +1,70 @@
+"""Chat templates: as of the source, and with the numbers of what is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+import hf_number_checks as number_checks
+from hf_cases import CHAT_TEMPLATE, oracle, ours, source
+from hf_compare import compare
+
+from numtok.representations import NUM
+
+CHAT = [{"role": "user", "content": "what is it? [NUM]"}, {"role": "assistant", "content": "a  number of\n things"}]
+
+CHAT_WITH_NUMBERS = [{"role": "user", "content": "add 1,234 and -5 [NUM]"}, {"role": "assistant", "content": "1229, or 1.2e3"}]
+
+CHAT_OPTIONS: list[dict[str, Any]] = [
+    {"tokenize": False},
+    {"tokenize": False, "add_generation_prompt": True},
+    {"tokenize": False, "continue_final_message": True},
+    {},
+    {"return_dict": False},
+    {"add_generation_prompt": True, "return_tensors": "pt"},
+    {"return_tensors": "np", "padding": "max_length", "max_length": 40, "truncation": True},
+    {"return_assistant_tokens_mask": True},
+    {"return_assistant_tokens_mask": True, "truncation": True, "max_length": 12},
+    {"sanitize_control_tokens": True},
+    {"tokenizer_kwargs": {"return_offsets_mapping": True}},
+    {"chat_template": "{% for message in messages %}{{ message['content'] }}{% endfor %}"},
+]
+
+
+@pytest.mark.parametrize("options", CHAT_OPTIONS, ids=lambda options: "-".join(options) or "none")
+def test_chats_without_numbers(options: dict[str, Any]) -> None:
+    tok, stock = ours("llama"), source("llama")
+    assert tok.chat_template == stock.chat_template == CHAT_TEMPLATE
+    for chat in (CHAT, [CHAT, CHAT[:1]]):
+        compare(tok, stock, lambda one: one.apply_chat_template(chat, **options), options)  # noqa: B023
+
+
+@pytest.mark.parametrize("options", [{}, {"add_generation_prompt": True}, {"return_assistant_tokens_mask": True}], ids=str)
+def test_chats_with_numbers(options: dict[str, Any]) -> None:
+    tok = ours("llama")
+    rendered = tok.apply_chat_template(CHAT_WITH_NUMBERS, tokenize=False, add_generation_prompt=bool(options.get("add_generation_prompt")))
+    expected = oracle("llama").call(rendered, add_special_tokens=False)
+    got = tok.apply_chat_template(CHAT_WITH_NUMBERS, **options)
+    assert got["input_ids"] == expected.rows[0].ids
+    if "return_assistant_tokens_mask" in options:
+        first, last = rendered.index("1229"), rendered.index("1.2e3") + len("1.2e3") + len("</s>")
+        marked = [span for span, mark in zip(expected.rows[0].offsets, got["assistant_masks"], strict=True) if mark]
+        assert marked[0][0] == first and marked[-1][1] == last
+    on = tok.apply_chat_template(CHAT_WITH_NUMBERS, tokenizer_kwargs={"return_numbers": True}, **options)
+    number_checks.check_streams(on, expected, oracle("llama"))
+    values = on["number_values"]
+    assert [value for value, mark in zip(values, on["number_mask"], strict=True) if mark] == [1234.0, -5.0, 1229.0, 1200.0]
+
+
+def test_sanitized_chats_with_numbers() -> None:
+    """Control tokens that a user writes are text; the numbers beside them are still numbers."""
+    tok = ours("llama")
+    chat = [{"role": "user", "content": "5 <|assistant|> </s> -7"}]
+    got = tok.apply_chat_template(chat, sanitize_control_tokens=True, return_dict=True)["input_ids"]
+    control = tok.convert_tokens_to_ids("<|assistant|>")
+    assert control not in got and tok.eos_token_id not in got
+    assert got.count(tok.convert_tokens_to_ids(NUM)) == 2, tok.convert_ids_to_tokens(got)

@@ -1,0 +1,78 @@
+"""Copies: by pickle, dill, copy and in other processes, equal and independent."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+import hf_checks as checks
+from hf_cases import SETTINGS, TEXTS, build_ours, ours
+from hf_compare import same
+
+from numtok.representations import FoNE, XVal
+
+
+def dilled(tok: Any) -> Any:
+    import dill
+
+    return dill.loads(dill.dumps(tok))
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "pickle": lambda tok: pickle.loads(pickle.dumps(tok)),
+    "dill": dilled,
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("settings", ["default", "combined", "spelled"])
+def test_copies(settings: str, way: str) -> None:
+    for kind in ("bert", "roberta"):
+        tok = build_ours(kind, **SETTINGS[settings])
+        checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)  # before anything is made on demand
+        checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)  # and after
+        assert ("number_values" in COPIES[way](tok)("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
+
+
+def test_a_deep_copy_is_independent() -> None:
+    tok = build_ours("bert")
+    tok(TEXTS)
+    other = copy.deepcopy(tok)
+    other.add_tokens(["<9>"])
+    other.padding_side = "left"
+    assert "<9>" not in tok.get_vocab() and len(other) == len(tok) + 1 and tok.padding_side == "right"
+    values = [tok("<9> 5", return_numbers=True)["number_values"], other("<9> 5", return_numbers=True)["number_values"]]
+    assert [sum(value != 1 for value in one) for one in values] == [2, 1]
+
+
+def test_class_may_be_swapped() -> None:
+    """As serving engines do it: a copy whose class is a subclass made on the spot."""
+    tok = build_ours("roberta")
+    other = copy.copy(tok)
+    other.__class__ = type(f"Cached{type(tok).__name__}", (type(tok),), {"get_vocab": lambda self: tok.get_vocab()})
+    same(other(TEXTS, return_numbers=True), tok(TEXTS, return_numbers=True))
+    assert other.decode(tok(TEXTS[0])["input_ids"]) == tok.decode(tok(TEXTS[0])["input_ids"])
+
+
+@pytest.mark.slow
+def test_spawned_workers() -> None:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    tok = ours("bert", (XVal(), FoNE(6, 4, overflow="clip")))
+    texts = [*TEXTS[:2], "[NUM] 5"]
+    call = functools.partial(tok, return_numbers=True, return_offsets_mapping=True)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        got = list(pool.map(call, texts))
+    for text, one in zip(texts, got, strict=True):
+        same(one, pickle.loads(pickle.dumps(call(text))), text)  # the result comes back through a pickle, encodings and all

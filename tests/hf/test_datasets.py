@@ -1,0 +1,75 @@
+"""``datasets``: fingerprints that use does not change, and ``map`` whose results are kept."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+from hf_cases import TEXTS, build_ours
+
+from numtok.hf import tokenizer as hf
+from numtok.numbers.grammar import Grammar
+from numtok.representations import FoNE, XVal
+
+
+def fingerprint_of(tok: Any) -> str:
+    hasher = pytest.importorskip("datasets.fingerprint")
+    return str(hasher.Hasher.hash(tok))
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])
+def test_fingerprint(kind: str, tmp_path: Path) -> None:
+    """Equal for equal tokenizers, another for others, and unchanged by use."""
+    tok = build_ours(kind)
+    before = fingerprint_of(tok)
+    assert fingerprint_of(build_ours(kind)) == before
+    assert fingerprint_of(copy.deepcopy(tok)) == before and fingerprint_of(pickle.loads(pickle.dumps(tok))) == before
+    uses: list[Callable[[], Any]] = [
+        lambda: tok(TEXTS),
+        lambda: tok(TEXTS, return_numbers=True, return_offsets_mapping=True).word_ids(1),
+        lambda: tok("literal [NUM] [/NUM] 5"),
+        lambda: tok(TEXTS, padding=True, truncation=True, max_length=4, return_tensors="np"),
+        lambda: tok(TEXTS, split_special_tokens=True),
+        lambda: tok.batch_decode(tok(TEXTS)["input_ids"]),
+        lambda: tok.decode(tok("a 5")["input_ids"], number_values=tok("a 5", return_numbers=True)["number_values"]),
+        lambda: tok.pad([tok("a 5", return_numbers=True)], padding="max_length", max_length=8),
+        lambda: tok.numtok.encode_batch(TEXTS),
+        lambda: tok("x" * 3000 + " 5"),
+    ]
+    for k, use in enumerate(uses):
+        use()
+        assert fingerprint_of(tok) == before, k
+    others = [build_ours(kind, (XVal(scale=2.0),)), build_ours(kind, grammar=Grammar.data()), build_ours(kind, return_numbers=True)]
+    assert len({before, *map(fingerprint_of, others)}) == 4
+    tok.save_pretrained(tmp_path)
+    loaded = [fingerprint_of(hf.NumberTokenizer.from_pretrained(tmp_path)) for _ in range(2)]
+    assert loaded[0] == loaded[1]
+
+
+def test_map_with_two_processes(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    tok = build_ours("roberta", (XVal(), FoNE(6, 4, overflow="clip")))
+    datasets.Dataset.from_dict({"text": TEXTS * 8}).save_to_disk(tmp_path / "data")
+    dataset = datasets.load_from_disk(tmp_path / "data")
+
+    def encode(batch: dict[str, Any]) -> Any:
+        return tok(batch["text"], return_numbers=True, truncation=True, max_length=8)
+
+    mapped = dataset.map(encode, batched=True, batch_size=5, num_proc=2)
+    expected = tok(TEXTS * 8, return_numbers=True, truncation=True, max_length=8)
+    assert mapped["input_ids"][:] == expected["input_ids"]
+    assert [list(map(float, row)) for row in mapped["number_values"]] == [list(map(float, row)) for row in expected["number_values"]]
+    assert np.asarray(mapped[0]["number_fourier"]).shape == (len(expected["input_ids"][0]), 10, 2)
+    files = sorted(path.name for path in (tmp_path / "data").glob("cache-*"))
+    again = dataset.map(encode, batched=True, batch_size=5, num_proc=2)
+    assert files and again._fingerprint == mapped._fingerprint
+    assert sorted(path.name for path in (tmp_path / "data").glob("cache-*")) == files, "the cache was not used"

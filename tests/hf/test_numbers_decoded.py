@@ -1,0 +1,89 @@
+"""Back to text: the numbers stand where they stood, and ``[NUM]`` where there are no values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+import hf_checks as checks
+import hf_number_checks as number_checks
+from hf_cases import KINDS, SPELLED, oracle, ours
+from hf_inputs import NUMBER_TEXTS
+from hf_oracle import canonical
+from hostile import texts
+
+from numtok.errors import NumtokError
+from numtok.representations import (
+    NUM,
+)
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@every_kind
+@settings(max_examples=15)
+@given(documents=st.lists(texts, min_size=1, max_size=3))
+@example(documents=["a 5 b", "-3 and 1,234 [NUM]", "", "none", "007 . , 5 's"])
+@example(documents=["1e-5 0.1 123456789.125", "-0"])
+def test_decode(kind: str, documents: list[str]) -> None:
+    texts_ = [text for text in documents if all(math.isfinite(place.value) for place in oracle(kind).places([text])[0])] or ["5"]
+    number_checks.check_number_decode(ours(kind), oracle(kind), texts_)
+
+
+@pytest.mark.parametrize("numbers", SPELLED)
+@pytest.mark.parametrize("kind", ["bert", "roberta", "llama", "t5"])
+@settings(max_examples=10)
+@given(documents=st.lists(texts, min_size=1, max_size=3))
+@example(documents=["a 5 b", "-3 and 1,234 [NUM]", "none", "007 . , 5 's +0.50"])
+def test_decode_spelled_out(kind: str, numbers: str, documents: list[str]) -> None:
+    number_checks.check_number_decode(ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers]), documents)
+
+
+def test_place_value_is_lossless() -> None:
+    tok = ours("gpt2", SPELLED["place value"])
+    for text in (NUMBER_TEXTS[0], NUMBER_TEXTS[8], "+0.50 007 1,234"):
+        assert tok.decode(tok.encode(text)) == text
+
+
+def test_decode_refuses() -> None:
+    """Values that do not go with the ids."""
+    tok = ours("bert")
+    got = tok("a 5 b", return_numbers=True)
+    for bad in ([5.0, 6.0], [[1.0] * len(got["input_ids"])], "nonsense", [1.0] * (len(got["input_ids"]) + 1)):
+        with pytest.raises((NumtokError, ValueError, TypeError)):
+            tok.decode(got["input_ids"], number_values=bad)
+    with pytest.raises((NumtokError, ValueError, TypeError)):
+        tok.batch_decode([got["input_ids"]] * 2, number_values=[got["number_values"]])
+
+
+def test_decode_one_id() -> None:
+    tok = ours("bert")
+    number = tok.convert_tokens_to_ids(NUM)
+    assert tok.decode(number) == NUM and tok.decode([number], number_values=[7.0]) == "7"
+    assert tok.decode([number], number_values=np.array([7.0])) == canonical(7.0) == "7"
+    assert tok.decode([], number_values=[]) == ""
+
+
+@every_kind
+def test_streaming_decode(kind: str) -> None:
+    """Without values ``[NUM]`` streams as itself, in what servers and transformers use."""
+    from tokenizers.decoders import DecodeStream
+
+    tok = ours(kind)
+    for text in NUMBER_TEXTS[:4]:
+        ids = tok.encode(text)
+        stream = DecodeStream(skip_special_tokens=True)
+        pieces = [stream.step(tok._tokenizer, number) for number in ids]
+        whole = tok.decode(ids, skip_special_tokens=True)
+        assert (
+            "".join(filter(None, pieces)) == whole
+            and "".join(checks.stream_text(tok, ids, skip_special_tokens=True)).strip() == whole.strip()
+        )
+        assert whole.count(NUM) == len(oracle(kind).places([text])[0])

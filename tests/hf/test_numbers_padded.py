@@ -1,0 +1,50 @@
+"""``pad`` pads number streams as it pads ids."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+import hf_number_checks as number_checks
+from hf_cases import SINGLE, SPELLED, oracle, ours
+
+
+@pytest.mark.parametrize("numbers", ["fone", "all", "bits"])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("kind", ["bert", "llama", "roberta"])
+def test_padding_of_streams(kind: str, side: str, numbers: str) -> None:
+    tok, reference = ours(kind, SINGLE[numbers]), oracle(kind, SINGLE[numbers])
+    for options in (
+        {},
+        {"padding": "max_length", "max_length": 40},
+        {"pad_to_multiple_of": 8},
+        {"return_tensors": "np"},
+        {"return_tensors": "pt"},
+    ):
+        number_checks.check_number_padding(tok, reference, ["a 5", "no number", "-3 4 5 b 1,234 text"], side, **options)
+
+
+@pytest.mark.parametrize("kind", ["bert", "llama"])
+def test_padding_of_place_values(kind: str) -> None:
+    tok, reference = ours(kind, SPELLED["place value"]), oracle(kind, SPELLED["place value"])
+    for side in ("left", "right"):
+        number_checks.check_number_padding(tok, reference, ["a 5", "no number", "-3.25 text"], side, return_tensors="pt")
+
+
+def test_padding_forms() -> None:
+    """One feature, columns, tensors, and features whose order of keys differs."""
+    tok = ours("bert")
+    features = [dict(tok(text, return_numbers=True)) for text in ("a 5 b 6", "7")]
+    columns = {key: [one[key] for one in features] for key in features[0]}
+    padded = tok.pad(features)
+    assert tok.pad(columns)["number_values"] == padded["number_values"]
+    assert tok.pad([features[0], dict(reversed(features[1].items()))])["number_values"] == padded["number_values"]
+    alone = tok.pad(features[1], padding="max_length", max_length=6)
+    assert list(alone["number_values"]) == [1.0, 7.0, 1.0, 1.0, 1.0, 1.0] and [bool(k) for k in alone["number_mask"]] == [0, 1, 0, 0, 0, 0]
+    arrays = [{key: np.array(value) for key, value in one.items()} for one in features]
+    both = tok.pad(arrays)
+    assert isinstance(both["input_ids"], np.ndarray) and both["number_values"].dtype == np.float64
+    assert both["number_values"].tolist() == [list(row) for row in padded["number_values"]]

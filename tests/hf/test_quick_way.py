@@ -1,0 +1,97 @@
+"""The quick way of the drop-in tokenizer gives what its general way gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+from hf_cases import MIXED_TEXTS, REPRESENTATIONS, build_source
+from hf_compare import compare
+from hostile import texts
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from numtok.hf import NumberTokenizer
+from numtok.hf import batch as hf_fast
+
+KINDS = ["gpt2", "llama3"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def every_batch_is_worth_while() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hf_fast, "SMALL", 0)
+        yield
+
+
+_made: dict[tuple[str, str], tuple[NumberTokenizer, NumberTokenizer]] = {}
+
+
+def both_ways(kind: str, name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
+    """Two tokenizers: one takes the quick way, one does not."""
+    if (kind, name) not in _made:
+        _made.clear()
+        pair = tuple(NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name]) for _ in range(2))
+        assert pair[0].numtok.has_fast_engine(parse_special=True)
+        for tokenizer, fast in zip(pair, (True, False), strict=True):
+            tokenizer.core().fast = fast
+        _made[kind, name] = pair[0], pair[1]
+    return _made[kind, name]
+
+
+calls = st.fixed_dictionaries(
+    {},
+    optional={
+        "add_special_tokens": st.booleans(),
+        "padding": st.sampled_from([False, True, "longest", "max_length"]),
+        "truncation": st.sampled_from([False, True, "longest_first", "only_first"]),
+        "max_length": st.integers(2, 12),
+        "pad_to_multiple_of": st.sampled_from([None, 4]),
+        "padding_side": st.sampled_from([None, "left", "right"]),
+        "return_token_type_ids": st.sampled_from([None, True, False]),
+        "return_attention_mask": st.sampled_from([None, True, False]),
+        "return_special_tokens_mask": st.booleans(),
+        "return_length": st.booleans(),
+        "return_numbers": st.booleans(),
+    },
+)
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15)
+@given(rows=st.lists(texts, min_size=1, max_size=4), options=calls, sides=st.tuples(*[st.sampled_from(["left", "right"])] * 2))
+@example(rows=MIXED_TEXTS, options={"return_numbers": True}, sides=("right", "right"))
+@example(rows=MIXED_TEXTS, options={"return_numbers": True, "padding": True, "truncation": True, "max_length": 5}, sides=("left", "left"))
+@example(rows=["", ""], options={"return_numbers": True, "padding": True, "return_special_tokens_mask": True}, sides=("right", "left"))
+def test_quick_is_general(kind: str, name: str, rows: list[str], options: dict[str, Any], sides: tuple[str, str]) -> None:
+    quick, general = both_ways(kind, name)
+    for tokenizer in (quick, general):
+        tokenizer.padding_side, tokenizer.truncation_side = sides
+    padded = options.get("padding", False) is not False and not (options["padding"] == "max_length" and not options.get("truncation"))
+    for tensors in (None, "np", "pt") if padded else (None,):
+        compare(quick, general, lambda one: one(rows, **options, return_tensors=tensors), (rows, options, tensors))  # noqa: B023
+
+
+def test_the_quick_way_is_taken() -> None:
+    quick, general = both_ways("gpt2", "xval and bits")
+    assert isinstance(hf_fast.encode_fast(quick, MIXED_TEXTS, None, True, {}), hf_fast.LazyBatchEncoding)
+    assert hf_fast.encode_fast(general, MIXED_TEXTS, None, True, {}) is None
+    for options in ({"return_offsets_mapping": True}, {"is_split_into_words": True}, {"split_special_tokens": True}, {"stride": 1}):
+        assert hf_fast.encode_fast(quick, MIXED_TEXTS, None, True, options) is None, options
+    assert hf_fast.encode_fast(quick, MIXED_TEXTS, MIXED_TEXTS, True, {}) is None
+    assert hf_fast.encode_fast(quick, "a 5", None, True, {}) is None
+
+
+def test_encodings_are_those_of_the_call() -> None:
+    """They are made later, with the sides and tokens of the moment of the call."""
+    quick, general = both_ways("gpt2", "place")
+    for tokenizer in (quick, general):
+        tokenizer.padding_side, tokenizer.truncation_side = "left", "left"
+    ours, theirs = (one(MIXED_TEXTS, padding=True, truncation=True, max_length=6) for one in (quick, general))
+    quick.padding_side, quick.truncation_side = "right", "right"
+    assert [one.ids for one in ours.encodings] == [one.ids for one in theirs.encodings] == ours["input_ids"]
+    assert ours.char_to_token(0, 3) == theirs.char_to_token(0, 3)

@@ -1,0 +1,144 @@
+"""Saving and loading: everything comes back, other programs read what is saved, and AutoTokenizer finds the class."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+import hf_checks as checks
+import tokenizers
+import transformers
+from hf_cases import SETTINGS, TAKES_ALL, TEXTS, build_ours, build_source, ours, source
+from new_process import run
+from transformers import AutoTokenizer, GPT2Config, PreTrainedTokenizerFast
+
+import numtok
+from numtok.hf import tokenizer as hf
+from numtok.numbers.grammar import Grammar
+from numtok.representations import NUM, FoNE, XVal
+
+KINDS = ["gpt2", "bert", "t5", "llama", "roberta"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"), [("gpt2", "combined")] + [(kind, settings) for kind in KINDS if kind != "gpt2" for settings in SETTINGS]
+)
+def test_saved_and_loaded(kind: str, settings: str, tmp_path: Path) -> None:
+    tok = build_ours(kind, **SETTINGS[settings])
+    tok.save_pretrained(tmp_path)
+    for loaded in (hf.NumberTokenizer.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(str(tmp_path))):
+        checks.check_same_tokenizer(tok, loaded, TEXTS)
+        assert ("number_values" in loaded("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
+        loaded.save_pretrained(tmp_path / "again")
+    for name in ("tokenizer.json", "numtok.json"):  # the configuration may gain what transformers notes about loading
+        assert json.loads((tmp_path / name).read_text()) == json.loads((tmp_path / "again" / name).read_text()), name
+    core = numtok.Tokenizer.from_pretrained(tmp_path)
+    assert core.fingerprint == tok.numtok.fingerprint
+    assert core.encode(TEXTS[0], add_special_tokens=True).input_ids.tolist() == tok(TEXTS[0])["input_ids"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_saved(kind: str, tmp_path: Path) -> None:
+    """JSON, a template, and one line of Python; other programs read a tokenizer that knows the number token."""
+    tok = ours(kind)
+    tok.save_pretrained(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names >= {"tokenizer.json", "tokenizer_config.json", "numtok.json"}
+    code = [path for path in tmp_path.iterdir() if path.suffix == ".py"]
+    assert len(code) == 1 and {path.suffix for path in tmp_path.iterdir()} <= {".json", ".py", ".jinja"}
+    lines = [line for line in code[0].read_text().splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    assert len(lines) == 1 and lines[0].startswith("from numtok.hf import NumberTokenizer")
+    configured = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert "AutoTokenizer" in configured["auto_map"] and "Fast" not in configured["tokenizer_class"]
+
+    number = tok.convert_tokens_to_ids(NUM)
+    plain = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert plain.token_to_id(NUM) == number and number in plain.encode(f"a{NUM}b").ids
+    stock = PreTrainedTokenizerFast.from_pretrained(tmp_path)
+    assert type(stock) is PreTrainedTokenizerFast and len(stock) == len(tok)
+    assert number in stock(f"a{NUM}b")["input_ids"] and stock("a text")["input_ids"] == source(kind)("a text")["input_ids"]
+    assert number in stock(f"a{NUM}", split_special_tokens=True)["input_ids"] and number not in stock.all_special_ids
+
+
+def test_loading_with_other_settings(tmp_path: Path) -> None:
+    """What is given goes before what was saved; a folder without ours is a source."""
+    build_source("roberta").save_pretrained(tmp_path / "stock")
+    tok = hf.NumberTokenizer.from_pretrained(tmp_path / "stock", numbers=[TAKES_ALL], padding_side="left", model_max_length=7)
+    assert tok.padding_side == "left" and tok.model_max_length == 7 and tok.numtok.numbers == (TAKES_ALL,)
+    assert tok(TEXTS[0])["input_ids"] == ours("roberta")(TEXTS[0])["input_ids"] and "number_values" not in tok(TEXTS[0])
+    assert hf.NumberTokenizer.from_pretrained(str(tmp_path / "stock")).numtok.numbers == (XVal(),)
+    tok.save_pretrained(tmp_path / "ours")
+    other = hf.NumberTokenizer.from_pretrained(tmp_path / "ours", numbers=[FoNE(3, 2)], grammar=Grammar.data(), return_numbers=True)
+    assert other.numtok.numbers == (FoNE(3, 2),) and other.numtok.grammar == Grammar.data() and other.padding_side == "left"
+    assert "number_fourier" in other("a 5") and "number_scaled" not in other("a 5")
+    wrapped = hf.NumberTokenizer.from_tokenizer(AutoTokenizer.from_pretrained(tmp_path / "ours"))
+    assert len(wrapped) == len(tok) and wrapped(TEXTS)["input_ids"] == tok(TEXTS)["input_ids"]
+
+
+def test_from_tokenizer_leaves_the_source_alone() -> None:
+    stock = build_source("bert")
+    before, names = stock.backend_tokenizer.to_str(), set(vars(stock))
+    tok = hf.NumberTokenizer.from_tokenizer(stock, numbers=[TAKES_ALL])
+    tok.add_tokens(["zyx"])
+    tok.pad_token = "[SEP]"
+    tok(TEXTS, padding=True, truncation=True, max_length=4)
+    assert stock.backend_tokenizer.to_str() == before and set(vars(stock)) == names and stock.pad_token == "[PAD]"
+    assert type(stock) is PreTrainedTokenizerFast
+
+
+@pytest.mark.parametrize("model", ["gpt2", "qwen2", "phi3", "bert", "llama", "t5"])
+def test_beside_a_model(model: str, tmp_path: Path) -> None:
+    """For many types of models AutoTokenizer has a class of its own in mind."""
+    kind = {"qwen2": "roberta", "gpt2": "roberta", "phi3": "legacy"}.get(model, model)
+    tok = ours(kind)
+    tok.save_pretrained(tmp_path)
+    transformers.AutoConfig.for_model(model).save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == model
+    checks.check_same_tokenizer(tok, AutoTokenizer.from_pretrained(tmp_path), TEXTS)
+    checks.check_same_tokenizer(tok, hf.NumberTokenizer.from_pretrained(tmp_path), TEXTS)
+
+
+@pytest.mark.slow
+def test_new_process(tmp_path: Path) -> None:
+    """AutoTokenizer where nobody imported numtok: a plain tokenizer, with trust ours, and ours once the class is imported; pickle and dill."""
+    tok = ours("roberta")
+    tok.save_pretrained(tmp_path / "saved")
+    GPT2Config().save_pretrained(tmp_path / "saved")
+    (tmp_path / "tok.pickle").write_bytes(pickle.dumps(tok))
+    import dill
+
+    (tmp_path / "tok.dill").write_bytes(dill.dumps(tok))
+    script = """
+        import json, pickle, sys
+        from pathlib import Path
+        from transformers import AutoTokenizer
+        folder, texts = Path(sys.argv[1]), json.loads(sys.argv[2])
+        seen = {}
+        def see(name, tok):
+            seen[name] = [type(tok).__name__, tok(texts)["input_ids"], tok.convert_tokens_to_ids("[NUM]")]
+        see("plain", AutoTokenizer.from_pretrained(folder / "saved", trust_remote_code=False))
+        assert "numtok.hf" not in sys.modules
+        see("trusted", AutoTokenizer.from_pretrained(folder / "saved", trust_remote_code=True))
+        import numtok.hf
+        see("imported", AutoTokenizer.from_pretrained(folder / "saved"))
+        see("pickle", pickle.loads((folder / "tok.pickle").read_bytes()))
+        import dill
+        see("dill", dill.loads((folder / "tok.dill").read_bytes()))
+        print(json.dumps(seen))
+    """
+    seen = json.loads(run(script, tmp_path, tmp_path, json.dumps(TEXTS)).splitlines()[-1])
+    number = tok.convert_tokens_to_ids(NUM)
+    assert seen["plain"][0] != "NumberTokenizer" and seen["plain"][2] == number
+    for way in ("trusted", "imported", "pickle", "dill"):
+        assert seen[way] == ["NumberTokenizer", tok(TEXTS)["input_ids"], number], way
+
+
+def test_a_path_that_is_none() -> None:
+    with pytest.raises(numtok.TokenizerError, match="does not exist; give"):
+        hf.NumberTokenizer.from_pretrained("/nowhere/tokenizer")

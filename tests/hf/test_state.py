@@ -1,0 +1,100 @@
+"""Calls leave no state behind; what is changed between calls counts from then on; calls may run at the same time."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+import hf_inputs as inputs
+import hf_number_checks as number_checks
+from hf_cases import build_ours, oracle, ours, source
+from hf_compare import same
+from hf_inputs import NUMBER_TEXTS
+from hf_oracle import Oracle
+from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers, processors
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "llama"])
+@settings(max_examples=10)
+@given(calls=st.lists(st.one_of(inputs.calls(), inputs.cuts()), min_size=2, max_size=5))
+def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
+    tok = ours(kind)
+    names = set(vars(tok))
+    for call in calls:
+        number_checks.check_numbers(tok, oracle(kind), call.text, call.text_pair, call.sides, **call.options)
+        number_checks.check_numbers(tok, oracle(kind), ["a 5 [NUM]", "another, longer text 1,234"])
+    assert set(vars(tok)) <= names | {"cache", "deprecation_warnings"}
+
+
+CHANGES: dict[str, Any] = {
+    "split_special_tokens": lambda one: setattr(one, "split_special_tokens", True),
+    "add_bos_token": lambda one: setattr(one, "add_bos_token", True),
+    "model_max_length": lambda one: setattr(one, "model_max_length", 5),
+    "no pad_token": lambda one: setattr(one, "pad_token", None),
+    "pad_token": lambda one: setattr(one, "pad_token", one.convert_ids_to_tokens(9)),
+    "sides": lambda one: (setattr(one, "padding_side", "left"), setattr(one, "truncation_side", "left")),
+    "inputs": lambda one: setattr(one, "model_input_names", ["input_ids"]),
+    "post-processor": lambda one: setattr(one.backend_tokenizer, "post_processor", processors.ByteLevel(trim_offsets=True)),
+    "normalizer": lambda one: setattr(one.backend_tokenizer, "normalizer", normalizers.Replace("a", "bb")),
+    "pre-tokenizer": lambda one: setattr(one.backend_tokenizer, "pre_tokenizer", pre_tokenizers.WhitespaceSplit()),
+    "decoder": lambda one: setattr(one.backend_tokenizer, "decoder", decoders.Replace("a", "ccc")),
+    "backend, one token more": lambda one: one.backend_tokenizer.add_tokens([AddedToken("<8 a>", normalized=False)]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", ["bert", "t5", "llama", "llama3"])
+def test_changed_after_use(kind: str, change: str) -> None:
+    """Attributes and parts of the backend that are set after calls count from then on."""
+    tok, stock = build_ours(kind), copy.deepcopy(source(kind))
+    tok(NUMBER_TEXTS, return_numbers=True)
+    tok.decode(tok.encode("a 5"))
+    made = tok.numtok  # of before
+    assert made.tokens == ours(kind).numtok.tokens
+    CHANGES[change](stock)
+    CHANGES[change](tok)
+    added = [tok.numtok.tokens[form] for form in tok.numtok.tokens]
+    if change == "backend, one token more":  # its id comes after theirs
+        assert tok.convert_tokens_to_ids("<8 a>") == max(added) + 1
+        assert tok("a <8 a> 5", return_numbers=True)["number_values"].count(1.0) == len(tok("a <8 a> 5")["input_ids"]) - 1
+        return
+    reference = Oracle(stock, tok.numtok)
+    for text in ("a 5 of a [NUM] -3", ["aa 1,234 <|2.5|>", "x"], "none <|2.5|> at all"):
+        for options in ({}, {"padding": True, "truncation": True, "return_offsets_mapping": True}):
+            number_checks.check_numbers(tok, reference, text, **options)
+    if change in ("normalizer", "pre-tokenizer", "decoder", "post-processor"):
+        number_checks.check_number_decode(tok, reference, ["a 5 of", "a -3"])
+
+
+@pytest.mark.slow
+def test_encodings_of_a_large_batch_are_of_its_time() -> None:
+    """What is done to the tokenizer after a call does not reach back."""
+    tok = build_ours("llama3")
+    documents = ["a zyx 5 of [NUM] words " * 40] * 700
+    got, expected = tok(documents, truncation=True, max_length=9), ours("llama3")(documents[:1], truncation=True, max_length=9)
+    tok.add_tokens(["zyx"])
+    tok.truncation_side = "left"
+    tok.pad_token = "<|endoftext|>"
+    tok.backend_tokenizer.post_processor = source("bert").backend_tokenizer.post_processor
+    assert got["input_ids"][-1] == expected["input_ids"][0]
+    same(got.encodings[-1], expected.encodings[0])
+    assert len(got.encodings) == len(documents) and got.word_ids(3) == expected.word_ids(0)
+
+
+def test_in_threads() -> None:
+    """Calls at the same time, of which some need what is made on demand."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    tok = build_ours("bert")
+    documents = ["a 5 b -3", "[NUM] 7", "none", "1,234 [NUM] <|0.00|>"] * 20
+    expected = [ours("bert")(text, return_numbers=True)["number_values"] for text in documents]
+    with ThreadPoolExecutor(4) as pool:
+        got: list[Any] = list(pool.map(lambda text: tok(text, return_numbers=True)["number_values"], documents))
+    assert got == expected

@@ -1,0 +1,235 @@
+"""What a drop-in tokenizer has to do with text with numbers, one function for each behaviour; each raises AssertionError if ``tok`` does otherwise.
+
+The oracle is :class:`hf_oracle.Oracle`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import tokenizers
+import transformers
+from hf_compare import ENCODING, FLAGS, Options, outcome, same
+from hf_oracle import NEUTRAL, Expected, Oracle, Row
+from hf_shapes import attributes
+
+
+def check_numbers(tok: Any, oracle: Oracle, text: Any, text_pair: Any = None, sides: Options | None = None, **options: Any) -> None:
+    """Ids, masks, offsets, words and streams of text with numbers; off, the streams are not there."""
+    expected = outcome(lambda: oracle.call(text, text_pair, sides, **options))
+    with attributes(tok, sides or {}):
+        off = outcome(lambda: tok(text, text_pair, **options))
+        on = outcome(lambda: tok(text, text_pair, return_numbers=True, **options))
+    where = (text, text_pair, sides, options)
+    if isinstance(expected, BaseException):
+        same(off, expected, where)
+        same(on, expected, where)
+        return
+    same(off if isinstance(off, BaseException) else dict(off), expected.data, where)
+    same_rows(off, expected, where)
+    if options.get("return_tensors") == "pt" and len({len(row.ids) for row in expected.rows}) > 1:
+        return  # torch makes an empty tensor of such rows if the first is empty, which helps nobody
+    assert not isinstance(on, BaseException), f"{where}: {on!r}"
+    names = ["number_values", "number_mask", *oracle.extra_streams()]
+    assert set(on) == {*expected.data, *names}, f"{where}: {list(on)}"
+    same({key: on[key] for key in expected.data}, expected.data, where)
+    same_rows(on, expected, where)
+    check_streams(on, expected, oracle, where)
+
+
+def check_streams(got: Any, expected: Expected, oracle: Oracle, where: Any = "") -> None:
+    """The number streams, row for row."""
+    tensors = type(expected.data["input_ids"])
+    wanted = {"number_values": np.dtype(np.float64), "number_mask": np.dtype(bool), **oracle.extra_streams()}
+    for name, dtype in wanted.items():
+        rows = [row.stream(name) for row in expected.rows]
+        value = got[name]
+        if tensors is not list and expected.data["input_ids"].dtype != object:
+            assert type(value) is tensors, f"{where}[{name!r}]: {type(value)}"
+            kind = np.asarray(value).dtype
+            assert kind == dtype or (dtype.kind in "iu" and kind.kind in "iu" and kind.itemsize >= dtype.itemsize), (
+                f"{where}[{name!r}]: {kind}"
+            )
+            assert value.shape[:2] == expected.data["input_ids"].shape, f"{where}[{name!r}]: {value.shape}"
+        got_rows = [value] if expected.single else value
+        assert len(got_rows) == len(rows), f"{where}[{name!r}]: {len(got_rows)} rows instead of {len(rows)}"
+        for ours, theirs in zip(got_rows, rows, strict=True):
+            same_stream(ours, theirs, name, where)
+
+
+def same_stream(ours: Any, theirs: Any, name: str, where: Any = "") -> None:
+    """One row of a stream: equal, also in the sign of zero; an empty row may have any shape."""
+    assert len(ours) == len(theirs), f"{where}[{name!r}]: {len(ours)} tokens instead of {len(theirs)}"
+    for k, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+        one, other = np.asarray(one), np.asarray(other)
+        unknown = other.ndim == 0 and not other.any() and not one.any()  # no number in the row to know the shape from
+        good = one.shape == other.shape or unknown
+        good = good and bool((one == other).all()) and bool((np.signbit(one) == np.signbit(other)).all() if one.dtype.kind == "f" else True)
+        assert good, f"{where}[{name!r}][{k}]: {one} instead of {other}"
+
+
+def same_rows(got: Any, expected: Expected, where: Any = "") -> None:
+    """The encodings, with all their methods."""
+    assert isinstance(got, transformers.BatchEncoding) and got.is_fast, where
+    assert len(got.encodings) == len(expected.rows), f"{where}: {len(got.encodings)} encodings instead of {len(expected.rows)}"
+    for k, (encoding, row) in enumerate(zip(got.encodings, expected.rows, strict=True)):
+        same_row(encoding, row, f"{where}.encodings[{k}]")
+        assert len(encoding.overflowing) == len(row.overflowing), where
+        for one, other in zip(encoding.overflowing, row.overflowing, strict=True):
+            same_row(one, other, f"{where}.encodings[{k}].overflowing")
+        same(got.tokens(k), row.tokens, where)
+        same(got.word_ids(k), row.word_ids, where)
+        same(got.sequence_ids(k), row.sequence_ids, where)
+
+
+def same_row(encoding: Any, row: Row, where: Any = "") -> None:
+    assert isinstance(encoding, tokenizers.Encoding), f"{where}: {type(encoding)}"
+    spelled = any(one is not None and len(one[0].tokens) > 1 for one in row.numbers)
+    for name in ENCODING:
+        ours, theirs = getattr(encoding, name), getattr(row, name)
+        if spelled and name in ("offsets", "word_ids"):  # of the tokens of one number, only those of the whole are laid down
+            continue
+        assert ours == theirs, f"{where}.{name}: {ours} instead of {theirs}"
+    if spelled:
+        same_spelled_offsets(encoding, row, where)
+    else:
+        same_methods(encoding, row, where)
+
+
+def same_spelled_offsets(encoding: Any, row: Row, where: Any) -> None:
+    """Text tokens are where they are; those of a number lie within it, or on the space before it."""
+    for k, (ours, theirs) in enumerate(zip(encoding.offsets, row.offsets, strict=True)):
+        if row.numbers[k] is None:
+            assert ours == theirs, f"{where}.offsets[{k}]: {ours} instead of {theirs}"
+        else:
+            assert theirs[0] <= ours[0] <= ours[1] <= theirs[1], f"{where}.offsets[{k}]: {ours} is not within {theirs}"
+
+
+def same_methods(encoding: Any, row: Row, where: Any) -> None:
+    """The methods of ``Encoding``, from their definitions; on text without numbers :func:`check_alignment` holds them to the originals."""
+    for k in range(len(row.ids)):
+        inside = row.sequence_ids[k] is not None
+        assert encoding.token_to_chars(k) == (row.offsets[k] if inside else None), f"{where}.token_to_chars({k})"
+        assert encoding.token_to_word(k) == (row.word_ids[k] if inside else None), f"{where}.token_to_word({k})"
+        assert encoding.token_to_sequence(k) == row.sequence_ids[k], f"{where}.token_to_sequence({k})"
+    for sequence in range(row.n_sequences):
+        tokens = [k for k, one in enumerate(row.sequence_ids) if one == sequence]
+        last = max([row.offsets[k][1] for k in tokens], default=0)
+        for at in range(last + 2):
+            found = next((k for k in tokens if row.offsets[k][0] <= at < row.offsets[k][1]), None)
+            word = None if found is None else row.word_ids[found]
+            assert encoding.char_to_token(at, sequence) == found, (
+                f"{where}.char_to_token({at}, {sequence}): {encoding.char_to_token(at, sequence)}"
+            )
+            assert encoding.char_to_word(at, sequence) == word, (
+                f"{where}.char_to_word({at}, {sequence}): {encoding.char_to_word(at, sequence)}"
+            )
+        words = {row.word_ids[k] for k in tokens} - {None}
+        for word in words:
+            of_word = [k for k in tokens if row.word_ids[k] == word]
+            assert encoding.word_to_tokens(word, sequence) == (of_word[0], of_word[-1] + 1), f"{where}.word_to_tokens({word})"
+            span = (row.offsets[of_word[0]][0], row.offsets[of_word[-1]][1])
+            assert encoding.word_to_chars(word, sequence) == span, (
+                f"{where}.word_to_chars({word}): {encoding.word_to_chars(word, sequence)}"
+            )
+
+
+def check_large_batch(tok: Any, oracle: Oracle, texts: list[str], sides: Options | None = None, **options: Any) -> None:
+    """A batch of many texts: data and streams of all rows, encodings of a few."""
+    expected = oracle.call(texts, None, sides, **options)
+    with attributes(tok, sides or {}):
+        off, on = tok(texts, **options), tok(texts, return_numbers=True, **options)
+    where = (sides, options)
+    for got in (off, on):
+        assert type(got["input_ids"]) is type(expected.data["input_ids"]), where
+        for name, wanted in expected.data.items():
+            for text, one, other in zip(texts, got[name], wanted, strict=True):
+                same(one, other, (where, name, text))
+    assert list(off) == list(expected.data), where
+    for text, values, mask, row in zip(texts, on["number_values"], on["number_mask"], expected.rows, strict=True):
+        same_stream(values, row.stream("number_values"), "number_values", (where, text))
+        same_stream(mask, row.stream("number_mask"), "number_mask", (where, text))
+    assert set(on) - set(off) == {"number_values", "number_mask", *oracle.extra_streams()}
+    assert len(on.encodings) == len(off.encodings) == len(texts)
+    for k in (0, len(texts) // 2, len(texts) - 1):
+        same_row(off.encodings[k], expected.rows[k], where)
+        same_row(on[k], expected.rows[k], where)
+        same(off.word_ids(k), expected.rows[k].word_ids, where)
+
+
+def check_surfaces(tok: Any, oracle: Oracle, text: str) -> None:
+    """The offsets of each number token are the number's, whatever the normalizer does: the text there reads as its value."""
+    import numtok
+
+    got = tok(text, return_numbers=True, return_offsets_mapping=True)
+    places = oracle.places([text])[0]
+    marked = [k for k, one in enumerate(got["number_mask"]) if one]
+    assert len(marked) == len(places), f"{text!r}: {len(marked)} numbers instead of {len(places)}"
+    for k, place in zip(marked, places, strict=True):
+        start, stop = got["offset_mapping"][k]
+        assert stop == place.stop and text[start:stop].strip(" ") == text[place.start : place.stop], f"{text!r}: {text[start:stop]!r}"
+        value = numtok.Numbers.parse([text[start:stop].strip(" ")]).to_float64()[0]
+        assert got["number_values"][k] == value or math.isinf(value), f"{text!r}: {got['number_values'][k]} instead of {value}"
+
+
+def check_number_padding(tok: Any, oracle: Oracle, texts: list[str], side: str, **options: Any) -> None:
+    """``pad`` pads every stream as it pads the ids, and gives what padding within the call gives."""
+    with attributes(tok, {"padding_side": side}):
+        features = [tok(text, return_numbers=True, return_special_tokens_mask=True) for text in texts]
+        padded = tok.pad(features, **options)
+        plain = [{key: value for key, value in one.items() if key in ("input_ids", "attention_mask")} for one in features]
+        bare = tok.pad(plain, **options)
+    expected = [oracle.call(text).rows[0] for text in texts]
+    width = len(bare["input_ids"][0])
+    for name in ["number_values", "number_mask", *oracle.extra_streams()]:
+        assert name in padded, f"{texts}: {list(padded)}"
+        for ours, row in zip(padded[name], expected, strict=True):
+            stream = row.stream(name)
+            shape = next((np.asarray(one).shape for one in stream), ())
+            filling = [np.full(shape, NEUTRAL.get(name, 0))] * (width - len(stream))
+            same_stream(ours, filling + stream if side == "left" else stream + filling, name, (texts, side, options))
+    same(padded["input_ids"], bare["input_ids"], texts)
+    same(padded["attention_mask"], bare["attention_mask"], texts)
+    if options.get("return_tensors") == "pt":
+        assert str(padded["number_values"].dtype) == "torch.float64" and str(padded["number_mask"].dtype) == "torch.bool"
+    if options.get("return_tensors") == "np":
+        assert padded["number_values"].dtype == np.float64 and padded["number_mask"].dtype == np.bool_
+
+
+def check_number_decode(tok: Any, oracle: Oracle, texts: list[str]) -> None:
+    """Ids and values back to text, with every flag, one by one and in batches; without values the tokens show as themselves."""
+    import torch
+
+    expected = [oracle.call(text).rows[0] for text in texts]
+    spelled = any(len(place.tokens) > 1 or place.tokens != ["[NUM]"] for row in expected for place, _ in filter(None, row.numbers))
+    got = [tok(text, return_numbers=True) for text in texts]
+    ids = [one["input_ids"] for one in got]
+    values = [one["number_values"] for one in got]
+    for options in FLAGS:
+        written = []
+        for text, row, one, stream in zip(texts, expected, ids, values, strict=True):
+            surfaces = [place.canonical for place, ordinal in filter(None, row.numbers) if ordinal == 0]
+            written.append(oracle.decode([text], row, surfaces, **options))
+            forms = [stream, np.array(stream), torch.tensor(np.array(stream, np.float64))]
+            if spelled:
+                assert tok.decode(one, **options) == written[-1], (text, options)
+            else:
+                for form in forms:
+                    decoded = tok.decode(one, number_values=form, **options)
+                    assert decoded == written[-1], f"{text!r}, {options}: {decoded!r} instead of {written[-1]!r}"
+                decoded, wanted = tok.decode(one, **options), oracle.decode([text], row, None, **options)
+                assert decoded == wanted, f"{text!r}, {options}: {decoded!r} instead of {wanted!r}"
+                assert tok.decode(one, number_values=None, **options) == wanted
+        keywords = {} if spelled else {"number_values": values}
+        assert tok.decode(ids, **keywords, **options) == written, (texts, options)
+        assert tok.batch_decode(ids, **keywords, **options) == written, (texts, options)
+        if not spelled and tok.pad_token_id is not None:
+            batch = tok(texts, return_numbers=True, padding=True, return_tensors="pt")
+            one_by_one = [
+                tok.decode(row, number_values=value, **options)
+                for row, value in zip(batch["input_ids"], batch["number_values"], strict=True)
+            ]
+            whole = tok.batch_decode(batch["input_ids"], number_values=batch["number_values"], **options)
+            assert whole == one_by_one, (texts, options)
