@@ -196,7 +196,7 @@ def rows_of_file(path: Path, limit: int | None) -> list[tuple[bytes, ...]]:
 
 def rows_of_batch(batch: dict[str, Any]) -> Iterator[tuple[bytes, ...]]:
     """The same, from the padded or packed tensors of a batch."""
-    ids, marked, shown = as_ids(batch["input_ids"]), batch["number_mask"].numpy(), batch["attention_mask"].numpy() == 1
+    ids, marked, shown = as_ids(batch["input_ids"]), batch["number_mask"].numpy(), no_padding(batch)
     streams = [batch[name].numpy().astype(dtype) for name, dtype in STREAMS.items()]
     for line in range(len(ids)):
         begins = np.flatnonzero(shown[line] & (batch["position_ids"][line].numpy() == 0)) if "position_ids" in batch else np.array([0])
@@ -205,6 +205,13 @@ def rows_of_batch(batch: dict[str, Any]) -> Iterator[tuple[bytes, ...]]:
             mask = marked[line, first:stop]
             values = (stream[line, first:stop][mask].tobytes() for stream in streams)
             yield (ids[line, first:stop].tobytes(), np.flatnonzero(mask).astype(np.int32).tobytes(), *values)
+
+
+def no_padding(batch: dict[str, Any]) -> Any:
+    """Which tokens are the rows': by the mask; packed lines have none, and there padding is id 0 at place 0, with which no row begins."""
+    if "attention_mask" in batch:
+        return batch["attention_mask"].numpy() == 1
+    return (batch["input_ids"].numpy() != 0) | (batch["position_ids"].numpy() != 0)
 
 
 def split(ids: Any, positions: Any) -> list[Any]:

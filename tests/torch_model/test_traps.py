@@ -52,13 +52,15 @@ def writer_of(value: float) -> tuple[NumberModel, Tokenizer, dict[str, Any], lis
 
 
 def test_a_zero_that_is_written_is_a_number() -> None:
-    """It is in the text, and the next step sees a number that is 0, not the filler 1."""
+    """It is in the text, and the next step sees a number that is 0, not the filler 1. So near to zero noise has a say: each is read again, alone."""
     made, tokenizer, options, seen = writer_of(0.0)
-    found = generate(made, tokenizer, ["It is 5 or"], **options)
-    assert found.values == [[0.0] * 4] and found.texts == [" 0" * 4]
-    assert len(seen) == 4
-    for step in seen[1:]:  # one new token each, thanks to the cache
-        assert step["number_mask"].tolist() == [[True]] and step["number_scaled"].tolist() == [[0.0]]
+    written = generate(made, tokenizer, ["It is 5 or"], **options)
+    assert written.values == [[0.0] * 4] and written.texts == [" 0" * 4]
+    steps = [batch for batch in seen if batch["number_mask"].shape[1] == 1]  # one new token each, thanks to the cache
+    assert [batch["number_scaled"].tolist() for batch in steps] == [[[0.0]]] * 3
+    assert all(batch["number_mask"].all() for batch in steps)
+    again = [batch for batch in seen if batch["number_mask"].shape[1] > 1][1:]  # behind the prompt and what was written so far
+    assert [batch["number_scaled"][batch["number_mask"]].tolist() for batch in again] == [[5.0, *[0.0] * count] for count in range(4)]
 
 
 def test_a_literal_number_token_in_a_prompt_takes_no_value() -> None:
