@@ -31,7 +31,7 @@ from word_problems import Problem, problems
 
 import numtok
 from numtok.engines.train import save_tokenizer, train_tokenizer
-from numtok_torch import NumberCollator, NumberDataset, NumberModel, PlaceValueEmbedding, metrics
+from numtok_torch import NumberCollator, NumberDataset, NumberModel, PlaceValueEmbedding, generate, metrics
 
 Rows = Dataset[dict[str, Any]]
 WIDEST = 192  # tokens of a row; the longest question of FERMAT has about 110
@@ -219,7 +219,7 @@ def finetune(model: NumberModel, tokenizer: numtok.Tokenizer, texts: Sequence[st
 def answers_to(model: NumberModel, tokenizer: numtok.Tokenizer, asked: Sequence[Problem], batch_size: int) -> list[str]:
     """The first number that the model writes behind each prompt; what it wrote if there is none."""
     end = last_token(tokenizer, f"{prompt(asked[0])} 1\n")
-    texts = model.generate(tokenizer, [prompt(one) for one in asked], max_new_tokens=20, eos_token_id=end, batch_size=batch_size)
+    texts = generate(model, tokenizer, [prompt(one) for one in asked], max_new_tokens=20, eos_token_id=end, batch_size=batch_size)
     found = [numtok.extract(text, tokenizer.grammar) for text in texts]
     return [numbers[0].text if numbers else text for numbers, text in zip(found, texts, strict=True)]
 

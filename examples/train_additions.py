@@ -31,7 +31,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 import numtok
 from numtok.representations import PlaceValue, SingleToken, from_dict
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch import NumberCollator, NumberDataset, NumberModel, embedding_from_schema, head_from_schema, metrics
+from numtok_torch import NumberCollator, NumberDataset, NumberModel, embedding_from_schema, generate, head_from_schema, metrics
 
 ALL = ("xval", "bits", "fone:3,0", "bins", "logfourier", "place", "p10", "p1000", "b1999", "subword")  # fp15 has 57,604 tokens: slow here
 OPTIONS = {
@@ -130,7 +130,7 @@ def whole_number(text: str) -> str:
 def evaluate(model: NumberModel, tokenizer: numtok.Tokenizer, pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
     """Answers of the model to sums that it has not seen, and how good they are."""
     end = last_token(tokenizer, "1 + 1 = 2;")
-    texts = model.generate(tokenizer, [f"{a} + {b} =" for a, b in pairs], max_new_tokens=12, eos_token_id=end, batch_size=250)
+    texts = generate(model, tokenizer, [f"{a} + {b} =" for a, b in pairs], max_new_tokens=12, eos_token_id=end, batch_size=250)
     answers, right = [whole_number(text) for text in texts], [str(a + b) for a, b in pairs]
     unparseable = metrics.share_unparseable(answers)
     return {

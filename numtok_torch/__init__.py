@@ -23,7 +23,7 @@ from numtok_torch.embeddings.choose import (
     embedding_from_config,
     embedding_from_schema,
 )
-from numtok_torch.generation.generate import Generated, generate
+from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.heads.choose import (
     BitsHead,
     FoNEHead,

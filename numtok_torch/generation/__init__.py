@@ -1,1 +1,5 @@
-"""Generation: texts with numbers, written by a model. May import every other room but :mod:`numtok_torch.metrics`."""
+"""Generation: texts with numbers in them, written by a model. May import every other room but :mod:`numtok_torch.metrics`."""
+
+from numtok_torch.generation.generate_texts import Generated, generate
+
+__all__ = ["Generated", "generate"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,8 @@ from numtok_torch.data.streams import NUMBER_STREAMS
 from numtok_torch.embeddings.choose import PlaceTracker
 from numtok_torch.generation.numbers import decimals, doubtful, streams_of, texts_of
 from numtok_torch.generation.text import number_ids
-from numtok_torch.heads.choose import NumberPrediction
-
-if TYPE_CHECKING:
-    from numtok_torch.model.model import NumberModel
+from numtok_torch.heads.base import NumberPrediction
+from numtok_torch.model.model import NumberModel
 
 Ids = npt.NDArray[Any]
 Key = tuple[int, bytes]

@@ -18,8 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import MissingDependencyError
-from numtok_torch.model import backbone as middle
-from numtok_torch.model.backbone import ADAPTERS, ModelError
+from numtok_torch.model.backbone import ADAPTERS, ModelError, output_layer, unsupported_adapters, unwrapped, word_embedding
 
 # Of an adapter's config: what names code or files elsewhere; none of it changes what a trained adapter computes.
 NOT_READ = (
@@ -35,18 +34,18 @@ def describe(backbone: Any) -> dict[str, Any] | None:
     Raises:
         ModelError: if they are merged, but still there: their weights would count twice when loaded.
     """
-    inner = middle.inner(backbone)
-    configs = getattr(inner, "peft_config", None)
+    plain = unwrapped(backbone)
+    configs = getattr(plain, "peft_config", None)
     if not configs:
         return None
-    if other := middle.unsupported_adapters(inner):
+    if other := unsupported_adapters(plain):
         raise ModelError(f"adapters of the kind {other[0]} cannot be saved; there are {', '.join(ADAPTERS)}. merge_and_unload() them first")
-    layers = list(_layers(inner))
+    layers = list(_layers(plain))
     if any(layer.merged for layer in layers):
         raise ModelError("the adapters are merged into the weights, and still beside them; unmerge them, or call merge_and_unload()")
     return {
-        "wrapped": inner is not backbone,
-        "loaded": getattr(inner, "_hf_peft_config_loaded", False),
+        "wrapped": plain is not backbone,
+        "loaded": getattr(plain, "_hf_peft_config_loaded", False),
         "active": list(layers[0].active_adapters) if layers else [],
         "enabled": not any(layer.disable_adapters for layer in layers),
         "configs": {name: _plain(config.to_dict()) for name, config in configs.items()},
@@ -93,16 +92,16 @@ def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
 
 
 def merged(backbone: Any) -> Any:
-    """The backbone with its adapters merged into its weights, and taken out of it: the inner one, changed in place.
+    """The backbone with its adapters merged into its weights, and taken out of it: the one inside of peft's wrapper, changed in place.
 
     Raises:
         ModelError: if it has none.
     """
-    inner = middle.inner(backbone)
-    if not getattr(inner, "peft_config", None):
-        raise ModelError(f"{type(inner).__name__} has no adapters to merge")
-    _untie(inner)
-    around = [(name, one) for name, one in inner.named_modules() if _is_adapted(one)]
+    transformer = unwrapped(backbone)
+    if not getattr(transformer, "peft_config", None):
+        raise ModelError(f"{type(transformer).__name__} has no adapters to merge")
+    _untie(transformer)
+    around = [(name, module) for name, module in transformer.named_modules() if _is_adapted(module)]
     for name, module in around:
         if any(name.startswith(f"{outer}.") for outer, _ in around):
             continue  # a part of one that is taken out as a whole
@@ -111,22 +110,22 @@ def merged(backbone: Any) -> Any:
         else:
             module.merge()
             plain = module.get_base_layer()
-        inner.set_submodule(name, plain)
-    del inner.peft_config
-    inner.__dict__.pop("_hf_peft_config_loaded", None)
-    return inner
+        transformer.set_submodule(name, plain)
+    del transformer.peft_config
+    transformer.__dict__.pop("_hf_peft_config_loaded", None)
+    return transformer
 
 
-def _untie(inner: Any) -> None:
+def _untie(transformer: Any) -> None:
     """Give the output layer weights of its own, where it shares those of the word embedding and only one of the two is adapted, or each in its way."""
-    words, out = middle.word_embedding(inner), middle.output_layer(inner)
-    single = [hasattr(one, "token_adapter") for one in (words, out)]  # rows of single tokens, which are the same in both
+    words, out = word_embedding(transformer), output_layer(transformer)
+    single = [hasattr(layer, "token_adapter") for layer in (words, out)]  # rows of single tokens, which are the same in both
     if out is None or all(single) or not (_is_adapted(words) or _is_adapted(out)):
         return
     plain = out.get_base_layer() if hasattr(out, "get_base_layer") else getattr(out, "original_module", out)
     plain.weight = nn.Parameter(plain.weight.detach().clone(), requires_grad=plain.weight.requires_grad)
-    if getattr(getattr(inner, "config", None), "tie_word_embeddings", False):
-        inner.config.tie_word_embeddings = False
+    if getattr(getattr(transformer, "config", None), "tie_word_embeddings", False):
+        transformer.config.tie_word_embeddings = False
 
 
 def _is_adapted(module: nn.Module) -> bool:
@@ -151,7 +150,7 @@ def _layers(module: nn.Module) -> Iterator[Any]:
     """Every layer with adapters."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    return (one for one in module.modules() if isinstance(one, BaseTunerLayer))
+    return (layer for layer in module.modules() if isinstance(layer, BaseTunerLayer))
 
 
 def _config(settings: Mapping[str, Any]) -> Any:
@@ -170,11 +169,11 @@ def _config(settings: Mapping[str, Any]) -> Any:
 def _plain(value: Any) -> Any:
     """For JSON: sets in order, names for the members of enumerations and dtypes."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, set | frozenset):
         return sorted(value)
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, enum.Enum):
         return value.value
     return str(value) if isinstance(value, torch.dtype) else value

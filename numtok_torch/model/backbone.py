@@ -1,4 +1,4 @@
-"""The transformer in the middle: what :class:`~numtok_torch.model.model.NumberModel` needs to know of it.
+"""The transformer inside: what :class:`~numtok_torch.model.model.NumberModel` needs to know of it.
 
 In: a Hugging Face model, or a plain module with the two methods of :class:`PlainBackbone`; word vectors, float (batch, seq, d). Out: its output and
 the hidden states of its last layer, float (batch, seq, d_hidden), which heads read.
@@ -45,7 +45,7 @@ def is_pretrained(backbone: nn.Module) -> bool:
     return transformers is not None and isinstance(backbone, transformers.PreTrainedModel)
 
 
-def inner(backbone: Any) -> Any:
+def unwrapped(backbone: Any) -> Any:
     """What peft's ``get_peft_model`` has wrapped; anything else is given back. peft is not imported to find out.
 
     The adapters are inside it: it computes what the wrapper computes, and has the signature, the config and ``generate`` that the wrapper hides.
@@ -67,14 +67,14 @@ def check_backbone(backbone: Any) -> None:
     name = type(backbone).__name__
     if other := unsupported_adapters(backbone):
         raise ModelError(f"adapters of the kind {other[0]} are not supported inside a NumberModel; there are {', '.join(ADAPTERS)}")
-    backbone = inner(backbone)
+    backbone = unwrapped(backbone)
     name = type(backbone).__name__
     if name in _classes("QUESTION_ANSWERING", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION"):
         raise ModelError(
             f"{name} is for a task that NumberModel does not support; take a language model, ...ForSequenceClassification or"
             " ...ForTokenClassification"
         )
-    if has_decoder(backbone) and task(backbone) is not None:
+    if has_decoder(backbone) and classification(backbone) is not None:
         raise ModelError(
             f"{name} has an encoder and a decoder; to classify, take an encoder or a decoder alone, such as those of BERT or GPT-2"
         )
@@ -94,7 +94,7 @@ def has_decoder(backbone: Any) -> bool:
     return is_pretrained(backbone) and "decoder_inputs_embeds" in parameters_of(backbone)
 
 
-def task(backbone: Any) -> str | None:
+def classification(backbone: Any) -> str | None:
     """``"texts"`` or ``"tokens"`` if that is what it classifies, with labels and a loss of its own; None for language models and bare ones."""
     names = {kind.__name__ for kind in type(backbone).__mro__}
     kinds = {"texts": _classes("SEQUENCE_CLASSIFICATION"), "tokens": _classes("TOKEN_CLASSIFICATION")}
@@ -107,7 +107,7 @@ def _classes(*tasks: str) -> frozenset[str]:
         return frozenset()
     from transformers.models.auto import modeling_auto as auto
 
-    return frozenset(str(name) for one in tasks for name in getattr(auto, f"MODEL_FOR_{one}_MAPPING_NAMES").values())
+    return frozenset(str(name) for task in tasks for name in getattr(auto, f"MODEL_FOR_{task}_MAPPING_NAMES").values())
 
 
 def word_embedding(backbone: Any, decoder: bool = False) -> Any:
@@ -154,7 +154,17 @@ def hidden_size(backbone: Any) -> Any:
     return size
 
 
-def run(backbone: Any, inputs_embeds: Tensor | None, **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
+def check_sizes(backbone: Any, embedding: Any, head: Any) -> None:
+    """Refuse an embedding, or a head, that was made for vectors of another size; either may be None."""
+    words = word_embedding(backbone).weight.shape[1]
+    if embedding is not None and embedding.d_model != words:
+        raise ModelError(f"the embedding was made for d_model={embedding.d_model}, the backbone's word vectors have {words}")
+    hidden, made = hidden_size(backbone), getattr(head, "d_model", None)
+    if None not in (hidden, made) and hidden != made:
+        raise ModelError(f"the head was made for d_model={made}, the backbone's hidden states have {hidden}")
+
+
+def run_backbone(backbone: Any, inputs_embeds: Tensor | None, **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
     """The backbone's output, its (decoder's) hidden states (batch, seq, d_hidden), and logits (batch, seq, vocab) if it has any."""
     if inputs_embeds is not None:
         inputs["inputs_embeds"] = inputs_embeds
@@ -171,13 +181,13 @@ def run(backbone: Any, inputs_embeds: Tensor | None, **inputs: Any) -> tuple[Any
     return output, outputs[-1], getattr(output, "logits", None)
 
 
-def classify(backbone: Any, input_ids: Tensor, inputs_embeds: Tensor, **inputs: Any) -> tuple[Any, Tensor, Tensor]:
+def run_classifier(backbone: Any, input_ids: Tensor, inputs_embeds: Tensor, **inputs: Any) -> tuple[Any, Tensor, Tensor]:
     """The same of a model that classifies: logits (batch, labels) or (batch, seq, labels).
 
     It is given the ids, as a causal one reads a text's class where the text ends, which it cannot see in vectors; and the vectors in the place of those that it
     looks up itself.
     """
-    if len(input_ids) > 1 and task(backbone) == "texts" and backbone.config.pad_token_id is None and is_causal(backbone):
+    if len(input_ids) > 1 and classification(backbone) == "texts" and backbone.config.pad_token_id is None and is_causal(backbone):
         raise ModelError(
             f"{type(backbone).__name__} finds the end of a text by its padding, and has no pad_token_id; set backbone.config.pad_token_id to the"
             " collator's"
@@ -224,7 +234,7 @@ def _in_this_thread() -> Callable[[], bool]:
     return lambda: threading.get_ident() == thread
 
 
-def resize(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:
+def add_rows(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:
     """Give the word embedding, and the output layer, at least ``vocab_size`` rows."""
     rows = word_embedding(backbone).weight.shape[0]
     if vocab_size <= rows:

@@ -11,7 +11,7 @@ Shape:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,22 @@ from torch import Tensor, nn
 
 from numtok_torch.embeddings.base import NumberEmbedding
 from numtok_torch.heads.choose import NumberHead
-from numtok_torch.model import backbone as middle
 from numtok_torch.model import saving, seq2seq
-from numtok_torch.model.backbone import ModelError
-from numtok_torch.model.delegation import Delegating
+from numtok_torch.model.backbone import (
+    ModelError,
+    add_rows,
+    check_backbone,
+    check_sizes,
+    classification,
+    freeze_trunk,
+    has_decoder,
+    is_causal,
+    parameters_of,
+    run_backbone,
+    run_classifier,
+    unwrapped,
+    word_embedding,
+)
 from numtok_torch.model.finite import FiniteCheck
 from numtok_torch.model.objective import (
     IGNORED,
@@ -35,11 +47,12 @@ from numtok_torch.model.objective import (
     token_loss,
 )
 from numtok_torch.model.positions import counted_from_zero, mask_apart, positions
+from numtok_torch.model.wrapper import BackboneWrapper
 
 NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")  # what evaluation loops need not collect
 
 
-class NumberModel(Delegating):
+class NumberModel(BackboneWrapper):
     """Any transformer, with numbers in its word vectors and a head that predicts numbers.
 
     Args:
@@ -79,39 +92,29 @@ class NumberModel(Delegating):
     ) -> None:
         super().__init__()
         self._finite = FiniteCheck()
-        middle.check_backbone(backbone)
+        check_backbone(backbone)
         if vocab_size is not None:
-            middle.resize(middle.inner(backbone), vocab_size, mean_resizing)
+            add_rows(unwrapped(backbone), vocab_size, mean_resizing)
         self.backbone, self.embedding, self.head = backbone, embedding, head
         self.number_weight, self.token_weight = number_weight, token_weight
-        self.causal = middle.is_causal(self.transformer) if causal is None else causal
-        self.task, self.decodes = middle.task(self.transformer), middle.has_decoder(self.transformer)
+        self.causal = is_causal(self.transformer) if causal is None else causal
+        self.task, self.decodes = classification(self.transformer), has_decoder(self.transformer)
         if self.decodes and self.causal:
             raise ModelError("the labels of an encoder with a decoder are not shifted by the model; leave causal out")
         self.backbone_frozen = freeze_backbone
-        self._check_sizes()
+        check_sizes(self.transformer, embedding, head)
         if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
             pooler.requires_grad_(False)  # of a bare BERT: no loss here reaches it, and DDP waits for every gradient
         if freeze_backbone not in (True, False, "trunk"):
             raise ModelError(f"freeze_backbone={freeze_backbone!r} is unknown; use True, False or 'trunk'")
         if freeze_backbone == "trunk":
-            middle.freeze_trunk(self.transformer)
+            freeze_trunk(self.transformer)
         elif freeze_backbone:
             backbone.requires_grad_(False)
         self.train(self.training)
-        if (config := getattr(self.transformer, "config", None)) is not None:
-            kept = getattr(config, "keys_to_ignore_at_inference", None) or []
-            config.keys_to_ignore_at_inference = [*dict.fromkeys([*kept, *NOT_GATHERED])]
+        self.leave_out_of_evaluation(NOT_GATHERED)
         self.register_state_dict_post_hook(saving.drop_shared)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(saving.restore_shared)  # type: ignore[no-untyped-call]
-
-    def _check_sizes(self) -> None:
-        words = middle.word_embedding(self.transformer).weight.shape[1]
-        if self.embedding is not None and self.embedding.d_model != words:
-            raise ModelError(f"the embedding was made for d_model={self.embedding.d_model}, the backbone's word vectors have {words}")
-        hidden, made = middle.hidden_size(self.transformer), getattr(self.head, "d_model", None)
-        if None not in (hidden, made) and hidden != made:
-            raise ModelError(f"the head was made for d_model={made}, the backbone's hidden states have {hidden}")
 
     def forward(
         self,
@@ -198,7 +201,7 @@ class NumberModel(Delegating):
 
     def embed(self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False) -> Tensor:
         """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words behind an encoder with ``decoder``."""
-        vectors: Tensor = middle.word_embedding(self.transformer, decoder)(input_ids)  # (batch, seq, d_model)
+        vectors: Tensor = word_embedding(self.transformer, decoder)(input_ids)  # (batch, seq, d_model)
         if self.embedding is None:
             return vectors
         found: Tensor = self.embedding(vectors, {"input_ids": input_ids, **streams})
@@ -213,7 +216,7 @@ class NumberModel(Delegating):
         vectors = self.embed(input_ids, streams, decoding)
         if inputs.get("attention_mask") is None:
             inputs["attention_mask"] = mask_apart(self.transformer, self.causal, vectors, inputs.get("position_ids"))
-        taken = middle.parameters_of(self.transformer)
+        taken = parameters_of(self.transformer)
         if (given := inputs.get("position_ids")) is not None:
             inputs["position_ids"] = counted_from_zero(self.transformer, given)
         elif "position_ids" in taken:
@@ -222,10 +225,10 @@ class NumberModel(Delegating):
             inputs.setdefault("use_cache", False)  # a cache that nobody asked for costs memory in training
         inputs = {name: value for name, value in inputs.items() if value is not None}
         if self.task is not None:
-            return middle.classify(self.transformer, input_ids, vectors, **inputs)
+            return run_classifier(self.transformer, input_ids, vectors, **inputs)
         if decoding:
-            return middle.run(self.transformer, None, decoder_inputs_embeds=vectors, **inputs)
-        return middle.run(self.transformer, vectors, **inputs)
+            return run_backbone(self.transformer, None, decoder_inputs_embeds=vectors, **inputs)
+        return run_backbone(self.transformer, vectors, **inputs)
 
     def _output(self, output: Any, hidden: Tensor, logits: Tensor | None, streams: Mapping[str, Tensor]) -> NumberModelOutput:
         labels = streams.get("labels")
@@ -263,12 +266,6 @@ class NumberModel(Delegating):
         if self.backbone_frozen:
             self.backbone.eval()
         return self
-
-    def generate(self, tokenizer: Any, prompts: Sequence[str], **options: Any) -> Any:
-        """:func:`numtok_torch.generate` with this model."""
-        from numtok_torch.generation.generate import generate
-
-        return generate(self, tokenizer, prompts, **options)
 
     def get_extra_state(self) -> Tensor:
         """What :meth:`from_pretrained` needs besides the weights, as JSON in uint8: so it is also in the checkpoints that a Trainer writes."""

@@ -8,23 +8,23 @@ word embedding) is stored once, in state dicts too, so that a Trainer, which sav
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from numtok_torch.embeddings.base import NumberEmbedding
+from numtok_torch.embeddings.choose import embedding_from_config
+from numtok_torch.heads.base import NumberHead
+from numtok_torch.heads.choose import head_from_config
 from numtok_torch.model import adapters
-from numtok_torch.model import backbone as middle
-from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.backbone import ModelError, is_pretrained, shared_names
+from numtok_torch.model.wrapper import BackboneWrapper
 from numtok_torch.model.xval_gpt2 import xval_class
 
-if TYPE_CHECKING:
-    from numtok_torch.embeddings.base import NumberEmbedding
-    from numtok_torch.heads.choose import NumberHead
-    from numtok_torch.model.model import NumberModel
-
+Model = TypeVar("Model", bound=BackboneWrapper)
 FORMAT_VERSION = 1
 WEIGHTS, SETTINGS, EXTRA = "model.safetensors", "numtok_model.json", "_extra_state"
 # Of a backbone's config: what would make transformers fetch or run code from elsewhere, and what is not the model's.
@@ -32,13 +32,13 @@ NOT_READ = ("auto_map", "custom_pipelines", "quantization_config", "keys_to_igno
 NOT_READ_ENDING = ("attn_implementation", "experts_implementation", "_implementation_internal")
 
 
-def describe(model: NumberModel) -> dict[str, Any]:
+def describe(model: BackboneWrapper) -> dict[str, Any]:
     """All that :func:`load` needs besides the weights, JSON-ready."""
-    backbone, inner = None, model.transformer
-    if middle.is_pretrained(inner):
-        config = json.loads(inner.config.to_json_string(use_diff=False))
-        generation = inner.generation_config.to_dict() if inner.can_generate() else None
-        backbone = {"class": type(inner).__name__, "config": harmless(config), "generation_config": generation}
+    backbone, transformer = None, model.transformer
+    if is_pretrained(transformer):
+        config = json.loads(transformer.config.to_json_string(use_diff=False))
+        generation = transformer.generation_config.to_dict() if transformer.can_generate() else None
+        backbone = {"class": type(transformer).__name__, "config": harmless(config), "generation_config": generation}
     frozen = [name for name, parameter in model.backbone.named_parameters() if not parameter.requires_grad]
     return {
         "format": FORMAT_VERSION,
@@ -57,7 +57,7 @@ def describe(model: NumberModel) -> dict[str, Any]:
 def harmless(config: Any) -> Any:
     """A backbone's config without :data:`NOT_READ`, at any depth."""
     if isinstance(config, list):
-        return [harmless(one) for one in config]
+        return [harmless(entry) for entry in config]
     if not isinstance(config, dict):
         return config
     return {key: harmless(value) for key, value in config.items() if key not in NOT_READ and not key.endswith(NOT_READ_ENDING)}
@@ -75,19 +75,19 @@ def unpack(state: Tensor) -> dict[str, Any]:
 
 def drop_shared(model: nn.Module, state: dict[str, Any], prefix: str, _: Any) -> None:
     """State dict hook: each parameter under its first name only."""
-    for name in middle.shared_names(model):
+    for name in shared_names(model):
         state.pop(prefix + name, None)
 
 
 def restore_shared(model: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
     """Hook before loading: the names that :func:`drop_shared` left out, and the extra entry."""
-    for name, first in middle.shared_names(model).items():
+    for name, first in shared_names(model).items():
         if prefix + first in state:
             state.setdefault(prefix + name, state[prefix + first])
     state.setdefault(prefix + EXTRA, torch.empty(0, dtype=torch.uint8))
 
 
-def save(model: NumberModel, folder: Path) -> None:
+def save(model: BackboneWrapper, folder: Path) -> None:
     """Write both files; a reader never sees half of one."""
     import safetensors.torch
 
@@ -107,13 +107,13 @@ def save(model: NumberModel, folder: Path) -> None:
 
 
 def load(
-    kind: type[NumberModel],
+    kind: Callable[..., Model],
     folder: Path,
     backbone: nn.Module | None,
     embedding: NumberEmbedding | None,
     head: NumberHead | None,
     dtype: torch.dtype | None,
-) -> NumberModel:
+) -> Model:
     """The inverse of :func:`save`; see ``NumberModel.from_pretrained``."""
     weights, settings = read(folder)
     try:
@@ -218,8 +218,6 @@ def _is_pretrained_class(kind: Any) -> bool:
 
 
 def _made_embedding(described: dict[str, Any] | None) -> NumberEmbedding | None:
-    from numtok_torch.embeddings.choose import embedding_from_config
-
     if described is None:
         return None
     options = dict(described)
@@ -227,8 +225,6 @@ def _made_embedding(described: dict[str, Any] | None) -> NumberEmbedding | None:
 
 
 def _made_head(described: dict[str, Any] | None) -> NumberHead | None:
-    from numtok_torch.heads.choose import head_from_config
-
     if described is None:
         return None
     options = dict(described)

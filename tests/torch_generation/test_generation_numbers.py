@@ -16,8 +16,8 @@ from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XV
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
 from numtok_torch.embeddings.choose import embedding_from_schema
-from numtok_torch.generation import generate as generation
-from numtok_torch.generation.generate import Generated, generate
+from numtok_torch.generation import generate_texts
+from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.numbers import DIGITS, doubtful, held, rounded
 from numtok_torch.generation.state import Writing
 from numtok_torch.generation.text import number_ids
@@ -96,7 +96,7 @@ def test_what_is_fed_back_is_what_the_text_says(source: str, head: str, monkeypa
     """Every stream at every written number is, bit for bit, that of the tokenizer for its text."""
     made, tokenizer, options = setting(source, head)
     kept: list[Writing] = []
-    monkeypatch.setattr(generation, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1])
+    monkeypatch.setattr(generate_texts, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1])
     generate(made, tokenizer, PROMPTS, use_cache=False, **options)
     (writing,) = kept
     texts, shown = writing._texts, writing._shown
@@ -147,9 +147,7 @@ def test_rounding_that_noise_would_decide_is_read_again(monkeypatch: pytest.Monk
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
     count = sum(map(len, found.values))
     assert len(again) < count / 2
-    monkeypatch.setattr(
-        generation.__name__.replace("generation", "generation_state") + ".doubtful", lambda one: np.ones(len(one.values), bool)
-    )
+    monkeypatch.setattr("numtok_torch.generation.state.doubtful", lambda prediction: np.ones(len(prediction.values), bool))
     again.clear()
     assert generate(made, tokenizer, PROMPTS, details=True, **options) == found
     assert len(again) == count

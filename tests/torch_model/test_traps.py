@@ -26,7 +26,8 @@ from numtok_torch.data.collator import NumberCollator  # noqa: E402
 from numtok_torch.data.streams import NumberTokens  # noqa: E402
 from numtok_torch.embeddings.choose import FoNEEmbedding, PlaceValueEmbedding, XValEmbedding  # noqa: E402
 from numtok_torch.embeddings.fourier import digits_of_features  # noqa: E402
-from numtok_torch.generation.generate import generate, read_prompts  # noqa: E402
+from numtok_torch.generation.generate_texts import generate  # noqa: E402
+from numtok_torch.generation.prompts import read_prompts  # noqa: E402
 from numtok_torch.heads.choose import BitsHead, FoNEHead, ScalarHead  # noqa: E402
 from numtok_torch.model.model import NumberModel  # noqa: E402
 
@@ -184,7 +185,7 @@ def test_offsets_are_new_in_each_step() -> None:
 
 def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Every function, class and method of the package."""
-    for module in pkgutil.iter_modules(numtok_torch.__path__, "numtok_torch."):
+    for module in pkgutil.walk_packages(numtok_torch.__path__, "numtok_torch."):
         found = importlib.import_module(module.name)
         for name, value in vars(found).items():
             if getattr(value, "__module__", None) == module.name and callable(value):

@@ -1,25 +1,40 @@
-"""What a Trainer, accelerate and peft ask of a model, for :class:`~numtok_torch.model.model.NumberModel`: handed on to its backbone."""
+"""What a number model consists of, and what a Trainer, accelerate and peft ask of it: they are answered by its backbone.
+
+In: attributes that the class below sets. Out: those of the backbone. :class:`~numtok_torch.model.model.NumberModel` adds how it is made and run.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
+from numtok_torch.embeddings.base import NumberEmbedding
+from numtok_torch.heads.base import NumberHead
 from numtok_torch.model import adapters
-from numtok_torch.model import backbone as middle
+from numtok_torch.model.backbone import output_layer, unwrapped, word_embedding
 
 
-class Delegating(nn.Module):
-    """A module around a backbone that answers for it."""
+class BackboneWrapper(nn.Module):
+    """A backbone with an embedding in front and a head behind it, which answers as the backbone would.
+
+    Attributes: those of :class:`~numtok_torch.NumberModel`, by the names of its arguments.
+    """
 
     backbone: Any  # by its methods, which differ from model to model
+    embedding: NumberEmbedding | None
+    head: NumberHead | None
+    number_weight: float
+    token_weight: float
+    causal: bool
+    backbone_frozen: bool | str
 
     @property
     def transformer(self) -> Any:
         """The backbone itself, where peft's ``get_peft_model`` has wrapped it; else the same as ``backbone``."""
-        return middle.inner(self.backbone)
+        return unwrapped(self.backbone)
 
     def merge_and_unload(self) -> Any:
         """Merge the backbone's adapters (peft) into its weights, in place: from then on, and on disk, it is a model like any other.
@@ -51,19 +66,25 @@ class Delegating(nn.Module):
         """Of the backbone; the Trainer reads it."""
         return self.transformer.config
 
+    def leave_out_of_evaluation(self, names: Sequence[str]) -> None:
+        """Tell evaluation loops, by the backbone's config, which outputs they need not collect."""
+        if (config := getattr(self.transformer, "config", None)) is not None:
+            kept = getattr(config, "keys_to_ignore_at_inference", None) or []
+            config.keys_to_ignore_at_inference = [*dict.fromkeys([*kept, *names])]
+
     @property
     def device(self) -> torch.device:
         """Where the word vectors are."""
-        found: torch.device = next(middle.word_embedding(self.transformer).parameters()).device
+        found: torch.device = next(word_embedding(self.transformer).parameters()).device
         return found
 
     def get_input_embeddings(self) -> Any:
         """The backbone's word embedding."""
-        return middle.word_embedding(self.transformer)
+        return word_embedding(self.transformer)
 
     def get_output_embeddings(self) -> Any:
         """The backbone's layer from hidden states to logits."""
-        return middle.output_layer(self.transformer)
+        return output_layer(self.transformer)
 
     def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None, **options: Any) -> None:
         """Trade time for memory in the backbone, as the method of the same name of a Hugging Face model."""
