@@ -118,7 +118,7 @@ def _metadata(path: str | Path) -> dict[str, Any]:
 
 def _decoded_schema(source: Source) -> pa.Schema:
     """The text, then the columns that are not numtok's, whatever they are called."""
-    own = schema.value_types([from_dict(options) for options in _metadata(source.path)["numbers"]], keep_text=True)
+    own = schema.columns_of([from_dict(options) for options in _metadata(source.path)["numbers"]], keep_text=True)
     kept = [one for one in next(read_encoded(source.path)).schema if one.name not in own]
     return pa.schema([pa.field("text", pa.large_string()), *kept])
 

@@ -188,7 +188,7 @@ def _size(piece: _Piece) -> int:
 
 def _refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
     """A kept column must not look like one of numtok's, be it written this time or not."""
-    own = schema.value_types(tokenizer.numbers, keep_text=True)
+    own = schema.columns_of(tokenizer.numbers, keep_text=True)
     taken = [name for name in keep_columns if name in own]
     if taken:
         hint = "use keep_text (--keep-text) to be able to give every text back" if taken[0] == "text" else "rename it in the input"

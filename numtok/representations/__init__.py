@@ -1,28 +1,21 @@
-"""All representations by name. ``parse("xval,fone:6,4")`` reads what the command line takes, ``from_dict`` what JSON holds."""
+"""Ways to show numbers to a model, one file each: which tokens stand for a number, which columns hold its value, and the inverse.
 
-from __future__ import annotations
+``base`` says what a representation is, ``columns`` what a column is, ``registry`` which ones there are, and ``parse`` reads their names. Imports
+``numtok.numbers`` and ``numtok.arrays``; nothing of tokenizers, files or torch.
+"""
 
-import dataclasses
-import inspect
-import itertools
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any
-
-from numtok.errors import RepresentationError
 from numtok.representations.base import END_NUM, NUM, Representation, SingleToken, Spelled, SpelledOut
 from numtok.representations.charton import B1999, FP15, P10, P1000
+from numtok.representations.columns import Column
 from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
 from numtok.representations.fone import FoNE
 from numtok.representations.log_fourier import LogFourier
+from numtok.representations.parse import check_combination, from_dict, parse, representations_of
 from numtok.representations.place_value import PlaceValue
+from numtok.representations.registry import REPRESENTATIONS, register, streams
 from numtok.representations.subword import Subword
 from numtok.representations.xval import XVal
-
-REPRESENTATIONS: dict[str, type[Representation]] = {
-    kind.name: kind for kind in (XVal, FloatBits, FoNE, PlaceValue, P10, P1000, B1999, FP15, ExponentBins, LogFourier, Subword)
-}
 
 __all__ = [
     "B1999",
@@ -32,6 +25,7 @@ __all__ = [
     "P10",
     "P1000",
     "REPRESENTATIONS",
+    "Column",
     "ExponentBins",
     "FloatBits",
     "FoNE",
@@ -46,124 +40,7 @@ __all__ = [
     "check_combination",
     "from_dict",
     "parse",
+    "register",
     "representations_of",
+    "streams",
 ]
-
-
-def from_dict(options: dict[str, Any]) -> Representation:
-    """The inverse of ``Representation.to_dict``; unknown names and options are an error."""
-    if not isinstance(options, dict):
-        raise RepresentationError(f"the options of a representation are a dict with a 'name', not {type(options).__name__}")
-    options = dict(options)
-    kind = _named(str(options.pop("name", None)))
-    known = _options(kind)
-    if unknown := sorted(map(str, set(options) - set(known))):
-        raise RepresentationError(f"{kind.name} has no option {', '.join(unknown)}; it has {', '.join(sorted(known)) or 'none'}")
-    return _make(kind, {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
-
-
-def parse(text: str, **options: Any) -> tuple[Representation, ...]:
-    """Representations from a list such as ``xval,fone:6,4,bits``, as the command line takes it.
-
-    Args:
-        text: names, each perhaps with integers after a colon, in the order of its ``positional`` options, or with one of its ``flags``.
-        options: such as ``compact=True`` or ``overflow="clip"``, for every representation in the list that has them.
-
-    Raises:
-        RepresentationError: for an unknown name or option, or representations that cannot be combined.
-    """
-    if not isinstance(text, str):
-        raise RepresentationError(f"expected names such as 'xval,fone:6,4', got {type(text).__name__}")
-    chosen: list[tuple[type[Representation], list[int]]] = []
-    flags: dict[str, dict[str, bool]] = {}  # by the name of the representation
-    for part in filter(None, map(str.strip, text.split(","))):
-        name, colon, first = map(str.strip, part.partition(":"))
-        if colon and first in _named(name).flags:
-            chosen.append((_named(name), []))
-            flags[name] = {first: True}
-        elif colon:
-            chosen.append((_named(name), [_integer(first, part, _named(name))]))
-        elif re.fullmatch(r"[+-]?\d+", part):
-            if not chosen or not chosen[-1][1]:
-                raise RepresentationError(f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as in fone:6,4")
-            chosen[-1][1].append(int(part))
-        else:
-            chosen.append((_named(name), []))
-    if unused := [name for name in options if not any(name in _options(kind) for kind, _ in chosen)]:
-        raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
-    made = tuple(
-        _make(kind, _by_position(kind, values) | flags.get(kind.name, {}) | {k: v for k, v in options.items() if k in _options(kind)})
-        for kind, values in chosen
-    )
-    check_combination(made)
-    return made
-
-
-def _integer(text: str, part: str, kind: type[Representation]) -> int:
-    if not re.fullmatch(r"[+-]?\d+", text):
-        words = "".join(f", or {kind.name}:{flag}" for flag in kind.flags)
-        raise RepresentationError(f"{part!r}: expected integers after the colon, as in fone:6,4{words}")
-    return int(text)
-
-
-def _by_position(kind: type[Representation], values: list[int]) -> dict[str, Any]:
-    if len(values) > len(kind.positional):
-        takes = f"takes {', '.join(kind.positional)}" if kind.positional else "takes none"
-        raise RepresentationError(f"{kind.name}:{','.join(map(str, values))}: too many numbers after the colon; {kind.name} {takes}")
-    return dict(zip(kind.positional, values, strict=False))
-
-
-def _options(kind: type[Representation]) -> dict[str, Any]:
-    """Names of the options, and whether each has to be given."""
-    fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # every concrete one is a dataclass
-    return {field.name: field.default is dataclasses.MISSING for field in fields}
-
-
-def _make(kind: type[Representation], options: dict[str, Any]) -> Representation:
-    if missing := [name for name, needed in _options(kind).items() if needed and name not in options]:
-        raise RepresentationError(f"{kind.name} needs {' and '.join(missing)}, as in {kind.name}:6,4")
-    return kind(**options)
-
-
-def representations_of(numbers: Any) -> tuple[Representation, ...]:
-    """The representations that a user means: some, one, names as on the command line, or classes that need no options.
-
-    Raises:
-        RepresentationError: for anything else, and for representations that cannot be combined.
-    """
-    if isinstance(numbers, str | Representation) or inspect.isclass(numbers):
-        numbers = [numbers]
-    if not isinstance(numbers, Iterable) or isinstance(numbers, Mapping | bytes):
-        raise RepresentationError(f"expected representations such as [XVal()] or names such as 'xval,fone:6,4', got {str(numbers)[:60]}")
-    made = tuple(itertools.chain.from_iterable(map(_meant, numbers)))
-    check_combination(made)
-    return made
-
-
-def _meant(one: Any) -> tuple[Representation, ...]:
-    if isinstance(one, Representation):
-        return (one,)
-    if isinstance(one, str):
-        return parse(one)
-    if (kind := next((kind for kind in REPRESENTATIONS.values() if kind is one), None)) is not None:
-        return (_make(kind, {}),)
-    raise RepresentationError(f"{str(one)[:60]} is no representation; give one such as XVal(), or a name such as 'xval'")
-
-
-def check_combination(chosen: tuple[Representation, ...]) -> None:
-    """Representations that share ``[NUM]`` go together, once each; the others stand alone."""
-    if not chosen:
-        raise RepresentationError(f"no representation given; choose from {', '.join(REPRESENTATIONS)}")
-    names = [representation.name for representation in chosen]
-    if len(chosen) > 1 and (alone := [one.name for one in chosen if not isinstance(one, SingleToken)]):
-        raise RepresentationError(
-            f"{alone[0]} stands alone; it cannot be combined with {', '.join(name for name in names if name != alone[0])}"
-        )
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise RepresentationError(f"{repeated[0]} is given twice; every representation has one set of columns")
-
-
-def _named(name: str) -> type[Representation]:
-    if name not in REPRESENTATIONS:
-        raise RepresentationError(f"unknown representation {name!r}; choose from {', '.join(REPRESENTATIONS)}")
-    return REPRESENTATIONS[name]

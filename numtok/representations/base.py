@@ -4,7 +4,7 @@ In: :class:`numtok.numbers.Numbers`. Out: for a :class:`SingleToken`, one ``[NUM
 for a :class:`SpelledOut`, a short sequence of symbols per number. Each has its inverse beside it. A representation is a frozen dataclass:
 equal options, equal representation, and ``to_dict`` and ``from_dict`` are JSON.
 
-To add one: a module of its own in this folder, a frozen dataclass that derives from one of the two, and its name in ``__init__.py``.
+To add one: a frozen dataclass that derives from one of the two, with its columns in ``declared``, and :func:`numtok.representations.register`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numtok.arrays.kernels import kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
+from numtok.representations.columns import Column
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")
@@ -42,6 +43,9 @@ class Representation(ABC):
         positional: the integer options that ``parse`` reads after a colon, in order: ``fone:6,4``.
         flags: the switches that ``parse`` reads after a colon by their name: ``xval:log``.
         tokens: the added tokens it needs besides ``[NUM]``.
+        shares_tokens: whether two numbers may begin in one token.
+        declared: all columns that it may write, whatever its options; of a column with several forms, dense and compact, each.
+        aliases: earlier names, which are still read.
     """
 
     name: ClassVar[str]
@@ -50,6 +54,13 @@ class Representation(ABC):
     positional: ClassVar[tuple[str, ...]] = ()
     flags: ClassVar[tuple[str, ...]] = ()
     tokens: ClassVar[tuple[str, ...]] = ()
+    shares_tokens: ClassVar[bool] = False
+    declared: ClassVar[tuple[Column, ...]] = ()
+    aliases: ClassVar[tuple[str, ...]] = ()
+
+    def columns(self) -> dict[str, Column]:
+        """Those of its columns that it writes with these options, by name, with their shapes."""
+        return {column.name: column for column in self.declared}
 
     @abstractmethod
     def fits(self, numbers: Numbers) -> Mask:
@@ -84,10 +95,6 @@ class SingleToken(Representation):
     exact: ClassVar[bool] = False
 
     @abstractmethod
-    def columns(self) -> dict[str, pa.DataType]:
-        """Column names and the type of one number's value."""
-
-    @abstractmethod
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         """The columns, each of length n."""
 
@@ -103,7 +110,7 @@ class Spelled:
     Attributes:
         symbols: uint16[total], indices into the representation's ``alphabet``.
         offsets: int64[n + 1].
-        stream: one value per symbol for the representation's extra column, or None.
+        stream: one value per symbol for the representation's column per token, or None.
     """
 
     symbols: npt.NDArray[np.uint16]
@@ -117,12 +124,15 @@ class SpelledOut(Representation):
     Attributes:
         framed: whether ``[NUM]`` and ``[/NUM]`` stand around each number. If not, every number has :attr:`length` symbols.
         shares_vocabulary: whether a symbol that is a token of the source tokenizer is that token. If not, all symbols are added tokens.
-        stream: name and type of a column with one value per token of the document, or None.
     """
 
     framed: ClassVar[bool] = True
     shares_vocabulary: ClassVar[bool] = True
-    stream: ClassVar[tuple[str, pa.DataType] | None] = None
+
+    @property
+    def stream(self) -> tuple[str, pa.DataType] | None:
+        """Name and type of its column with one value per token of the document, or None."""
+        return next(((column.name, column.type) for column in self.columns().values()), None)
 
     @property
     @abstractmethod

@@ -24,6 +24,7 @@ import pyarrow as pa
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, numbers_from_floats
+from numtok.representations.columns import Column
 
 MAX_BINS = 2**15 - 1
 
@@ -43,6 +44,7 @@ class ExponentBins(SingleToken):
     high: float = 1e6
     overflow: str = "text"
     name: ClassVar[str] = "bins"
+    declared: ClassVar[tuple[Column, ...]] = (Column("number_bin", pa.int16(), np.int64),)
     carries_sign: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("n",)
 
@@ -73,9 +75,6 @@ class ExponentBins(SingleToken):
     def fits(self, numbers: Numbers) -> Mask:
         magnitude = np.abs(numbers.to_float64())
         return ((magnitude >= self.low) & (magnitude <= self.high)) | numbers.is_zero()
-
-    def columns(self) -> dict[str, pa.DataType]:
-        return {"number_bin": pa.int16()}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         magnitude = np.clip(np.abs(numbers.to_float64()), self.low, np.nextafter(self.high, 0))

@@ -20,7 +20,8 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.numbers.numbers import Numbers
-from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
+from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats, tensor_array
+from numtok.representations.columns import Column
 from numtok.representations.xval import clip_to_float32
 
 
@@ -36,6 +37,10 @@ class FloatBits(SingleToken):
     compact: bool = False
     overflow: str = "text"
     name: ClassVar[str] = "bits"
+    declared: ClassVar[tuple[Column, ...]] = (
+        Column("number_bits", pa.uint8(), np.uint8, (32,)),
+        Column("number_bits", pa.uint32(), np.int64),  # torch has little arithmetic for uint32
+    )
 
     def __post_init__(self) -> None:
         self._check_overflow()
@@ -43,16 +48,15 @@ class FloatBits(SingleToken):
     def fits(self, numbers: Numbers) -> Mask:
         return finite_float32(numbers.to_float32(), numbers)
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {"number_bits": pa.uint32() if self.compact else pa.fixed_shape_tensor(pa.uint8(), [32])}
+    def columns(self) -> dict[str, Column]:
+        return {"number_bits": self.declared[self.compact]}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         values = numbers.to_float32()
         words = (clip_to_float32(values, numbers) if self.overflow == "clip" else values).view(np.uint32)
         if self.compact:
             return {"number_bits": pa.array(words)}
-        storage = pa.FixedSizeListArray.from_arrays(pa.array(to_bits(words).reshape(-1)), 32)
-        return {"number_bits": pa.ExtensionArray.from_storage(self.columns()["number_bits"], storage)}
+        return {"number_bits": tensor_array(to_bits(words), self.columns()["number_bits"].type)}
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         column = columns["number_bits"]

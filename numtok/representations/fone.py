@@ -41,6 +41,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
 from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_values
+from numtok.representations.columns import Column
 
 RULES = ("exact", "nearest phase")
 MOST_DIGITS = 4096  # of one tensor
@@ -69,6 +70,10 @@ class FoNE(SingleToken):
     chunk: int | None = None
     exact: ClassVar[bool] = True
     name: ClassVar[str] = "fone"
+    declared: ClassVar[tuple[Column, ...]] = (  # with chunks, one more axis in front
+        Column("number_fourier", pa.float32(), np.float32, (0, 2)),
+        Column("number_digits", pa.uint8(), np.uint8, (0,)),
+    )
     carries_sign: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("int_digits", "frac_digits")
 
@@ -111,16 +116,16 @@ class FoNE(SingleToken):
         decimals.fits(numbers.digits, numbers.digit_offsets, numbers.exponent, self.int_digits, self.frac_digits, out)
         return out
 
-    def columns(self) -> dict[str, pa.DataType]:
+    def columns(self) -> dict[str, Column]:
+        fourier, digits = self.declared
         if self.compact:
-            shape = [self.n_digits] if self.chunk is None else [self._chunks, self.chunk]
-            return {"number_digits": pa.fixed_shape_tensor(pa.uint8(), shape)}
-        return {"number_fourier": pa.fixed_shape_tensor(pa.float32(), list(self.shape))}
+            return {digits.name: digits.shaped(self.n_digits) if self.chunk is None else digits.shaped(self._chunks, self.chunk)}
+        return {fourier.name: fourier.shaped(*self.shape)}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         digits = self.digits(numbers)
-        (name, kind), *_ = self.columns().items()
-        return {name: tensor_array(self._by_chunk(digits) if self.compact else self.features(digits), kind)}
+        (column,) = self.columns().values()
+        return {column.name: tensor_array(self._by_chunk(digits) if self.compact else self.features(digits), column.type)}
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         if self.compact:

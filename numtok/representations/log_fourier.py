@@ -23,6 +23,7 @@ from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_values
+from numtok.representations.columns import Column
 
 LONGEST_PERIOD = 1000.0  # decades; half of it in each direction
 MAX_DECADE = 499
@@ -43,6 +44,7 @@ class LogFourier(SingleToken):
     n_frequencies: int = 8
     overflow: str = "text"
     name: ClassVar[str] = "logfourier"
+    declared: ClassVar[tuple[Column, ...]] = (Column("number_log_fourier", pa.float32(), np.float32, (0, 2)),)
     positional: ClassVar[tuple[str, ...]] = ("n_frequencies",)
 
     def __post_init__(self) -> None:
@@ -62,8 +64,9 @@ class LogFourier(SingleToken):
         _, decade, zero = _logarithms(numbers.digits, numbers.digit_offsets, numbers.exponent)
         return np.asarray(zero | ((decade >= -MAX_DECADE) & (decade < MAX_DECADE)))
 
-    def columns(self) -> dict[str, pa.DataType]:
-        return {"number_log_fourier": pa.fixed_shape_tensor(pa.float32(), [self.n_frequencies + 1, 2])}
+    def columns(self) -> dict[str, Column]:
+        (column,) = self.declared
+        return {column.name: column.shaped(self.n_frequencies + 1, 2)}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         fraction, decade, zero = _logarithms(numbers.digits, numbers.digit_offsets, numbers.exponent)
@@ -71,8 +74,7 @@ class LogFourier(SingleToken):
         decade = np.clip(decade, -MAX_DECADE, MAX_DECADE - 1)
         out = memory.empty(len(numbers) * (self.n_frequencies + 1) * 2, np.float32)
         _encode(numbers.negative, fraction, decade, zero, self.periods, out)
-        kind = self.columns()["number_log_fourier"]
-        return {"number_log_fourier": tensor_array(out, kind)}
+        return {"number_log_fourier": tensor_array(out, self.columns()["number_log_fourier"].type)}
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         features: npt.NDArray[Any] = tensor_values(columns["number_log_fourier"])  # [n, k + 1, 2]

@@ -38,6 +38,7 @@ from numtok.arrays.utf8 import class_at
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, Spelled, SpelledOut
+from numtok.representations.columns import Column
 
 LIMIT = 32767
 ORDERS = ("msd", "lsd")
@@ -60,7 +61,7 @@ class PlaceValue(SpelledOut):
     seed: int = 0
     name: ClassVar[str] = "place"
     alphabet: ClassVar[tuple[str, ...]] = tuple("0123456789-+.eE,_'")
-    stream: ClassVar[tuple[str, pa.DataType] | None] = ("place_value", pa.int16())
+    declared: ClassVar[tuple[Column, ...]] = (Column("place_value", pa.int16(), np.int64, per="token"),)
 
     def __post_init__(self) -> None:
         self._check_overflow()

@@ -19,6 +19,7 @@ class Subword(Representation):
     """No tokens, no tensors; it holds every number."""
 
     name: ClassVar[str] = "subword"
+    shares_tokens: ClassVar[bool] = True
 
     def fits(self, numbers: Numbers) -> Mask:
         return np.ones(len(numbers), np.bool_)

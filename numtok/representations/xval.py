@@ -27,6 +27,7 @@ import pyarrow as pa
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
+from numtok.representations.columns import Column
 
 TARGET = 5.0  # the paper's range
 VANISHING = 1e-3  # a vector of size 1 does not change in bfloat16 if 0.004 is added to it; the squared error of taking 0.001 for 0 is 1e-6
@@ -59,6 +60,7 @@ class XVal(SingleToken):
     log: bool = False
     overflow: str = "text"
     name: ClassVar[str] = "xval"
+    declared: ClassVar[tuple[Column, ...]] = (Column("number_scaled", pa.float32(), np.float32, fill=1.0),)
     flags: ClassVar[tuple[str, ...]] = ("log",)
 
     def __post_init__(self) -> None:
@@ -147,9 +149,6 @@ class XVal(SingleToken):
         """bool[n]: which numbers are not zero, but after scaling so near to it that a model can hardly tell: below ``VANISHING``."""
         scaled = self._scaled(numbers)
         return np.asarray((np.abs(scaled) < np.float32(VANISHING)) & (numbers.to_float64() != 0))
-
-    def columns(self) -> dict[str, pa.DataType]:
-        return {"number_scaled": pa.float32()}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         scaled = self._scaled(numbers)

@@ -134,7 +134,7 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     shown = _token_texts(tokenizer, ids)
     places = encoding["place_value"].tolist() if "place_value" in encoding.batch.schema.names else [None] * len(ids)
     tokens = tuple(Token(ids[k], shown[k], owner.get(k), places[k]) for k in range(len(ids)))
-    return View(tuple(one.name for one in tokenizer.numbers), tokens, taken, _columns(encoding), tokenizer.engine.name)
+    return View(tuple(one.name for one in tokenizer.numbers), tokens, taken, _columns(encoding, tokenizer), tokenizer.engine.name)
 
 
 def _in_order(surfaces: list[str], numbers: Numbers, taken: npt.NDArray[np.bool_]) -> tuple[int, ...]:
@@ -147,10 +147,10 @@ def _in_order(surfaces: list[str], numbers: Numbers, taken: npt.NDArray[np.bool_
     return tuple(matched)
 
 
-def _columns(encoding: Encoding) -> dict[str, npt.NDArray[Any]]:
-    """The representations' own tensors."""
-    common = ("input_ids", "number_index", "number_value", "number_text", "text", "place_value")
-    return {name: encoding[name] for name in encoding.batch.schema.names if name not in common}
+def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[Any]]:
+    """The representations' own tensors, one value per number."""
+    columns = (column for representation in tokenizer.numbers for column in representation.columns().values())
+    return {column.name: encoding[column.name] for column in columns if column.per == "number"}
 
 
 def _token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:

@@ -12,8 +12,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from numtok.errors import GrammarError, RepresentationError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import END_NUM, NUM, Representation, SingleToken, SpelledOut, check_combination, from_dict
@@ -184,5 +182,5 @@ def _check_shapes(shapes: Any, numbers: Sequence[Representation]) -> dict[str, l
 
 def tensor_shapes(numbers: Sequence[Representation]) -> dict[str, list[int]]:
     """Column to the shape of one number's tensor, for the columns that hold tensors."""
-    columns = {name: kind for one in numbers if isinstance(one, SingleToken) for name, kind in one.columns().items()}
-    return {name: list(kind.shape) for name, kind in columns.items() if isinstance(kind, pa.FixedShapeTensorType)}
+    columns = (column for representation in numbers for column in representation.columns().values())
+    return {column.name: list(column.shape) for column in columns if column.shape}

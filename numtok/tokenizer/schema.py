@@ -14,34 +14,28 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import SchemaError
-from numtok.representations import Representation, SingleToken, SpelledOut
+from numtok.representations import Representation
+from numtok.representations.columns import ALWAYS, WITH_TEXT, Column
 from numtok.tokenizer.metadata import FORMAT_VERSION, parse_metadata, tensor_shapes
 
 METADATA_KEY = b"numtok"
 LIST_LIMIT = 2**31 - 1
 
 
-def value_types(representations: Sequence[Representation], keep_text: bool) -> dict[str, pa.DataType]:
-    """Column names, in order, and the type of one token's or one number's value; ``text`` has one value per row."""
-    types: dict[str, pa.DataType] = {"input_ids": pa.int32(), "number_index": pa.int32(), "number_value": pa.float64()}
-    for representation in representations:
-        if isinstance(representation, SingleToken):
-            types |= representation.columns()
-        elif isinstance(representation, SpelledOut) and representation.stream:
-            types[representation.stream[0]] = representation.stream[1]
-    if keep_text:
-        types |= {"number_text": pa.string(), "text": pa.string()}
-    return types
+def columns_of(representations: Sequence[Representation], keep_text: bool) -> dict[str, Column]:
+    """The columns of encoded text by name, in order."""
+    own = (column for representation in representations for column in representation.columns().values())
+    return {column.name: column for column in (*ALWAYS, *own, *(WITH_TEXT if keep_text else ()))}
 
 
 def build_schema(representations: Sequence[Representation], keep_text: bool, metadata: dict[str, Any], large: bool = False) -> pa.Schema:
     """The schema of encoded batches."""
     fields = []
-    for name, kind in value_types(representations, keep_text).items():
-        if name == "text":
-            fields.append(pa.field(name, pa.large_string() if large else kind))
+    for column in columns_of(representations, keep_text).values():
+        if column.per == "row":
+            fields.append(pa.field(column.name, pa.large_string() if large else column.type))
         else:
-            fields.append(pa.field(name, pa.large_list(kind) if large else pa.list_(kind)))
+            fields.append(pa.field(column.name, pa.large_list(column.type) if large else pa.list_(column.type)))
     shapes = tensor_shapes(representations)
     described = json.dumps(
         {"format": FORMAT_VERSION} | metadata | ({"shapes": shapes} if shapes else {}),

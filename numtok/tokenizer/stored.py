@@ -14,11 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import SchemaError
-from numtok.representations import Subword, from_dict
-from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata, value_types
+from numtok.representations import from_dict
+from numtok.representations.columns import Column
+from numtok.tokenizer.schema import METADATA_KEY, columns_of, flat, read_metadata
 from numtok.tokenizer.schema import column as named_column
-
-PER_TOKEN = frozenset({"input_ids", "place_value"})
 
 Ints = npt.NDArray[np.int64]
 
@@ -47,17 +46,21 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
     """The schema with numtok's columns in the types of ``FORMAT.md``, tensors as tensors; other columns stay as they are."""
-    metadata = read_metadata(schema, where)
-    kinds = value_types([from_dict(one) for one in metadata["numbers"]], keep_text=True)
+    own = declared_columns(schema, where)
     fields = []
     for field in schema:
-        if field.name not in kinds:
+        if field.name not in own:
             fields.append(field)
-        elif field.name == "text":
+        elif own[field.name].per == "row":
             fields.append(field if field.type in (pa.string(), pa.large_string()) else field.with_type(pa.large_string()))
         else:
-            fields.append(field.with_type(_like(field.type, kinds[field.name])))
+            fields.append(field.with_type(_like(field.type, own[field.name].type)))
     return pa.schema(fields, schema.metadata)
+
+
+def declared_columns(schema: pa.Schema, where: str = "") -> dict[str, Column]:
+    """What numtok may have written of the data, by the representations in its metadata; all else are somebody's own columns."""
+    return columns_of([from_dict(options) for options in read_metadata(schema, where)["numbers"]], keep_text=True)
 
 
 def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
@@ -66,10 +69,10 @@ def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
     Raises:
         SchemaError: if a column is of a type that cannot be read as its own.
     """
-    described = conform_schema(batch.schema, where)
+    described, own = conform_schema(batch.schema, where), declared_columns(batch.schema, where)
     columns = []
     for column, field in zip(batch.columns, described, strict=True):
-        if field.name.startswith("number_") or field.name in PER_TOKEN or not column.type.equals(field.type):
+        if field.name in own:
             try:
                 column = _conformed(column, field.type)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
@@ -136,12 +139,12 @@ class _BadRow(Exception):
 def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
     for needed in ("input_ids", "number_index"):
         named_column(batch, needed)
-    numbers = [from_dict(one) for one in metadata["numbers"]]
-    known = value_types(numbers, keep_text=True)
-    names = [name for name in known if name in batch.schema.names and name != "text"]
+    numbers = [from_dict(options) for options in metadata["numbers"]]
+    known = columns_of(numbers, keep_text=True)
+    columns = {name: column for name, column in known.items() if name in batch.schema.names and column.per != "row"}
     valid: npt.NDArray[np.bool_] = np.asarray(batch.column("input_ids").is_valid())
     edges: dict[str, Ints] = {}
-    for name in names:
+    for name in columns:
         column = batch.column(name)
         other = np.asarray(column.is_valid()) != valid if column.null_count or not valid.all() else None
         if other is not None and other.any():
@@ -150,14 +153,13 @@ def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
         if values.null_count:
             row = _row_of(np.argmax(~np.asarray(values.is_valid())), edges[name])
             raise _BadRow(row, f"{name!r} holds a null value")
-    for name in names:
-        expected = edges["input_ids" if name in PER_TOKEN else "number_index"]
+    for name, declared in columns.items():
+        expected = edges["input_ids" if declared.per == "token" else "number_index"]
         if not np.array_equal(edges[name], expected):
             row = int(np.argmax(np.diff(edges[name]) != np.diff(expected)))
-            what = "tokens" if name in PER_TOKEN else "numbers"
             found, wanted = (int(one[row + 1] - one[row]) for one in (edges[name], expected))
-            raise _BadRow(row, f"{name!r} has {found} values, but there are {wanted} {what}")
-    _check_index(batch, edges, shared=isinstance(numbers[0], Subword))
+            raise _BadRow(row, f"{name!r} has {found} values, but there are {wanted} {declared.per}s")
+    _check_index(batch, edges, shared=numbers[0].shares_tokens)
     _check_frame(batch, edges["input_ids"], valid, metadata["frame"])
 
 

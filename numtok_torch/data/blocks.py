@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.errors import SchemaError
-from numtok.tokenizer.stored import PER_TOKEN
+from numtok.representations import streams
 from numtok_torch.data.storage import Chunk, Row, Storage
 from numtok_torch.data.streams import Ints, NumberTokens
 
@@ -86,9 +86,10 @@ class Laid:
         inside = slice(*np.searchsorted(self.gaps, [first, last]).tolist())
         raw = slice(first - inside.start, last - inside.stop)
         row: Row = {}
+        per_token = streams("token")
         for name, values, _ in chunk.arrays:
-            if name in PER_TOKEN:
-                fill = (cutting.separator or 0) if name == "input_ids" else 0
+            if name == "input_ids" or name in per_token:
+                fill = (cutting.separator or 0) if name == "input_ids" else per_token[name][0].fill
                 gaps = self.raw[inside] - raw.start
                 row[name] = np.insert(values[raw], gaps, fill) if len(gaps) else values[raw]
             elif name == "number_index":

@@ -207,7 +207,7 @@ def test_log_fourier_features_that_are_not_finite() -> None:
 def test_columns_in_parquet_and_mapped_memory(representation: ExponentBins | LogFourier, tmp_path: Path) -> None:
     numbers = Numbers.parse(["1", "2.5", "0", "123456.7891"])
     ((name, column),) = representation.encode(numbers).items()
-    assert column.type == representation.columns()[name]
+    assert column.type == representation.columns()[name].type
     expected = representation.decode({name: column}).to_decimal()
     table = pa.table({name: schema.list_array(column, np.array([0, 1, 1, 4]), column.type, np.ones(3, np.bool_), False)})
     pq.write_table(table, tmp_path / "a.parquet")

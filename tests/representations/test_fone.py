@@ -264,7 +264,7 @@ def test_chunks_are_numbers_of_their_own() -> None:
 def test_columns_in_parquet_and_mapped_memory(fone: FoNE, tmp_path: Path) -> None:
     numbers = Numbers.parse(["1", "2.5", "0", "123456.7891"])
     ((name, column),) = fone.encode(numbers).items()
-    assert column.type == fone.columns()[name]
+    assert column.type == fone.columns()[name].type
     assert column.to_numpy_ndarray().ctypes.data == column.storage.flatten().buffers()[1].address
     rows = schema.list_array(column, np.array([0, 1, 1, 4]), column.type, np.ones(3, np.bool_), False)
     table = pa.table({name: rows})
@@ -315,7 +315,7 @@ def test_features_that_cannot_be() -> None:
         fone.decode_digits(np.ones((1, 3, 2)), "argmax")
     compact = FoNE(2, 1, compact=True)
     wrong = pa.ExtensionArray.from_storage(
-        compact.columns()["number_digits"], pa.FixedSizeListArray.from_arrays(pa.array([1, 2, 10], pa.uint8()), 3)
+        compact.columns()["number_digits"].type, pa.FixedSizeListArray.from_arrays(pa.array([1, 2, 10], pa.uint8()), 3)
     )
     with pytest.raises(RepresentationError, match="10, which is not a digit"):
         compact.decode({"number_digits": wrong})

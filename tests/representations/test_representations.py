@@ -116,7 +116,7 @@ def test_golden_places(surface: str, expected: tuple[str, list[int]]) -> None:
     assert spelled.stream.dtype == np.int16
     assert spelled.stream.tolist() == expected[1]
     assert spelled.offsets.tolist() == [0, len(expected[0])]
-    assert PlaceValue.stream == ("place_value", pa.int16())
+    assert [(column.name, column.type, column.per) for column in PlaceValue().columns().values()] == [("place_value", pa.int16(), "token")]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,9 @@ def test_every_float32_is_exact(representation: SingleToken, values: list[float]
     assert representation.fits(numbers).all()
     assert not representation.clipped(numbers).any()
     columns = representation.encode(numbers)
-    assert {name: column.type for name, column in columns.items()} == representation.columns()
+    assert {name: column.type for name, column in columns.items()} == {
+        name: column.type for name, column in representation.columns().items()
+    }
     back = representation.decode(columns)
     assert back.to_float32().view(np.uint32).tolist() == floats.view(np.uint32).tolist()
     again = representation.encode(back)
@@ -226,7 +228,7 @@ def test_no_numbers() -> None:
     for representation in (XVal(), XVal(scale=2.0, clip=1.0), FloatBits(), FloatBits(compact=True)):
         columns = representation.encode(nothing)
         assert {name: (column.type, len(column)) for name, column in columns.items()} == {
-            name: (kind, 0) for name, kind in representation.columns().items()
+            name: (column.type, 0) for name, column in representation.columns().items()
         }
         assert len(representation.decode(columns)) == 0
     assert PlaceValue().decode(PlaceValue().encode(nothing)).to_pylist() == []

@@ -143,11 +143,8 @@ class Oracle:
 
     def extra_streams(self) -> dict[str, Any]:
         """Names and numpy dtypes of the streams besides values and mask."""
-        first = self.settings.numbers[0]
-        if isinstance(first, SpelledOut):
-            return {first.stream[0]: np.dtype(first.stream[1].to_pandas_dtype())} if first.stream else {}
-        types = [one for representation in self.settings.numbers for one in getattr(representation, "columns", dict)().items()]
-        return {name: np.dtype(getattr(kind, "value_type", kind).to_pandas_dtype()) for name, kind in types}
+        columns = [column for representation in self.settings.numbers for column in representation.columns().values()]
+        return {column.name: np.dtype(column.value_type.to_pandas_dtype()) for column in columns}
 
     # Stock tokenizer with stand-ins -------------------------------------------------------------------------------------------
 

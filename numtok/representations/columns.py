@@ -1,0 +1,68 @@
+"""Columns, declared once: the Arrow schema, ``FORMAT.md``'s table, the drop-in's streams and the batches of torch all derive from here.
+
+A representation names its own columns (``Representation.declared``); those that every encoded text has stand at the end of this module. In a file, a
+column holds one value per token, per number or per row. In a batch, it is a tensor that runs along with the tokens: a number's value stands at
+its first token, and ``fill`` at all others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes:
+        name: in files, in the drop-in, in torch and in the arguments of ``NumberModel.forward``.
+        value_type: of one element of a value, in files.
+        dtype: in a batch; None for what a batch does not carry.
+        shape: of one value, () for a scalar; 0 for an axis that depends on the options.
+        fill: what stands in a batch where there is no value. It says nothing: 1.0 and 0 are values of numbers too.
+        per: what there is one value for.
+    """
+
+    name: str
+    value_type: pa.DataType
+    dtype: npt.DTypeLike | None = None
+    shape: tuple[int, ...] = ()
+    fill: float = 0
+    per: Literal["number", "token", "row"] = "number"
+
+    @property
+    def type(self) -> pa.DataType:
+        """Of one value in a file: a tensor if it has axes."""
+        return pa.fixed_shape_tensor(self.value_type, list(self.shape)) if self.shape else self.value_type
+
+    def shaped(self, *shape: int) -> Column:
+        """The same with the shape that the options give it."""
+        return dataclasses.replace(self, shape=shape)
+
+
+def form(forms: Sequence[Column], axes: int) -> Column:
+    """Of the forms of one column, dense and compact, that whose values have so many axes; the first if none has."""
+    return next((column for column in forms if len(column.shape) == axes), forms[0])
+
+
+def neutral(column: Column, length: int, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """[length, ...] of the fill, otherwise like ``like``, [n, ...]."""
+    return np.full((length, *like.shape[1:]), column.fill, like.dtype)
+
+
+INPUT_IDS = Column("input_ids", pa.int32(), np.int64, per="token")
+NUMBER_INDEX = Column("number_index", pa.int32())
+NUMBER_MASK = Column("number_mask", pa.bool_(), np.bool_, per="token")  # what number_index becomes in a batch
+NUMBER_VALUE = Column("number_value", pa.float64(), np.float64, fill=1.0)
+NUMBER_TEXT = Column("number_text", pa.string())
+TEXT = Column("text", pa.string(), per="row")
+
+ALWAYS = (INPUT_IDS, NUMBER_INDEX, NUMBER_VALUE)
+WITH_TEXT = (NUMBER_TEXT, TEXT)

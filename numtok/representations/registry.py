@@ -1,0 +1,77 @@
+"""All representations by name, and the columns they declare: :func:`register` adds one, wherever it is defined.
+
+In: classes. Out: :data:`REPRESENTATIONS`, by which the command line and JSON find them, and :func:`streams`, from which the drop-in and torch know
+what runs along with the tokens.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from numtok.errors import RepresentationError
+from numtok.representations.base import Representation
+from numtok.representations.charton import B1999, FP15, P10, P1000
+from numtok.representations.columns import ALWAYS, NUMBER_MASK, NUMBER_VALUE, WITH_TEXT, Column
+from numtok.representations.exponent_bins import ExponentBins
+from numtok.representations.float_bits import FloatBits
+from numtok.representations.fone import FoNE
+from numtok.representations.log_fourier import LogFourier
+from numtok.representations.place_value import PlaceValue
+from numtok.representations.subword import Subword
+from numtok.representations.xval import XVal
+
+Kind = TypeVar("Kind", bound=type[Representation])
+
+REPRESENTATIONS: dict[str, type[Representation]] = {}
+COMMON = frozenset(column.name for column in (*ALWAYS, NUMBER_MASK, *WITH_TEXT))
+
+
+def register(kind: Kind) -> Kind:
+    """Make a representation known by its name, and its columns to files, to the drop-in and to torch; to decorate a class with.
+
+    Raises:
+        RepresentationError: if another class has the name, or a column of that name is declared in another way.
+    """
+    for name in (kind.name, *kind.aliases):
+        known = _by_name().get(name)
+        if known is not None and (known.__module__, known.__qualname__) != (
+            kind.__module__,
+            kind.__qualname__,
+        ):  # defining it again is fine
+            raise RepresentationError(f"there is a representation {name!r} already, {known.__name__}; give {kind.__name__} another name")
+    for column in kind.declared:
+        other = streams().get(column.name, (column,))[0]
+        if column.name in COMMON or (other.per, other.fill) != (column.per, column.fill):
+            raise RepresentationError(f"{kind.name}: there is a column {column.name!r} already, of another kind; give it another name")
+        if column.dtype is None:
+            raise RepresentationError(f"{kind.name}: column {column.name!r} says no dtype that it has in a batch")
+    REPRESENTATIONS[kind.name] = kind
+    return kind
+
+
+def named(name: str) -> type[Representation]:
+    """The representation of a name, or of a name that it had before; ``RepresentationError`` lists those there are."""
+    if (kind := _by_name().get(name)) is None:
+        raise RepresentationError(f"unknown representation {name!r}; choose from {', '.join(REPRESENTATIONS)}")
+    return kind
+
+
+def _by_name() -> dict[str, type[Representation]]:
+    return {alias: kind for kind in REPRESENTATIONS.values() for alias in kind.aliases} | REPRESENTATIONS
+
+
+def streams(per: str | None = None) -> dict[str, tuple[Column, ...]]:
+    """The columns that run along with the tokens of a batch, name to forms: ``number_value``, and what the representations declare.
+
+    Args:
+        per: only those with one value per ``"number"``, or per ``"token"``.
+    """
+    found: dict[str, tuple[Column, ...]] = {}
+    for column in (NUMBER_VALUE, *(column for kind in REPRESENTATIONS.values() for column in kind.declared)):
+        if per in (None, column.per):
+            found[column.name] = (*found.get(column.name, ()), column)
+    return found
+
+
+for builtin in (XVal, FloatBits, FoNE, PlaceValue, P10, P1000, B1999, FP15, ExponentBins, LogFourier, Subword):
+    register(builtin)
