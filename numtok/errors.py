@@ -6,9 +6,62 @@ Each message says what is wrong, where (file, line, column, document, byte) and 
 
 from __future__ import annotations
 
+from typing import TypedDict, Unpack
+
 
 class NumtokError(Exception):
-    """Base of all errors raised by numtok; the command line prints it without a traceback."""
+    """Base of all errors raised by numtok; the command line prints it without a traceback.
+
+    ``str()`` of it is the place, as far as known, and the message: ``file:line:column: ...``, ``file, row 4: byte 17: ...``, ``document 3, byte 17: ...``.
+
+    Attributes:
+        message: what is wrong and the way out, without the place.
+        path: the file, or ``<stdin>``.
+        line, column: 1-based; the column in characters.
+        row: of the file, counted as the message says.
+        document: 0-based, among the texts or rows that the call was given.
+        byte, character: 0-based, in the document.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        row: int | None = None,
+        document: int | None = None,
+        byte: int | None = None,
+        character: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path, self.line, self.column, self.row = path, line, column, row
+        self.document, self.byte, self.character = document, byte, character
+        self._near = False
+
+    def __str__(self) -> str:
+        row = None if self.row is None else f"{'near ' if self._near else ''}row {self.row}"
+        if row is None:
+            place = ":".join(str(part) for part in (self.path, self.line, self.column) if part is not None)
+        else:
+            place = row if self.path is None else f"{self.path}, {row}"
+        inside = (("document", self.document), ("byte", self.byte), ("character", self.character))
+        within = ", ".join(f"{name} {number}" for name, number in inside if number is not None)
+        return ": ".join(part for part in (place, within, self.message) if part)
+
+    def move_to_file(self, path: str, row: int | None = None, near: bool = False) -> None:
+        """Say where in a file it is, in place of which document of the call.
+
+        Args:
+            path: of the file.
+            row: in the file; None leaves what is known.
+            near: whether the row is only about the one.
+        """
+        self.path = path
+        if row is not None:
+            self.row, self.document, self._near = row, None, near
 
 
 class GrammarError(NumtokError, ValueError):
@@ -27,6 +80,13 @@ class SchemaError(NumtokError, ValueError):
     """A record batch or file that does not follow ``FORMAT.md``, or lacks what the call needs."""
 
 
+class _Within(TypedDict, total=False):
+    row: int | None
+    document: int | None
+    byte: int | None
+    character: int | None
+
+
 class InputError(NumtokError, ValueError):
     """Input that cannot be read; ``str()`` of it starts with ``file:line:column``, as far as known.
 
@@ -35,12 +95,18 @@ class InputError(NumtokError, ValueError):
         path: the file, or ``<stdin>``.
         line: 1-based line (or row) number.
         column: 1-based column, in characters of that line.
+        place: ``row``, ``document``, ``byte``, ``character``, as of :class:`NumtokError`.
     """
 
-    def __init__(self, message: str, path: str | None = None, line: int | None = None, column: int | None = None) -> None:
-        self.path, self.line, self.column = path, line, column
-        place = ":".join(str(part) for part in (path, line, column) if part is not None)
-        super().__init__(f"{place}: {message}" if place else message)
+    def __init__(
+        self,
+        message: str = "",
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        **place: Unpack[_Within],
+    ) -> None:
+        super().__init__(message, path=path, line=line, column=column, **place)
 
 
 class OutputError(NumtokError, OSError):

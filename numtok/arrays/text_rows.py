@@ -108,7 +108,7 @@ def _from_strings(texts: list[Any]) -> pa.Array:
         texts = [None if _is_missing(text) else text for text in texts]
         number, odd = next((pair for pair in enumerate(texts) if not isinstance(pair[1], str | None)), (0, None))
         if odd is not None:
-            raise InputError(f"document {number}: expected str or None, got {type(odd).__name__}")
+            raise InputError(f"expected str or None, got {type(odd).__name__}", document=number)
     try:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:
@@ -116,8 +116,8 @@ def _from_strings(texts: list[Any]) -> pa.Array:
             try:
                 str(text).encode()
             except UnicodeEncodeError as error:
-                place = f"document {number}, character {error.start}"
-                raise InputError(f"{place}: lone surrogate U+{ord(error.object[error.start]):04X} is not text; replace it first") from error
+                message = f"lone surrogate U+{ord(error.object[error.start]):04X} is not text; replace it first"
+                raise InputError(message, document=number, character=error.start) from error
         raise
 
 
@@ -139,5 +139,6 @@ def _not_utf8(array: pa.Array) -> InputError:
             (value.as_py() or b"").decode()
         except UnicodeDecodeError as error:
             byte = raw[number].as_py()[error.start]
-            return InputError(f"document {number}, byte {error.start}: 0x{byte:02X} is not valid UTF-8; decode with errors='replace' first")
+            message = f"0x{byte:02X} is not valid UTF-8; decode with errors='replace' first"
+            return InputError(message, document=number, byte=error.start)
     return InputError("the string array is damaged: Arrow finds it not valid, although each row is valid UTF-8")

@@ -76,7 +76,7 @@ def decode_corpus(
         try:
             return pa.RecordBatch.from_arrays([tokenizer.decode_batch(piece.batch).cast(pa.large_string()), *kept], schema=described)
         except NumtokError as error:
-            error.args = (f"{piece.path}: {error}",)
+            error.move_to_file(piece.path)
             raise
 
     @contextmanager

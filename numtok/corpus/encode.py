@@ -7,7 +7,6 @@ Memory is bounded whatever the size of the input: a few batches are on their way
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -216,10 +215,8 @@ def _located(batch: TextBatch) -> Iterator[None]:
     try:
         yield
     except NumtokError as error:
-        document = re.match(r"document (\d+), ", str(error))
-        row = batch.first_row + (int(document[1]) if document else 0) + 1
-        near = "row" if document and not batch.skipped else "near row"
-        error.args = (f"{batch.source.name}, {near} {row}: {str(error)[document.end() if document else 0 :]}",)
+        row = batch.first_row + (error.document or 0) + 1
+        error.move_to_file(batch.source.name, row, near=error.document is None or batch.skipped > 0)
         raise
     except Exception as error:
         error.add_note(f"while encoding rows {batch.first_row + 1} to {batch.first_row + len(batch.texts)} of {batch.source.name}")

@@ -33,9 +33,8 @@ def scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
             if first == last:
                 continue
             if first < character:
-                raise GrammarError(
-                    f"document {row}: the pattern's matches overlap at character {first}; keep the group `number` out of look-arounds"
-                )
+                message = f"the pattern's matches overlap at character {first}; keep the group `number` out of look-arounds"
+                raise GrammarError(message, document=row)
             byte += len(text[character:first].encode())
             stop = byte + len(text[first:last].encode())
             found.append((row, byte, stop, text[first:last]))
@@ -50,8 +49,9 @@ def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
         yield from pattern.finditer(text, timeout=limit)
     except TimeoutError as error:
         raise GrammarError(
-            f"document {row}: the number pattern {pattern.pattern[:60]!r} did not come to an end within {limit:.3g} seconds on this text of"
-            f" {len(text)} characters, {text[:40]!r}...; it backtracks too much: use possessive quantifiers (\\d++) or atomic groups (?>...)"
+            f"the number pattern {pattern.pattern[:60]!r} did not come to an end within {limit:.3g} seconds on this text of"
+            f" {len(text)} characters, {text[:40]!r}...; it backtracks too much: use possessive quantifiers (\\d++) or atomic groups (?>...)",
+            document=row,
         ) from error
 
 
@@ -65,10 +65,13 @@ def _read_surfaces(found: list[tuple[int, int, int, str]], rows: TextRows, gramm
         whole = re.sub(grouping, "", match[2]) if match else ""
         fraction = (match[3] or "") if match else ""
         if not match or not whole + fraction:
-            raise GrammarError(f"document {row}, byte {start}: the pattern matched {surface!r}, which does not read as a decimal number")
+            raise GrammarError(
+                f"the pattern matched {surface!r}, which does not read as a decimal number", document=row, byte=start
+            )
         power = int((match[4] or "0").replace("\u2212", "-")) if len((match[4] or "").lstrip("-+\u22120")) <= MAX_EXPONENT_DIGITS else None
         if power is None:
-            raise GrammarError(f"document {row}, byte {start}: the exponent of {surface[:40]!r} has more than {MAX_EXPONENT_DIGITS} digits")
+            message = f"the exponent of {surface[:40]!r} has more than {MAX_EXPONENT_DIGITS} digits"
+            raise GrammarError(message, document=row, byte=start)
         negative.append(match[1] in ("-", "\u2212"))
         exponent.append(power - len(fraction))
         digits.extend(int(digit) for digit in whole + fraction)

@@ -127,8 +127,8 @@ def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> No
     try:
         _check_rows(batch, metadata)
     except _BadRow as bad:
-        place = f"row {first_row + bad.row}: {bad.what}; the file is damaged, or its columns were changed apart from each other"
-        raise SchemaError(f"{where}, {place}" if where else place) from None
+        message = f"{bad.what}; the file is damaged, or its columns were changed apart from each other"
+        raise SchemaError(message, path=where or None, row=first_row + bad.row) from None
 
 
 class _BadRow(Exception):

@@ -1,0 +1,81 @@
+"""Errors carry their place as attributes: the document and byte of a call, the row of a file; their text is made of these."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import numtok
+from numtok import Grammar, Tokenizer, XVal
+from numtok.corpus import encode_corpus
+from numtok.errors import GrammarError, InputError, MissingDependencyError, NumtokError, OutputError, RepresentationError, SchemaError
+
+
+def place_of(error: NumtokError) -> dict[str, Any]:
+    named = {name: getattr(error, name) for name in ("path", "line", "column", "row", "document", "byte", "character")}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (NumtokError("wrong"), "wrong"),
+        (RepresentationError("wrong", document=3, byte=17), "document 3, byte 17: wrong"),
+        (InputError("wrong", document=1, character=0), "document 1, character 0: wrong"),
+        (InputError("wrong", "a.jsonl", 3, 8), "a.jsonl:3:8: wrong"),
+        (SchemaError("wrong", path="a.parquet", row=0), "a.parquet, row 0: wrong"),
+        (SchemaError("wrong", row=0), "row 0: wrong"),
+        (OutputError("wrong", path="a.parquet"), "a.parquet: wrong"),
+        (MissingDependencyError("wrong"), "wrong"),
+    ],
+)
+def test_the_text_of_an_error_is_its_place_and_its_message(error: NumtokError, told: str) -> None:
+    for same in (error, pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert type(same) is type(error)
+        assert (str(same), same.message, place_of(same)) == (told, "wrong", place_of(error))
+
+
+def test_a_document_of_a_call_becomes_a_row_of_a_file() -> None:
+    error = RepresentationError("wrong", document=3, byte=17)
+    error.move_to_file("a.jsonl", 14)
+    assert str(error) == "a.jsonl, row 14: byte 17: wrong"
+    assert place_of(error) == {"path": "a.jsonl", "row": 14, "byte": 17}
+    error.move_to_file("a.jsonl", 14, near=True)
+    assert str(error) == "a.jsonl, near row 14: byte 17: wrong"
+
+
+def test_calls_say_which_document_and_byte() -> None:
+    with pytest.raises(RepresentationError) as beyond:
+        Tokenizer.from_pretrained(numbers=[XVal(overflow="error")]).encode_batch(["none", "a é 1e400"])
+    assert place_of(beyond.value) == {"document": 1, "byte": 5}
+    with pytest.raises(InputError) as bytes_of_latin_1:
+        numtok.scan(pa.array([b"a", b"ab\xff"]).view(pa.string()))
+    assert place_of(bytes_of_latin_1.value) == {"document": 1, "byte": 2}
+    with pytest.raises(InputError) as surrogate:
+        numtok.scan(["a", "b\ud800"])
+    assert place_of(surrogate.value) == {"document": 1, "character": 1}
+    with pytest.raises(InputError) as odd:
+        numtok.scan(["a", 5])  # type: ignore[list-item]
+    assert place_of(odd.value) == {"document": 1}
+    with pytest.raises(GrammarError) as matched:
+        numtok.scan(["5", "a: b"], Grammar.from_pattern(r"\d|b"))
+    assert place_of(matched.value) == {"document": 1, "byte": 3}
+
+
+@pytest.mark.parametrize(("skipped", "place"), [(False, "row 3: byte 1: "), (True, "near row 2: byte 1: ")])
+def test_a_corpus_names_the_row_of_every_error_about_a_document(skipped: bool, place: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    lines = [json.dumps({"text": text}) for text in ("5", "6", "ab")]
+    path.write_text("\n".join(["{" if skipped else lines[0], *lines[1:]]) + "\n")
+    made = Tokenizer.from_pretrained(numbers="xval", grammar=Grammar.from_pattern(r"\d|b"))
+    with pytest.raises(GrammarError, match="does not read as a decimal number") as failed:
+        encode_corpus([path], tmp_path / "out.parquet", made, on_error="skip" if skipped else "raise")
+    assert str(failed.value).startswith(f"{path}, {place}")
+    assert (failed.value.path, failed.value.byte, failed.value.document) == (str(path), 1, None)
+    assert not list(tmp_path.glob("*.parquet"))
