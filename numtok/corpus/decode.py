@@ -6,18 +6,16 @@ In: Parquet or Arrow files that ``encode_corpus`` wrote. Out: their texts as .js
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.read.documents import Source, find_inputs
-from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.read.sources import named_errors
+from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, Summary, processors, refuse_input_as_output
 from numtok.corpus.write.encoded import open_writer
 from numtok.corpus.write.texts import TEXT_FORMATS, open_text_writer
@@ -103,7 +101,7 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     Raises:
         SchemaError: if the file was encoded with another source tokenizer.
     """
-    metadata = _metadata(path)
+    metadata = schema.read_metadata(_described(path), str(path))
     numbers, grammar = [from_dict(options) for options in metadata["numbers"]], Grammar.from_dict(metadata["grammar"])
     tokenizer = Tokenizer.from_pretrained(source, numbers, grammar, leading_space=metadata["leading_space"])
     if tokenizer.fingerprint == metadata["tokenizer"]:
@@ -111,34 +109,29 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     raise SchemaError(f"{path}: was encoded with another tokenizer than {source or 'the default one'}; name the right one with --tokenizer")
 
 
-def _metadata(path: str | Path) -> dict[str, Any]:
-    """What the file says of itself; ``SchemaError`` naming it if it is not numtok's."""
-    return schema.read_metadata(next(read_encoded(path)).schema, str(path))
+def _described(path: str | Path) -> pa.Schema:
+    """The schema of the file."""
+    with closing(open_encoded(path)) as file:
+        return file.schema
 
 
 def _decoded_schema(source: Source) -> pa.Schema:
     """The text, then the columns that are not numtok's, whatever they are called."""
-    own = schema.columns_of([from_dict(options) for options in _metadata(source.path)["numbers"]], keep_text=True)
-    kept = [one for one in next(read_encoded(source.path)).schema if one.name not in own]
-    return pa.schema([pa.field("text", pa.large_string()), *kept])
+    described = _described(source.path)
+    metadata = schema.read_metadata(described, source.path)
+    own = schema.columns_of([from_dict(options) for options in metadata["numbers"]], keep_text=True)
+    return pa.schema([pa.field("text", pa.large_string()), *(field for field in described if field.name not in own)])
 
 
 def _pieces(sources: Sequence[Source], batch_bytes: int) -> Iterator[_Piece]:
     done = 0
     for source in sources:
-        rows, total = 0, _row_count(source)
-        for batch in read_encoded(source.path, batch_bytes):
-            rows += batch.num_rows
-            yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(total or rows, 1))
+        rows = 0
+        with closing(open_encoded(source.path)) as file:
+            for batch in file.batches(batch_bytes):
+                rows += batch.num_rows
+                yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(file.rows or rows, 1))
         done += source.size or 0
-
-
-def _row_count(source: Source) -> int | None:
-    """Where it is cheap to know."""
-    if not source.path.lower().endswith(".parquet"):
-        return None
-    with named_errors(source):
-        return int(pq.read_metadata(source.path).num_rows)
 
 
 def _size(piece: _Piece) -> int:

@@ -65,9 +65,7 @@ def _read_surfaces(found: list[tuple[int, int, int, str]], rows: TextRows, gramm
         whole = re.sub(grouping, "", match[2]) if match else ""
         fraction = (match[3] or "") if match else ""
         if not match or not whole + fraction:
-            raise GrammarError(
-                f"the pattern matched {surface!r}, which does not read as a decimal number", document=row, byte=start
-            )
+            raise GrammarError(f"the pattern matched {surface!r}, which does not read as a decimal number", document=row, byte=start)
         power = int((match[4] or "0").replace("\u2212", "-")) if len((match[4] or "").lstrip("-+\u22120")) <= MAX_EXPONENT_DIGITS else None
         if power is None:
             message = f"the exponent of {surface[:40]!r} has more than {MAX_EXPONENT_DIGITS} digits"

@@ -14,17 +14,17 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field as attribute
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.corpus.read.sources import Source, named_errors
-from numtok.errors import SchemaError
+from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
+from numtok.errors import InputError, SchemaError
 from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
-from numtok_torch.data.files import File, find_files, open_file
 from numtok_torch.data.streams import COLUMNS, Ints, Mask
 
 OPEN_FILES = 16
@@ -95,7 +95,7 @@ class Storage:
             self._memory = [conform(batch) for batch in whole.select(self.schema.names).to_batches() if batch.num_rows]
             counts = [batch.num_rows for batch in self._memory]
         else:
-            counts = self._survey(find_files(source), columns)
+            counts = self._survey(_find_files(source), columns)
         self.metadata = read_metadata(self.schema)
         self.rows: Ints = np.array(counts, np.int64)
 
@@ -103,16 +103,15 @@ class Storage:
         """Rows per chunk of all files, and their common schema."""
         counts: list[int] = []
         for path in paths:
-            with named_errors(Source(path, "Parquet or Arrow IPC")):
-                file = open_file(path)
-                schema = _selected(file.schema, columns, path)
-                if path == paths[0]:
-                    self.schema = schema
-                else:
-                    _check_same(self.schema, schema, paths[0], path)
-                found = file.counts()
-            self._where += [(path, number, sum(found[:number])) for number, count in enumerate(found) if count]
-            counts += [count for count in found if count]
+            file = open_encoded(path, at_random=True)
+            schema = _selected(file.schema, columns, path)
+            if path == paths[0]:
+                self.schema = schema
+            else:
+                _check_same(self.schema, schema, paths[0], path)
+            chunk_rows = file.chunk_rows()
+            self._where += [(path, number, sum(chunk_rows[:number])) for number, count in enumerate(chunk_rows) if count]
+            counts += [count for count in chunk_rows if count]
         return counts
 
     def __len__(self) -> int:
@@ -126,7 +125,7 @@ class Storage:
         self._forget()
 
     def _forget(self) -> None:
-        self._files: OrderedDict[str, File] = OrderedDict()
+        self._files: OrderedDict[str, EncodedFile] = OrderedDict()
         self._cache: OrderedDict[int, Chunk] = OrderedDict()
         self._process = os.getpid()
 
@@ -140,7 +139,7 @@ class Storage:
             self._cache.move_to_end(number)
             return chunk
         chunk = self._cache[number] = self._decode(number)
-        while len(self._cache) > 1 and sum(one.nbytes for one in self._cache.values()) > self.cache_bytes:
+        while len(self._cache) > 1 and sum(kept.nbytes for kept in self._cache.values()) > self.cache_bytes:
             self._cache.popitem(last=False)
         return chunk
 
@@ -148,16 +147,36 @@ class Storage:
         if self._memory:
             return decode(self._memory[number], "", int(self.rows[:number].sum()))
         path, index, first = self._where[number]
-        with named_errors(Source(path, "Parquet or Arrow IPC")):
-            return decode(self._file(path).batch(index, self.schema.names), path, first)
+        return decode(self._file(path).chunk(index, self.schema.names), path, first)
 
-    def _file(self, path: str) -> File:
+    def _file(self, path: str) -> EncodedFile:
         if path not in self._files:
-            self._files[path] = open_file(path)
+            self._files[path] = open_encoded(path, at_random=True)
             if len(self._files) > OPEN_FILES:
                 self._files.popitem(last=False)
         self._files.move_to_end(path)
         return self._files[path]
+
+
+def _find_files(source: Any) -> list[str]:
+    """The paths behind a file, a folder or a list of them."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and not _hidden(file.relative_to(path)))
+            if not files:
+                raise InputError(f"the folder holds no {', '.join(SUFFIXES)} file; give what `numtok encode` wrote", str(path))
+            return [str(file) for file in files]
+        if not path.is_file():
+            raise InputError("no such file or folder; check the path", str(path))
+        return [str(path)]
+    if isinstance(source, Sequence) and source:
+        return [path for part in source for path in _find_files(part)]
+    raise InputError(f"cannot read {type(source).__name__} as data: give a path, a folder, a list of them, a RecordBatch or a Table")
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> pa.Schema:
@@ -171,16 +190,16 @@ def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> p
     return pa.schema([schema.field(name) for name in wanted], {METADATA_KEY: schema.metadata[METADATA_KEY]})
 
 
-def _check_same(one: pa.Schema, other: pa.Schema, path: str, other_path: str) -> None:
-    first, second = read_metadata(one, path), read_metadata(other, other_path)
+def _check_same(schema: pa.Schema, other: pa.Schema, path: str, other_path: str) -> None:
+    first, second = read_metadata(schema, path), read_metadata(other, other_path)
     if differing := [key for key in ("tokenizer", "frame") if first[key] != second[key]]:
         raise SchemaError(
             f"{path} and {other_path} do not belong together: their {differing[0]} is {first[differing[0]]} and {second[differing[0]]};"
             " encode them with the same tokenizer and options"
         )
-    kinds, other_kinds = ({field.name: getattr(field.type, "value_type", field.type) for field in schema} for schema in (one, other))
+    kinds, other_kinds = ({field.name: getattr(field.type, "value_type", field.type) for field in fields} for fields in (schema, other))
     if kinds != other_kinds:
-        raise SchemaError(f"{path} and {other_path} do not have the same columns: {', '.join(one.names)}; {', '.join(other.names)}")
+        raise SchemaError(f"{path} and {other_path} do not have the same columns: {', '.join(schema.names)}; {', '.join(other.names)}")
 
 
 def decode(batch: pa.RecordBatch, where: str, first_row: int = 0) -> Chunk:
@@ -196,14 +215,14 @@ def decode(batch: pa.RecordBatch, where: str, first_row: int = 0) -> Chunk:
             scalars[field.name] = column
             continue
         values, offsets = flat(column)
-        which = next((at for at, one in enumerate(shared) if np.array_equal(one, offsets)), len(shared))
+        which = next((at for at, known in enumerate(shared) if np.array_equal(known, offsets)), len(shared))
         shared += [offsets] if which == len(shared) else []
         decoded = _numpy(values)
         if isinstance(decoded, np.ndarray):
             chunk.arrays.append((field.name, decoded, which))
         else:
             chunk.texts.append((field.name, decoded, which))
-    chunk.offsets = [one.tolist() for one in shared]
+    chunk.offsets = [offsets.tolist() for offsets in shared]
     return chunk
 
 

@@ -83,6 +83,11 @@ def is_text(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
 
 
+def text_columns(schema: pa.Schema) -> list[str]:
+    """The columns that can be the text column without being asked for."""
+    return [field.name for field in schema if is_text(field.type)]
+
+
 def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
     """The column as string or large_string, UTF-8 and offsets checked; ``InputError`` if it is of another kind or broken."""
     if pa.types.is_dictionary(column.type):
@@ -132,12 +137,12 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
     raise InputError(message, source.name)
 
 
-def _same(one: pa.Array, other: pa.Array) -> bool:
+def _same(left: pa.Array, right: pa.Array) -> bool:
     """Equal, not-a-number being equal to itself."""
-    if not pa.types.is_floating(one.type):
-        return bool(one.equals(other))
-    both = pc.or_kleene(pc.equal(one, other), pc.and_kleene(pc.is_nan(one), pc.is_nan(other)))
-    return pc.all(both).as_py() is not False
+    if not pa.types.is_floating(left.type):
+        return bool(left.equals(right))
+    equal = pc.or_kleene(pc.equal(left, right), pc.and_kleene(pc.is_nan(left), pc.is_nan(right)))
+    return pc.all(equal).as_py() is not False
 
 
 def checked_batches(

@@ -7,19 +7,7 @@ Arrow array, the columns to keep, and where they stand in the file.
         for batch in read_batches(source, keep_columns=["id"]):
             batch.texts, batch.kept["id"], batch.first_row
 
-======================  ============================================================  ==================================
-suffix                  rows                                                          held in memory
-======================  ============================================================  ==================================
-.jsonl .ndjson          one object per line                                           ``batch_bytes``, or the longest line
-.json                   JSON lines; or one array of objects; or one object            the whole file, unless JSON lines
-.csv .tsv               records after a header line                                   ``batch_bytes``, or the longest row
-.txt                    lines, or the whole file as one document                      ``batch_bytes``, or the longest line
-.parquet                rows                                                          some pages of the columns wanted
-.arrow .feather .ipc    rows of an IPC file or stream                                 one record batch, memory-mapped
-======================  ============================================================  ==================================
-
-Each may end in .gz, .zst, .bz2 or .xz as well. Parquet and Arrow must be seekable, so from standard input or under such a
-suffix they are first unpacked into a temporary file.
+Which formats there are, and what each holds in memory, is the table of :mod:`numtok.corpus.read.formats`.
 """
 
 from __future__ import annotations
@@ -30,24 +18,11 @@ from typing import Literal
 import pyarrow as pa
 
 from numtok.corpus.read.batches import ReadOptions, TextBatch
-from numtok.corpus.read.columnar import read_arrow, read_parquet
-from numtok.corpus.read.csv_table import read_csv
-from numtok.corpus.read.json_document import read_json
-from numtok.corpus.read.jsonl import read_json_lines
-from numtok.corpus.read.lines import read_text
-from numtok.corpus.read.sources import FORMATS, Source, find_inputs, named_errors
+from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.formats import FORMATS
+from numtok.corpus.read.sources import Source, named_errors
 
-__all__ = ["FORMATS", "Source", "TextBatch", "find_inputs", "read_batches"]
-
-_READERS = {
-    "jsonl": read_json_lines,
-    "json": read_json,
-    "csv": read_csv,
-    "tsv": read_csv,
-    "txt": read_text,
-    "parquet": read_parquet,
-    "arrow": read_arrow,
-}
+__all__ = ["Source", "TextBatch", "find_inputs", "read_batches"]
 
 
 def read_batches(
@@ -78,4 +53,4 @@ def read_batches(
     """
     options = ReadOptions(text_column, tuple(keep_columns), batch_bytes, text_unit, on_error, dict(kept_types or {}))
     with named_errors(source):
-        yield from _READERS[source.format](source, options)
+        yield from FORMATS[source.format].read(source, options)

@@ -1,22 +1,157 @@
-"""Encoded files as record batches: the inverse of ``writers.py``.
+"""Encoded files as record batches: the inverse of ``write/encoded.py``.
 
-In: a Parquet or Arrow IPC file that anybody may have written. Out: its batches one at a time, in the types of ``FORMAT.md``, their rows checked.
+In: a Parquet or Arrow IPC file that anybody may have written. Out: its batches in the types of ``FORMAT.md``: all of them in order, of bounded size and
+their rows checked (:func:`read_encoded`); or any chunk, which is a row group of Parquet or a record batch of Arrow IPC, and any columns of it
+(:func:`open_encoded`). Damage is noticed. Nothing here uses Arrow's threads, which do not survive a fork.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from numtok.corpus import parquet_footer
 from numtok.corpus.arrow_files import ArrowFile, no_rows
+from numtok.corpus.read.parquet import PAGE_BUFFER, open_parquet
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError
 from numtok.tokenizer.schema import METADATA_KEY
-from numtok.tokenizer.stored import check_rows, conform
+from numtok.tokenizer.stored import check_rows, conform, conform_schema
+
+SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
+_KIND = "Parquet or Arrow IPC"
+
+
+class EncodedFile(ABC):
+    """An open file of either kind. What does not have numtok's metadata is given as it is.
+
+    Attributes:
+        path: of the file.
+        schema: with numtok's types and metadata.
+        rows: how many there are; None where that takes reading the file.
+    """
+
+    rows: int | None = None
+
+    def __init__(self, path: str, schema: pa.Schema) -> None:
+        self.path = path
+        self._is_numtoks = METADATA_KEY in (schema.metadata or {})
+        self.schema: pa.Schema = conform_schema(schema, path) if self._is_numtoks else schema
+
+    def chunk(self, number: int, columns: Sequence[str]) -> pa.RecordBatch:
+        """These columns of a chunk; its rows are not checked."""
+        with named_errors(Source(self.path, _KIND)):
+            return self._conformed(self._chunk(number, list(columns)))
+
+    def batches(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+        """All rows, checked; at least one batch comes, if need be without rows. See :func:`read_encoded`."""
+        row, batch = 0, None
+        with named_errors(Source(self.path, _KIND)):
+            for stored in self._stream(batch_bytes):
+                batch = self._conformed(stored)
+                if self._is_numtoks:
+                    check_rows(batch, self.path, row)
+                row += batch.num_rows
+                yield batch
+        if batch is None:
+            yield no_rows(self.schema)
+
+    def _conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return conform(batch, self.path) if self._is_numtoks else batch
+
+    @abstractmethod
+    def chunk_rows(self) -> list[int]:
+        """The rows of each chunk."""
+
+    @abstractmethod
+    def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
+        """These columns of a chunk, as stored."""
+
+    @abstractmethod
+    def _stream(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+        """All rows in order, as stored."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file; what was read of it stays valid."""
+
+    def check_size(self) -> None:  # noqa: B027 (only maps can be lost)
+        """Refuse to go on with a file whose map is no longer there."""
+
+
+class _Parquet(EncodedFile):
+    """Its pages are decoded into memory of their own, so it is not mapped."""
+
+    def __init__(self, path: str, at_random: bool) -> None:
+        self._file = open_parquet(path, buffer_size=0 if at_random else PAGE_BUFFER)
+        super().__init__(path, self._file.schema_arrow)
+        self._metadata = self._file.metadata
+        self.rows = int(self._metadata.num_rows)
+
+    def chunk_rows(self) -> list[int]:
+        return [self._metadata.row_group(number).num_rows for number in range(self._metadata.num_row_groups)]
+
+    def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
+        table = self._file.read_row_group(number, columns=columns, use_threads=False).select(columns)
+        return table.combine_chunks().to_batches()[0]
+
+    def _stream(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+        stored = sum(self._metadata.row_group(group).total_byte_size for group in range(self._metadata.num_row_groups))
+        rows = max(1, min(1 << 16, self._metadata.num_rows * batch_bytes // max(stored, 1)))
+        yield from self._file.iter_batches(batch_size=rows, use_threads=False)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Arrow(EncodedFile):
+    """An IPC file or stream: only the columns asked for are decompressed. The batches of a mapped stream, which has no index, stay in the map."""
+
+    def __init__(self, path: str, at_random: bool) -> None:
+        self._file = ArrowFile(path, mapped=at_random)
+        super().__init__(path, self._file.schema)
+
+    def chunk_rows(self) -> list[int]:
+        with named_errors(Source(self.path, _KIND)):
+            return [self._file.batch(number, ["number_index"]).num_rows for number in range(self._file.batches)]
+
+    def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
+        return self._file.batch(number, columns)
+
+    def _stream(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+        yield from (batch for batch, _ in self._file.read())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def check_size(self) -> None:
+        self._file.check_size()
+
+
+def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
+    """Open a file by what it begins with.
+
+    Args:
+        path: of the file.
+        at_random: for chunks, again and again, rather than for one pass in bounded memory: Arrow files are then mapped, and their columns that are not
+            compressed are views of the map.
+
+    Raises:
+        InputError: if the file is neither of the two, or damaged.
+        SchemaError: if its metadata are damaged.
+    """
+    path = str(path)
+    with named_errors(Source(path, _KIND)):
+        with open(path, "rb") as file:
+            magic = file.read(6)
+        if magic.startswith(b"PAR1"):
+            return _Parquet(path, at_random)
+        if magic == b"ARROW1" or magic.startswith(b"\xff\xff\xff\xff"):
+            return _Arrow(path, at_random)
+    raise InputError("neither a Parquet nor an Arrow IPC file; give a file that `numtok encode` wrote", path)
 
 
 def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:
@@ -29,47 +164,5 @@ def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.Re
         InputError: if the file is neither of the two, or damaged.
         SchemaError: if its metadata are damaged, or rows have columns that disagree; it names the file and the row.
     """
-    path = str(path)
-    with named_errors(Source(path, "Parquet or Arrow IPC")):
-        with open(path, "rb") as file:
-            magic = file.read(8)
-        if magic.startswith(b"PAR1"):
-            batches = _read_parquet(path, batch_bytes)
-        elif magic.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-            batches = _read_arrow(path)
-        else:
-            raise InputError("neither a Parquet nor an Arrow IPC file; give a file that `numtok encode` wrote", path)
-        row = 0
-        for batch in batches:
-            if METADATA_KEY in (batch.schema.metadata or {}):
-                batch = conform(batch, path)
-                check_rows(batch, path, row)
-            row += batch.num_rows
-            yield batch
-
-
-def _read_parquet(path: str, batch_bytes: int) -> Iterator[pa.RecordBatch]:
-    parquet_footer.check(path)
-    with pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True) as file:
-        metadata = file.metadata
-        stored = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
-        rows = max(1, min(1 << 16, metadata.num_rows * batch_bytes // max(stored, 1)))
-        yield from _or_none(file.iter_batches(batch_size=rows, use_threads=False), file.schema_arrow)
-
-
-def _read_arrow(path: str) -> Iterator[pa.RecordBatch]:
-    file = ArrowFile(path)
-    try:
-        yield from _or_none((batch for batch, _ in file.read()), file.schema)
-    finally:
-        file.close()
-
-
-def _or_none(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches, or one without rows if there are none."""
-    empty = True
-    for batch in batches:
-        yield batch
-        empty = False
-    if empty:
-        yield no_rows(schema)
+    with contextlib.closing(open_encoded(path)) as file:
+        yield from file.batches(batch_bytes)

@@ -1,7 +1,6 @@
-"""Bytes cut into blocks of whole lines, and plain text files.
+"""Bytes cut into blocks of whole lines, from which JSON lines and text files both start.
 
-In: a ``ByteStream``. Out: ``Block`` s that end at a line break (JSON lines and text files both start from these), and, for
-``.txt``, ``TextBatch`` es with one document per line or per file.
+In: a ``ByteStream``. Out: ``Block`` s that end at a line break; and the errors about bytes that are no lines of text.
 """
 
 from __future__ import annotations
@@ -10,11 +9,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from numtok.corpus.read.batches import LONGEST_ROW, SKIP_HINT, ReadOptions, TextBatch
+from numtok.corpus.read.batches import LONGEST_ROW, SKIP_HINT
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 
@@ -87,72 +82,3 @@ def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) 
         f'convert the file with "iconv -f ENCODING -t UTF-8", {SKIP_HINT}'
     )
     return InputError(message, source.name, line, column)
-
-
-def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """Documents of a text file: its lines without their ``\\n`` or ``\\r\\n``, or (``text_unit="file"``) the whole of it."""
-    if options.keep_columns or options.text_column is not None:
-        raise InputError("a text file has no columns; leave out --text-column and the columns to keep", source.name)
-    with ByteStream(source) as stream:
-        if options.text_unit == "file":
-            yield from _whole(stream, options)
-            return
-        row = 0
-        for block in read_blocks(stream, options.batch_bytes):
-            try:
-                texts, skipped = split_lines(block.data), 0
-            except pa.ArrowInvalid:
-                texts, skipped = _good_lines(block, source, options)
-            yield TextBatch(texts, {}, row, block.position, source, skipped)
-            row += len(texts) + skipped
-
-
-def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
-    """One document, held in memory; an empty file is no document."""
-    pieces, held = [], 0
-    while piece := stream.read(8 << 20):
-        pieces.append(piece)
-        held += len(piece)
-        if held > LONGEST_ROW:
-            raise too_long("this file", LONGEST_ROW, stream.source)
-    data = b"".join(pieces)
-    if not data:
-        return
-    refuse_utf16(data, stream.source)
-    mark = len(BOM) if data.startswith(BOM) else 0
-    try:
-        texts, skipped = pa.array([data[mark:].decode()], pa.large_string()), 0
-    except UnicodeDecodeError as error:
-        if options.on_error == "raise":
-            before = error.object[: error.start]
-            line, line_start = before.count(b"\n") + 1, before.rfind(b"\n") + 1
-            moved = UnicodeDecodeError("utf-8", error.object[line_start:], error.start - line_start, error.end - line_start, error.reason)
-            raise not_utf8(moved, mark + line_start, stream.source, line) from None
-        texts, skipped = pa.array([], pa.large_string()), 1
-    yield TextBatch(texts, {}, 0, stream.position, stream.source, skipped)
-
-
-def split_lines(data: bytes) -> pa.Array:
-    """The lines as large_string; ``ArrowInvalid`` if they are not UTF-8."""
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n")
-    stop = len(data) - data.endswith(b"\n")
-    offsets = pa.py_buffer(np.array([0, stop], np.int64))
-    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)])  # one string: (1,)
-    whole.validate(full=True)
-    return pc.split_pattern(whole, "\n").flatten()  # (lines,)
-
-
-def _good_lines(block: Block, source: Source, options: ReadOptions) -> tuple[pa.Array, int]:
-    """Line by line: the good lines and the count of bad ones, or an error at the first bad one."""
-    texts: list[str] = []
-    offset = block.offset
-    raw_lines = block.data.split(b"\n")[: block.lines]
-    for number, raw in enumerate(raw_lines, block.line):
-        try:
-            texts.append(raw.removesuffix(b"\r").decode())
-        except UnicodeDecodeError as error:
-            if options.on_error == "raise":
-                raise not_utf8(error, offset, source, number) from None
-        offset += len(raw) + 1
-    return pa.array(texts, pa.large_string()), len(raw_lines) - len(texts)
