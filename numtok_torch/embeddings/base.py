@@ -13,14 +13,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
-from numtok.numbers.numbers import Numbers
-from numtok.representations import SingleToken
-from numtok.representations.base import numbers_from_floats
 
 Batch = Mapping[str, Tensor]
 
@@ -58,14 +54,6 @@ class NumberEmbedding(nn.Module, ABC):
             SchemaError: if the batch lacks a stream, or has it in another shape.
         """
         return inputs_embeds + self.change(inputs_embeds, batch)
-
-    def streams_of(self, values: Tensor) -> dict[str, Tensor]:
-        """What the layer reads, for values that a head predicted: float64 (n,) to tensors (n, ...), the nearest that the representation holds.
-
-        Raises:
-            RepresentationError: for NaN.
-        """
-        return {}
 
     def config(self) -> dict[str, Any]:
         """Name and options, for JSON; ``embedding_from_config`` is the inverse."""
@@ -135,23 +123,6 @@ def project(features: Tensor, layer: nn.Linear | None, d_model: int) -> Tensor:
     return nn.functional.pad(features, (0, d_model - features.shape[-1]))
 
 
-def encoded(representation: SingleToken, values: Tensor) -> dict[str, Tensor]:
-    """Columns of the representation for float64 (n,), clipped to what it holds; infinities are taken as the largest double."""
-    finite = torch.nan_to_num(values.detach().to(torch.float64).cpu(), nan=float("nan"))
-    numbers: Numbers = numbers_from_floats(finite.numpy(), representation.name)
-    return {name: stream.to(values.device) for name, stream in tensors(representation, numbers).items()}
-
-
-def tensors(representation: SingleToken, numbers: Numbers) -> dict[str, Tensor]:
-    """Columns of the representation as tensors (n, ...), integers as int64 but for uint8."""
-    found = {}
-    for name, column in representation.encode(numbers).items():
-        array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
-        wide = array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy()
-        found[name] = torch.from_numpy(wide)
-    return found
-
-
 class SumEmbedding(NumberEmbedding):
     """Several layers, each of which adds its change to the same word vectors; their order does not matter.
 
@@ -164,24 +135,21 @@ class SumEmbedding(NumberEmbedding):
     name = "sum"
 
     def __init__(self, embeddings: Sequence[NumberEmbedding]) -> None:
-        if len({one.d_model for one in embeddings}) != 1:
+        if len({layer.d_model for layer in embeddings}) != 1:
             raise RepresentationError("sum: needs at least one embedding, all for the same d_model")
         super().__init__(embeddings[0].d_model)
         self.embeddings = nn.ModuleList(embeddings)
-        self.streams = tuple(dict.fromkeys(name for one in embeddings for name in one.streams))
+        self.streams = tuple(dict.fromkeys(name for layer in embeddings for name in layer.streams))
 
     def _layers(self) -> list[NumberEmbedding]:
-        return [one for one in self.embeddings if isinstance(one, NumberEmbedding)]
+        return [layer for layer in self.embeddings if isinstance(layer, NumberEmbedding)]
 
     def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
         first, *others = self._layers()
         total = first.change(inputs_embeds, batch)  # (batch, seq, d_model)
-        for one in others:
-            total = total + one.change(inputs_embeds, batch)
+        for layer in others:
+            total = total + layer.change(inputs_embeds, batch)
         return total
 
-    def streams_of(self, values: Tensor) -> dict[str, Tensor]:
-        return {name: stream for one in self._layers() for name, stream in one.streams_of(values).items()}
-
     def config(self) -> dict[str, Any]:
-        return {"name": self.name, "embeddings": [one.config() for one in self._layers()]}
+        return {"name": self.name, "embeddings": [layer.config() for layer in self._layers()]}

@@ -1,8 +1,7 @@
 """Embedding layers for the tensors that numtok writes: one class for each representation, and the layer that fits a file.
 
 In: word vectors, float (batch, seq, d_model), and a batch of streams; out: the same shape and dtype, with the numbers put in, beside words in
-one sequence and any number of them. See ``embedding_base`` for what all of them hold to, ``single_token`` and ``place_values`` for
-the classes.
+one sequence and any number of them. See ``base`` for what all of them hold to; each class has a file named after its representation.
 
 =======================  ============================  ==================================================================
 class                    reads                         word vector e of a number becomes
@@ -32,8 +31,12 @@ from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import PlaceValue, from_dict
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding
-from numtok_torch.embeddings.place_values import FoNEDigitEmbedding, PlaceTracker, PlaceValueEmbedding
-from numtok_torch.embeddings.single_token import ExponentEmbedding, FloatBitsEmbedding, FoNEEmbedding, LogFourierEmbedding, XValEmbedding
+from numtok_torch.embeddings.exponent_bins import ExponentEmbedding
+from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
+from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
+from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
+from numtok_torch.embeddings.place_values import PlaceTracker, PlaceValueEmbedding
+from numtok_torch.embeddings.xval import XValEmbedding
 
 __all__ = [
     "EMBEDDINGS",
@@ -75,7 +78,7 @@ def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbeddi
     options = dict(config)
     name = str(options.pop("name", None))
     if name == SumEmbedding.name:
-        return SumEmbedding([embedding_from_config(one, d_model) for one in options["embeddings"]])
+        return SumEmbedding([embedding_from_config(part, d_model) for part in options["embeddings"]])
     if name not in EMBEDDINGS:
         raise RepresentationError(f"unknown embedding {name!r}; choose from {', '.join([*EMBEDDINGS, SumEmbedding.name])}")
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
@@ -98,7 +101,7 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
         SchemaError: if the data are not numtok's, or their numbers are tokens only, which need no layer.
         RepresentationError: for an option that none of the layers has.
     """
-    configs = [config for one in read_metadata(schema)["numbers"] if (config := _config_of(one)) is not None]
+    configs = [config for described in read_metadata(schema)["numbers"] if (config := _config_of(described)) is not None]
     if not configs:
         raise SchemaError("the numbers of this data are spelled out in tokens alone: the model's own embedding is all they need")
     known = [options_of(EMBEDDINGS[config["name"]]) for config in configs]

@@ -37,8 +37,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.embeddings.base import Batch, NumberEmbedding, project, projection_layer
-from numtok_torch.embeddings.fourier import digit_table
+from numtok_torch.embeddings.base import Batch, NumberEmbedding
 
 ORDERS = ("msd", "lsd")
 
@@ -91,59 +90,6 @@ class PlaceValueEmbedding(NumberEmbedding):
         index = place.clamp(-self.max_place, self.max_place) + self.max_place  # (batch, seq)
         vectors: Tensor = self.vectors(index)  # (batch, seq, d_model)
         return vectors.to(inputs_embeds.dtype)
-
-
-class FoNEDigitEmbedding(NumberEmbedding):
-    """FoNE on digit tokens: φ(j, 10), the cosine and sine of 2πj/10, at each token of a digit j, whatever its place.
-
-    With :class:`PlaceValueEmbedding` in a :class:`~numtok_torch.SumEmbedding` it is FoNE with Abacus (Zhou et al. 2025, section 5, Q3): "the
-    embeddings for each digit (0-9) are replaced with their corresponding Fourier Number Embeddings" is ``combine="replace"``.
-
-    Args:
-        d_model: dimension of the word vectors.
-        digit_ids: the ids of the tokens ``0`` to ``9``.
-        projection: ``"pad"``, zeros behind the two features, or ``"linear"``, a linear map without bias.
-        zero_init: start the linear map from zeros; needs ``combine="add"``, as it is to change nothing at first.
-        combine: ``"add"`` the features to the word vector, or ``"replace"`` it by them.
-
-    Shape:
-        - input_ids: (batch, seq), any integer.
-    """
-
-    name = "fone_digits"
-    streams = ("input_ids",)
-
-    def __init__(
-        self, d_model: int, digit_ids: Sequence[int], projection: str = "pad", zero_init: bool = False, combine: str = "add"
-    ) -> None:
-        super().__init__(d_model, digit_ids=tuple(digit_ids), projection=projection, zero_init=zero_init, combine=combine)
-        if len(set(digit_ids)) != 10:
-            raise RepresentationError(f"fone_digits: digit_ids={tuple(digit_ids)} must be the ten ids of the tokens 0 to 9")
-        if combine not in ("add", "replace"):
-            raise RepresentationError(f"fone_digits: combine={combine!r} is unknown; use 'add' or 'replace'")
-        if zero_init and combine == "replace":
-            raise RepresentationError("fone_digits: zero_init leaves a model as it was, which combine='replace' cannot; take combine='add'")
-        self.projection = projection_layer(self.name, 2, d_model, projection, zero_init)
-        self._digit_ids, self.combine = tuple(int(one) for one in digit_ids), combine
-
-    def _features(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The digits' features, (batch, seq, d_model), and where they are, bool (batch, seq, 1)."""
-        ids = self.read(inputs_embeds, batch, "input_ids")  # (batch, seq)
-        chosen = ids.unsqueeze(-1) == torch.tensor(self._digit_ids, device=ids.device)  # (batch, seq, 10)
-        at = chosen.any(-1, keepdim=True)  # (batch, seq, 1)
-        digit = chosen.to(torch.int64).argmax(-1)  # (batch, seq)
-        phases = digit_table((10,), ids.device)[digit] * at  # (batch, seq, 2)
-        return project(phases, self.projection, self.d_model).to(inputs_embeds.dtype), at
-
-    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        features, at = self._features(inputs_embeds, batch)
-        return features if self.combine == "add" else torch.where(at, features - inputs_embeds, 0)
-
-    def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        if self.combine == "add":
-            return super().forward(inputs_embeds, batch)
-        features, at = self._features(inputs_embeds, batch)
-        return torch.where(at, features, inputs_embeds)
 
 
 def places_when_written(place: Tensor, order: str) -> Tensor:

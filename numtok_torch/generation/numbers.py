@@ -8,7 +8,7 @@ a real number by 1e-7 to 1e-5, and with it all digits and bits behind. So it is 
 decide which way (:func:`doubtful`), it is read once more from its own text alone, without cache and padding, which is the same computation in every
 run. Digits (``FoNEHead``) and bits (``BitsHead``) are chosen among few, as tokens are, and taken as they are.
 
-What remains: noise beyond ``head_base.NOISE``, and a token, digit or bit whose two best are closer than the noise, some 1 in 10**6 each in float32.
+What remains: noise beyond ``heads.base.NOISE``, and a token, digit or bit whose two best are closer than the noise, some 1 in 10**6 each in float32.
 In bfloat16 the noise is 1e-2, and tokens themselves differ with and without a cache.
 """
 
@@ -27,7 +27,6 @@ from numtok import Tokenizer
 from numtok.numbers.numbers import Numbers
 from numtok.representations import FloatBits, FoNE, Representation, SingleToken
 from numtok.representations.base import numbers_from_floats
-from numtok_torch.embeddings.base import tensors
 from numtok_torch.embeddings.bits import as_bits, values_of_words, words_of_bits
 from numtok_torch.heads.base import NumberPrediction
 
@@ -96,4 +95,14 @@ def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
     for one in tokenizer.numbers:
         if isinstance(one, SingleToken):
             found |= tensors(one, numbers)
+    return found
+
+
+def tensors(representation: SingleToken, numbers: Numbers) -> dict[str, Tensor]:
+    """Columns of the representation as tensors (n, ...), integers as int64 but for uint8."""
+    found = {}
+    for name, column in representation.encode(numbers).items():
+        array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
+        wide = array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy()
+        found[name] = torch.from_numpy(wide)
     return found

@@ -46,6 +46,7 @@ class FoNEHead(NumberHead):
         int_digits: int,
         frac_digits: int,
         bases: Sequence[int] = (10,),
+        *,
         chunk: int | None = None,
         compact: bool = True,
         layer_norm: bool = False,

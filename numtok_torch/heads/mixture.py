@@ -52,6 +52,7 @@ class MixtureHead(NumberHead):
         d_model: int,
         components: int = 8,
         hidden: int | None = None,
+        *,
         scale: float = 1.0,
         space: str = "linear",
         spread: float = 5.0,

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from numtok_torch.embeddings.single_token import FAR_BEYOND, WAY_OUT
+from numtok_torch.embeddings.xval import FAR_BEYOND, WAY_OUT
 from numtok_torch.model.backbone import ModelError
 
 LOSSES = ("token_loss", "number_loss", "loss")

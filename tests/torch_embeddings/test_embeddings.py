@@ -489,34 +489,7 @@ def test_the_tracker_keeps_a_state_for_each_row_and_beam() -> None:
     assert tracker.step(torch.tensor([one, 3, one])).tolist() == [0, 0, 0]
 
 
-# ---- Values that a head predicted
-
-
-@pytest.mark.parametrize("name", ["xval", "bits", "fone", "bins", "logfourier", "sum"])
-def test_streams_of_values_are_those_of_numtok(name: str) -> None:
-    values = [0.0, 28.5, 0.125, 1234.5]
-    found = made(name).streams_of(torch.tensor(values, dtype=torch.float64))
-    batch = batch_of([repr(value) for value in values])
-    for key, stream in found.items():
-        assert key in made(name).streams and torch.equal(stream, batch[key][batch["number_mask"]]), key
-    assert found
-
-
-@pytest.mark.parametrize("name", ["xval", "bits", "fone", "bins", "logfourier"])
-def test_values_out_of_range_are_clipped_and_nan_is_refused(name: str) -> None:
-    layer = made(name)
-    for stream in layer.streams_of(torch.tensor([math.inf, -math.inf, 1e300, 5e-324], dtype=torch.float64)).values():
-        assert len(stream) == 4 and torch.isfinite(stream.double()).all()
-    assert all(len(stream) == 0 for stream in layer.streams_of(torch.zeros(0, dtype=torch.float64)).values())
-    with pytest.raises(RepresentationError, match="nan"):
-        layer.streams_of(torch.tensor([1.0, math.nan], dtype=torch.float64))
-
-
-def test_the_form_of_the_streams_is_that_of_the_file() -> None:
-    values = torch.tensor([7.25], dtype=torch.float64)
-    assert layers.FloatBitsEmbedding(D, compact=True).streams_of(values)["number_bits"].tolist() == [int(np.float32(7.25).view(np.uint32))]
-    assert layers.FoNEEmbedding(D, 2, 2, compact=False).streams_of(values)["number_fourier"].shape == (1, 4, 2)
-    assert layers.FoNEEmbedding(D, 2, 2, chunk=3).streams_of(values)["number_digits"].tolist() == [[5, 2, 7, 0]]
+# ---- Bits, words and values
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=5))

@@ -14,12 +14,13 @@ import trained
 import transformers
 from torch_generators import CASES, PROMPTS, setting
 
-from numtok import Tokenizer
+from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import FoNE, PlaceValue, XVal
 from numtok_torch.data.collator import NumberCollator, NumberDataset
 from numtok_torch.embeddings.choose import PlaceTracker, XValEmbedding, embedding_from_config, embedding_from_schema
 from numtok_torch.generation.generate_texts import Generated, generate
+from numtok_torch.generation.numbers import streams_of
 from numtok_torch.generation.prompts import read_prompts
 from numtok_torch.generation.text import number_ids
 from numtok_torch.heads.choose import ScalarHead, head_from_config
@@ -42,11 +43,8 @@ def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int],
     width = batch["input_ids"].shape[1]
     new = torch.tensor([ids])
     mask = torch.isin(new, torch.tensor(number_ids(tokenizer)))
-    streams = (
-        made.embedding.streams_of(torch.tensor(values, dtype=torch.float64)) if made.embedding is not None and made.head is not None else {}
-    )
-    if "number_fourier" in batch and "number_digits" in streams:
-        streams["number_fourier"] = torch.from_numpy(tokenizer.numbers[0].features(streams.pop("number_digits").numpy()))
+    shown = made.embedding is not None and made.head is not None
+    streams = streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
     for name in list(batch):
         if name == "input_ids":
             added = new
@@ -60,12 +58,7 @@ def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int],
         else:
             added = torch.zeros(1, len(ids), *batch[name].shape[2:], dtype=batch[name].dtype)
             if name in streams:
-                stream = streams[name]
-                if name == "number_digits":
-                    stream = torch.nn.functional.pad(stream, (0, math.prod(batch[name].shape[2:]) - stream.shape[1]))
-                if name == "number_bits" and stream.shape[1:] != batch[name].shape[2:]:
-                    stream = (stream.long() << torch.arange(31, -1, -1)).sum(-1)
-                added[mask] = stream.reshape(-1, *batch[name].shape[2:]).to(added.dtype)
+                added[mask] = streams[name].to(added.dtype)
         batch[name] = torch.cat([batch[name], added], 1)
     with torch.no_grad():
         return made(**batch), width

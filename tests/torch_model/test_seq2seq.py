@@ -17,11 +17,12 @@ from torch.utils.data import StackDataset
 from torch_generators import CASES
 from torch_models import same
 
-from numtok import Tokenizer
+from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, SchemaError
 from numtok.representations import FoNE, XVal
 from numtok_torch import NumberDataset, Seq2SeqNumberCollator, embedding_from_schema, generate, head_from_schema
 from numtok_torch.embeddings.choose import embedding_from_config
+from numtok_torch.generation.numbers import streams_of
 from numtok_torch.generation.prompts import read_prompts
 from numtok_torch.generation.text import number_ids
 from numtok_torch.heads.choose import head_from_config
@@ -314,9 +315,8 @@ def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int],
     labels = torch.tensor([ids])
     mask = torch.isin(labels, torch.tensor(number_ids(tokenizer)))
     given |= {"labels": labels, "number_labels_mask": mask}
-    streams = (
-        made.embedding.streams_of(torch.tensor(values, dtype=torch.float64)) if made.embedding is not None and made.head is not None else {}
-    )
+    shown = made.embedding is not None and made.head is not None
+    streams = streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
     streams["number_values"] = torch.tensor(values, dtype=torch.float64)
     for name in LIKE:
         if name in given:
