@@ -92,7 +92,7 @@ def check_drop_in(ours: Any, plain: Any, corpus: Corpus) -> str:
     check(dict(quick) == dict(general), "the quick and the general way differ")
     texts = [text for text in few if "[NUM]" not in text]
     kept = [numtok.scan([text]) for text in texts]
-    texts = [text for text, numbers in zip(texts, kept, strict=True) if ours.numtok.numbers[0].fits(numbers).all()]
+    texts = [text for text, numbers in zip(texts, kept, strict=True) if ours.numtok.representations[0].fits(numbers).all()]
     reference = type(plain)(tokenizer_object=ours.backend_tokenizer)  # [NUM] is one of its added tokens
     written = []
     for text in texts:

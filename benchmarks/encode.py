@@ -158,7 +158,7 @@ def check_encoding(tokenizer: numtok.Tokenizer, corpus: Corpus) -> str:
     for name in set(tensors) & set(batch.schema.names):
         check(np.array_equal(encoding[name][which], tensors[name]()), f"{name} is not what the numbers' text says")
     compared = sum(theirs is not None for theirs in expected)
-    kinds = ", ".join(type(one).__name__ for one in tokenizer.numbers)
+    kinds = ", ".join(type(one).__name__ for one in tokenizer.representations)
     found = f"ids of {compared:,} documents equal the contract, tensors of {len(values):,} numbers their text, bytes come back"
     return f"{kinds}, {tokenizer.engine.name}: {found}"
 
@@ -195,7 +195,7 @@ def contract(tokenizer: numtok.Tokenizer, texts: list[str]) -> list[list[int] | 
 
 def _not_held(tokenizer: numtok.Tokenizer, numbers: numtok.Numbers) -> npt.NDArray[np.bool_]:
     """Numbers that stay text, as a representation cannot hold them."""
-    return ~functools.reduce(np.logical_and, [one.fits(numbers) for one in tokenizer.numbers])
+    return ~functools.reduce(np.logical_and, [one.fits(numbers) for one in tokenizer.representations])
 
 
 def _few(corpus: Corpus) -> list[str]:

@@ -24,7 +24,6 @@ from benchmarks import corpus
 from numtok import Tokenizer
 from numtok.arrays.text_rows import TextRows
 from numtok.numbers.numbers import Numbers
-from numtok.numbers.scan import scan
 from numtok.representations import NUM, Representation, Subword, parse
 from numtok.tokenizer.detokenize import TokenBytes, token_bytes
 from numtok.tokenizer.inspect import token_counts
@@ -63,21 +62,21 @@ def measure(texts: Sequence[str], source: Any, numbers: Sequence[Representation]
     table = token_bytes(tokenizer.config)
     texts = [text for text, good in zip(texts, _is_whole(plain, texts, table), strict=True) if good]
     rows = TextRows.of(texts)
-    taken, left = _taken(tokenizer, rows)
+    taken, is_taken, _ = tokenizer.find(rows)
     context = _Tokens.of(plain, rows, None, table)
     overlaps = _overlaps(context, taken)
-    encoded = _Tokens.of(tokenizer, rows, None if isinstance(numbers[0], Subword) else taken, table)
+    encoded = _Tokens.of(tokenizer, rows, None if numbers[0].stays_text else taken, table)
     same = np.isin(encoded.key[encoded.is_text], context.key[~overlaps])
-    if isinstance(numbers[0], Subword):  # numbers are text: nothing changes
+    if numbers[0].stays_text:  # numbers are text: nothing changes
         same = ~overlaps
     text_tokens = max(len(same), 1)
     return Spaces(
         "+".join(one.name for one in numbers),
         leading_space,
         len(taken),
-        left,
+        int((~is_taken).sum()),
         (len(encoded.key) - int(same.sum())) / max(len(taken), 1),
-        0.0 if isinstance(numbers[0], Subword) else 1 - int(same.sum()) / text_tokens,
+        0.0 if numbers[0].stays_text else 1 - int(same.sum()) / text_tokens,
         int(overlaps.sum()) / max(len(taken), 1),
     )
 
@@ -120,15 +119,6 @@ def _is_whole(plain: Tokenizer, texts: Sequence[str], table: TokenBytes) -> list
     widths = np.concatenate([[0], np.cumsum(np.diff(table.offsets)[batch["input_ids"].flatten().to_numpy()])])
     lengths = np.diff(widths[batch["input_ids"].offsets.to_numpy()])
     return [bool(length == len(text.encode())) for length, text in zip(lengths, texts, strict=True)]
-
-
-def _taken(tokenizer: Tokenizer, rows: TextRows) -> tuple[Numbers, int]:
-    """The numbers that become tokens, as they are cut out, and how many do not."""
-    numbers = scan(rows, tokenizer.grammar)
-    if not tokenizer.carries_sign:
-        numbers = numbers.without_sign()
-    fits = np.logical_and.reduce([one.fits(numbers) for one in tokenizer.numbers])
-    return numbers.select(fits), int((~fits).sum())
 
 
 def _overlaps(tokens: _Tokens, numbers: Numbers) -> npt.NDArray[np.bool_]:

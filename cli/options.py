@@ -116,10 +116,9 @@ def set_scale(
     import dataclasses
 
     from numtok.corpus.fit import ScaleFit, xval_place
-    from numtok.representations import XVal
 
     given = fit or quantile is not None or scale is not None or clip is not None
-    if not given and not any(isinstance(one, XVal) for one in chosen):
+    if not given and not any(one.has_scale for one in chosen):
         return chosen, None
     place = xval_place(chosen)
     if scale is None:

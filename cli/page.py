@@ -14,7 +14,7 @@ from .page_style import BEHAVIOUR, STYLE
 from .values import shown_float, shown_value
 
 if TYPE_CHECKING:
-    from numtok.tokenizer.inspect import Found, Inspection, Token, View
+    from numtok.tokenizer.inspect import Inspection, NumberInText, Token, View
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 VISIBLE = {"\n": "⏎", "\t": "⇥", "\r": "␍"}
@@ -71,7 +71,7 @@ def _text(inspection: Inspection) -> str:
     return "".join([*pieces, escape(inspection.text[at:])])
 
 
-def _number_tip(one: Found) -> str:
+def _number_tip(one: NumberInText) -> str:
     lines = [
         f"exact    {_short(str(one.value))}",
         f"float64  {shown_float(one.as_float)}",

@@ -93,7 +93,7 @@ def build_model(schema: pa.Schema, tokenizer: numtok.Tokenizer, width: int, laye
     no_dropout = {"embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}  # sums are exact: noise only blurs them
     config = GPT2Config(vocab_size=tokenizer.vocab_size, bos_token_id=None, eos_token_id=None, **sizes, **no_dropout)
     embedding = head = None
-    first = tokenizer.numbers[0]
+    first = tokenizer.representations[0]
     if isinstance(first, SingleToken):  # [NUM] for every number: a layer that shows the value, a head that says it
         embedding, head = embedding_from_schema(schema, width), head_from_schema(schema, width)
     elif isinstance(first, PlaceValue):  # digits are tokens, and know their place

@@ -8,8 +8,9 @@ from numtok.errors import NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Number, Numbers
 from numtok.numbers.scan import extract, scan
-from numtok.representations import FloatBits, PlaceValue, Subword, XVal
-from numtok.tokenizer.tokenizer import EncodeReport, Encoding, Tokenizer
+from numtok.representations import B1999, FP15, P10, P1000, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, Subword, XVal
+from numtok.tokenizer.results import EncodeReport, Encoding
+from numtok.tokenizer.tokenizer import Tokenizer
 
 try:
     __version__ = version("numtok")
@@ -17,10 +18,17 @@ except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0+unknown"
 
 __all__ = [
+    "B1999",
+    "FP15",
+    "P10",
+    "P1000",
     "EncodeReport",
     "Encoding",
+    "ExponentBins",
     "FloatBits",
+    "FoNE",
     "Grammar",
+    "LogFourier",
     "Number",
     "Numbers",
     "NumtokError",

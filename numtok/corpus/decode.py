@@ -23,7 +23,8 @@ from numtok.errors import NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
-from numtok.tokenizer.tokenizer import EncodeReport, Tokenizer
+from numtok.tokenizer.results import EncodeReport
+from numtok.tokenizer.tokenizer import Tokenizer
 
 
 class _Piece(NamedTuple):

@@ -33,7 +33,8 @@ from numtok.corpus.summary import (
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError
 from numtok.tokenizer import schema
-from numtok.tokenizer.tokenizer import EncodeReport, Tokenizer
+from numtok.tokenizer.results import EncodeReport
+from numtok.tokenizer.tokenizer import Tokenizer
 
 __all__ = ["Progress", "Summary", "decode_corpus", "encode_corpus", "tokenizer_of"]
 
@@ -175,9 +176,9 @@ def _fitted(
     """The tokenizer with the scale that was found; and all pieces, of which a pipe gives the first only once."""
     if any(source.size is None for source in sources):
         texts, pieces = sample_stream(pieces, lambda piece: piece.batch.texts)
-        numbers, found = fit(tokenizer.numbers, tokenizer.grammar, texts)
+        numbers, found = fit(tokenizer.representations, tokenizer.grammar, texts)
     else:
-        numbers, found = fit(tokenizer.numbers, tokenizer.grammar, sample_files(sources, **reading))
+        numbers, found = fit(tokenizer.representations, tokenizer.grammar, sample_files(sources, **reading))
     return tokenizer.with_options(numbers), pieces, found
 
 
@@ -187,7 +188,7 @@ def _size(piece: _Piece) -> int:
 
 def _refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
     """A kept column must not look like one of numtok's, be it written this time or not."""
-    own = schema.columns_of(tokenizer.numbers, keep_text=True)
+    own = schema.columns_of(tokenizer.representations, keep_text=True)
     taken = [name for name in keep_columns if name in own]
     if taken:
         hint = "use keep_text (--keep-text) to be able to give every text back" if taken[0] == "text" else "rename it in the input"

@@ -90,7 +90,7 @@ def xval_place(numbers: Sequence[Representation]) -> int:
         RepresentationError: if it is not.
     """
     for place, one in enumerate(numbers):
-        if isinstance(one, XVal):
+        if one.has_scale:
             return place
     raise RepresentationError(f"only xval has a scale, and {', '.join(one.name for one in numbers)} does not include it")
 
@@ -100,7 +100,7 @@ def _values(found: Any, numbers: Sequence[Representation]) -> Any:
     found = found.without_sign()
     keep = np.ones(len(found), np.bool_)
     for one in numbers:
-        if not isinstance(one, XVal) and one.overflow == "text":
+        if not one.has_scale and one.overflow == "text":
             keep &= one.fits(found)
     return found.to_float64()[keep]
 

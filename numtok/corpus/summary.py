@@ -18,9 +18,9 @@ from numtok.corpus.fit import Fit
 from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
-from numtok.representations import Subword
-from numtok.tokenizer.inspect import subword_spans, taken_numbers, token_counts
-from numtok.tokenizer.tokenizer import EncodeReport, Tokenizer
+from numtok.tokenizer.inspect import subword_spans, token_counts
+from numtok.tokenizer.results import EncodeReport
+from numtok.tokenizer.tokenizer import Tokenizer
 
 BATCH_BYTES = 1 << 20  # larger ones are no faster and cost memory in every stage
 SAMPLE_BYTES = 1 << 20
@@ -149,9 +149,9 @@ def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, flo
     first, last = subword_spans(tokenizer, numbers)
     before = last - first + 1
     after = before.copy()
-    taken = taken_numbers(tokenizer, numbers)
-    if not isinstance(tokenizer.numbers[0], Subword):
-        after[taken] = token_counts(tokenizer, numbers.select(taken))
+    taken = tokenizer.find(numbers.rows)
+    if not tokenizer.representations[0].stays_text:
+        after[taken.taken] = token_counts(tokenizer, taken.numbers)
         if not tokenizer.carries_sign:  # it is a token of text, or a part of one
-            after[taken] += (numbers.without_sign().start > numbers.start)[taken]
+            after[taken.taken] += taken.numbers.start > numbers.start[taken.taken]
     return float(before.mean()), float(after.mean())

@@ -1,29 +1,29 @@
 """The tokens that stand for numbers: which ones a tokenizer needs, their ids, and which of its added tokens are numtok's own.
 
-In: a tokenizer.json as a dict and the representations. Out: the tokenizer.json with the number tokens as ordinary added tokens, and their ids.
+In: a tokenizer.json as a dict and a representation. Out: the tokenizer.json with the number tokens as ordinary added tokens, and their ids.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from numtok.errors import TokenizerError
-from numtok.representations import END_NUM, NUM, Representation, SingleToken, SpelledOut
+from numtok.representations import END_NUM, NUM, Representation
 
 OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")  # of a representation that does not share the vocabulary
 
 
-def add_number_tokens(config: dict[str, Any], numbers: Sequence[Representation], two_forms: bool) -> tuple[dict[str, Any], dict[str, int]]:
-    """``config`` with the tokens that the representations need, and the ids of all of them.
+def add_number_tokens(config: dict[str, Any], representation: Representation, two_forms: bool) -> tuple[dict[str, Any], dict[str, int]]:
+    """``config`` with the tokens that the representation (the first of those combined) needs, and the ids of all of them.
 
     Ids are given out in a fixed order after the largest there is; tokens that are there already keep theirs, so a saved tokenizer does not change.
 
     Raises:
         TokenizerError: if the source already has one of them as a token of another kind.
     """
-    own, shared = _wanted_tokens(numbers[0], two_forms)
+    own, shared = representation.added_tokens(two_forms)
     vocabulary = vocabulary_of(config)
     entries = list(config.get("added_tokens") or [])
     added = {token["content"]: token for token in entries}
@@ -42,19 +42,6 @@ def add_number_tokens(config: dict[str, Any], numbers: Sequence[Representation],
             tokens[content] = following
             following += 1
     return config | {"added_tokens": entries}, tokens
-
-
-def _wanted_tokens(first: Representation, two_forms: bool) -> tuple[list[str], list[str]]:
-    """The tokens of numtok's own, and the symbols that may be tokens of the source, in the order of their ids."""
-    own: list[str] = []
-    spelled = isinstance(first, SpelledOut)
-    if isinstance(first, SingleToken) or (isinstance(first, SpelledOut) and first.framed):
-        own = [NUM, *([f" {NUM}"] if two_forms else []), *([END_NUM] if spelled else [])]
-    if not isinstance(first, SpelledOut):
-        return own, []
-    if first.shares_vocabulary:
-        return own, list(first.token_strings)
-    return [*own, *first.token_strings, *(first.spaced_token_strings if two_forms else ())], []
 
 
 def _check_own(content: str, entry: Mapping[str, Any] | None, vocabulary: Mapping[str, int]) -> None:

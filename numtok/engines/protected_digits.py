@@ -37,21 +37,21 @@ class DigitTokens:
     def __bool__(self) -> bool:
         return self._pattern is not None
 
-    def outside(self, numbers: Numbers) -> Numbers:
-        """The numbers that do not overlap one of the tokens in their text."""
+    def outside(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """bool[n]: which numbers do not overlap one of the tokens in their text."""
         if self._pattern is None or not len(numbers):
-            return numbers
+            return np.ones(len(numbers), np.bool_)
         rows = numbers.rows
         base = int(rows.offsets[0])
         text, offsets = rows.text[base : int(rows.offsets[-1])].tobytes(), rows.offsets - base
         spans = self._normalized_spans(text, offsets, numbers.document) if self._normalized else self._spans(text, offsets)
         if not len(spans):
-            return numbers
+            return np.ones(len(numbers), np.bool_)
         starts, stops = spans.T + base
         first, last = rows.offsets[numbers.document] + numbers.start, rows.offsets[numbers.document] + numbers.stop
         nearest = np.searchsorted(starts, last, "left") - 1  # the last span that begins before the number ends
         overlaps = (nearest >= 0) & (np.append(stops, -1)[nearest] > first)
-        return numbers.select(~overlaps)
+        return np.asarray(~overlaps)
 
     def _spans(self, text: bytes, offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64[n, 2]: where the tokens stand, each within one row."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from transformers.utils import logging
 
-from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
 
 KEY = "numbers-without-streams"
@@ -19,8 +18,8 @@ logger: Any = logging.get_logger("transformers.numtok")  # below transformers' o
 
 def advise_streams(told: dict[str, bool], numtok: Tokenizer) -> None:
     """Numbers were encoded, and no streams were asked for: say so if nothing else holds their values. ``told`` is what was said already."""
-    first = numtok.numbers[0]
-    if not isinstance(first, SingleToken) or told.get(KEY):
+    first = numtok.representations[0]
+    if not first.one_token or told.get(KEY):
         return
     told[KEY] = True
     logger.warning_advice(

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from numtok.hf.marks import Marks, marks_for
-from numtok.representations import Subword
 from numtok.tokenizer.tokenizer import Tokenizer
 
 
@@ -35,7 +34,7 @@ class Core:
 
     @property
     def stay_text(self) -> bool:
-        return isinstance(self.numtok.numbers[0], Subword)
+        return self.numtok.representations[0].stays_text
 
     @functools.cached_property
     def _odd_names(self) -> list[str]:

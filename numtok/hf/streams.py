@@ -31,7 +31,8 @@ from transformers import BatchEncoding
 
 from numtok.engines.interface import Slots
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Spelled, SpelledOut
+from numtok.representations import Spelled
+from numtok.tokenizer.spelling import symbol_places
 from numtok.tokenizer.tokenizer import Tokenizer
 
 MASK, VALUES = "number_mask", "number_values"
@@ -93,14 +94,12 @@ def neutral_stream(name: str, length: int, like: Array) -> Array:
 
 
 def stream_of_symbols(numtok: Tokenizer, slots: Slots, spelled: Spelled | None) -> tuple[str, Array, Ints] | None:
-    """The ``per_symbol`` of :class:`NumberStreams`, if the representation has such a stream: 0 for the frame."""
-    first = numtok.numbers[0]
-    if spelled is None or spelled.stream is None or not isinstance(first, SpelledOut) or first.stream is None:
+    """The ``per_symbol`` of :class:`NumberStreams`, if the representation has such a stream: 0 for the brackets."""
+    first = numtok.representations[0]
+    if spelled is None or spelled.stream is None or first.stream is None:
         return None
-    counts = np.diff(spelled.offsets)
-    places = np.arange(len(spelled.symbols)) + np.repeat(slots.offsets[:-1] - spelled.offsets[:-1] + first.framed, counts)
     values = np.zeros(len(slots.plain), np.int64)
-    values[places] = spelled.stream
+    values[symbol_places(spelled, slots.offsets[:-1], first.bracketed)] = spelled.stream
     return first.stream[0], values, slots.offsets
 
 

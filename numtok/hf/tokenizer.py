@@ -28,8 +28,8 @@ from numtok.errors import InputError, MissingDependencyError, NumtokError, Token
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation
-from numtok.tokenizer.settings import SETTINGS_FILE, check_settings, read_settings
-from numtok.tokenizer.tokenizer import Tokenizer, write_json
+from numtok.tokenizer.saving import SETTINGS_FILE, check_settings, read_settings, write_json
+from numtok.tokenizer.tokenizer import Tokenizer
 
 try:
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -298,7 +298,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         except InputError:  # whatever the base class says about input that is not text
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
         split = kwargs.get("split_special_tokens")
-        numbers, _ = core.numtok.find_numbers(rows, parse_special=not (self.split_special_tokens if split is None else split))
+        numbers = core.numtok.find(rows, parse_special=not (self.split_special_tokens if split is None else split)).numbers
         if len(numbers) and not with_streams:
             advise_streams(self.deprecation_warnings, core.numtok)
         if not with_streams and (not len(numbers) or core.stay_text) and not core.is_named_in(texts.strings):
@@ -314,7 +314,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         def make() -> list[Any]:
             texts = CallTexts(text, None, False)
             rows = TextRows.of(texts.strings)
-            numbers, _ = core.numtok.find_numbers(rows, parse_special=True)
+            numbers = core.numtok.find(rows, parse_special=True).numbers
             return list(then._encode_numbers(core, around, texts, rows, numbers, False, {**kwargs, "return_tensors": None}).encodings)
 
         return make
@@ -388,7 +388,7 @@ class NumberTokenizer(PreTrainedTokenizerFast):
         for batch in batches:
             texts = [batch] if isinstance(batch, str) else list(batch)
             rows = TextRows.of(texts)
-            numbers, _ = self.core().numtok.find_numbers(rows)
+            numbers = self.core().numtok.find(rows).numbers
             yield [piece for leaf in unmarked(texts, rows, numbers) for piece in leaf.between()]
 
     # Padding

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,18 @@ OVERFLOW = ("text", "clip", "error")
 Mask = npt.NDArray[np.bool_]
 
 
+class AddedTokens(NamedTuple):
+    """The tokens that a representation needs, in the order of their ids.
+
+    Attributes:
+        own: numtok's own; no source tokenizer may have them as anything else.
+        shared: symbols that may be tokens of the source tokenizer already.
+    """
+
+    own: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+
+
 class Representation(ABC):
     """Options and the exact range of one way to show numbers to a model.
 
@@ -43,9 +55,13 @@ class Representation(ABC):
         positional: the integer options that ``parse`` reads after a colon, in order: ``fone:6,4``.
         flags: the switches that ``parse`` reads after a colon by their name: ``xval:log``.
         tokens: the added tokens it needs besides ``[NUM]``.
-        shares_tokens: whether two numbers may begin in one token.
         declared: all columns that it may write, whatever its options; of a column with several forms, dense and compact, each.
         aliases: earlier names, which are still read.
+        one_token: whether each number is one ``[NUM]``: those that are can be combined, and their numbers' values stand beside the text.
+        stays_text: whether numbers stay ordinary text, so that two may begin in one token.
+        has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
+        exact: whether :meth:`decode_columns` gives decimals exactly, so that text is written from it rather than from a float64.
+        bracketed: whether ``[NUM]`` and ``[/NUM]`` stand around the tokens of each number.
     """
 
     name: ClassVar[str]
@@ -54,13 +70,22 @@ class Representation(ABC):
     positional: ClassVar[tuple[str, ...]] = ()
     flags: ClassVar[tuple[str, ...]] = ()
     tokens: ClassVar[tuple[str, ...]] = ()
-    shares_tokens: ClassVar[bool] = False
     declared: ClassVar[tuple[Column, ...]] = ()
     aliases: ClassVar[tuple[str, ...]] = ()
+    one_token: ClassVar[bool] = False
+    stays_text: ClassVar[bool] = False
+    has_scale: ClassVar[bool] = False
+    exact: ClassVar[bool] = False
+    bracketed: ClassVar[bool] = False
 
     def columns(self) -> dict[str, Column]:
         """Those of its columns that it writes with these options, by name, with their shapes."""
         return {column.name: column for column in self.declared}
+
+    @property
+    def stream(self) -> tuple[str, pa.DataType] | None:
+        """Name and type of its column with one value per token of the document, or None."""
+        return next(((column.name, column.type) for column in self.columns().values() if column.per == "token"), None)
 
     @abstractmethod
     def fits(self, numbers: Numbers) -> Mask:
@@ -74,6 +99,51 @@ class Representation(ABC):
         """bool[n]: which numbers come out so near to zero, without being zero, that a model can hardly tell."""
         return np.zeros(len(numbers), np.bool_)
 
+    def added_tokens(self, two_forms: bool) -> AddedTokens:
+        """The tokens that stand for numbers; with ``two_forms``, those that begin a number also with a space before them."""
+        return AddedTokens()
+
+    @property
+    def token_strings(self) -> tuple[str, ...]:
+        """The token of each symbol of spelled-out numbers; none if they are not."""
+        return ()
+
+    @property
+    def spaced_token_strings(self) -> tuple[str, ...]:
+        """The second form, with a space before it, of the token of each of :attr:`first_symbols`."""
+        tokens = self.token_strings
+        return tuple(f" {tokens[symbol]}" for symbol in self.first_symbols)
+
+    @property
+    def first_symbols(self) -> range:
+        """The symbols that can begin a number without brackets: with two forms, each has one with a space before it."""
+        return range(0)
+
+    @property
+    def length(self) -> int | None:
+        """Tokens per number, the brackets not included; None if that depends on the number."""
+        return None
+
+    @abstractmethod
+    def token_counts(self, numbers: Numbers) -> npt.NDArray[np.int64] | None:
+        """int64[n]: how many tokens each number becomes; None if the text around them decides."""
+
+    def encode_columns(self, numbers: Numbers) -> dict[str, pa.Array]:
+        """The columns with one value per number, each of length n."""
+        return {}
+
+    def decode_columns(self, column: Callable[[str], pa.Array]) -> Numbers | None:
+        """The inverse of :meth:`encode_columns`, from the column of each name; None if no column holds the numbers."""
+        return None
+
+    def spell(self, numbers: Numbers) -> Spelled | None:
+        """The symbols of each number, the brackets not included; None if numbers are not spelled out."""
+        return None
+
+    def read_spelled(self, spelled: Spelled) -> pa.LargeStringArray:
+        """The inverse of :meth:`spell`: each number as text."""
+        raise RepresentationError(f"{self.name} does not spell numbers out; their values are in columns, or they are ordinary text")
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
         return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]  # every concrete one is a dataclass
@@ -86,13 +156,9 @@ class Representation(ABC):
 
 
 class SingleToken(Representation):
-    """One ``[NUM]`` per number, and per number one value in one or more Arrow columns.
+    """One ``[NUM]`` per number, and per number one value in one or more Arrow columns."""
 
-    Attributes:
-        exact: whether :meth:`decode` gives decimals exactly, so that text is written from it rather than from a float64.
-    """
-
-    exact: ClassVar[bool] = False
+    one_token: ClassVar[bool] = True
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
@@ -101,6 +167,18 @@ class SingleToken(Representation):
     @abstractmethod
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         """The inverse of :meth:`encode`, as far as the representation holds the numbers."""
+
+    def added_tokens(self, two_forms: bool) -> AddedTokens:
+        return AddedTokens((NUM, f" {NUM}") if two_forms else (NUM,))
+
+    def token_counts(self, numbers: Numbers) -> npt.NDArray[np.int64]:
+        return np.ones(len(numbers), np.int64)
+
+    def encode_columns(self, numbers: Numbers) -> dict[str, pa.Array]:
+        return self.encode(numbers)
+
+    def decode_columns(self, column: Callable[[str], pa.Array]) -> Numbers:
+        return self.decode({name: column(name) for name in self.columns()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,17 +200,12 @@ class SpelledOut(Representation):
     """Each number as a sequence of symbols, each symbol one token; nothing else is needed to read it back.
 
     Attributes:
-        framed: whether ``[NUM]`` and ``[/NUM]`` stand around each number. If not, every number has :attr:`length` symbols.
+        bracketed: whether ``[NUM]`` and ``[/NUM]`` stand around each number. If not, every number has :attr:`length` symbols.
         shares_vocabulary: whether a symbol that is a token of the source tokenizer is that token. If not, all symbols are added tokens.
     """
 
-    framed: ClassVar[bool] = True
+    bracketed: ClassVar[bool] = True
     shares_vocabulary: ClassVar[bool] = True
-
-    @property
-    def stream(self) -> tuple[str, pa.DataType] | None:
-        """Name and type of its column with one value per token of the document, or None."""
-        return next(((column.name, column.type) for column in self.columns().values()), None)
 
     @property
     @abstractmethod
@@ -140,33 +213,33 @@ class SpelledOut(Representation):
         """The symbols, as in the papers."""
 
     @property
-    def length(self) -> int | None:
-        """Symbols per number; None if that depends on the number."""
-        return None
-
-    @property
-    def first_symbols(self) -> range:
-        """The symbols that can begin a number that is not framed: with two forms, each has one with a space before it."""
-        return range(0)
-
-    @property
     def token_strings(self) -> tuple[str, ...]:
         """The token of each symbol: the symbol, or, if the vocabulary is not shared, ``[NUM:602]``, which is no word of any vocabulary."""
         return self.alphabet if self.shares_vocabulary else tuple(f"[NUM:{symbol}]" for symbol in self.alphabet)
 
-    @property
-    def spaced_token_strings(self) -> tuple[str, ...]:
-        """The second form, with a space before it, of the token of each of :attr:`first_symbols`."""
-        tokens = self.token_strings
-        return tuple(f" {tokens[symbol]}" for symbol in self.first_symbols)
-
     @abstractmethod
     def encode(self, numbers: Numbers) -> Spelled:
-        """The symbols of each number, the frame not included."""
+        """The symbols of each number, the brackets not included."""
 
     @abstractmethod
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         """The inverse: each number as text."""
+
+    def added_tokens(self, two_forms: bool) -> AddedTokens:
+        opening = (NUM, f" {NUM}") if two_forms else (NUM,)
+        brackets = (*opening, END_NUM) if self.bracketed else ()
+        if self.shares_vocabulary:
+            return AddedTokens(brackets, self.token_strings)
+        return AddedTokens((*brackets, *self.token_strings, *(self.spaced_token_strings if two_forms else ())))
+
+    def token_counts(self, numbers: Numbers) -> npt.NDArray[np.int64]:
+        return np.diff(self.encode(numbers).offsets) + 2 * self.bracketed
+
+    def spell(self, numbers: Numbers) -> Spelled:
+        return self.encode(numbers)
+
+    def read_spelled(self, spelled: Spelled) -> pa.LargeStringArray:
+        return self.decode(spelled)
 
 
 def finite_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> Mask:

@@ -66,7 +66,7 @@ class Charton(SpelledOut):
     decades: tuple[int, int] = (-7, 8)
     form: str = "integer"
     overflow: str = "text"
-    framed: ClassVar[bool] = False
+    bracketed: ClassVar[bool] = False
     shares_vocabulary: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("digits",)
 

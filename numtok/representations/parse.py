@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from numtok.errors import RepresentationError
-from numtok.representations.base import Representation, SingleToken
+from numtok.representations.base import Representation
 from numtok.representations.registry import REPRESENTATIONS, named
 
 
@@ -119,7 +119,7 @@ def check_combination(chosen: tuple[Representation, ...]) -> None:
     if not chosen:
         raise RepresentationError(f"no representation given; choose from {', '.join(REPRESENTATIONS)}")
     names = [representation.name for representation in chosen]
-    if len(chosen) > 1 and (alone := [one.name for one in chosen if not isinstance(one, SingleToken)]):
+    if len(chosen) > 1 and (alone := [one.name for one in chosen if not one.one_token]):
         raise RepresentationError(
             f"{alone[0]} stands alone; it cannot be combined with {', '.join(name for name in names if name != alone[0])}"
         )

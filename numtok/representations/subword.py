@@ -19,7 +19,10 @@ class Subword(Representation):
     """No tokens, no tensors; it holds every number."""
 
     name: ClassVar[str] = "subword"
-    shares_tokens: ClassVar[bool] = True
+    stays_text: ClassVar[bool] = True
 
     def fits(self, numbers: Numbers) -> Mask:
         return np.ones(len(numbers), np.bool_)
+
+    def token_counts(self, numbers: Numbers) -> None:
+        """As many as the source tokenizer gives them where they stand."""

@@ -61,6 +61,7 @@ class XVal(SingleToken):
     overflow: str = "text"
     name: ClassVar[str] = "xval"
     declared: ClassVar[tuple[Column, ...]] = (Column("number_scaled", pa.float32(), np.float32, fill=1.0),)
+    has_scale: ClassVar[bool] = True
     flags: ClassVar[tuple[str, ...]] = ("log",)
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 May import the rooms below it: :mod:`numtok.arrays`, :mod:`numtok.numbers`, :mod:`numtok.representations`, :mod:`numtok.engines`.
 """
 
-from numtok.tokenizer.tokenizer import EncodeReport, Encoding, Tokenizer
+from numtok.tokenizer.results import EncodeReport, Encoding
+from numtok.tokenizer.tokenizer import Tokenizer
 
 __all__ = ["EncodeReport", "Encoding", "Tokenizer"]

@@ -1,8 +1,7 @@
 """Token ids back to text, with the numbers put in.
 
 In: token ids, the positions of number tokens and the text of each number. Out: one text per document. Byte-level tokenizers are decoded
-here, byte for byte; the others by ``tokenizers``, whose decoders put spaces where they think they belong. The symbols of spelled-out numbers
-become token ids here too, so that the two directions stand side by side.
+here, byte for byte; the others by ``tokenizers``, whose decoders put spaces where they think they belong.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import pyarrow as pa
 from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.choose import TokenizersEngine, is_byte_level
 from numtok.errors import InputError
-from numtok.representations import Spelled
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
@@ -28,28 +26,6 @@ class TokenBytes(NamedTuple):
 
     values: npt.NDArray[np.uint8]
     offsets: Ints
-
-
-class Spelling(NamedTuple):
-    """The tokens of a spelled-out representation.
-
-    Attributes:
-        ids: int32[symbols], the token of each symbol.
-        first: the symbols that begin a number that has no frame; empty if there is a frame.
-        spaced: int32[len(first)], the second form of their tokens, with the space before; empty if there is one form.
-        length: symbols per number; None for as many as follow.
-        frame: ids of ``[NUM]``, `` [NUM]`` and ``[/NUM]``; -1 where there is none.
-    """
-
-    ids: Ids
-    first: range
-    spaced: Ids
-    length: int | None
-    frame: tuple[int, int, int]
-
-    @property
-    def framed(self) -> bool:
-        return self.frame[0] >= 0
 
 
 def is_lossless(config: dict[str, Any]) -> bool:
@@ -92,49 +68,6 @@ def given_ids(ids: Any) -> Ids:
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu") or array.dtype == object:
         raise InputError(f"expected the token ids of one text, a list of integers, got {str(ids)[:60]}")
     return np.where((array < 0) | (array > np.iinfo(np.int32).max), -1, array).astype(np.int32)
-
-
-def frame_symbols(symbols: npt.NDArray[np.uint16], offsets: Ints, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
-    """(flat ids without space, with space, offsets) of spelled-out numbers; the forms differ in each number's first id."""
-    if not spelling.framed:
-        flat = spelling.ids[symbols]
-        with_space = flat.copy()
-        if len(spelling.spaced):
-            starts = offsets[:-1]
-            with_space[starts] = spelling.spaced[symbols[starts].astype(np.int64) - spelling.first.start]
-        return flat, with_space, offsets
-    plain, spaced, end = spelling.frame
-    counts = np.diff(offsets)
-    out_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts + 2)])
-    flat = np.full(out_offsets[-1], end, np.int32)
-    places = np.arange(len(symbols)) + np.repeat(out_offsets[:-1] - offsets[:-1] + 1, counts)
-    flat[places] = spelling.ids[symbols]
-    flat[out_offsets[:-1]] = plain
-    with_space = flat.copy()
-    with_space[out_offsets[:-1]] = spaced
-    return flat, with_space, out_offsets
-
-
-def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
-    """The inverse of :func:`frame_symbols`: the symbols at each position, up to the first token that does not belong to the number."""
-    beyond = int(max(spelling.ids.max(initial=-1), spelling.spaced.max(initial=-1))) + 1  # a model may give any id; the table ends here
-    symbol_of = np.full(beyond + 1, -1, np.int32)
-    symbol_of[spelling.ids] = np.arange(len(spelling.ids))
-    symbol_of[spelling.spaced] = np.arange(spelling.first.start, spelling.first.start + len(spelling.spaced))
-    known = np.where((ids < 0) | (ids > beyond), beyond, ids)
-    most = len(ids) if spelling.length is None else spelling.length
-    symbols, offsets = _read_symbols(known, positions + spelling.framed, symbol_of, most, spelling.first.start, spelling.first.stop)
-    return Spelled(symbols, offsets)
-
-
-def number_stops(ids: Ids, positions: Ints, spelling: Spelling | None) -> Ints:
-    """Where each number's tokens end: after its one token, or after its symbols and ``[/NUM]``."""
-    if spelling is None:
-        return positions + 1
-    stops = positions + spelling.framed + np.diff(read_symbols(ids, positions, spelling).offsets)
-    if spelling.framed:
-        stops += np.append(ids, -1)[np.minimum(stops, len(ids))] == spelling.frame[2]
-    return np.maximum(stops, positions + 1)
 
 
 def byte_level(
@@ -201,28 +134,6 @@ def _buffers(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], Ints]:
 
     rows = TextRows.of(texts)
     return rows.text, rows.offsets
-
-
-@allocating_kernel
-def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no-untyped-def]
-    """Two passes: sizes, then symbols. A symbol from ``first`` up to ``last`` begins the next number."""
-    offsets = np.zeros(starts.size + 1, np.int64)
-    symbols = np.empty(0, np.uint16)
-    for writing in range(2):
-        for i in range(starts.size):
-            at, filled = starts[i], offsets[i]
-            while 0 <= at < ids.size and at < starts[i] + most:
-                symbol = symbol_of[ids[at]]
-                if symbol < 0 or (at > starts[i] and first <= symbol < last):
-                    break
-                if writing:
-                    symbols[filled] = symbol
-                filled += 1
-                at += 1
-            offsets[i + 1] = filled
-        if not writing:
-            symbols = np.empty(offsets[-1], np.uint16)
-    return symbols, offsets
 
 
 @allocating_kernel

@@ -14,7 +14,7 @@ from typing import Any
 
 from numtok.errors import GrammarError, RepresentationError, SchemaError
 from numtok.numbers.grammar import Grammar
-from numtok.representations import END_NUM, NUM, Representation, SingleToken, SpelledOut, check_combination, from_dict
+from numtok.representations import END_NUM, NUM, Representation, check_combination, from_dict
 
 FORMAT_VERSION = 1
 LARGEST_VOCABULARY = 1 << 22  # four times that of any tokenizer known; a reader makes tables of this size
@@ -145,13 +145,11 @@ def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> N
     for key, one in ids:
         if not _is_integer(one, 0, size):
             raise _damaged(f"{key!r} has the id {_shown(one)}, which is none of the {size} of the vocabulary")
-    framed = isinstance(first, SpelledOut) and first.framed
-    if isinstance(first, SingleToken | SpelledOut) and (framed or isinstance(first, SingleToken)) and NUM not in tokens:
-        raise _damaged(f"'tokens' has no {NUM!r}, which {first.name} needs")
-    if framed and END_NUM not in tokens:
-        raise _damaged(f"'tokens' has no {END_NUM!r}, which {first.name} needs")
-    if isinstance(first, SpelledOut) and not first.framed:
-        _check_symbols(metadata.get("symbols"), size, len(first.alphabet), len(first.first_symbols))
+    needed = first.added_tokens(two_forms=False).own
+    if missing := [content for content in (NUM, END_NUM) if content in needed and content not in tokens]:
+        raise _damaged(f"'tokens' has no {missing[0]!r}, which {first.name} needs")
+    if first.token_strings and not first.bracketed:
+        _check_symbols(metadata.get("symbols"), size, len(first.token_strings), len(first.first_symbols))
     elif metadata.get("symbols", {}) != {}:
         raise _damaged(f"there are 'symbols', which {first.name} has not")
 

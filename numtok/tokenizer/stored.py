@@ -159,7 +159,7 @@ def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
             row = int(np.argmax(np.diff(edges[name]) != np.diff(expected)))
             found, wanted = (int(one[row + 1] - one[row]) for one in (edges[name], expected))
             raise _BadRow(row, f"{name!r} has {found} values, but there are {wanted} {declared.per}s")
-    _check_index(batch, edges, shared=numbers[0].shares_tokens)
+    _check_index(batch, edges, shared=numbers[0].stays_text)
     _check_frame(batch, edges["input_ids"], valid, metadata["frame"])
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
+from numtok.representations import END_NUM, NUM, from_dict
 from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.stored import conform_schema
 
@@ -79,8 +79,8 @@ class NumberTokens:
     Attributes:
         ids: every id that numtok's number tokens have, ``[NUM]`` and the digits of spelled-out numbers among them: no random word is one of these.
         own: those of them that no ordinary text contains: ``[NUM]``, `` [NUM]``, ``[/NUM]`` and the symbols of the Charton encodings.
-        end: the id of ``[/NUM]`` if numbers are framed, else None.
-        length: the tokens per number, if they are not framed.
+        end: the id of ``[/NUM]`` if numbers are in brackets, else None.
+        length: the tokens per number, if they are not.
     """
 
     ids: tuple[int, ...] = ()
@@ -96,10 +96,10 @@ class NumberTokens:
         symbols = [number for first, count in runs for number in range(first, first + count)]
         frame = [tokens[content] for content in (NUM, f" {NUM}", END_NUM) if content in tokens]
         first = from_dict(metadata["numbers"][0])
-        framed = isinstance(first, SpelledOut) and first.framed
-        length = (first.length or 1) if isinstance(first, SpelledOut) else 1
+        bracketed = first.bracketed
+        length = first.length or 1
         ids = sorted({*tokens.values(), *symbols})
-        return cls(tuple(ids), tuple(sorted({*frame, *symbols})), tokens[END_NUM] if framed else None, 1 if framed else length)
+        return cls(tuple(ids), tuple(sorted({*frame, *symbols})), tokens[END_NUM] if bracketed else None, 1 if bracketed else length)
 
     @classmethod
     def from_schema(cls, schema: pa.Schema) -> NumberTokens:
@@ -109,7 +109,7 @@ class NumberTokens:
     def stops(self, ids: Ints, positions: Ints, row_stops: Ints) -> Ints:
         """int64[numbers]: where each number's tokens end, exclusive.
 
-        A framed number ends behind its ``[/NUM]``; one that lacks it (the ids were cut by another program) before the next number, or with the row.
+        A number in brackets ends behind its ``[/NUM]``; one that lacks it (the ids were cut by another program) before the next number, or with the row.
 
         Args:
             ids: int64[tokens], rows laid end to end.

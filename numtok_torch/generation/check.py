@@ -59,7 +59,7 @@ def usable_tokenizer(model: Any, tokenizer: Any, options: Mapping[str, Any], sam
 
 def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
     """Whether training showed the digits to be written as they are shown here."""
-    order = next((representation.order for representation in tokenizer.numbers if isinstance(representation, PlaceValue)), None)
+    order = next((representation.order for representation in tokenizer.representations if isinstance(representation, PlaceValue)), None)
     for layer in () if model.embedding is None else model.embedding.modules():
         if not isinstance(layer, PlaceValueEmbedding) or layer.written == order:
             continue

@@ -24,7 +24,6 @@ import numpy as np
 from torch import Tensor, nn
 
 from numtok import Tokenizer
-from numtok.representations import SingleToken
 from numtok_torch.generation.check import usable_tokenizer
 from numtok_torch.generation.prompts import read_prompts, tokens_that_fit
 from numtok_torch.generation.state import Writing
@@ -107,7 +106,7 @@ def generate(
     options |= {"do_sample": do_sample, "num_beams": num_beams, "num_return_sequences": num_return_sequences, "use_cache": use_cache}
     options |= {"max_new_tokens": max_new_tokens, "eos_token_id": eos_token_id, "pad_token_id": pad_token_id}
     options |= _special_tokens(model, tokenizer, options)
-    if model.head is None and isinstance(numtok_tokenizer.numbers[0], SingleToken):  # no value for [NUM]
+    if model.head is None and numtok_tokenizer.representations[0].one_token:  # no value for [NUM]
         options["suppress_tokens"] = [*(options.get("suppress_tokens") or []), *number_ids(numtok_tokenizer)]
     call = _Call(model, numtok_tokenizer, options, sample_numbers, add_special_tokens, full_text)
     written = call.continue_all(prompts, batch_size or max(len(prompts), 1))
@@ -188,7 +187,7 @@ class _Call:
             stop = next((at for at, number in enumerate(ids.tolist()) if number in ends or number < 0), len(ids))
             ids = ids[: stop + 1] if writing.begins_number(ids[stop : stop + 1]).any() else ids[:stop]
             places, prompt = np.flatnonzero(writing.begins_number(ids)), row // per_prompt
-            if isinstance(self.tokenizer.numbers[0], SingleToken):
+            if self.tokenizer.representations[0].one_token:
                 words = writing.surfaces([(writing.owner(row, per_prompt), ids[:place]) for place in places.tolist()])
             else:
                 words = spelled(self.tokenizer, ids, places)

@@ -56,17 +56,17 @@ def decimals(tokenizer: Tokenizer, prediction: NumberPrediction, name: str) -> N
         RepresentationError: for NaN, with the head's ``name``.
     """
     exact = prediction.streams
-    fone = next((one for one in tokenizer.numbers if isinstance(one, FoNE)), None)
+    fone = next((one for one in tokenizer.representations if isinstance(one, FoNE)), None)
     if "number_digits" in exact and fone is not None:
         found = fone.numbers(exact["number_digits"].numpy())  # which no float may hold
-    elif "number_bits" in exact and any(isinstance(one, FloatBits) for one in tokenizer.numbers):
+    elif "number_bits" in exact and any(isinstance(one, FloatBits) for one in tokenizer.representations):
         found = numbers_from_floats(values_of_words(words_of_bits(as_bits(exact["number_bits"], 1))).numpy(), name)
     else:
         finite = torch.nan_to_num(prediction.values, nan=float("nan")).numpy()  # infinities as the largest double
         found = numbers_from_floats(rounded(finite), name)
     if not tokenizer.carries_sign:
         found = Numbers.parse([text.removeprefix("-") for text in found.format().to_pylist()])
-    return held(tokenizer.numbers, found)
+    return held(tokenizer.representations, found)
 
 
 def held(representations: Sequence[Representation], numbers: Numbers) -> Numbers:
@@ -92,7 +92,7 @@ def texts_of(tokenizer: Tokenizer, numbers: Numbers, prediction: NumberPredictio
 def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
     """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
     found = {"number_values": torch.from_numpy(numbers.to_float64().copy())}
-    for one in tokenizer.numbers:
+    for one in tokenizer.representations:
         if isinstance(one, SingleToken):
             found |= tensors(one, numbers)
     return found

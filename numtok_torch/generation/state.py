@@ -68,7 +68,7 @@ class Writing:
         self._tracker = self._new_tracker() if "place_value" in prompt else None
 
     def _new_tracker(self) -> PlaceTracker | None:
-        order = next((one.order for one in self.tokenizer.numbers if isinstance(one, PlaceValue)), None)
+        order = next((one.order for one in self.tokenizer.representations if isinstance(one, PlaceValue)), None)
         return None if order is None else PlaceTracker.from_vocabulary(self.tokenizer.tokens, order)
 
     @property

@@ -96,7 +96,7 @@ def test_train_new_from_iterator(kind: str) -> None:
     options: dict[str, Any] = {"vocab_size": 400, "show_progress": False, "new_special_tokens": ["<new>"]}
     stock, tok = source(kind).train_new_from_iterator(corpus, **options), ours(kind).train_new_from_iterator(corpus, **options)
     assert type(tok) is type(ours(kind))
-    assert tok.numtok.numbers == ours(kind).numtok.numbers and tok.numtok.grammar == ours(kind).numtok.grammar
+    assert tok.numtok.representations == ours(kind).numtok.representations and tok.numtok.grammar == ours(kind).numtok.grammar
     assert tok.numtok.tokens.keys() == ours(kind).numtok.tokens.keys()
     assert tok.special_tokens_map == stock.special_tokens_map and tok.all_special_ids == stock.all_special_ids
     assert tok.extra_special_tokens == stock.extra_special_tokens and tok.model_max_length == stock.model_max_length

@@ -70,12 +70,12 @@ def test_loading_with_other_settings(tmp_path: Path) -> None:
     """What is given goes before what was saved; a folder without ours is a source."""
     build_source("roberta").save_pretrained(tmp_path / "stock")
     tok = hf.NumberTokenizer.from_pretrained(tmp_path / "stock", numbers=[TAKES_ALL], padding_side="left", model_max_length=7)
-    assert tok.padding_side == "left" and tok.model_max_length == 7 and tok.numtok.numbers == (TAKES_ALL,)
+    assert tok.padding_side == "left" and tok.model_max_length == 7 and tok.numtok.representations == (TAKES_ALL,)
     assert tok(TEXTS[0])["input_ids"] == ours("roberta")(TEXTS[0])["input_ids"] and "number_values" not in tok(TEXTS[0])
-    assert hf.NumberTokenizer.from_pretrained(str(tmp_path / "stock")).numtok.numbers == (XVal(),)
+    assert hf.NumberTokenizer.from_pretrained(str(tmp_path / "stock")).numtok.representations == (XVal(),)
     tok.save_pretrained(tmp_path / "ours")
     other = hf.NumberTokenizer.from_pretrained(tmp_path / "ours", numbers=[FoNE(3, 2)], grammar=Grammar.data(), return_numbers=True)
-    assert other.numtok.numbers == (FoNE(3, 2),) and other.numtok.grammar == Grammar.data() and other.padding_side == "left"
+    assert other.numtok.representations == (FoNE(3, 2),) and other.numtok.grammar == Grammar.data() and other.padding_side == "left"
     assert "number_fourier" in other("a 5") and "number_scaled" not in other("a 5")
     wrapped = hf.NumberTokenizer.from_tokenizer(AutoTokenizer.from_pretrained(tmp_path / "ours"))
     assert len(wrapped) == len(tok) and wrapped(TEXTS)["input_ids"] == tok(TEXTS)["input_ids"]

@@ -227,7 +227,7 @@ def test_fermat_the_whole_way(order: str, tmp_path: Path, capsys: pytest.Capture
     model = NumberModel.from_pretrained(tmp_path / "out")
     assert model.embedding is not None and model.embedding.written == order and model.embedding.vectors.weight.abs().sum() > 0
     tokenizer = numtok.Tokenizer.from_pretrained(tmp_path / "out")
-    assert tokenizer.numbers == (numtok.PlaceValue(order=order),)
+    assert tokenizer.representations == (numtok.PlaceValue(order=order),)
     model.backbone.save_pretrained(tmp_path / "backbone")
     again = ["--model", str(tmp_path / "backbone"), "--tokenizer", str(tmp_path / "out"), "--pretrain-steps", "0"]
     assert fermat.main([*sources, *SMALL, *again]) == 0

@@ -74,7 +74,7 @@ def test_the_example_of_xval(kind: type[Charton], integer: list[str], decimal: l
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_token_is_a_word_of_another_vocabulary(kind: type[Charton], gpt2_json: Path, neox_json: Path) -> None:
     representation = kind()
-    assert not representation.shares_vocabulary and not representation.framed
+    assert not representation.shares_vocabulary and not representation.bracketed
     tokens = [*representation.token_strings, *representation.spaced_token_strings]
     assert len(tokens) == len(set(tokens)) == len(representation.alphabet) + len(representation.first_symbols)
     for path in (gpt2_json, neox_json):

@@ -252,7 +252,7 @@ def check_same_tokenizer(tok: Any, other: Any, texts: list[str]) -> None:
     """Two drop-in tokenizers that are to be equal: class, settings, vocabulary and what they return."""
     assert type(other) is type(tok), type(other)
     assert other.numtok.fingerprint == tok.numtok.fingerprint
-    assert other.numtok.numbers == tok.numtok.numbers and other.numtok.grammar == tok.numtok.grammar
+    assert other.numtok.representations == tok.numtok.representations and other.numtok.grammar == tok.numtok.grammar
     assert other.get_vocab() == tok.get_vocab() and other.special_tokens_map == tok.special_tokens_map
     assert {k: repr(v) for k, v in other.added_tokens_decoder.items()} == {k: repr(v) for k, v in tok.added_tokens_decoder.items()}
     for name in ("model_max_length", "padding_side", "truncation_side", "model_input_names", "chat_template", "extra_special_tokens"):

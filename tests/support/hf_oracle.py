@@ -123,8 +123,8 @@ class Oracle:
             for start, stop in zip(spelled.offsets[:-1], spelled.offsets[1:], strict=True):
                 names = [first.token_strings[symbol] for symbol in spelled.symbols[start:stop]]
                 stream = [0] * len(names) if spelled.stream is None else spelled.stream[start:stop].tolist()
-                tokens.append([NUM, *names, END_NUM] if first.framed else names)
-                per_token.append([0, *stream, 0] if first.framed else stream)
+                tokens.append([NUM, *names, END_NUM] if first.bracketed else names)
+                per_token.append([0, *stream, 0] if first.bracketed else stream)
             return values, [{} for _ in values], tokens, per_token, first.decode(spelled).to_pylist()
         streams: list[dict[str, Any]] = [{} for _ in values]
         for representation in self.settings.numbers:

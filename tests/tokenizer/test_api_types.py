@@ -155,7 +155,7 @@ def test_representations_by_name(given: Any, expected: Any) -> None:
 def test_drop_in() -> None:
     hf = pytest.importorskip("numtok.hf")
     ours = hf.NumberTokenizer.from_pretrained(numbers=["xval", "fone:6,4"])
-    assert ours.numtok.numbers == (XVal(), FoNE(6, 4))
+    assert ours.numtok.representations == (XVal(), FoNE(6, 4))
     for texts in (["a 5"], "a 5", None, 5, np.array(["a"]), pa.array([b"a"])):
         with pytest.raises(NumtokError, match="expected"):
             ours.encode_arrow(texts)

@@ -106,7 +106,7 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int]]:
 
 def number_forms(tok: Tokenizer) -> tuple[set[int], set[int]]:
     """Ids with which numbers begin: without and with the space before them."""
-    first: Any = tok.numbers[0]
+    first: Any = tok.representations[0]
     plain = [NUM] if NUM in tok.tokens else first.token_strings[first.first_symbols.start : first.first_symbols.stop]
     return {tok.tokens[one] for one in plain}, {tok.tokens[f" {one}"] for one in plain if f" {one}" in tok.tokens}
 
@@ -158,7 +158,7 @@ def test_contract(kind: str, leading_space: str, case: str, documents: list[str]
     plain, spaced = number_forms(tok)
     stand_in = next(chr(code) for code in range(0x10FFFD, 0x100000, -1) if not any(chr(code) in text for text in documents))
     source, renamed = with_stand_in(kind, stand_in, bool(spaced))
-    length = getattr(tok.numbers[0], "length", None) or 1
+    length = getattr(tok.representations[0], "length", None) or 1
     for text, ids, index, surfaces in zip(
         documents, ids_of(batch), batch["number_index"].to_pylist(), batch["number_text"].to_pylist(), strict=True
     ):
@@ -186,7 +186,7 @@ def with_stand_in(kind: str, stand_in: str, two_forms: bool) -> tuple[Source, di
 def without(tok: Tokenizer, text: str, surfaces: list[str], stand_in: str) -> str:
     """The text with what the tokenizer took for number tokens replaced, in order."""
     found = numtok.scan([text])
-    if not all(one.carries_sign for one in tok.numbers):
+    if not all(one.carries_sign for one in tok.representations):
         found = found.without_sign()
     places = list(zip(found.start.tolist(), found.stop.tolist(), found.text().to_pylist(), fits(tok, found).tolist(), strict=True))
     raw, out, at, left = text.encode(), "", 0, list(surfaces)
@@ -202,7 +202,7 @@ def without(tok: Tokenizer, text: str, surfaces: list[str], stand_in: str) -> st
 
 
 def fits(tok: Tokenizer, numbers: Numbers) -> npt.NDArray[np.bool_]:
-    return np.logical_and.reduce([one.fits(numbers) for one in tok.numbers]) if len(numbers) else np.ones(0, np.bool_)
+    return np.logical_and.reduce([one.fits(numbers) for one in tok.representations]) if len(numbers) else np.ones(0, np.bool_)
 
 
 def in_added_token(tok: Tokenizer, raw: bytes, start: int) -> bool:
@@ -232,7 +232,7 @@ def test_values_without_the_text(kind: str, case: str) -> None:
     documents = [f"is {literal} or" for literal in VALUES]
     batch = tok.encode_batch(documents)
     assert "number_text" not in batch.schema.names
-    first = tok.numbers[0]
+    first = tok.representations[0]
     exact = [Numbers.parse([literal]).to_decimal()[0] for literal in VALUES]
     for value, stored, text, original in zip(
         exact, batch["number_value"].to_pylist(), tok.decode_batch(batch).to_pylist(), documents, strict=True
@@ -268,7 +268,7 @@ def test_sign_stays_in_the_text(kind: str, case: str) -> None:
 def test_symbols(case: str) -> None:
     """One token per symbol, in two forms where a number begins; adjacent numbers stay apart."""
     tok = tokenizer("gpt2", case)
-    first = tok.numbers[0]
+    first = tok.representations[0]
     assert isinstance(first, Charton)
     ids = tok.encode("5 6-7 8").input_ids.tolist()
     names = {number: content for content, number in tok.tokens.items()}
@@ -303,7 +303,7 @@ def test_literal_symbols_are_text(kind: str, case: str) -> None:
     assert ids_of(tok.encode_batch([text])) == ids_of(subword.encode_batch([text]))
     batch = tok.encode_batch(names)
     ours = set(tok.tokens.values())
-    length = getattr(tok.numbers[0], "length", 1)
+    length = getattr(tok.representations[0], "length", 1)
     for ids, index in zip(ids_of(batch), batch["number_index"].to_pylist(), strict=True):
         assert sum(token in ours for token in ids) == len(index) * length
 
@@ -371,8 +371,8 @@ def test_overflow(kind: str, representation: Representation, literal: str, clipp
     else:  # text is written from number_value, if it is finite
         value = float(literal)
         expected = Decimal(literal) if math.isfinite(value) else Decimal(clipped)
-        own = batch.select([name for name in batch.schema.names if name in clip.numbers[0].columns()])
-        (first, _) = clip.numbers[0].decode({name: own[name].flatten() for name in own.schema.names}).to_decimal()
+        own = batch.select([name for name in batch.schema.names if name in clip.representations[0].columns()])
+        (first, _) = clip.representations[0].decode({name: own[name].flatten() for name in own.schema.names}).to_decimal()
         magnitude = Decimal(clipped) if clip.carries_sign else abs(Decimal(clipped))
         assert math.isclose(first / magnitude, 1, rel_tol=1e-6 if isinstance(representation, LogFourier | ExponentBins) else 0)
     assert two.value == 2
@@ -401,7 +401,7 @@ def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
     tok = tokenizer(kind, case)
     tok.save_pretrained(tmp_path)
     loaded = Tokenizer.from_pretrained(tmp_path)
-    assert (loaded.numbers, loaded.tokens, loaded.fingerprint) == (tok.numbers, tok.tokens, tok.fingerprint)
+    assert (loaded.representations, loaded.tokens, loaded.fingerprint) == (tok.representations, tok.tokens, tok.fingerprint)
     assert loaded.encode_batch([TEXT], keep_text=True).equals(tok.encode_batch([TEXT], keep_text=True), check_metadata=True)
     plain = Source.from_file(str(tmp_path / "tokenizer.json"))
     assert {name: plain.token_to_id(name) for name in tok.tokens} == tok.tokens

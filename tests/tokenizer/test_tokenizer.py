@@ -28,7 +28,8 @@ import numtok
 from numtok import Grammar, Numbers
 from numtok.errors import InputError, MissingDependencyError, RepresentationError, SchemaError, TokenizerError
 from numtok.representations import END_NUM, NUM, FloatBits, PlaceValue, Representation, Subword, XVal
-from numtok.tokenizer.tokenizer import EncodeReport, Tokenizer
+from numtok.tokenizer.results import EncodeReport
+from numtok.tokenizer.tokenizer import Tokenizer
 
 REPRESENTATIONS: list[list[Representation]] = [[XVal()], [FloatBits()], [FloatBits(compact=True), XVal()], [PlaceValue()], [Subword()]]
 TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3); <|0.00|> v1.2.3 [NUM] 5 [/NUM]½6"
@@ -103,7 +104,7 @@ def canonical(tok: Tokenizer, text: str) -> str:
         found.start.tolist(), found.stop.tolist(), found.text().to_pylist(), found.to_float64().tolist(), strict=True
     ):
         before = raw[:start].decode()
-        first = tok.numbers[0]
+        first = tok.representations[0]
         spoken = surface
         added_token = before.endswith("<|") and raw[stop:].startswith(b"|>") and surface == "0.00"
         if added_token or not first.fits(Numbers.parse([surface])).all():
@@ -195,7 +196,7 @@ def test_copies(clone: Any, kind: str) -> None:
     tok = make(kind, XVal(), FloatBits(), grammar=Grammar.data(), leading_space="separate")
     batch = tok.encode_batch([TEXT], keep_text=True, parse_special=True)
     other = clone(tok)
-    assert (other.fingerprint, other.engine.name, other.numbers) == (tok.fingerprint, tok.engine.name, tok.numbers)
+    assert (other.fingerprint, other.engine.name, other.representations) == (tok.fingerprint, tok.engine.name, tok.representations)
     assert other.encode_batch([TEXT], keep_text=True, parse_special=True).equals(batch, check_metadata=True)
     assert other.decode_batch(batch).to_pylist() == [TEXT]
     encoding = tok.encode(TEXT)
@@ -250,7 +251,7 @@ def test_save_and_load(kind: str, representations: int, tmp_path: Path) -> None:
         tok = Tokenizer(trained.config(kind), REPRESENTATIONS[representations], Grammar.data(), leading_space="separate")
         tok.save_pretrained(tmp_path / "a")
         loaded = Tokenizer.from_pretrained(tmp_path / "a")
-    assert (loaded.numbers, loaded.grammar, loaded.leading_space) == (tok.numbers, Grammar.data(), "separate")
+    assert (loaded.representations, loaded.grammar, loaded.leading_space) == (tok.representations, Grammar.data(), "separate")
     assert (loaded.fingerprint, loaded.tokens, loaded.vocab_size) == (tok.fingerprint, tok.tokens, tok.vocab_size)
     assert loaded.encode_batch([TEXT]).equals(tok.encode_batch([TEXT]), check_metadata=True)
     loaded.save_pretrained(str(tmp_path / "b"))

@@ -53,7 +53,7 @@ def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int],
         elif name == "number_mask":
             added = mask
         elif name == "place_value":
-            tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, tokenizer.numbers[0].order)
+            tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, tokenizer.representations[0].order)
             added = torch.stack([tracker.step(column) for column in new.T], 1)
         else:
             added = torch.zeros(1, len(ids), *batch[name].shape[2:], dtype=batch[name].dtype)
@@ -86,7 +86,7 @@ def check_forced(made: NumberModel, tokenizer: Tokenizer, found: Generated, per_
 
 def as_held(tokenizer: Tokenizer, value: float) -> float:
     """The value as the representation writes it."""
-    first = tokenizer.numbers[0]
+    first = tokenizer.representations[0]
     return round(abs(value), first.frac_digits) if isinstance(first, FoNE) else value
 
 
@@ -357,7 +357,7 @@ def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) ->
     generate(made, tokenizer, ["it is", "a"], num_beams=6, max_new_tokens=12, use_cache=False, prefix_allowed_tokens_fn=allowed)
     moved = digits = 0
     for (before, _), (ids, places) in itertools.pairwise(seen):
-        tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, tokenizer.numbers[0].order)
+        tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, tokenizer.representations[0].order)
         expected = torch.stack([tracker.step(column) for column in ids[:, width:].T], 1)
         assert torch.equal(places[:, width:], expected)
         moved += int((ids[:, :-1] != before).any())

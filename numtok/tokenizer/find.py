@@ -1,0 +1,107 @@
+"""Which numbers of the texts become tokens.
+
+In: rows of text. Out: :class:`Taken`: those numbers, which of all numbers in the text they are, and what became of the others. A number stays text if it is
+inside an added token that the text may contain (``<extra_id_0>``), or if a representation cannot hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.arrays.text_rows import TextRows
+from numtok.engines.protected_digits import DigitTokens
+from numtok.errors import RepresentationError
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.numbers import Numbers
+from numtok.numbers.scan import scan
+from numtok.representations import Representation
+from numtok.tokenizer.results import EncodeReport
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Taken(NamedTuple):
+    """The numbers that become tokens.
+
+    Attributes:
+        numbers: n of them, without their sign if it stays in the text.
+        taken: bool[m], which of the m numbers that ``scan`` finds in the same rows they are.
+        report: what became of all.
+    """
+
+    numbers: Numbers
+    taken: Mask
+    report: EncodeReport
+
+
+class NumberFinder:
+    """Finds them.
+
+    Args:
+        representations: that the numbers have to fit.
+        grammar: what counts as a number.
+        added_tokens: the source tokenizer's own, as in its tokenizer.json.
+        normalizer: the source tokenizer's.
+    """
+
+    def __init__(self, representations: Sequence[Representation], grammar: Grammar, added_tokens: Sequence[Any], normalizer: Any) -> None:
+        self.representations, self.grammar = tuple(representations), grammar
+        ordinary = [token for token in added_tokens if not token["special"]]
+        self._with_digits = {False: DigitTokens(ordinary, normalizer), True: DigitTokens(list(added_tokens), normalizer)}
+
+    @property
+    def carries_sign(self) -> bool:
+        """Whether number tokens stand for numbers with their sign. If one of the representations does not, it stays in the text for all."""
+        return all(representation.carries_sign for representation in self.representations)
+
+    def find(self, rows: TextRows, parse_special: bool = False) -> Taken:
+        """The numbers that become tokens.
+
+        Raises:
+            RepresentationError: for a number that a representation with ``overflow="error"`` cannot hold.
+        """
+        scanned = scan(rows, self.grammar)
+        outside = self._with_digits[parse_special].outside(scanned)
+        numbers = scanned if outside.all() else scanned.select(outside)
+        if not self.carries_sign:
+            numbers = numbers.without_sign()
+        report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(scanned) - len(numbers))
+        numbers.to_float64()  # computed once here, whatever is left out below
+        keep = self._held(numbers, report)
+        kept = numbers if keep.all() else numbers.select(keep)
+        self._count_inexact(kept, report)
+        outside[outside] = keep
+        return Taken(kept, outside, report)
+
+    def _held(self, numbers: Numbers, report: EncodeReport) -> Mask:
+        """bool[n]: which numbers all representations take; the others are counted, or an error."""
+        keep = np.ones(len(numbers), np.bool_)
+        for representation in self.representations:
+            fits = representation.fits(numbers)
+            if representation.overflow == "error" and not fits.all():
+                raise _overflow_error(representation, numbers.select(~fits))
+            if representation.overflow == "text" and (left := int(np.count_nonzero(keep > fits))):
+                report.left_as_text[representation.name] = left
+                keep &= fits
+        return keep
+
+    def _count_inexact(self, numbers: Numbers, report: EncodeReport) -> None:
+        for representation in self.representations:
+            if clipped := int(np.count_nonzero(representation.clipped(numbers))):
+                report.clipped[representation.name] = clipped
+            if vanishing := int(np.count_nonzero(representation.vanishing(numbers))):
+                report.vanishing[representation.name] = vanishing
+
+
+def _overflow_error(representation: Representation, beyond: Numbers) -> RepresentationError:
+    surface = beyond.text()[0].as_py()
+    shown = surface if len(surface) <= 60 else f"{surface[:40]}... ({len(surface)} characters)"
+    return RepresentationError(
+        f"{representation.name} cannot hold {shown}; use overflow='text' to leave such numbers as text, or 'clip'",
+        document=int(beyond.document[0]),
+        byte=int(beyond.start[0]),
+    )

@@ -1,0 +1,183 @@
+"""Record batches and token ids back to text, and the numbers in them; the inverse of :mod:`numtok.tokenizer.to_batch`.
+
+In: a batch, or the ids that a model made. Out: texts. The text of a number comes from ``number_text`` if the batch has it, else, in canonical form, from the
+tokens, from a representation that holds it exactly, or from ``number_value``: never from what a representation rounded, scaled or clipped, as long as
+there is something better.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence, Sized
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.engines.choose import TokenizersEngine
+from numtok.errors import InputError, NumtokError, SchemaError
+from numtok.numbers.numbers import Numbers
+from numtok.representations import NUM, Representation
+from numtok.representations.base import numbers_from_floats
+from numtok.tokenizer import detokenize, schema, stored
+from numtok.tokenizer.spelling import Spelling, first_ids, number_stops, read_symbols
+
+Ids = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+
+
+class Decoder:
+    """Reads ids back.
+
+    Args:
+        config: the tokenizer.json, number tokens included.
+        representations: of the numbers.
+        tokens: the id of every token that numtok uses for numbers.
+        spelling: of spelled-out numbers.
+        engine: makes the engine that decodes what is not byte-level; called when it is needed.
+    """
+
+    def __init__(
+        self,
+        config: dict[str, Any],
+        representations: Sequence[Representation],
+        tokens: Mapping[str, int],
+        spelling: Spelling | None,
+        engine: Callable[[], TokenizersEngine],
+    ) -> None:
+        self._config, self._representations, self._spelling, self._engine = config, tuple(representations), spelling, engine
+        self._first_ids = first_ids(tokens, spelling)
+        self._is_lossless = detokenize.is_lossless(config)
+
+    def batch(self, batch: pa.RecordBatch, fingerprint: str) -> pa.Array:
+        """The texts of a batch that the tokenizer with this fingerprint encoded."""
+        metadata = schema.read_metadata(batch.schema)
+        batch = stored.conform(batch)
+        stored.check_rows(batch)
+        if metadata["tokenizer"] != fingerprint:
+            raise SchemaError(
+                f"the batch was encoded by another tokenizer (fingerprint {metadata['tokenizer']}, this one has {fingerprint}); load the one that"
+                " encoded it, with the same representations and grammar"
+            )
+        flat_ids, offsets = schema.flat(schema.column(batch, "input_ids"))
+        index, number_offsets = schema.flat(schema.column(batch, "number_index"))
+        ids = flat_ids.to_numpy(zero_copy_only=False)
+        positions = index.to_numpy(zero_copy_only=False) + np.repeat(offsets[:-1], np.diff(number_offsets))
+        before, after = metadata["frame"]
+        texts = self._text(ids, offsets, positions, self._number_texts(batch, ids, positions), (len(before), len(after)))
+        return _restored(batch, texts)
+
+    def ids(self, ids: Any, values: Sequence[Any] | None) -> str:
+        """The text of token ids, with the values of their ``[NUM]`` tokens in order."""
+        ids = detokenize.given_ids(ids)
+        positions = self._number_places(ids)
+        if self._spelling is not None:
+            number_texts = self.read_spelled(ids, positions)
+        elif values is None:
+            number_texts = pa.array([NUM] * len(positions), pa.large_string())
+        elif not isinstance(values, Sized):
+            raise InputError(f"numbers are the values of the number tokens in order, such as [2.5], not {type(values).__name__}")
+        elif len(values) != len(positions):
+            raise SchemaError(f"the ids hold {len(positions)} number tokens, but {len(values)} values are given; give one value each")
+        else:
+            number_texts = canonical(values)
+        return str(self._text(ids, np.array([0, len(ids)]), positions, number_texts)[0].as_py())
+
+    def numbers_in(self, ids: Ids, values: Sequence[Any] | None) -> list[tuple[int, int, str]]:
+        """The numbers in ids that a model may have made: (first token, end, text) of each."""
+        positions = self._number_places(ids)
+        if self._spelling is not None:
+            stops = number_stops(ids, positions, self._spelling).tolist()
+            read = ((at, stop, self._read_number(ids, at)) for at, stop in zip(positions.tolist(), stops, strict=True))
+            return [(at, stop, text) for at, stop, text in read if text is not None]
+        if values is None or not len(positions):
+            return []
+        if len(values) == len(ids):
+            values = [values[position] for position in positions.tolist()]
+        elif len(values) != len(positions):
+            raise InputError(f"{len(values)} values for {len(ids)} ids with {len(positions)} numbers; give one per id, or one per number")
+        return [(at, at + 1, text) for at, text in zip(positions.tolist(), canonical(values).to_pylist(), strict=True)]
+
+    def read_spelled(self, ids: Ids, positions: Ints) -> pa.LargeStringArray:
+        """The text of the spelled-out numbers that begin at the positions; what is no number, as its symbols."""
+        if self._spelling is None:
+            raise InputError(f"{self._representations[0].name} does not spell numbers out; give the values of the number tokens")
+        return self._representations[0].read_spelled(read_symbols(ids, positions, self._spelling))
+
+    def _number_places(self, ids: Ids) -> Ints:
+        return np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
+
+    def _read_number(self, ids: Ids, position: int) -> str | None:
+        try:
+            text = self.read_spelled(ids, np.array([position]))[0].as_py()
+        except NumtokError:
+            return None
+        return str(text) if text else None
+
+    def _number_texts(self, batch: pa.RecordBatch, ids: Ids, positions: Ints) -> pa.LargeStringArray | None:
+        """The text of every number of a batch; None if the numbers are ordinary tokens."""
+        if self._representations[0].stays_text:
+            return None
+        if "number_text" in batch.schema.names:
+            return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
+        if self._spelling is not None:
+            return self.read_spelled(ids, positions)
+        return self._texts_of_values(batch)
+
+    def _texts_of_values(self, batch: pa.RecordBatch) -> pa.LargeStringArray:
+        """The text of single-token numbers: the digits of a representation that has all of them, where they are those of ``number_value``; else
+        that; where it is infinite, what the first representation holds.
+        """
+        import pyarrow.compute as pc
+
+        def column(name: str) -> pa.Array:
+            return schema.flat(schema.column(batch, name))[0]
+
+        values = column("number_value").to_numpy(zero_copy_only=False)
+        finite = np.isfinite(values)
+        text = numbers_from_floats(np.where(finite, values, 0.0), "number_value").format()
+        exact = [representation for representation in self._representations if representation.exact]
+        for representation in [*exact, *self._representations[:1]]:
+            if not representation.exact and finite.all():
+                break
+            decoded = representation.decode_columns(column)
+            if decoded is not None:
+                better = decoded.to_float64() == values if representation.exact else ~finite
+                text = pc.if_else(pa.array(better), decoded.format(), text)
+        return text
+
+    def _text(
+        self, ids: Ids, offsets: Ints, positions: Ints, number_texts: pa.LargeStringArray | None, frame: tuple[int, int] = (0, 0)
+    ) -> pa.LargeStringArray:
+        """Token ids to text, with the texts of numbers at their positions, without so many ids at both ends of each row."""
+        if number_texts is None:
+            positions, number_texts = np.empty(0, np.int64), pa.array([], pa.large_string())
+        stops = number_stops(ids, positions, self._spelling)
+        spaced = np.isin(np.append(ids, -1)[np.clip(positions, 0, len(ids))], self._first_ids[1])
+        if self._is_lossless:
+            return detokenize.byte_level(self._token_bytes, ids, offsets, positions, stops, number_texts, spaced, *frame)
+        return detokenize.by_tokenizers(self._engine(), ids, offsets, positions, stops, number_texts, spaced, *frame)
+
+    @functools.cached_property
+    def _token_bytes(self) -> detokenize.TokenBytes:
+        return detokenize.token_bytes(self._config)
+
+
+def canonical(values: Sequence[Any]) -> pa.LargeStringArray:
+    """Values given as ``float``, ``int``, ``Decimal`` or ``str`` as text; floats in the fewest digits that read back as the same float."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if plain and all(isinstance(value, float) for value in plain):
+        return numbers_from_floats(np.array(plain), "number_values").format()
+    return Numbers.parse(plain).format()
+
+
+def _restored(batch: pa.RecordBatch, texts: pa.LargeStringArray) -> pa.Array:
+    """With null rows null again, and what ids do not give back from the column ``text``."""
+    import pyarrow.compute as pc
+
+    if batch.column("input_ids").null_count:
+        texts = pc.if_else(batch.column("input_ids").is_valid(), texts, pa.scalar(None, texts.type))
+    if "text" in batch.schema.names:
+        texts = pc.coalesce(batch.column("text").cast(texts.type), texts)
+    return texts.cast(pa.string()) if texts.nbytes < schema.LIST_LIMIT else texts

@@ -1,0 +1,98 @@
+"""A saved tokenizer: a folder with ``tokenizer.json`` and ``numtok.json``, which says what it is besides. It is read with care.
+
+In: what a tokenizer is made of; or a folder, or JSON from one. Out: the folder; or settings of which every part is what it should be, as
+``Tokenizer.from_settings`` takes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from numtok.engines.number_tokens import OWN_SYMBOL
+from numtok.engines.tokenizer_json import TOKENIZER_FILE, read_json
+from numtok.errors import NumtokError, OutputError, TokenizerError
+from numtok.files import write_file
+from numtok.numbers.grammar import Grammar
+from numtok.representations import Representation, from_dict, representations_of
+from numtok.tokenizer.metadata import FORMAT_VERSION, LEADING_SPACE
+
+SETTINGS_FILE = "numtok.json"
+
+
+def save(folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Write both files to a folder."""
+    if not isinstance(folder, str | Path):
+        raise OutputError(f"expected the folder to save to, got {type(folder).__name__}")
+    write_json(Path(folder) / TOKENIZER_FILE, config, indent=None)
+    write_json(Path(folder) / SETTINGS_FILE, settings)
+
+
+def write_json(path: Path, content: Any, indent: int | None = 2) -> None:
+    """Write JSON in one step, so that no half-written file is left; ``OutputError`` if the disk refuses."""
+    write_file(path, json.dumps(content, ensure_ascii=False, indent=indent) + "\n")
+
+
+def options(representations: Sequence[Representation], grammar: Grammar) -> dict[str, Any]:
+    """What becomes of numbers, as JSON."""
+    return {"grammar": grammar.to_dict(), "numbers": [representation.to_dict() for representation in representations]}
+
+
+def settings(
+    representations: Sequence[Representation], grammar: Grammar, leading_space: str, own_tokens: Collection[str]
+) -> dict[str, Any]:
+    """What ``numtok.json`` holds: all but the tokenizer.json."""
+    own = [content for content in own_tokens if not OWN_SYMBOL.fullmatch(content)]
+    return {"format": FORMAT_VERSION, **options(representations, grammar), "leading_space": leading_space, "tokens": own}
+
+
+def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
+    """Those that settings tell."""
+    return [from_dict(options) for options in settings["numbers"]]
+
+
+def read_settings(source: Any) -> dict[str, Any] | None:
+    """The numtok.json beside a saved tokenizer, if there is one.
+
+    Raises:
+        TokenizerError: if it is damaged, or of a newer format.
+    """
+    if not isinstance(source, str | Path):
+        return None
+    path = Path(source)
+    path = (path if path.is_dir() else path.parent) / SETTINGS_FILE
+    if not path.is_file() or (Path(source).is_file() and Path(source).name != TOKENIZER_FILE):
+        return None
+    return check_settings(read_json(path), path)
+
+
+def check_settings(settings: Any, where: Any) -> dict[str, Any]:
+    """``settings``, if they are what :meth:`Tokenizer.saved_settings` makes; ``where`` they are from is for the message."""
+
+    def refuse(what: str) -> TokenizerError:
+        return TokenizerError(f"{where} is damaged: {what}; save the tokenizer again")
+
+    if not isinstance(settings, Mapping):
+        raise refuse(f"it holds {type(settings).__name__}, not an object")
+    if missing := [name for name in ("format", "grammar", "numbers", "leading_space") if name not in settings]:
+        raise refuse(f"it lacks {', '.join(missing)}")
+    version = settings["format"]
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise TokenizerError(
+            f"{where} has format {str(version)[:20]}, this version of numtok reads format {FORMAT_VERSION}; upgrade numtok"
+        )
+    if not isinstance(settings["numbers"], list):
+        raise refuse("numbers is not a list")
+    if settings["leading_space"] not in LEADING_SPACE:
+        raise refuse(f"leading_space is {str(settings['leading_space'])[:40]!r}")
+    tokens = settings.get("tokens", [])
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        raise refuse("tokens is not a list of names")
+    try:
+        Grammar.from_dict(settings["grammar"])
+        representations_of(saved_representations(settings))
+    except NumtokError as error:
+        raise refuse(str(error)) from error
+    return dict(settings)
