@@ -15,9 +15,10 @@ import pytest
 from hypothesis import settings
 from places import ROOT, shared_folder
 
-# No deadline anywhere: the first example of a property pays for a Numba compilation.
-settings.register_profile("local", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+# No deadline anywhere: the first example of a property pays for a Numba compilation. A property with a costly example takes fewer by its own settings.
+settings.register_profile("local", deadline=None, max_examples=100)
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
+settings.register_profile("thorough", deadline=None, max_examples=1000, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")  # --hypothesis-profile=NAME overrides
 
 

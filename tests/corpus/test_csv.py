@@ -8,7 +8,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from input_files import failure, read_all, write
 
@@ -94,7 +94,6 @@ def test_ragged_rows_are_an_error(tmp_path: Path, data: str) -> None:
 CELL = st.text(alphabet='a1",\t\n\r é', max_size=8)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(CELL, CELL), max_size=8), st.sampled_from(["\n", "\r\n"]), st.integers(1, 60), st.booleans())
 @example([("1", "a")] * 3, "\r\n", 23, True)  # the last block is a lone "\n"
 @example([("1", "a" * n + "\r\nb") for n in range(30)], "\n", 40, True)  # a block ends within a line break in quotes

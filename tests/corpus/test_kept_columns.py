@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numtok
@@ -148,7 +148,6 @@ def same(was: Any, now: Any) -> bool:
     return was == now and isinstance(was, bool) == isinstance(now, bool)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=4))
 def test_whatever_is_kept_is_the_same_or_refused(
     tokenizer: numtok.Tokenizer, tmp_path_factory: pytest.TempPathFactory, values: list[Any]

@@ -68,7 +68,7 @@ def as_parquet(texts: list[str | None]) -> bytes:
     return sink.getvalue()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(NULLABLE, st.sampled_from(["", ".gz", ".zst", ".bz2", ".xz"]), st.integers(1, 200))
 def test_texts_with_nulls_come_back(texts: list[str | None], suffix: str, batch_bytes: int) -> None:
     files = {
@@ -86,7 +86,7 @@ def test_texts_with_nulls_come_back(texts: list[str | None], suffix: str, batch_
             assert read_all(path, batch_bytes=batch_bytes) == texts, name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS, st.sampled_from(["", ".gz", ".zst", ".bz2", ".xz"]))
 def test_csv_comes_back(texts: list[str], suffix: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +95,7 @@ def test_csv_comes_back(texts: list[str], suffix: str) -> None:
             assert read_all(path) == texts
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(TEXTS, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", ".gz", ".zst"]), st.integers(3, 60))
 def test_lines_of_text_come_back(texts: list[str], line_break: str, suffix: str, batch_bytes: int) -> None:
     texts = [text.replace("\n", " ").rstrip("\r") for text in texts]

@@ -89,7 +89,7 @@ def assert_same_schema(schema: pa.Schema, expected: pa.Schema) -> None:
 # What is written comes back -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=4), st.sampled_from(NAMES), st.booleans())
 def test_round_trip_with_tensors(tmp_path_factory: pytest.TempPathFactory, counts: list[list[int]], name: str, large: bool) -> None:
     batches = [encoded(some, large) for some in counts]

@@ -123,7 +123,6 @@ def test_subword_leaves_text_alone(kind: str, engine: str, documents: list[str |
 
 
 @pytest.mark.parametrize("kind", FAST)
-@settings(max_examples=100)
 @given(documents=rows, offset=st.integers(0, 3), length=st.integers(0, 4), large=st.booleans())
 def test_engines_agree_on_slices(kind: str, documents: list[str | None], offset: int, length: int, large: bool) -> None:
     array = pa.array(["0 9", *documents], pa.large_string() if large else pa.string()).slice(offset, length)
@@ -215,7 +214,6 @@ def test_the_condition_is_exact_beside_every_fragment() -> None:
             check_is_torn(text, start, stop)
 
 
-@settings(max_examples=300)
 @given(document=texts)
 def test_the_condition_is_exact(document: str) -> None:
     for start, stop in oracle("gpt2").numbers([document])[0]:
@@ -223,7 +221,6 @@ def test_the_condition_is_exact(document: str) -> None:
 
 
 @pytest.mark.parametrize("kind", GPT2)
-@settings(max_examples=300)
 @given(document=texts)
 def test_text_keeps_the_ids_it_has_in_context(kind: str, document: str) -> None:
     """Where no number is torn out of a word, the text around all of them has the ids it has with the numbers in place."""
@@ -270,7 +267,6 @@ def test_contract_of_real_tokenizers(real_tokenizers: tuple[Tokenizer, Tokenizer
 def test_contract_of_real_tokenizers_on_random_text(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle]) -> None:
     fast, slow, reference = real_tokenizers
 
-    @settings(max_examples=150)
     @given(documents=rows)
     def holds(documents: list[str | None]) -> None:
         expected = reference.encode(documents)

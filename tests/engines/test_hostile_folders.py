@@ -11,7 +11,7 @@ from typing import Any
 import hostile_folders
 import pytest
 import trained
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import Tokenizer
@@ -114,7 +114,6 @@ GOOD = {"format": 1, "grammar": {}, "numbers": [{"name": "xval"}], "leading_spac
 KEYS = ["format", "grammar", "numbers", "leading_space", "tokens"]
 
 
-@settings(max_examples=300)
 @given(st.dictionaries(st.sampled_from(KEYS), json_values), st.booleans())
 def test_any_settings(changed: dict[str, Any], whole: bool) -> None:
     try:
@@ -123,7 +122,6 @@ def test_any_settings(changed: dict[str, Any], whole: bool) -> None:
         assert "numtok.json" in str(error)
 
 
-@settings(max_examples=300)
 @given(
     st.dictionaries(st.sampled_from(["model", "added_tokens", "normalizer", "pre_tokenizer", "decoder"]), json_values),
     json_values,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import numtok
@@ -196,7 +196,6 @@ def literals(draw: st.DrawFn) -> str:
     return f"{sign}{digits[:point]}{fraction}" + ("" if exponent is None else f"e{exponent}")
 
 
-@settings(max_examples=500)
 @given(st.lists(literals(), max_size=20))
 def test_all_conversions(given_literals: list[str]) -> None:
     check(given_literals)
@@ -256,7 +255,6 @@ def numbers_of(rows: list[tuple[bool, list[int], int]]) -> Numbers:
     return Numbers.from_digits(np.array(negative, np.bool_), flat, offsets, np.array(exponent, np.int64))
 
 
-@settings(max_examples=300)
 @given(st.lists(any_number(), min_size=1, max_size=20))
 @example([(False, [1, 2, 3], LARGEST)])
 @example([(True, [0, 1], -LARGEST - 1)])

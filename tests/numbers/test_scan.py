@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from grammar_oracle import find_numbers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import numtok
@@ -247,13 +247,11 @@ grammars = st.builds(
 )
 
 
-@settings(max_examples=1000)
 @given(st.lists(texts_to_hurt, max_size=4))
 def test_equals_oracle(texts: list[str]) -> None:
     assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
 
 
-@settings(max_examples=1000)
 @given(st.lists(texts_to_hurt | st.text(max_size=8), max_size=4), grammars)
 def test_equals_oracle_with_options(texts: list[str], grammar: Grammar) -> None:
     assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
@@ -544,7 +542,6 @@ SIMPLE = r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?"
 simple_numbers = st.sampled_from(["1", "-2.50", "+3", "1e5", "-7.25E-3", "007", "1,234,567", "٤٢", "0", "-0"])
 
 
-@settings(max_examples=200)
 @given(st.lists(st.lists(simple_numbers | st.sampled_from(["word", "é", "年", "(", "="]), max_size=8).map(" ".join), max_size=4))
 def test_pattern_equals_built_in_on_simple_text(texts: list[str]) -> None:
     found, expected = numtok.scan(texts, Grammar.from_pattern(SIMPLE)), numtok.scan(texts)
@@ -646,7 +643,6 @@ def test_extract_counts_characters() -> None:
     assert [(number.start, number.stop) for number in numbers] == [(6, 8), (12, 16), (20, 22), (28, 35)]
 
 
-@settings(max_examples=300)
 @given(texts_to_hurt)
 def test_extract_equals_oracle(text: str) -> None:
     numbers = numtok.extract(text)

@@ -57,11 +57,11 @@ def test_everything_runs_and_the_json_is_well_formed(tiny: Path, tmp_path: Path)
         assert section["checks"] and section["rows"], name
         for row in section["rows"]:
             seconds = row["seconds"]
-            assert 0 < seconds["min"] <= seconds["median"] <= seconds["max"]
+            assert 0 < seconds["min"] <= seconds["median"] <= seconds["max"], row["name"]
     names = [row["name"] for row in found["sections"]["encode"]["rows"]]
     assert [any(peer in name for name in names) for peer in ("gigatoken", "tokenizers", "tiktoken", "recipe")] == [True] * 4
     budgets = [budget for section in found["sections"].values() for budget in section["budgets"]]
-    assert all(budget["verdict"] in ("aim met", "floor met", "NOT MET") for budget in budgets)
+    assert budgets and all(budget["what"] in done.stdout for budget in budgets), "each is told"
 
 
 def test_a_wrong_value_of_the_scan_is_found(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import numtok
@@ -177,7 +177,6 @@ def test_no_half_precision_on_the_way(representation: SingleToken, surface: str)
 
 
 @given(surface=literals)
-@settings(max_examples=300)
 def test_the_value_is_the_nearest_float32(surface: str) -> None:
     """Rounded once, from the decimal; the oracle compares distances as fractions."""
     assume(fits_float32(surface))
@@ -193,7 +192,6 @@ def test_the_value_is_the_nearest_float32(surface: str) -> None:
 
 
 @given(surface=st.from_regex(r"\A[-+]?([0-9]{1,3}(,[0-9]{3}){1,4}|[0-9]{1,40})(\.[0-9]{1,40})?([eE][-+]?[0-9]{1,3})?\Z", fullmatch=True))
-@settings(max_examples=300)
 def test_place_values_spell_the_number_as_written(surface: str) -> None:
     numbers = numbers_of(surface)
     assert PlaceValue().fits(numbers).all()
@@ -274,7 +272,6 @@ def test_edges_of_float32(kind: Any, sign: str, surface: str, fits: bool) -> Non
 
 
 @given(surface=literals)
-@settings(max_examples=300)
 def test_fits_float32(surface: str) -> None:
     numbers = numbers_of(surface)
     assert XVal().fits(numbers).tolist() == FloatBits().fits(numbers).tolist() == [fits_float32(surface)]

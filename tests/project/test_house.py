@@ -1,0 +1,179 @@
+"""The house: imports point one way and in no circle, nobody takes a private name from another module, and files stay short."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+PACKAGES = {"numtok": "numtok", "numtok_torch": "numtok_torch", "numtok_cli": "cli"}
+LINES = 300
+
+# A room imports only rooms before it. "numtok" is the face: what `import numtok` gives.
+ROOMS = ["errors", "arrays", "numbers", "representations", "engines", "tokenizer", "corpus", "hf"]
+TORCH_ROOMS = ["data", "embeddings", "heads", "model", "generation", "metrics"]
+
+# What is not yet as it should be: take a line out once it is.
+LONG_YET = {
+    "numtok/engines/joined.py",
+    "numtok/hf/tokenizer.py",
+    "numtok/numbers/numbers.py",
+    "numtok/representations/charton.py",
+    "numtok/tokenizer/tokenizer.py",
+    "numtok_torch/model/model.py",
+}
+CIRCLES_YET = [
+    {"numtok.hf", "numtok.hf.arrow", "numtok.hf.batch", "numtok.hf.tokenizer"},
+    {
+        "numtok_torch.generation.generate",
+        "numtok_torch.generation.state",
+        "numtok_torch.generation.writer",
+        "numtok_torch.model.model",
+        "numtok_torch.model.saving",
+    },
+]
+UPWARD_YET = {("numtok_torch.model.model", "numtok_torch.generation.generate")}
+
+
+@functools.cache
+def modules() -> dict[str, Path]:
+    """Every module of ours by its dotted name."""
+    found = {}
+    for package, folder in PACKAGES.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            inner = path.relative_to(ROOT / folder).with_suffix("").parts
+            found[".".join([package, *inner]).removesuffix(".__init__")] = path
+    return found
+
+
+def imports_in(source: str, module: str, is_package: bool) -> Iterator[tuple[str, str | None]]:
+    """(module, name taken from it) of each import, wherever it stands: at the top, inside functions and under TYPE_CHECKING."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = module.split(".")[: None if is_package and node.level == 1 else -(node.level - is_package)]
+                base = ".".join([*parents, base] if base else parents)
+            yield from ((base, alias.name) for alias in node.names)
+
+
+def resolve(target: str, name: str | None, known: dict[str, Path]) -> tuple[str, str | None] | None:
+    """The module of ours that is meant, and the name taken from it if that is not itself a module; None for what is not ours."""
+    if name is not None and f"{target}.{name}" in known:
+        return f"{target}.{name}", None
+    return (target, name) if target in known else None
+
+
+@functools.cache
+def imports() -> dict[str, set[tuple[str, str | None]]]:
+    known = modules()
+    return {
+        module: {
+            place
+            for target, name in imports_in(path.read_text("utf-8"), module, path.name == "__init__.py")
+            if (place := resolve(target, name, known)) and place[0] != module
+        }
+        for module, path in known.items()
+    }
+
+
+def circles_of(arrows: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Groups of modules each of which imports, over however many steps, every other."""
+
+    @functools.cache
+    def reached(start: str) -> frozenset[str]:
+        seen, waiting = set(), [start]
+        while waiting:
+            fresh = arrows[waiting.pop()] - seen
+            seen |= fresh
+            waiting += fresh
+        return frozenset(seen)
+
+    return {frozenset(other for other in reached(module) if module in reached(other)) for module in arrows if module in reached(module)}
+
+
+def private(name: str | None) -> bool:
+    return name is not None and name.startswith("_") and not name.startswith("__")
+
+
+def room(module: str) -> tuple[str, int] | None:
+    """(package, place in its list of rooms); None for faces and for the command line, which may import everything."""
+    package, _, rest = module.partition(".")
+    rooms = {"numtok": ROOMS, "numtok_torch": TORCH_ROOMS}.get(package, [])
+    name = rest.split(".")[0]
+    return (package, rooms.index(name)) if name in rooms else None
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    circles = circles_of({module: {target for target, _ in taken} for module, taken in imports().items()})
+    assert [circle for circle in circles if not any(circle <= known for known in CIRCLES_YET)] == []
+
+
+def test_private_names_stay_in_their_module() -> None:
+    assert [(module, target, name) for module, taken in imports().items() for target, name in taken if private(name)] == []
+
+
+def test_a_room_imports_only_rooms_before_it() -> None:
+    upward = set()
+    for module, taken in imports().items():
+        for target, _ in taken:
+            here, there = room(module), room(target)
+            if here and there and here[0] == there[0] and there[1] > here[1]:
+                upward.add((module, target))
+    assert upward - UPWARD_YET == set()
+
+
+def test_the_core_imports_neither_torch_layers_nor_the_command_line() -> None:
+    for module, taken in imports().items():
+        packages = {target.partition(".")[0] for target, _ in taken}
+        allowed = {"numtok": {"numtok"}, "numtok_torch": {"numtok", "numtok_torch"}, "numtok_cli": set(PACKAGES)}[module.partition(".")[0]]
+        assert packages <= allowed, module
+
+
+def test_files_are_short_enough_to_read() -> None:
+    long = {str(path.relative_to(ROOT)) for path in modules().values() if path.read_text("utf-8").count("\n") > LINES}
+    assert long - LONG_YET == set()
+
+
+def test_each_room_says_what_it_holds() -> None:
+    for module, path in modules().items():
+        assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), module
+
+
+# The checker itself -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("source", "module", "is_package", "expected"),
+    [
+        ("import a.b", "a.c", False, [("a.b", None)]),
+        ("from a.b import c", "a.d", False, [("a.b", "c")]),
+        ("from .b import _c", "a.d", False, [("a.b", "_c")]),
+        ("from . import b", "a.d", False, [("a", "b")]),
+        ("from . import b", "a", True, [("a", "b")]),
+        ("from .b import c", "a.d", True, [("a.d.b", "c")]),
+        ("from ..b import c", "a.d.e", False, [("a.b", "c")]),
+        ("from ..b import c", "a.d", True, [("a.b", "c")]),
+        ("def f():\n    from a import b", "c", False, [("a", "b")]),
+        ("if TYPE_CHECKING:\n    from a import b", "c", False, [("a", "b")]),
+    ],
+)
+def test_imports_are_seen_wherever_they_stand(source: str, module: str, is_package: bool, expected: list[tuple[str, str | None]]) -> None:
+    assert list(imports_in(source, module, is_package)) == expected
+
+
+def test_circles_are_found() -> None:
+    arrows = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set(), "e": {"a"}}
+    assert circles_of(arrows) == {frozenset("abc")}
+    assert circles_of(arrows | {"c": {"d"}}) == set()
+
+
+def test_the_modules_are_seen() -> None:
+    assert {"numtok", "numtok.errors", "numtok.tokenizer", "numtok_torch.data", "numtok_cli.main"} <= set(modules())
+    assert any(target == "numtok.errors" and name == "InputError" for target, name in imports()["numtok.corpus.read.csv_table"])

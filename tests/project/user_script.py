@@ -1,0 +1,32 @@
+"""What a user may write, with the types that a type checker must see: read by ``mypy --strict``, never run."""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import numpy as np
+
+import numtok
+from numtok.representations import FoNE, Representation, parse
+
+grammar = numtok.Grammar.data()
+tok = numtok.Tokenizer.from_pretrained(None, numbers=[numtok.XVal(), FoNE(6, 4)], grammar=grammar)
+
+encoding = tok.encode("pH 7.4 at -12.5e-3")
+assert_type(tok, numtok.Tokenizer)
+assert_type(encoding, numtok.Encoding)
+assert_type(tok.decode(encoding), str)
+assert_type(tok.vocab_size, int)
+assert_type(parse("xval"), tuple[Representation, ...])
+
+numbers = numtok.scan(["1 and 2.5"])
+assert_type(numbers, numtok.Numbers)
+assert_type(numbers.negative.dtype, np.dtype[np.bool_])
+
+found = numtok.extract("about 1,234.5 kg")
+assert_type(found, list[numtok.Number])
+assert_type(found[0].start, int)
+
+tok.encode_batch(["a"], keep_tekst=True)  # error: call-arg
+numtok.XVal(scale="large")  # error: arg-type
+numtok.Grammar(grouping=",", digits=3)  # error: call-arg
