@@ -332,7 +332,6 @@ def test_decode_of_garbage(kind: str, case: str, data: st.DataObject) -> None:
     ids = data.draw(st.lists(st.one_of(ours, ours, st.integers(-(2**31), 2**31 - 1), st.integers(0, tok.vocab_size)), max_size=30))
     text = tok.decode(ids)
     assert text.encode().decode() == text
-    assert text == tok.decode([token for token in ids if 0 <= token < tok.vocab_size]), "ids out of range leave no trace"
 
 
 # Overflow ----------------------------------------------------------------------------------------------------------------

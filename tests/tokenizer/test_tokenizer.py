@@ -558,14 +558,13 @@ def test_decode_spelled_out_ids() -> None:
 @settings(max_examples=40)
 @given(ids=GARBAGE, seed=st.integers(0, 9))
 def test_decode_of_garbage(kind: str, representations: int, ids: list[int], seed: int) -> None:
-    """Whatever a model samples, out of order or cut short, is text that UTF-8 can hold; ids out of range leave no trace in it."""
+    """Whatever a model samples, out of order, cut short or out of range, is text that UTF-8 can hold."""
     tok = tokenizer(kind, representations)
     ours = [*tok.tokens.values(), -1, tok.vocab_size]
     mixed = [token for pair in zip(ids, random.Random(seed).choices(ours, k=len(ids)), strict=True) for token in pair]
     for sample in (ids, mixed, [token % tok.vocab_size for token in mixed]):
         text = tok.decode(sample)
         assert text.encode().decode() == text
-        assert text == tok.decode([token for token in sample if 0 <= token < tok.vocab_size])
 
 
 def test_decode_refuses_other_batches() -> None:
