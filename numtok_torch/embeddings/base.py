@@ -55,6 +55,11 @@ class NumberEmbedding(nn.Module, ABC):
         """
         return inputs_embeds + self.change(inputs_embeds, batch)
 
+    @classmethod
+    def options_for(cls, representation: Any) -> dict[str, Any]:
+        """The options that a representation of the same name gives it: those that both have."""
+        return {name: getattr(representation, name) for name in option_names(cls) if hasattr(representation, name)}
+
     def config(self) -> dict[str, Any]:
         """Name and options, for JSON; ``embedding_from_config`` is the inverse."""
         return {"name": self.name, **{key: list(value) if isinstance(value, tuple) else value for key, value in self._options.items()}}
@@ -92,6 +97,11 @@ class NumberEmbedding(nn.Module, ABC):
         elsewhere = ~mask.flatten().view(-1, *[1] * (rows.dim() - 1))  # (batch * seq, 1, ...)
         vectors = embed(rows.masked_fill(elsewhere, 0)).to(inputs_embeds.dtype).view_as(inputs_embeds)
         return torch.where(at, vectors, 0)
+
+
+def option_names(kind: type[nn.Module]) -> list[str]:
+    """The names of a layer's, or a head's, options."""
+    return [name for name in kind.__init__.__annotations__ if name not in ("d_model", "return")]
 
 
 def linear(features: Tensor, layer: nn.Linear) -> Tensor:

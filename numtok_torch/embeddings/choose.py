@@ -25,12 +25,11 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from torch import nn
 
 from numtok.errors import RepresentationError, SchemaError
-from numtok.representations import PlaceValue, from_dict
+from numtok.representations import Representation, from_dict
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding
+from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding, option_names
 from numtok_torch.embeddings.exponent_bins import ExponentEmbedding
 from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
 from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
@@ -101,10 +100,10 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
         SchemaError: if the data are not numtok's, or their numbers are tokens only, which need no layer.
         RepresentationError: for an option that none of the layers has.
     """
-    configs = [config for described in read_metadata(schema)["numbers"] if (config := _config_of(described)) is not None]
+    configs = [config for described in read_metadata(schema)["numbers"] if (config := _config_of(from_dict(described))) is not None]
     if not configs:
         raise SchemaError("the numbers of this data are spelled out in tokens alone: the model's own embedding is all they need")
-    known = [options_of(EMBEDDINGS[config["name"]]) for config in configs]
+    known = [option_names(EMBEDDINGS[config["name"]]) for config in configs]
     if unused := [name for name in options if not any(name in names for names in known)]:
         raise RepresentationError(f"none of {', '.join(config['name'] for config in configs)} has the option {', '.join(unused)}")
     if "max_place" not in options:
@@ -118,17 +117,7 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
     return chosen[0] if len(chosen) == 1 else SumEmbedding(chosen)
 
 
-def options_of(kind: type[nn.Module]) -> list[str]:
-    """The names of a layer's options."""
-    return [name for name in kind.__init__.__annotations__ if name not in ("d_model", "return")]
-
-
-def _config_of(described: dict[str, Any]) -> dict[str, Any] | None:
-    """The config of the layer for a representation, as the metadata describe it; None if it needs none."""
-    representation = from_dict(described)
-    if isinstance(representation, PlaceValue):
-        return {"name": "place", "max_place": 64 + representation.max_offset, "written": representation.order}
-    if representation.name not in EMBEDDINGS:
-        return None
-    names = options_of(EMBEDDINGS[representation.name])
-    return {"name": representation.name, **{key: value for key, value in described.items() if key in names}}
+def _config_of(representation: Representation) -> dict[str, Any] | None:
+    """The config of the layer for a representation; None if it needs none."""
+    layer = EMBEDDINGS.get(representation.name)
+    return None if layer is None else {"name": representation.name, **layer.options_for(representation)}

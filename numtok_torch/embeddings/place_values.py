@@ -79,6 +79,10 @@ class PlaceValueEmbedding(NumberEmbedding):
             nn.init.normal_(self.vectors.weight, std=0.02)
             nn.init.zeros_(self.vectors.weight[max_place])
 
+    @classmethod
+    def options_for(cls, representation: Any) -> dict[str, Any]:
+        return {"max_place": 64 + representation.max_offset, "written": representation.order}  # the offset merges no places
+
     def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
         place = self.read(inputs_embeds, batch, "place_value").to(torch.int64)  # (batch, seq)
         labels = batch.get("labels")

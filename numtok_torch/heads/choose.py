@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.embeddings.choose import options_of
+from numtok_torch.embeddings.base import option_names
 from numtok_torch.heads.base import NumberHead, NumberPrediction
 from numtok_torch.heads.bits import BitsHead
 from numtok_torch.heads.fone import FoNEHead
@@ -55,9 +55,9 @@ def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
     name = str(options.pop("name", None))
     if name not in HEADS:
         raise RepresentationError(f"unknown head {name!r}; choose from {', '.join(HEADS)}")
-    if unknown := [key for key in options if key not in options_of(HEADS[name])]:
+    if unknown := [key for key in options if key not in option_names(HEADS[name])]:
         raise RepresentationError(
-            f"{name}: {HEADS[name].__name__} has no option {', '.join(unknown)}; it has {', '.join(options_of(HEADS[name]))}"
+            f"{name}: {HEADS[name].__name__} has no option {', '.join(unknown)}; it has {', '.join(option_names(HEADS[name]))}"
         )
     return HEADS[name](d_model, **options)
 
@@ -91,5 +91,5 @@ def head_from_schema(schema: pa.Schema, d_model: int, head: str | None = None, *
         name = next(name for name, fitting in FITTING.items() if fitting == head)
         if name not in described:
             raise SchemaError(f"the data have {', '.join(described)}; a {HEADS[head].__name__} needs the stream of {name} as its target")
-        given = {key: value for key, value in described[name].items() if key in options_of(HEADS[head])}
+        given = {key: value for key, value in described[name].items() if key in option_names(HEADS[head])}
     return head_from_config({"name": head, **given, **options}, d_model)
