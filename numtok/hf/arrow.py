@@ -9,38 +9,31 @@ whole result, whatever ``remove_columns`` says. So the columns to keep are put i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from transformers import PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
 
 from numtok.errors import InputError
+from numtok.hf.backend import BackendState
 from numtok.hf.batch import encode_flat
 from numtok.tokenizer.schema import LIST_LIMIT
-
-if TYPE_CHECKING:
-    from numtok.hf import NumberTokenizer
 
 INTEGERS = {"input_ids": np.int32}  # the other columns of the base class hold 0 and 1
 
 
-def encode_arrow(
-    tokenizer: NumberTokenizer,
-    texts: Any,
-    column: str,
-    with_streams: bool,
-    add_special_tokens: bool,
-    max_length: int | None,
-    keep_column: bool,
-) -> pa.Table:
-    """See :meth:`numtok.hf.NumberTokenizer.encode_arrow`."""
-    around: pa.Table | None = None
+def text_column(texts: Any, column: str) -> pa.Array | pa.ChunkedArray:
+    """The texts of a table, a record batch, or a column itself.
+
+    Raises:
+        InputError: if there is no such column, it holds no text, or a text is null.
+    """
     if isinstance(texts, pa.Table | pa.RecordBatch):
         if column not in texts.schema.names:
             raise InputError(f"there is no column {column!r}, only {', '.join(texts.schema.names)}; name the text column with column=...")
-        around = pa.Table.from_batches([texts]) if isinstance(texts, pa.RecordBatch) else texts
         texts = texts.column(column)
     if not isinstance(texts, pa.Array | pa.ChunkedArray):
         raise InputError(
@@ -49,23 +42,44 @@ def encode_arrow(
     if texts.null_count:
         row = texts.is_null().to_pylist().index(True)
         raise InputError(f"row {row} of the text column is null; leave such rows out first, for example with dataset.filter")
+    return texts
+
+
+def encode_column(
+    tokenizer: PreTrainedTokenizerFast,
+    state: BackendState,
+    texts: pa.Array | pa.ChunkedArray,
+    with_streams: bool,
+    add_special_tokens: bool,
+    max_length: int | None,
+) -> pa.Table:
+    """One row per text: what a call returns.
+
+    Raises:
+        InputError: if a row has no room for the special tokens.
+    """
     strategy = TruncationStrategy.DO_NOT_TRUNCATE if max_length is None else TruncationStrategy.LONGEST_FIRST
     options = {"add_special_tokens": add_special_tokens, "truncation_strategy": strategy, "max_length": max_length}
-    flat = encode_flat(tokenizer, texts, with_streams, options)
+    flat = encode_flat(tokenizer, state, texts, with_streams, options)
     if flat is None:
-        tokenizer.numtok.encode_batch(texts)  # says what is wrong with the texts, if it is that
+        state.numtok.encode_batch(texts)  # says what is wrong with the texts, if it is that
         raise InputError(f"max_length={max_length} leaves no room for the special tokens; give more, or add_special_tokens=False")
     columns = {name: values.astype(INTEGERS.get(name, np.int8)) for name, values in flat.columns.items()} | flat.streams
     large = bool(flat.edges[-1] > LIST_LIMIT)
-    encoded = {name: _lists(values, flat.edges, large) for name, values in columns.items()}
-    if around is None:
-        return pa.table(encoded)
-    return _beside(around.drop_columns([] if keep_column else [column]), encoded)
+    return pa.table({name: _lists(values, flat.edges, large) for name, values in columns.items()})
 
 
-def _beside(table: pa.Table, encoded: dict[str, pa.Array]) -> pa.Table:
+def beside(around: Any, encoded: pa.Table, left_out: str | None) -> pa.Table:
+    """The columns of ``around`` but one, with those of ``encoded``; only these if ``around`` is no table."""
+    if not isinstance(around, pa.Table | pa.RecordBatch):
+        return encoded
+    table = pa.Table.from_batches([around]) if isinstance(around, pa.RecordBatch) else around
+    return _beside(table.drop_columns([] if left_out is None else [left_out]), encoded)
+
+
+def _beside(table: pa.Table, encoded: pa.Table) -> pa.Table:
     """The table with columns added, or replaced; its metadata, which name the ``datasets`` features of the others, stay."""
-    for name, values in encoded.items():
+    for name, values in zip(encoded.column_names, encoded.columns, strict=True):
         at = table.schema.get_field_index(name)
         table = table.append_column(name, values) if at < 0 else table.set_column(at, name, values)
     return table

@@ -1,4 +1,4 @@
-"""What numtok makes of one state of a ``tokenizers`` backend, and how a change to it is told.
+"""A tokenizer whose backend has number tokens; what numtok makes of one state of a ``tokenizers`` backend, and how a change to it is told.
 
 In: a backend and numtok's settings. Out: the numtok tokenizer, the copies of the backend with marks, and what was found out about them. All of it is
 made on demand, belongs in the tokenizer's ``cache``, and is left behind when the backend changes.
@@ -11,39 +11,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from transformers import PreTrainedTokenizerFast
+
+from numtok.engines.tokenizer_json import load_source
+from numtok.hf import loading
 from numtok.hf.marks import Marks, marks_for
 from numtok.tokenizer.tokenizer import Tokenizer
 
 
 @dataclass
-class Core:
+class BackendState:
     """What numtok makes of one state of a backend.
 
     Attributes:
         numtok: the tokenizer; its engine is made when it is first needed.
-        around: state of the post-processor at that time.
+        post_processor: its state at that time.
         marks: the last copies of the backend with marks.
-        characters: how many were encoded. fast: whether the engine is the fast one; None before it was made.
+        characters: how many were encoded in batches that may take the quick way.
+        has_fast_engine: None before the engine was made.
     """
 
     numtok: Tokenizer
-    around: Any
+    post_processor: Any
     marks: list[Marks] = field(default_factory=list)
     characters: int = 0
-    fast: bool | None = None
+    has_fast_engine: bool | None = None
 
     @property
-    def stay_text(self) -> bool:
+    def numbers_stay(self) -> bool:
+        """Whether numbers are ordinary text."""
         return self.numtok.representations[0].stays_text
 
     @functools.cached_property
-    def _odd_names(self) -> list[str]:
+    def _other_names(self) -> list[str]:
         return [content for content in self.numtok.own_tokens if "[NUM" not in content and "[/NUM" not in content]
 
     def is_named_in(self, texts: Sequence[str]) -> bool:
         """Whether a text has the name of one of numtok's tokens, which is to stay text."""
-        odd = self._odd_names
-        return any("[NUM" in text or "[/NUM" in text or (odd and any(content in text for content in odd)) for text in texts)
+        others = self._other_names
+        return any("[NUM" in text or "[/NUM" in text or (others and any(content in text for content in others)) for text in texts)
 
     def marks_for(self, texts: Sequence[str]) -> Marks:
         """Marks that do not occur in the texts."""
@@ -58,3 +64,70 @@ def state_of(part: Any) -> Any:
 def key_of(backend: Any) -> tuple[Any, ...]:
     """Equal as long as nothing has changed that ids depend on, the post-processor excepted."""
     return (backend.get_vocab_size(), *(state_of(part) for part in (backend.normalizer, backend.pre_tokenizer, backend.decoder)))
+
+
+class KnowsNumbers(PreTrainedTokenizerFast):
+    """A fast tokenizer whose backend has number tokens.
+
+    Attributes:
+        return_numbers: whether calls return the number streams, if they do not say.
+        numtok: the :class:`numtok.Tokenizer` of the same settings, which gives the same ids.
+        cache: all that is made on demand.
+    """
+
+    return_numbers: bool = False
+    _number_settings: dict[str, Any] | None = None  # numtok.json; None while the base class is at work in __init__
+
+    def __init__(self, *args: Any, number_settings: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        self.cache: dict[str, Any] = {}  # the one attribute that fingerprints of datasets leave out
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        self._install(number_settings or {})
+
+    def _install(self, settings: dict[str, Any]) -> None:
+        """Add the number tokens that are not there yet."""
+        settings = loading.complete_settings(settings)
+        self.return_numbers = bool(settings.pop("return_numbers"))
+        self.cache = {}
+        self._number_settings = loading.add_number_tokens(self.backend_tokenizer, settings).saved_settings()
+        self.init_kwargs["number_settings"] = self.number_settings
+
+    @property
+    def number_settings(self) -> dict[str, Any]:
+        """JSON: grammar, representations and the like; what ``numtok.json`` holds, and ``return_numbers``."""
+        return {**(self._number_settings or {}), "return_numbers": self.return_numbers}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made on demand."""
+        return vars(self) | {"cache": {}}
+
+    def _add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
+        """As of the base class; numtok's own tokens are there already, and stay what they are."""
+        if self._number_settings is not None:
+            own = self.backend_state().numtok.own_tokens
+            new_tokens = [token for token in new_tokens if str(token) not in own]
+        self.cache = {}
+        return int(super()._add_tokens(new_tokens, special_tokens))
+
+    @property
+    def numtok(self) -> Tokenizer:
+        """The numtok tokenizer of the same settings."""
+        state, post_processor = self.backend_state(), state_of(self.backend_tokenizer.post_processor)
+        if state.post_processor == post_processor:
+            return state.numtok
+        if self.cache.get("post_processor") != post_processor:  # few things depend on the post-processor, which may change often
+            self.cache |= {"post_processor": post_processor, "numtok": self._made_numtok()}
+        made: Tokenizer = self.cache["numtok"]
+        return made
+
+    def backend_state(self) -> BackendState:
+        """What depends on the backend. A change to that, also one made on ``backend_tokenizer`` directly, makes a new one."""
+        backend = self.backend_tokenizer
+        key = key_of(backend)
+        if self.cache.get("key") != key:
+            self.cache = {"key": key, "state": BackendState(self._made_numtok(), state_of(backend.post_processor))}
+        made: BackendState = self.cache["state"]
+        return made
+
+    def _made_numtok(self) -> Tokenizer:
+        assert self._number_settings is not None
+        return Tokenizer.from_settings(load_source(self.backend_tokenizer), self._number_settings)

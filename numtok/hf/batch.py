@@ -7,25 +7,25 @@ general way. Calls for which the quick way is not certain to give the same (pair
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from transformers import BatchEncoding
+from transformers import BatchEncoding, PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
 from transformers.utils.generic import PaddingStrategy
 
 from numtok.errors import InputError
 from numtok.hf.advice import advise_streams
+from numtok.hf.backend import BackendState
 from numtok.hf.encoding import LazyBatchEncoding
+from numtok.hf.general import encodings_later
 from numtok.hf.streams import MASK, VALUES, as_numpy, attach, neutral_stream
+from numtok.hf.texts import Call
 from numtok.tokenizer import schema
 from numtok.tokenizer.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from numtok.hf import NumberTokenizer
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick
 LARGE = 1 << 19  # characters that a tokenizer encodes before the engine is made, which takes a second
@@ -35,7 +35,7 @@ Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 
 
-class Frame(NamedTuple):
+class SpecialTokens(NamedTuple):
     """Special tokens before and after a text, with their token types, and the type of the text's own tokens."""
 
     before: list[int]
@@ -43,6 +43,9 @@ class Frame(NamedTuple):
     types_before: list[int]
     types_after: list[int]
     type: int
+
+
+NO_SPECIAL = SpecialTokens([], [], [], [], 0)
 
 
 class Layout(NamedTuple):
@@ -79,80 +82,84 @@ class Flat(NamedTuple):
         return [values[first:last] for first, last in itertools.pairwise(self.edges.tolist())]
 
 
-def encode_fast(tokenizer: NumberTokenizer, text: Any, pair: Any, with_streams: bool, options: Mapping[str, Any]) -> BatchEncoding | None:
+def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> BatchEncoding | None:
     """The batch, or None if it takes the general way."""
-    if pair is not None or not isinstance(text, list | tuple) or not text or any(options.get(name) for name in NOT_HERE):
+    text, options = call.text, call.options
+    if call.pair is not None or not isinstance(text, list | tuple) or not text or any(options.get(name) for name in NOT_HERE):
         return None
-    if tokenizer.split_special_tokens or not all(type(one) is str for one in text):
+    if tokenizer.split_special_tokens or not all(type(string) is str for string in text):
         return None
-    if not _worth_while(tokenizer, sum(map(len, text))):
+    if not _worth_while(state, sum(map(len, text))):
         return None
-    flat = encode_flat(tokenizer, list(text), with_streams, options)
+    flat = encode_flat(tokenizer, state, list(text), call.with_streams, options)
     if flat is None:
         return None
     tensors = options.get("return_tensors")
     if tensors is not None and len(set(np.diff(flat.edges).tolist())) > 1:
         return None
-    data = {name: flat.rows(values.tolist()) if tensors is None else np.stack(flat.rows(values)) for name, values in flat.columns.items()}
-    if options.get("return_length"):
-        data["length"] = np.diff(flat.edges).tolist()
-    for row in data["input_ids"]:
+    for row in flat.rows(flat.columns["input_ids"]):
         tokenizer._eventual_warn_about_too_long_sequence(row, options.get("max_length"), options.get("verbose", True))
-    later = tokenizer.encodings_later(text, dict(options) | {"verbose": False})
-    out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=later)
-    if with_streams:
-        by_row = {name: flat.rows(values) for name, values in flat.streams.items()}
-        attach(out, [dict(zip(by_row, row, strict=True)) for row in zip(*by_row.values(), strict=True)], tensors, single=False)
+    return _batch_encoding(flat, tensors, bool(options.get("return_length")), encodings_later(tokenizer, state, call))
+
+
+def _batch_encoding(flat: Flat, tensors: Any, with_length: bool, encodings: Callable[[], list[Any]]) -> BatchEncoding:
+    """The rows as transformers returns them: lists, or tensors."""
+    data = {name: flat.rows(values.tolist()) if tensors is None else np.stack(flat.rows(values)) for name, values in flat.columns.items()}
+    if with_length:
+        data["length"] = np.diff(flat.edges).tolist()
+    out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=encodings)
+    by_row = {name: flat.rows(values) for name, values in flat.streams.items()}
+    attach(out, [dict(zip(by_row, row, strict=True)) for row in zip(*by_row.values(), strict=True)], tensors, single=False)
     return out
 
 
-def encode_flat(tokenizer: NumberTokenizer, texts: Any, with_streams: bool, options: Mapping[str, Any]) -> Flat | None:
+def encode_flat(
+    tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: Any, with_streams: bool, options: Mapping[str, Any]
+) -> Flat | None:
     """Texts (a list, or an Arrow column) by numtok's engine; None if rows would not fit, or are not text."""
-    frame = _frame(tokenizer) if options.get("add_special_tokens", True) else Frame([], [], [], [], 0)
-    if frame is None:
+    special = _special_tokens(tokenizer, state) if options.get("add_special_tokens", True) else NO_SPECIAL
+    if special is None:
         return None
-    room = _room(options, len(frame.before) + len(frame.after))
+    room = _room(options, len(special.before) + len(special.after))
     if room is not None and room < 0:
         return None
-    numtok = tokenizer.core().numtok
     try:
-        batch = numtok.encode_batch(texts, parse_special=not tokenizer.split_special_tokens)
+        batch = state.numtok.encode_batch(texts, parse_special=not tokenizer.split_special_tokens)
     except InputError:  # the caller has its own words for that
         return None
     if not with_streams and len(schema.flat(batch.column("number_index"))[0]):
-        advise_streams(tokenizer.deprecation_warnings, numtok)
+        advise_streams(tokenizer.deprecation_warnings, state.numtok)
     ids, offsets = schema.flat(batch.column("input_ids"))
     side = options.get("padding_side") or tokenizer.padding_side
-    layout = _layout(offsets, room, tokenizer.truncation_side, (len(frame.before), len(frame.after)), options, side)
+    layout = _layout(offsets, room, tokenizer.truncation_side, special, options, side)
     if layout is None:
         return None
-    columns = _columns(tokenizer, ids.to_numpy(), layout, frame, options)
-    return Flat(columns, _streams(numtok, batch, offsets, layout) if with_streams else {}, layout.edges)
+    columns = _columns(tokenizer, ids.to_numpy(), layout, special, options)
+    return Flat(columns, _streams(state.numtok, batch, offsets, layout) if with_streams else {}, layout.edges)
 
 
-def _worth_while(tokenizer: NumberTokenizer, characters: int) -> bool:
+def _worth_while(state: BackendState, characters: int) -> bool:
     """Whether there is enough to do, and the engine is the fast one."""
     if characters < SMALL:
         return False
-    core = tokenizer.core()
-    core.characters += characters
-    if core.fast is None and core.characters >= LARGE:
-        core.fast = core.numtok.has_fast_engine(parse_special=True)
-    return bool(core.fast)
+    state.characters += characters
+    if state.has_fast_engine is None and state.characters >= LARGE:
+        state.has_fast_engine = state.numtok.has_fast_engine(parse_special=True)
+    return bool(state.has_fast_engine)
 
 
-def _frame(tokenizer: NumberTokenizer) -> Frame | None:
-    """What the post-processor of this moment puts around a text."""
+def _special_tokens(tokenizer: PreTrainedTokenizerFast, state: BackendState) -> SpecialTokens | None:
+    """What the post-processor of this moment puts around a text; None if it does something else."""
     processor = tokenizer.backend_tokenizer.post_processor
     if processor is None:
-        return Frame([], [], [], [], 0)
-    around = processor.process(tokenizer.core().marks_for([]).probe, None, True)
+        return NO_SPECIAL
+    around = processor.process(state.marks_for([]).probe, None, True)
     inside = [k for k, special in enumerate(around.special_tokens_mask) if not special]
     if not inside:
         return None
     first, last = inside[0], inside[-1] + 1
     ids, types = around.ids, around.type_ids
-    return Frame(ids[:first], ids[last:], types[:first], types[last:], types[first])
+    return SpecialTokens(ids[:first], ids[last:], types[:first], types[last:], types[first])
 
 
 def _room(options: Mapping[str, Any], special: int) -> int | None:
@@ -163,11 +170,13 @@ def _room(options: Mapping[str, Any], special: int) -> int | None:
     return -1 if strategy == TruncationStrategy.ONLY_SECOND else int(most) - special
 
 
-def _layout(offsets: Ints, room: int | None, cut: str, frame: tuple[int, int], options: Mapping[str, Any], side: str) -> Layout | None:
+def _layout(
+    offsets: Ints, room: int | None, cut_side: str, special: SpecialTokens, options: Mapping[str, Any], padding_side: str
+) -> Layout | None:
     """Where everything goes; None if rows would be longer than their padding."""
     lengths = np.diff(offsets)
     kept = lengths if room is None else np.minimum(lengths, room)
-    before, after = frame
+    before, after = len(special.before), len(special.after)
     widths = kept + (before + after)
     begins = np.concatenate([[0], np.cumsum(widths)])
     edges = begins
@@ -179,13 +188,15 @@ def _layout(offsets: Ints, room: int | None, cut: str, frame: tuple[int, int], o
         if widths.max() > width:
             return None
         edges = np.arange(len(kept) + 1) * width
-        begins = edges + (np.append(width - widths, 0) if side == "left" else 0)
-    first = offsets[:-1] + (lengths - kept if cut == "left" else 0)
+        begins = edges + (np.append(width - widths, 0) if padding_side == "left" else 0)
+    first = offsets[:-1] + (lengths - kept if cut_side == "left" else 0)
     run = np.arange(int(kept.sum())) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1, 2... within each row
     return Layout(int(edges[-1]), begins[:-1], edges, np.repeat(first, kept) + run, np.repeat(begins[:-1] + before, kept) + run, kept)
 
 
-def _columns(tokenizer: NumberTokenizer, ids: Array, layout: Layout, frame: Frame, options: Mapping[str, Any]) -> dict[str, Array]:
+def _columns(
+    tokenizer: PreTrainedTokenizerFast, ids: Array, layout: Layout, special: SpecialTokens, options: Mapping[str, Any]
+) -> dict[str, Array]:
     """What the base class returns, in its order."""
 
     def filled(padding: int, values: Any, before: list[int], after: list[int]) -> Array:
@@ -201,11 +212,12 @@ def _columns(tokenizer: NumberTokenizer, ids: Array, layout: Layout, frame: Fram
         asked = options.get(f"return_{name}")
         return name in tokenizer.model_input_names if asked is None else bool(asked)
 
-    padding = tokenizer.pad_token_id if layout.size > len(layout.target) + len(layout.kept) * (len(frame.before) + len(frame.after)) else 0
-    ones = [1] * len(frame.before), [1] * len(frame.after)
-    columns = {"input_ids": filled(padding, ids[layout.source], frame.before, frame.after)}
+    unpadded = len(layout.target) + len(layout.kept) * (len(special.before) + len(special.after))
+    padding = tokenizer.pad_token_id if layout.size > unpadded else 0
+    ones = [1] * len(special.before), [1] * len(special.after)
+    columns = {"input_ids": filled(padding, ids[layout.source], special.before, special.after)}
     if wanted("token_type_ids"):
-        columns["token_type_ids"] = filled(tokenizer.pad_token_type_id, frame.type, frame.types_before, frame.types_after)
+        columns["token_type_ids"] = filled(tokenizer.pad_token_type_id, special.type, special.types_before, special.types_after)
     if wanted("attention_mask"):
         columns["attention_mask"] = filled(0, 1, *ones)
     if options.get("return_special_tokens_mask"):

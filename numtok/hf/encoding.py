@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import tokenizers
-from transformers import BatchEncoding
+from transformers import BatchEncoding, PreTrainedTokenizerFast
 
-from numtok.hf.marks import Leaf, Marks
+from numtok.hf.marks import MarkedText, Marks
 
 Ints = npt.NDArray[np.int64]
 
@@ -57,9 +57,9 @@ class NumberEncoding:
         split: whether the sequences were split into words.
     """
 
-    def __init__(self, marked: tokenizers.Encoding, sequences: Sequence[Sequence[Leaf]], marks: Marks, split: bool) -> None:
+    def __init__(self, marked: tokenizers.Encoding, sequences: Sequence[Sequence[MarkedText]], marks: Marks, split: bool) -> None:
         self.marked, self.sequences, self.marks, self.split = marked, sequences, marks, split
-        self._has_numbers = any(map(len, (leaf for leaves in sequences for leaf in leaves)))
+        self._has_numbers = any(map(len, (text for texts in sequences for text in texts)))
         self.type_ids, self.attention_mask = marked.type_ids, marked.attention_mask
         self.special_tokens_mask, self.n_sequences = marked.special_tokens_mask, marked.n_sequences
 
@@ -77,7 +77,7 @@ class NumberEncoding:
     def _state(self) -> dict[str, Any]:
         """As ``tokenizers`` writes an encoding into a pickle."""
         state: dict[str, Any] = json.loads(self.marked.__getstate__())
-        rest = [one._state() for one in self.overflowing]
+        rest = [encoding._state() for encoding in self.overflowing]
         return state | {"ids": self.ids, "tokens": self.tokens, "offsets": self.offsets, "overflowing": rest}
 
     @functools.cached_property
@@ -93,7 +93,7 @@ class NumberEncoding:
 
     @functools.cached_property
     def overflowing(self) -> list[NumberEncoding]:
-        return [NumberEncoding(one, self.sequences, self.marks, self.split) for one in self.marked.overflowing]
+        return [NumberEncoding(row, self.sequences, self.marks, self.split) for row in self.marked.overflowing]
 
     @functools.cached_property
     def _spans(self) -> tuple[Ints, Ints]:
@@ -102,40 +102,40 @@ class NumberEncoding:
         if not self._has_numbers:
             return starts, stops
         starts, stops = starts.copy(), stops.copy()
-        for leaf, where in self._tokens_of_leaves():
-            starts[where], stops[where] = leaf.original(starts[where], stops[where])
+        for text, where in self._tokens_of_texts():
+            starts[where], stops[where] = text.original(starts[where], stops[where])
         return starts, stops
 
-    def _tokens_of_leaves(self) -> list[tuple[Leaf, npt.NDArray[Any]]]:
+    def _tokens_of_texts(self) -> list[tuple[MarkedText, npt.NDArray[Any]]]:
         """The texts that hold numbers, and the tokens of each."""
         sequence_of = np.array([-1 if sequence is None else sequence for sequence in self.marked.sequence_ids], np.int64)
         if not self.split:
-            return [(leaves[0], np.flatnonzero(sequence_of == k)) for k, leaves in enumerate(self.sequences) if len(leaves[0])]
+            return [(texts[0], np.flatnonzero(sequence_of == k)) for k, texts in enumerate(self.sequences) if len(texts[0])]
         words = np.array([-1 if word is None else word for word in self.marked.word_ids], np.int64)
         return [
-            (leaf, np.flatnonzero((sequence_of == k) & (words == word)))
-            for k, leaves in enumerate(self.sequences)
-            for word, leaf in enumerate(leaves)
-            if len(leaf)
+            (text, np.flatnonzero((sequence_of == k) & (words == word)))
+            for k, texts in enumerate(self.sequences)
+            for word, text in enumerate(texts)
+            if len(text)
         ]
 
     @functools.cached_property
     def number_tokens(self) -> tuple[Ints, Ints, Ints]:
         """(tokens, numbers, symbols): the tokens that stand for numbers, the call's number of each, and which of the number's tokens it is."""
-        found: list[tuple[Ints, Ints, Ints]] = []
+        parts: list[tuple[Ints, Ints, Ints]] = []
         if self._has_numbers:
             is_mark = self.marks.is_mark[np.array(self.marked.ids, np.int64)]
             starts, stops = np.array(self.marked.offsets, np.int64).reshape(-1, 2).T
-            for leaf, where in self._tokens_of_leaves():
-                if leaf.as_text:
-                    found.append(_first_tokens(leaf, where, starts[where], stops[where]))
+            for text, where in self._tokens_of_texts():
+                if text.numbers_stay:
+                    parts.append(_first_tokens(text, where, starts[where], stops[where]))
                     continue
                 where = where[is_mark[where]]
-                number = leaf.numbers_at(stops[where] - 1)
+                number = text.numbers_at(stops[where] - 1)
                 where, number = where[number >= 0], number[number >= 0]
-                found.append((where, number + leaf.first, stops[where] - 1 - leaf.mark_starts[number]))
+                parts.append((where, number + text.first, stops[where] - 1 - text.mark_starts[number]))
         empty = np.empty(0, np.int64)
-        columns = [np.concatenate(column) for column in zip(*found, strict=True)] or [empty, empty, empty]
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [empty, empty, empty]
         order = np.argsort(columns[0], kind="stable")
         return columns[0][order], columns[1][order], columns[2][order]
 
@@ -145,12 +145,33 @@ class NumberEncoding:
         return list(zip(starts.tolist(), stops.tolist(), strict=True))
 
 
-def _first_tokens(leaf: Leaf, where: Ints, starts: Ints, stops: Ints) -> tuple[Ints, Ints, Ints]:
+def _first_tokens(text: MarkedText, where: Ints, starts: Ints, stops: Ints) -> tuple[Ints, Ints, Ints]:
     """Likewise where numbers stay text: the token in which each number begins, if it was not cut off; the first number of several."""
     if not len(where):
         return where, where, where
-    token = np.searchsorted(np.maximum.accumulate(stops), leaf.starts, "right")
+    token = np.searchsorted(np.maximum.accumulate(stops), text.starts, "right")
     begins = np.append(starts, np.iinfo(np.int64).max)[token]
-    there = (begins < leaf.stops) & ((token > 0) | (begins <= leaf.starts))  # behind the start of the first token there was more
+    there = (begins < text.stops) & ((token > 0) | (begins <= text.starts))  # behind the start of the first token there was more
     tokens, first = np.unique(token[there], return_index=True)
-    return where[tokens], np.flatnonzero(there)[first] + leaf.first, np.zeros(len(tokens), np.int64)
+    return where[tokens], np.flatnonzero(there)[first] + text.first, np.zeros(len(tokens), np.int64)
+
+
+class MarkedTokenizer(PreTrainedTokenizerFast):
+    """A tokenizer for one call: the same in everything, with marks, and encodings that know the original text."""
+
+    _rows: Iterator[list[list[MarkedText]]]
+    _marks: Marks
+    _split: bool
+
+    def _convert_encoding(self, encoding: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        of_original: Any = NumberEncoding(encoding, next(self._rows), self._marks, self._split)
+        return super()._convert_encoding(encoding=of_original, **kwargs)
+
+
+def with_marks(
+    tokenizer: PreTrainedTokenizerFast, marks: Marks, rows: Iterable[list[list[MarkedText]]] = (), split: bool = False
+) -> MarkedTokenizer:
+    """The tokenizer with marks; nothing that happens to it is seen there. ``rows`` are the sequences of each row that it will encode."""
+    made = MarkedTokenizer.__new__(MarkedTokenizer)
+    vars(made).update(vars(tokenizer), _tokenizer=marks.tokenizer, _marks=marks, _rows=iter(rows), _split=split)
+    return made

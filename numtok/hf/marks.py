@@ -117,7 +117,7 @@ def _marked_entries(numtok: Tokenizer, marked: Sequence[tuple[int, str]], charac
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class MarkedText:
     """One marked text, with n numbers.
 
     Attributes:
@@ -125,7 +125,7 @@ class Leaf:
         first: the call's number of its first number.
         starts, stops: int64[n], characters of each number in the original text, half-open.
         mark_starts, mark_stops: int64[n], likewise of its marks in the marked text.
-        as_text: the numbers have no marks but stay text (``Subword``); the two pairs of places are then the same.
+        numbers_stay: the numbers have no marks but stay text (``Subword``); the two pairs of places are then the same.
     """
 
     text: str
@@ -134,13 +134,13 @@ class Leaf:
     stops: Ints
     mark_starts: Ints
     mark_stops: Ints
-    as_text: bool = False
+    numbers_stay: bool = False
 
     def __len__(self) -> int:
         return len(self.starts)
 
     def between(self) -> list[str]:
-        """The pieces of the text between the numbers, of a leaf without marks."""
+        """The pieces of the text between the numbers, of a text without marks."""
         edges = zip([0, *self.stops.tolist()], [*self.starts.tolist(), len(self.text)], strict=True)
         return [self.text[first:last] for first, last in edges if first < last]
 
@@ -153,7 +153,7 @@ class Leaf:
 
     def original(self, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
         """Spans of the marked text in the original one; a mark's is that of the whole number."""
-        if self.as_text:
+        if self.numbers_stay:
             return starts, stops
         return self._moved(starts, 0), self._moved(stops, 1)
 
@@ -168,21 +168,21 @@ class Leaf:
         return np.where(inside >= 0, edges[np.maximum(inside, 0)], moved)
 
 
-def unmarked(texts: Sequence[str], rows: TextRows, numbers: Numbers) -> list[Leaf]:
+def with_numbers_in_place(texts: Sequence[str], rows: TextRows, numbers: Numbers) -> list[MarkedText]:
     """``texts`` with the numbers left in place."""
     starts, stops = _characters(rows, numbers)
     edges = numbers.per_document().tolist()
     spans = ((first, starts[first:last], stops[first:last]) for first, last in itertools.pairwise(edges))
-    return [Leaf(text, first, a, b, a, b, as_text=True) for text, (first, a, b) in zip(texts, spans, strict=True)]
+    return [MarkedText(text, first, a, b, a, b, numbers_stay=True) for text, (first, a, b) in zip(texts, spans, strict=True)]
 
 
-def mark(texts: Sequence[str], rows: TextRows, numbers: Numbers, slots: Slots, marks: Marks) -> list[Leaf]:
+def with_numbers_marked(texts: Sequence[str], rows: TextRows, numbers: Numbers, slots: Slots, marks: Marks) -> list[MarkedText]:
     """``texts`` with the numbers replaced by marks."""
     spelled = marks.spell(slots.plain)
     starts, stops = _characters(rows, numbers)
     begins = slots.offsets
     per_text = numbers.per_document().tolist()
-    leaves = []
+    marked = []
     for text, first, last in zip(texts, per_text[:-1], per_text[1:], strict=True):
         a, b = starts[first:last], stops[first:last]
         lengths = np.diff(begins[first : last + 1])
@@ -192,8 +192,8 @@ def mark(texts: Sequence[str], rows: TextRows, numbers: Numbers, slots: Slots, m
             pieces += [text[at:start], spelled[begins[k] : begins[k + 1]]]
             at = stop
         pieces.append(text[at:])
-        leaves.append(Leaf("".join(pieces), first, a, b, mark_starts, mark_starts + lengths))
-    return leaves
+        marked.append(MarkedText("".join(pieces), first, a, b, mark_starts, mark_starts + lengths))
+    return marked
 
 
 def _characters(rows: TextRows, numbers: Numbers) -> tuple[Ints, Ints]:
@@ -206,44 +206,6 @@ def _characters(rows: TextRows, numbers: Numbers) -> tuple[Ints, Ints]:
     np.cumsum(follows, out=before[1:])
     base = rows.offsets[numbers.document] - first
     return numbers.start - (before[base + numbers.start] - before[base]), numbers.stop - (before[base + numbers.stop] - before[base])
-
-
-@dataclass(frozen=True)
-class FoundInIds:
-    """Ids in which each number is one token.
-
-    Attributes:
-        ids: the ids.
-        surfaces: the text of every token in them that has a mark, in order.
-    """
-
-    ids: list[int]
-    surfaces: list[str]
-
-
-def find_in_ids(numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None) -> FoundInIds | None:
-    """The numbers in ids that a model may have made; None if none of them can be told.
-
-    Raises:
-        InputError: if there are neither as many values as ids nor as many as numbers.
-    """
-    size = numtok.vocab_size
-    flat = np.array([number if 0 <= number < size else -1 for number in ids], np.int32)
-    numbers = numtok.numbers_in(flat, None if values is None else list(values))
-    if not numbers:
-        return None
-    contents = {number: content for content, number in numtok.own_tokens.items()}
-    kept: list[int] = []
-    surfaces: list[str] = []
-    at = 0
-    for position, stop, surface in [*numbers, (len(ids), len(ids), "")]:
-        kept += ids[at:position]
-        surfaces += [contents[number].lstrip(" ") for number in ids[at:position] if number in contents]
-        if position < len(ids):
-            kept.append(ids[position])
-            surfaces.append(surface)
-        at = stop
-    return FoundInIds(kept, surfaces)
 
 
 def marks_for(cached: list[Marks], numtok: Tokenizer, texts: Sequence[str]) -> Marks:

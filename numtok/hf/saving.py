@@ -1,6 +1,7 @@
 """What transformers writes into a folder, made to appear whole.
 
-In: a folder, and a function that saves into one. Out: the same files in the folder, each written in one step (``numtok.files``).
+In: a folder, and a function that saves into one. Out: the same files in the folder, each written in one step (``numtok.files``); and beside them
+``numtok.json``, and one line of Python with which AutoTokenizer finds the class.
 """
 
 from __future__ import annotations
@@ -13,6 +14,17 @@ from typing import Any
 
 from numtok.errors import NumtokError, OutputError
 from numtok.files import write_file
+from numtok.tokenizer.saving import SETTINGS_FILE, write_json
+
+SHIM = "numtok_tokenizer"  # the module in a saved folder that imports the class, for AutoTokenizer
+
+
+def write_own_files(folder: str | os.PathLike[str], settings: Any) -> tuple[str, str]:
+    """What transformers does not write; returns the names."""
+    made, shim = Path(folder, SETTINGS_FILE), Path(folder, f"{SHIM}.py")
+    write_json(made, settings)
+    shim.write_text("from numtok.hf import NumberTokenizer as NumberTokenizer\n", "utf-8")
+    return str(made), str(shim)
 
 
 def save_whole(folder: str | os.PathLike[str], save: Callable[[str], tuple[str, ...] | None]) -> tuple[str, ...]:

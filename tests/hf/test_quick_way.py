@@ -15,7 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from numtok.hf import NumberTokenizer
-from numtok.hf import batch as hf_fast
+from numtok.hf import batch as quick_way
+from numtok.hf.texts import Call
 
 KINDS = ["gpt2", "llama3"]
 
@@ -23,7 +24,7 @@ KINDS = ["gpt2", "llama3"]
 @pytest.fixture(scope="module", autouse=True)
 def every_batch_is_worth_while() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hf_fast, "SMALL", 0)
+        patch.setattr(quick_way, "SMALL", 0)
         yield
 
 
@@ -37,7 +38,7 @@ def both_ways(kind: str, name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
         pair = tuple(NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name]) for _ in range(2))
         assert pair[0].numtok.has_fast_engine(parse_special=True)
         for tokenizer, fast in zip(pair, (True, False), strict=True):
-            tokenizer.core().fast = fast
+            tokenizer.backend_state().has_fast_engine = fast
         _made[kind, name] = pair[0], pair[1]
     return _made[kind, name]
 
@@ -76,14 +77,19 @@ def test_quick_is_general(kind: str, name: str, rows: list[str], options: dict[s
         compare(quick, general, lambda one: one(rows, **options, return_tensors=tensors), (rows, options, tensors))  # noqa: B023
 
 
+def encoded(tokenizer: NumberTokenizer, text: Any, pair: Any, options: dict[str, Any]) -> Any:
+    """What the quick way makes of a call; None if it takes the general way."""
+    return quick_way.encode_quickly(tokenizer, tokenizer.backend_state(), Call(text, pair, True, options))
+
+
 def test_the_quick_way_is_taken() -> None:
     quick, general = both_ways("gpt2", "xval and bits")
-    assert isinstance(hf_fast.encode_fast(quick, MIXED_TEXTS, None, True, {}), hf_fast.LazyBatchEncoding)
-    assert hf_fast.encode_fast(general, MIXED_TEXTS, None, True, {}) is None
+    assert isinstance(encoded(quick, MIXED_TEXTS, None, {}), quick_way.LazyBatchEncoding)
+    assert encoded(general, MIXED_TEXTS, None, {}) is None
     for options in ({"return_offsets_mapping": True}, {"is_split_into_words": True}, {"split_special_tokens": True}, {"stride": 1}):
-        assert hf_fast.encode_fast(quick, MIXED_TEXTS, None, True, options) is None, options
-    assert hf_fast.encode_fast(quick, MIXED_TEXTS, MIXED_TEXTS, True, {}) is None
-    assert hf_fast.encode_fast(quick, "a 5", None, True, {}) is None
+        assert encoded(quick, MIXED_TEXTS, None, options) is None, options
+    assert encoded(quick, MIXED_TEXTS, MIXED_TEXTS, {}) is None
+    assert encoded(quick, "a 5", None, {}) is None
 
 
 def test_encodings_are_those_of_the_call() -> None:

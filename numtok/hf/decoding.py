@@ -1,0 +1,90 @@
+"""Ids to text, with the numbers put in.
+
+In: ids, of which some stand for numbers, and the values of those that are one token. Out: what the base class decodes, with the text of each number in
+its place. Each number is decoded as one mark, a character that nothing else decodes to, which is then replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from transformers import PreTrainedTokenizerFast
+
+from numtok.errors import InputError, NumtokError
+from numtok.hf.backend import BackendState
+from numtok.hf.encoding import with_marks
+from numtok.tokenizer.tokenizer import Tokenizer
+
+
+def decode_row(tokenizer: PreTrainedTokenizerFast, state: BackendState, token_ids: Any, values: Any, options: dict[str, Any]) -> str:
+    """The text of one row of ids; ``values`` as :meth:`numtok.hf.NumberTokenizer.decode` takes them, ``options`` those of the base class.
+
+    Raises:
+        InputError: if there are neither as many values as ids nor as many as numbers.
+    """
+    ids = token_ids["input_ids"] if isinstance(token_ids, dict) else token_ids
+    numbers = find_in_ids(state.numtok, [ids] if isinstance(ids, int) else ids, values)
+    if numbers is None:
+        return str(PreTrainedTokenizerFast._decode(tokenizer, token_ids, **options))
+    read: list[str] = []
+    for _ in range(2):  # again with others, if what is read has some of the marks itself
+        marks = state.marks_for(read)
+        read = [PreTrainedTokenizerFast._decode(with_marks(tokenizer, marks), numbers.ids, **options)]
+        text = marks.replaced(read[0], numbers.surfaces)
+        if text is not None:
+            return text
+    raise NumtokError(f"the ids do not hold the {len(numbers.surfaces)} number tokens they should; please report this tokenizer")
+
+
+def rows_of(token_ids: Any, values: Any) -> list[tuple[Any, Any]] | None:
+    """(ids, values) of each row of a batch; None if it is one row.
+
+    Raises:
+        InputError: if there are not as many rows of each.
+    """
+    if not token_ids or not isinstance(token_ids[0], list):
+        return None
+    if len(token_ids) != len(values):
+        raise InputError(f"{len(token_ids)} rows of ids, but {len(values)} rows of number_values; give one for each")
+    return list(zip(token_ids, values, strict=True))
+
+
+@dataclass(frozen=True)
+class NumbersInIds:
+    """Ids in which each number is one token.
+
+    Attributes:
+        ids: the ids.
+        surfaces: the text of every token in them that has a mark, in order.
+    """
+
+    ids: list[int]
+    surfaces: list[str]
+
+
+def find_in_ids(numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None) -> NumbersInIds | None:
+    """The numbers in ids that a model may have made; None if none of them can be told.
+
+    Raises:
+        InputError: if there are neither as many values as ids nor as many as numbers.
+    """
+    size = numtok.vocab_size
+    flat = np.array([number if 0 <= number < size else -1 for number in ids], np.int32)
+    numbers = numtok.numbers_in(flat, None if values is None else list(values))
+    if not numbers:
+        return None
+    contents = {number: content for content, number in numtok.own_tokens.items()}
+    kept: list[int] = []
+    surfaces: list[str] = []
+    at = 0
+    for position, stop, surface in [*numbers, (len(ids), len(ids), "")]:
+        kept += ids[at:position]
+        surfaces += [contents[number].lstrip(" ") for number in ids[at:position] if number in contents]
+        if position < len(ids):
+            kept.append(ids[position])
+            surfaces.append(surface)
+        at = stop
+    return NumbersInIds(kept, surfaces)

@@ -1,0 +1,107 @@
+"""The general way, for every call: the base class does all of its own work on marked text.
+
+In: the arguments of a call (:class:`numtok.hf.texts.Call`). Out: the ``BatchEncoding`` of the base class, with the ids and offsets of the original
+text, and the number streams if they were asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from transformers import PreTrainedTokenizerFast
+from transformers.tokenization_utils_base import TruncationStrategy
+from transformers.utils.generic import PaddingStrategy
+
+from numtok.arrays.text_rows import TextRows
+from numtok.errors import InputError
+from numtok.hf.advice import advise_streams
+from numtok.hf.backend import BackendState
+from numtok.hf.encoding import LazyBatchEncoding, with_marks
+from numtok.hf.marks import MarkedText, Marks, with_numbers_in_place, with_numbers_marked
+from numtok.hf.streams import NumberStreams, attach, stream_of_symbols
+from numtok.hf.texts import Call, CallTexts
+from numtok.numbers.numbers import Numbers
+
+
+def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:
+    """What the base class returns for the call, of text with numbers."""
+    try:
+        texts = CallTexts(call.text, call.pair, bool(call.options.get("is_split_into_words")))
+        rows = TextRows.of(texts.strings)
+    except InputError:  # whatever the base class says about input that is not text
+        return encode_as_base(tokenizer, call)
+    split = call.options.get("split_special_tokens")
+    numbers = state.numtok.find(rows, parse_special=not (tokenizer.split_special_tokens if split is None else split)).numbers
+    if len(numbers) and not call.with_streams:
+        advise_streams(tokenizer.deprecation_warnings, state.numtok)
+    nothing_to_mark = not len(numbers) or state.numbers_stay
+    if nothing_to_mark and not call.with_streams and not state.is_named_in(texts.strings):
+        return encode_as_base(tokenizer, call)
+    return _encode_marked(tokenizer, state, texts, _Found(rows, numbers, tokenizer.backend_tokenizer.post_processor), call)
+
+
+def encode_as_base(tokenizer: PreTrainedTokenizerFast, call: Call) -> Any:
+    """The call as it is."""
+    return PreTrainedTokenizerFast._encode_plus(tokenizer, text=call.text, text_pair=call.pair, **call.options)
+
+
+def encodings_later(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Callable[[], list[Any]]:
+    """A function that encodes a batch of texts, with everything as it is now, and returns the ``tokenizers.Encoding`` of each."""
+    post_processor = tokenizer.backend_tokenizer.post_processor
+    as_now = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
+    vars(as_now).update(vars(tokenizer))
+    bare = Call(call.text, None, False, {**call.options, "return_tensors": None, "verbose": False})
+
+    def make() -> list[Any]:
+        texts = CallTexts(call.text, None, False)
+        rows = TextRows.of(texts.strings)
+        numbers = state.numtok.find(rows, parse_special=True).numbers
+        return list(_encode_marked(as_now, state, texts, _Found(rows, numbers, post_processor), bare).encodings)
+
+    return make
+
+
+def leave_backend_as_called(tokenizer: PreTrainedTokenizerFast, options: Mapping[str, Any]) -> None:
+    """The backend keeps the truncation and padding of the last call, whether it was the one to encode or not."""
+    tokenizer.set_truncation_and_padding(
+        padding_strategy=options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD),
+        truncation_strategy=options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE),
+        max_length=options.get("max_length"),  # type: ignore[arg-type]
+        stride=options.get("stride", 0),
+        pad_to_multiple_of=options.get("pad_to_multiple_of"),
+        padding_side=options.get("padding_side"),
+    )
+
+
+class _Found:
+    """The numbers of a call's texts, and the post-processor of its moment."""
+
+    def __init__(self, rows: TextRows, numbers: Numbers, post_processor: Any) -> None:
+        self.rows, self.numbers, self.post_processor = rows, numbers, post_processor
+
+
+def _encode_marked(tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: CallTexts, found: _Found, call: Call) -> Any:
+    """Let the base class encode the marked texts."""
+    marks = state.marks_for(texts.strings)
+    marks.tokenizer.post_processor = found.post_processor
+    marked, streams = _marked(state, texts, found, marks)
+    of_call = with_marks(tokenizer, marks, texts.rows(marked), texts.split)
+    text, pair = texts.rebuilt([marked_text.text for marked_text in marked])
+    base: Any = encode_as_base(of_call, Call(text, pair, False, call.options))
+    encodings = list(base.encodings)
+    out = LazyBatchEncoding(base.data, n_sequences=base.n_sequences, make=lambda: [encoding.restored() for encoding in encodings])
+    if call.with_streams:
+        tensors = call.options.get("return_tensors")
+        by_row = [streams.spread(len(encoding), *encoding.number_tokens) for encoding in encodings]
+        attach(out, by_row, tensors, not texts.batched and tensors is None and not call.options.get("return_overflowing_tokens"))
+    return out
+
+
+def _marked(state: BackendState, texts: CallTexts, found: _Found, marks: Marks) -> tuple[list[MarkedText], NumberStreams]:
+    """The texts with marks, and the number streams."""
+    if state.numbers_stay:
+        return with_numbers_in_place(texts.strings, found.rows, found.numbers), NumberStreams(found.numbers, {})
+    columns, slots, spelled = state.numtok.encode_numbers(found.numbers)
+    streams = NumberStreams(found.numbers, columns, stream_of_symbols(state.numtok, slots, spelled))
+    return with_numbers_marked(texts.strings, found.rows, found.numbers, slots, marks), streams

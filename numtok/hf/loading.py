@@ -1,0 +1,125 @@
+"""What a drop-in tokenizer is made from: a source of transformers, and settings.
+
+In: a hub id, a folder or a file, and the options that were given. Out: the tokenizer that transformers loads from it, and the settings as JSON: those of
+``numtok.json``, and ``return_numbers``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers.models.auto.tokenization_auto import get_tokenizer_config
+
+from numtok.engines.rust import tokenizer_errors
+from numtok.engines.tokenizer_json import TOKENIZER_FILE, check_exists, load_source
+from numtok.errors import InputError, TokenizerError
+from numtok.numbers.grammar import Grammar, check_grammar
+from numtok.representations import Representation, XVal, representations_of
+from numtok.tokenizer.saving import check_settings
+from numtok.tokenizer.tokenizer import Tokenizer
+
+OPTIONS = ("numbers", "grammar", "leading_space", "return_numbers")
+OWN_METHODS = ("__call__", "_encode_plus", "_convert_encoding", "pad", "_pad", "decode", "_decode", "batch_decode")
+
+
+def given_settings(
+    numbers: Sequence[Representation | str] | Representation | str | None,
+    grammar: Grammar | None,
+    leading_space: str | None,
+    return_numbers: bool | None,
+) -> dict[str, Any]:
+    """The settings that were given."""
+    given = {
+        "numbers": None if numbers is None else [representation.to_dict() for representation in representations_of(numbers)],
+        "grammar": None if grammar is None else check_grammar(grammar).to_dict(),
+        "leading_space": leading_space,
+        "return_numbers": return_numbers,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def complete_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with the defaults for what is not given."""
+    defaults = {"numbers": [XVal().to_dict()], "grammar": Grammar().to_dict(), "leading_space": "auto", "return_numbers": False}
+    return defaults | settings
+
+
+def refuse_misspelt(given: Iterable[str], own: Sequence[str], where: str) -> None:
+    """Transformers takes any option and says nothing of those that it does not know: refuse what was meant to be one of ours.
+
+    Raises:
+        InputError: that names the option.
+    """
+    for name in given:
+        if meant := difflib.get_close_matches(name, own, 1, 0.8):
+            raise InputError(f"{where} has no option {name!r}; did you mean {meant[0]!r}?")
+
+
+@contextlib.contextmanager
+def checked(path: Any) -> Iterator[None]:
+    """While transformers loads ``path``: what is wrong with it is said in words."""
+    check_exists(path)
+    file = Path(path) / TOKENIZER_FILE if Path(path).is_dir() else Path(path)
+    if not file.is_file():
+        yield
+        return
+    load_source(file)  # says what is wrong with it
+    with tokenizer_errors(f"{path}: transformers cannot load it"):
+        yield
+
+
+def saved_settings(path: Any, options: dict[str, Any]) -> dict[str, Any] | None:
+    """The settings in a folder that a drop-in tokenizer was saved to; None for any other source. ``options`` as for AutoTokenizer."""
+    if Path(path).is_file():
+        return None
+    config = get_tokenizer_config(path, **options)
+    return check_settings(config["number_settings"], f"{path}/tokenizer_config.json") if "number_settings" in config else None
+
+
+def load_stock(path: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """The tokenizer of transformers from any other source."""
+    if Path(path).is_file():
+        return PreTrainedTokenizerFast(tokenizer_file=str(path), **options)
+    alone = Path(path).is_dir() and not (Path(path) / "config.json").is_file() and not get_tokenizer_config(path, **options)
+    kind = PreTrainedTokenizerFast if alone else AutoTokenizer  # a tokenizer.json alone tells AutoTokenizer nothing
+    return kind.from_pretrained(path, *inputs, **options)
+
+
+def check_is_fast(tokenizer: Any, ours: type) -> None:
+    """Whether numbers can be put into it.
+
+    Raises:
+        TokenizerError: if the tokenizer is not a fast one.
+    """
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        raise TokenizerError(
+            f"{type(tokenizer).__name__} is not a fast transformers tokenizer; wrap a tokenizers.Tokenizer as"
+            " PreTrainedTokenizerFast(tokenizer_object=...), and load slow ones with AutoTokenizer"
+        )
+    own = sorted({name for kind in type(tokenizer).__mro__ if kind not in ours.__mro__ for name in OWN_METHODS if name in vars(kind)})
+    if own:  # some model classes change what a call does in Python; a tokenizer that derives from the base class cannot have that too
+        warnings.warn(f"{type(tokenizer).__name__} has its own {', '.join(own)}; the tokenizer with numbers works without", stacklevel=4)
+
+
+def add_number_tokens(backend: tokenizers.Tokenizer, settings: dict[str, Any]) -> Tokenizer:
+    """Add the number tokens that are not there yet; the numtok tokenizer of the same settings.
+
+    Raises:
+        TokenizerError: if ``tokenizers`` gives them other ids.
+    """
+    made = Tokenizer.from_settings(load_source(backend), settings)
+    known = backend.get_added_tokens_decoder()
+    entries = [token for token in made.config["added_tokens"] if token["id"] not in known]
+    if entries:
+        backend.add_tokens([tokenizers.AddedToken(token["content"], normalized=False, special=False) for token in entries])
+    wrong = [token["content"] for token in entries if backend.token_to_id(token["content"]) != token["id"]]
+    if wrong:
+        raise TokenizerError(f"tokenizers gives {wrong[0]!r} another id than numtok; please report this tokenizer")
+    return made

@@ -1,0 +1,36 @@
+"""A tokenizer trained anew on the text between numbers, which take no part in its vocabulary.
+
+In: a tokenizer with numbers, and batches of texts. Out: the source's kind of tokenizer, trained as transformers trains it, without numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from numtok.arrays.text_rows import TextRows
+from numtok.hf.marks import with_numbers_in_place
+from numtok.tokenizer.tokenizer import Tokenizer
+
+
+def without_number_tokens(tokenizer: PreTrainedTokenizerFast, numtok: Tokenizer) -> PreTrainedTokenizerFast:
+    """A stock tokenizer, the same but for the number tokens and settings."""
+    config = json.loads(tokenizer.backend_tokenizer.to_str())
+    config["added_tokens"] = [token for token in config["added_tokens"] if token["content"] not in numtok.own_tokens]
+    stock = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
+    options = {name: value for name, value in tokenizer.init_kwargs.items() if name != "number_settings"}
+    vars(stock).update(vars(tokenizer), _tokenizer=tokenizers.Tokenizer.from_str(json.dumps(config)), init_kwargs=options)
+    return stock
+
+
+def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[str]]:
+    """The pieces of each batch's texts."""
+    for batch in batches:
+        texts = [batch] if isinstance(batch, str) else list(batch)
+        rows = TextRows.of(texts)
+        numbers = numtok.find(rows).numbers
+        yield [piece for text in with_numbers_in_place(texts, rows, numbers) for piece in text.between()]
