@@ -38,7 +38,7 @@ def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, ca
     nothing_to_mark = not len(numbers) or state.numbers_stay
     if nothing_to_mark and not call.with_streams and not state.is_named_in(texts.strings):
         return encode_as_base(tokenizer, call)
-    return _encode_marked(tokenizer, state, texts, _Found(rows, numbers, tokenizer.backend_tokenizer.post_processor), call)
+    return _encode_marked(tokenizer, state, texts, _CallNumbers(rows, numbers, tokenizer.backend_tokenizer.post_processor), call)
 
 
 def encode_as_base(tokenizer: PreTrainedTokenizerFast, call: Call) -> Any:
@@ -57,7 +57,7 @@ def encodings_later(tokenizer: PreTrainedTokenizerFast, state: BackendState, cal
         texts = CallTexts(call.text, None, False)
         rows = TextRows.of(texts.strings)
         numbers = state.numtok.find(rows, parse_special=True).numbers
-        return list(_encode_marked(as_now, state, texts, _Found(rows, numbers, post_processor), bare).encodings)
+        return list(_encode_marked(as_now, state, texts, _CallNumbers(rows, numbers, post_processor), bare).encodings)
 
     return make
 
@@ -74,18 +74,20 @@ def leave_backend_as_called(tokenizer: PreTrainedTokenizerFast, options: Mapping
     )
 
 
-class _Found:
+class _CallNumbers:
     """The numbers of a call's texts, and the post-processor of its moment."""
 
     def __init__(self, rows: TextRows, numbers: Numbers, post_processor: Any) -> None:
         self.rows, self.numbers, self.post_processor = rows, numbers, post_processor
 
 
-def _encode_marked(tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: CallTexts, found: _Found, call: Call) -> Any:
+def _encode_marked(
+    tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: CallTexts, call_numbers: _CallNumbers, call: Call
+) -> Any:
     """Let the base class encode the marked texts."""
     marks = state.marks_for(texts.strings)
-    marks.tokenizer.post_processor = found.post_processor
-    marked, streams = _marked(state, texts, found, marks)
+    marks.tokenizer.post_processor = call_numbers.post_processor
+    marked, streams = _marked(state, texts, call_numbers, marks)
     of_call = with_marks(tokenizer, marks, texts.rows(marked), texts.split)
     text, pair = texts.rebuilt([marked_text.text for marked_text in marked])
     base: Any = encode_as_base(of_call, Call(text, pair, False, call.options))
@@ -98,10 +100,10 @@ def _encode_marked(tokenizer: PreTrainedTokenizerFast, state: BackendState, text
     return out
 
 
-def _marked(state: BackendState, texts: CallTexts, found: _Found, marks: Marks) -> tuple[list[MarkedText], NumberStreams]:
+def _marked(state: BackendState, texts: CallTexts, call_numbers: _CallNumbers, marks: Marks) -> tuple[list[MarkedText], NumberStreams]:
     """The texts with marks, and the number streams."""
     if state.numbers_stay:
-        return with_numbers_in_place(texts.strings, found.rows, found.numbers), NumberStreams(found.numbers, {})
-    columns, slots, spelled = state.numtok.encode_numbers(found.numbers)
-    streams = NumberStreams(found.numbers, columns, stream_of_symbols(state.numtok, slots, spelled))
-    return with_numbers_marked(texts.strings, found.rows, found.numbers, slots, marks), streams
+        return with_numbers_in_place(texts.strings, call_numbers.rows, call_numbers.numbers), NumberStreams(call_numbers.numbers, {})
+    columns, slots, spelled = state.numtok.encode_numbers(call_numbers.numbers)
+    streams = NumberStreams(call_numbers.numbers, columns, stream_of_symbols(state.numtok, slots, spelled))
+    return with_numbers_marked(texts.strings, call_numbers.rows, call_numbers.numbers, slots, marks), streams

@@ -19,6 +19,7 @@ from new_process import run
 from transformers import AutoTokenizer, GPT2Config, PreTrainedTokenizerFast
 
 import numtok
+from numtok.errors import TokenizerError
 from numtok.hf import tokenizer as hf
 from numtok.numbers.grammar import Grammar
 from numtok.representations import NUM, FoNE, XVal
@@ -140,5 +141,5 @@ def test_new_process(tmp_path: Path) -> None:
 
 
 def test_a_path_that_is_none() -> None:
-    with pytest.raises(numtok.TokenizerError, match="does not exist; give"):
+    with pytest.raises(TokenizerError, match="does not exist; give"):
         hf.NumberTokenizer.from_pretrained("/nowhere/tokenizer")
