@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,13 +43,42 @@ def content_stamp() -> str:
 
 def _compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def compile_lazily(function: Callable[..., Any]) -> Any:
-        made: Any = numba.njit(cache=True, nogil=True, **options)(function)
+        try:
+            made: Any = numba.njit(cache=True, nogil=True, **options)(function)
+        except RuntimeError as error:  # Numba finds no folder that it can write to
+            _warn_uncached(str(error))
+            return numba.njit(nogil=True, **options)(function)
         if isinstance(made, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function itself
             cache: Any = made._cache  # type: ignore[attr-defined]  # Numba has no public way to say what a cached function depends on
             cache._cache_file._source_stamp = content_stamp()
+            cache.save_overload, cache.load_overload = _unless_refused(cache.save_overload), _unless_refused(cache.load_overload)
         return made
 
     return compile_lazily
+
+
+def _unless_refused(access: Callable[..., Any]) -> Callable[..., Any]:
+    """``access`` to the cache, where a disk that is full or refuses means that there is none: the function has been compiled, or will be."""
+
+    def try_it(*arguments: Any) -> Any:
+        try:
+            return access(*arguments)
+        except OSError as error:
+            _warn_uncached(str(error))
+            return None
+
+    return try_it
+
+
+_warned: list[str] = []
+
+
+def _warn_uncached(why: str) -> None:
+    """Say once in a process that functions are compiled anew in each."""
+    if not _warned:
+        _warned.append(why)
+        message = f"compiled functions cannot be kept, so that each start takes longer ({why}); set NUMBA_CACHE_DIR to a folder with room"
+        warnings.warn(message, UserWarning, stacklevel=2)
 
 
 kernel = _compiled(_nrt=False)

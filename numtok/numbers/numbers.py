@@ -9,30 +9,26 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.errors import InputError
+from numtok.errors import InputError, MissingDependencyError
+from numtok.numbers.decimals import Decimals, gather, take, without
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.rules import MAX_EXPONENT_DIGITS
 from numtok.numbers.scanner import Columns, scan_columns
+from numtok.numbers.to_float import fast_float64, narrowed, settled_float64
+from numtok.numbers.to_text import LARGEST_EXPONENT, to_text
 
-# Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are exact doubles.
-_POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
 _FEW = 64  # numbers left out in `select`, up to which copying whole stretches is faster
-_PLAIN_INTEGER_DIGITS = 21  # above this, and only if zeros would have to be filled in, `format` writes an exponent
-_PLAIN_LEADING_ZEROS = 6  # likewise below 1e-7
-_LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what `format` writes, `scan` reads
 
 
 @dataclass(frozen=True)
@@ -77,6 +73,46 @@ class Numbers:
     def __len__(self) -> int:
         return len(self.document)
 
+    @overload
+    def __getitem__(self, which: int | np.integer[Any]) -> Number: ...
+    @overload
+    def __getitem__(self, which: slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]) -> Numbers: ...
+    def __getitem__(self, which: Any) -> Number | Numbers:
+        """One number for an integer; for a slice, integers or a bool[n] mask, those numbers.
+
+        Raises:
+            IndexError: for an index that is out of range, or a mask of another length.
+        """
+        chosen = np.arange(len(self))[which]
+        return next(iter(self.select(np.array([chosen])))) if chosen.ndim == 0 else self.select(chosen)
+
+    def __iter__(self) -> Iterator[Number]:
+        starts, stops = self.start, self.stop
+        if (self.rows.text >= 0x80).any():  # byte offsets to character offsets: count the bytes that begin a character
+            before = np.concatenate([[0], np.cumsum((self.rows.text & 0xC0) != 0x80)])
+            begins = self.rows.offsets[self.document]
+            starts, stops = before[begins + starts] - before[begins], before[begins + stops] - before[begins]
+        columns = zip(self.text().to_pylist(), starts.tolist(), stops.tolist(), self.to_decimal(), strict=True)
+        return (Number(*column) for column in columns)
+
+    def __repr__(self) -> str:
+        first = [
+            surface if len(surface) <= 24 else f"{surface[:20]}..."
+            for surface in self.select(np.arange(min(len(self), 5))).text().to_pylist()
+        ]
+        shown = ", ".join([*first, "..."] if len(self) > len(first) else first)
+        return f"Numbers({len(self)}: {shown})" if shown else "Numbers(0)"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether these are the same numbers, written in the same way, at the same places."""
+        if not isinstance(other, Numbers):
+            return NotImplemented
+        names = ("document", "start", "stop", "negative", "digits", "digit_offsets", "exponent")
+        same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        return same and self.text().equals(other.text())
+
+    __hash__ = None  # type: ignore[assignment]  # as for other arrays
+
     @classmethod
     def parse(cls, literals: Any) -> Numbers:
         """Read texts that are one number each, such as the output of :meth:`format`; row i gives number i.
@@ -116,7 +152,7 @@ class Numbers:
             InputError: for an exponent that the grammar cannot read: above 10**17 - 1, or as far below -(10**17 - 1) as no fraction of the digits is.
         """
         count = len(negative)
-        if (beyond := np.flatnonzero((exponent > _LARGEST_EXPONENT) | (exponent < -_LARGEST_EXPONENT - np.diff(digit_offsets)))).size:
+        if (beyond := np.flatnonzero((exponent > LARGEST_EXPONENT) | (exponent < -LARGEST_EXPONENT - np.diff(digit_offsets)))).size:
             raise InputError(f"number {beyond[0]}: its exponent {exponent[beyond[0]]} has more than {MAX_EXPONENT_DIGITS} digits")
         nowhere = np.zeros(count, np.int64)
         bare = cls(np.arange(count, dtype=np.int32), nowhere, nowhere, negative, digits, digit_offsets, exponent, TextRows.of([]))
@@ -133,18 +169,19 @@ class Numbers:
     def select(self, which: npt.NDArray[Any]) -> Numbers:
         """The numbers at the given indices, or where the bool[n] mask is True."""
         if which.dtype == np.bool_ and len(which) - np.count_nonzero(which) <= _FEW:
-            return self._without(np.flatnonzero(~which))
+            few = np.flatnonzero(~which)
+            return self._chosen(lambda values: without(values, few, few + 1), self._decimals.without(few))
         indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
-        lengths = memory.empty(len(indices), np.int64)
-        _digit_counts(self.digit_offsets, indices, lengths)
-        offsets = memory.offsets_of(lengths)
-        digits = memory.empty(int(offsets[-1]), np.uint8)
-        _gather(self.digits, _take(self.digit_offsets[:-1], indices), offsets, digits)
-        kept: dict[str, Any] = {name: _take(getattr(self, name), indices) for name in ("document", "start", "stop", "negative", "exponent")}
-        chosen = dataclasses.replace(self, digits=digits, digit_offsets=offsets, **kept)
+        return self._chosen(lambda values: take(values, indices), self._decimals.take(indices))
+
+    def _chosen(self, choose: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], decimals: Decimals) -> Numbers:
+        """Some of the numbers, given how to choose from a column, and their digits."""
+        places: dict[str, Any] = {name: choose(getattr(self, name)) for name in ("document", "start", "stop")}
+        digits, offsets, exponent, negative = decimals
+        chosen = Numbers(**places, negative=negative, digits=digits, digit_offsets=offsets, exponent=exponent, rows=self.rows)
         for name in ("_float64", "_float32"):  # carry over what is known already
             if name in self.__dict__:
-                values = _take(self.__dict__[name], indices)
+                values = choose(self.__dict__[name])
                 values.flags.writeable = False
                 chosen.__dict__[name] = values
         return chosen
@@ -160,35 +197,13 @@ class Numbers:
         unsigned = np.zeros(len(self), np.bool_)
         return dataclasses.replace(self, start=self.start + width, stop=self.stop - parenthesis, negative=unsigned)
 
-    def _without(self, few: npt.NDArray[np.int64]) -> Numbers:
-        """All but a few: what lies between them is copied in one go."""
-
-        def cut(values: npt.NDArray[Any], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-            kept = memory.empty(len(values) - int((stops - starts).sum()), values.dtype)
-            edges = zip([0, *stops.tolist()], [*starts.tolist(), len(values)], strict=True)
-            return np.concatenate([values[a:b] for a, b in edges], out=kept)
-
-        offsets, at = memory.empty(len(self) - len(few) + 1, np.int64), 0
-        for first, last in zip([0, *(few + 1).tolist()], [*few.tolist(), len(self)], strict=True):
-            removed = int(self.digit_offsets[first]) - (int(offsets[at]) if at else 0)
-            np.subtract(self.digit_offsets[first : last + 1], removed, out=offsets[at : at + last - first + 1])
-            at += last - first
-        digits = cut(self.digits, self.digit_offsets[few], self.digit_offsets[few + 1])
-        kept: dict[str, Any] = {
-            name: cut(getattr(self, name), few, few + 1) for name in ("document", "start", "stop", "negative", "exponent")
-        }
-        chosen = dataclasses.replace(self, digits=digits, digit_offsets=offsets, **kept)
-        for name in ("_float64", "_float32"):  # carry over what is known already
-            if name in self.__dict__:
-                chosen.__dict__[name] = cut(self.__dict__[name], few, few + 1)
-                chosen.__dict__[name].flags.writeable = False
-        return chosen
+    @property
+    def _decimals(self) -> Decimals:
+        return Decimals(self.digits, self.digit_offsets, self.exponent, self.negative)
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """bool[n]: every digit is 0."""
-        zero = memory.empty(len(self), np.bool_)
-        _is_zero(self.digits, self.digit_offsets, zero)
-        return zero
+        return self._decimals.is_zero()
 
     def to_float64(self) -> npt.NDArray[np.float64]:
         """float64[n], read-only, correctly rounded from the decimal; infinite beyond the range."""
@@ -200,33 +215,15 @@ class Numbers:
 
     @functools.cached_property
     def _fast(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        """(values, which of them are not settled yet) of the fast path to float64."""
-        values, hard = memory.empty(len(self), np.float64), memory.full(len(self), False, np.bool_)
-        _to_float64(self.digits, self.digit_offsets, self.exponent, self.negative, _POWERS_OF_TEN, values, hard)
-        return values, hard
+        return fast_float64(self._decimals)
 
     @functools.cached_property
     def _float64(self) -> npt.NDArray[np.float64]:
-        values, hard = self._fast
-        self._round_hard(values, hard)  # in place: _float32 does not look at the doubles that were hard
-        values.flags.writeable = False
-        return values
+        return settled_float64(self._decimals, self._fast)
 
     @functools.cached_property
     def _float32(self) -> npt.NDArray[np.float32]:
-        doubles, hard = self._fast
-        values, unsure = memory.empty(len(self), np.float32), memory.empty(len(self), np.bool_)
-        with np.errstate(over="ignore", under="ignore"):
-            _narrow(doubles, doubles.view(np.uint64), hard, values, unsure)
-        self._round_hard(values, unsure)
-        values.flags.writeable = False
-        return values
-
-    def _round_hard(self, values: npt.NDArray[Any], hard: npt.NDArray[np.bool_]) -> None:
-        """Fill in, by Arrow's correctly rounding parser, the values that the fast path does not settle."""
-        if hard.any():
-            literals = self.select(hard).format()
-            values[hard] = pc.cast(literals, pa.from_numpy_dtype(values.dtype)).to_numpy(zero_copy_only=False)
+        return narrowed(self._decimals, self._fast)
 
     def to_decimal(self) -> list[Decimal]:
         """The exact values as ``decimal.Decimal``, whatever the precision of the current context."""
@@ -239,17 +236,8 @@ class Numbers:
         ]
 
     def format(self) -> pa.LargeStringArray:
-        """Canonical text: ASCII digits, no grouping, ``-`` if negative, never ``+``; ``0.5``, not ``.5``; trailing zeros as held.
-
-        Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or more than 6 places after the point: then
-        ``d.ddde±x``. An exponent has at most 17 digits, as the grammar reads no more; the point then stands elsewhere: ``12e+99999999999999999``.
-        """
-        lengths = memory.empty(len(self), np.int64)
-        _format_lengths(self.digits, self.digit_offsets, self.exponent, self.negative, lengths)
-        offsets = memory.offsets_of(lengths)
-        out = memory.empty(offsets[-1], np.uint8)
-        _format(self.digits, self.digit_offsets, self.exponent, self.negative, offsets, out)
-        return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
+        """Canonical text: ``0.5``, not ``.5`` or ``+0.5``; trailing zeros as held; ``d.ddde±x`` where many zeros would have to be filled in."""
+        return to_text(self._decimals)
 
     def text(self) -> pa.LargeStringArray:
         """The surfaces, as written."""
@@ -257,8 +245,25 @@ class Numbers:
         lengths = self.stop - self.start
         offsets = memory.offsets_of(lengths)
         out = memory.empty(offsets[-1], np.uint8)
-        _gather(self.rows.text, first, offsets, out)
+        gather(self.rows.text, first, offsets, out)
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """One row per number: ``document`` int32; ``start``, ``stop`` int64, in bytes; ``text``, as written; ``canonical``, exact; ``float64``."""
+        columns = {"document": self.document, "start": self.start, "stop": self.stop, "text": self.text(), "canonical": self.format()}
+        return pa.record_batch({**columns, "float64": self.to_float64()})
+
+    def to_pandas(self) -> Any:
+        """:meth:`to_arrow` as a ``pandas.DataFrame``.
+
+        Raises:
+            MissingDependencyError: without pandas.
+        """
+        try:
+            import pandas  # type: ignore[import-untyped]  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("Numbers.to_pandas needs pandas; install it with: pip install pandas") from error
+        return self.to_arrow().to_pandas()
 
     def per_document(self) -> npt.NDArray[np.int64]:
         """int64[documents + 1], read-only: offsets of each document's numbers."""
@@ -269,162 +274,3 @@ class Numbers:
         offsets = np.searchsorted(self.document, np.arange(len(self.rows) + 1, dtype=np.int32)).astype(np.int64)
         offsets.flags.writeable = False
         return offsets
-
-
-def _take(values: npt.NDArray[Any], indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    return np.take(values, indices, out=memory.empty(len(indices), values.dtype), mode="wrap")
-
-
-@kernel
-def _digit_counts(offsets, indices, counts):  # type: ignore[no-untyped-def]
-    for i in range(indices.size):
-        first = indices[i] if indices[i] >= 0 else indices[i] + offsets.size - 1
-        counts[i] = offsets[first + 1] - offsets[first]
-
-
-@kernel
-def _is_zero(digits, offsets, zero):  # type: ignore[no-untyped-def]
-    for i in range(zero.size):
-        zero[i] = True
-        for k in range(offsets[i], offsets[i + 1]):
-            if digits[k] != 0:
-                zero[i] = False
-                break
-    return zero
-
-
-@kernel
-def _to_float64(digits, offsets, exponent, negative, powers, values, hard):  # type: ignore[no-untyped-def]
-    """Fill ``values`` (float64[n]), and mark in ``hard`` (bool[n]) which of them are not settled."""
-    zero, one, eight, ten = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(10)
-    safe = np.uint64(max(0, digits.size - 8))
-    for i in range(np.uint64(exponent.size)):
-        first, last = np.uint64(offsets[i]), np.uint64(offsets[i + one])
-        count = last - first
-        if count <= eight and first < safe:
-            # Eight digits at once, whatever their count: those too many are shifted out, and zeros in front.
-            word = np.uint64(digits[first])
-            for k in range(one, eight):
-                word |= np.uint64(digits[first + k]) << (eight * k)
-            word <<= eight * (eight - count)
-            word = word * ten + (word >> eight)  # bytes 0, 2, 4, 6: two digits each
-            pairs, others = word & np.uint64(0x000000FF000000FF), (word >> np.uint64(16)) & np.uint64(0x000000FF000000FF)
-            whole = (pairs * np.uint64(0x000F424000000064) + others * np.uint64(0x0000271000000001)) >> np.uint64(32)
-        else:
-            whole = zero
-            for k in range(first, last):
-                whole = whole * ten + np.uint64(digits[k])
-                if whole > one << np.uint64(53):
-                    hard[i] = True
-                    break
-        power = exponent[i]
-        value = np.float64(whole)
-        if -22 <= power <= 0:
-            value /= powers[np.uint64(-power)]
-        elif 0 < power <= 22:
-            value *= powers[np.uint64(power)]
-        elif whole != zero:
-            hard[i] = True
-        values[i] = -value if negative[i] else value
-
-
-@kernel
-def _narrow(doubles, bits, hard, values, unsure):  # type: ignore[no-untyped-def]
-    """Fill ``values`` (float32[n]) from correctly rounded doubles, and mark in ``unsure`` where the decimal must decide.
-
-    That is where the double is not settled, where it lies half-way between two float32 (it may have been rounded there), and below float32's
-    normal range.
-    """
-    for i in range(doubles.size):
-        values[i] = np.float32(doubles[i])
-        small = abs(doubles[i]) < 2.0**-125 and doubles[i] != 0.0
-        unsure[i] = hard[i] or small or (bits[i] & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
-
-
-@kernel
-def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
-    """(first significant digit, count, digits before the point, exponent) for canonical notation; zero keeps one digit and its places.
-
-    The digits before the point are those that are written, and may be none or fewer; in plain notation the exponent is 0.
-    """
-    while first < last - 1 and digits[first] == 0:
-        first += 1
-    count = last - first
-    point = count + exponent  # the decimal point stands after this many digits
-    zero = digits[first] == 0
-    plain = exponent <= 0 or zero or point <= _PLAIN_INTEGER_DIGITS
-    if point < -_PLAIN_LEADING_ZEROS + 1:
-        plain = False
-    if zero and exponent > 0:  # 0e5 is 0
-        point = 1
-    if plain:
-        return first, count, point, np.int64(0)
-    power = min(max(point - 1, -_LARGEST_EXPONENT), _LARGEST_EXPONENT)
-    return first, count, point - power, power
-
-
-@kernel
-def _exponent_length(value):  # type: ignore[no-untyped-def]
-    length = 2  # e and sign
-    value = abs(value)
-    while True:
-        length += 1
-        value //= 10
-        if value == 0:
-            return length
-
-
-@kernel
-def _format_lengths(digits, offsets, exponent, negative, lengths):  # type: ignore[no-untyped-def]
-    for i in range(exponent.size):
-        _, count, point, power = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
-        if point <= 0:
-            length = 2 - point + count  # 0.00ddd
-        elif point >= count:
-            length = point
-        else:
-            length = count + 1
-        lengths[i] = length + (_exponent_length(power) if power != 0 else 0) + (1 if negative[i] else 0)
-
-
-@kernel
-def _format(digits, offsets, exponent, negative, out_offsets, out):  # type: ignore[no-untyped-def]
-    for i in range(exponent.size):
-        at = out_offsets[i]
-        if negative[i]:
-            out[at] = 0x2D
-            at += 1
-        first, count, shown, power = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
-        if shown <= 0:
-            out[at], out[at + 1] = 0x30, 0x2E
-            at += 2
-            for _ in range(-shown):
-                out[at] = 0x30
-                at += 1
-        for k in range(count):
-            if k == shown and k > 0:
-                out[at] = 0x2E
-                at += 1
-            out[at] = digits[first + k] + 0x30
-            at += 1
-        for _ in range(shown - count):
-            out[at] = 0x30
-            at += 1
-        if power != 0:
-            out[at], out[at + 1] = 0x65, 0x2D if power < 0 else 0x2B
-            value = abs(power)
-            at = out_offsets[i + 1] - 1
-            while True:
-                out[at] = 0x30 + value % 10
-                value //= 10
-                at -= 1
-                if value == 0:
-                    break
-
-
-@kernel
-def _gather(text, first, offsets, out):  # type: ignore[no-untyped-def]
-    for i in range(first.size):
-        base = first[i] - offsets[i]
-        for k in range(offsets[i], offsets[i + 1]):
-            out[k] = text[base + k]

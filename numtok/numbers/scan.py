@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar, check_grammar
@@ -50,10 +48,4 @@ def extract(text: str, grammar: Grammar | None = None) -> list[Number]:
     """
     if not isinstance(text, str):
         raise InputError(f"expected one str, got {type(text).__name__}; scan takes many texts")
-    numbers = scan([text], grammar)
-    starts, stops = numbers.start, numbers.stop
-    if not text.isascii():  # byte offsets to character offsets: count the bytes that begin a character
-        before = np.concatenate([[0], np.cumsum((numbers.rows.text & 0xC0) != 0x80)])
-        starts, stops = before[starts], before[stops]
-    values = numbers.to_decimal()
-    return [Number(text[a:b], a, b, value) for a, b, value in zip(starts.tolist(), stops.tolist(), values, strict=True)]
+    return list(scan([text], grammar))

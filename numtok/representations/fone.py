@@ -29,7 +29,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -104,8 +104,7 @@ class FoNE(SingleToken):
     def periods(self) -> tuple[Decimal, ...]:
         """The period of each feature, ascending; of a chunk's features, with the chunk read as an integer."""
         digits, low = (self.n_digits, -self.frac_digits) if self.chunk is None else (self.chunk, 0)
-        found = [Decimal(base).scaleb(low + k) for k in range(digits + 1) for base in self.bases if k < digits or base < 10]
-        return tuple(found)
+        return tuple(Decimal(base).scaleb(low + k) for k in range(digits + 1) for base in self.bases if k < digits or base < 10)
 
     @property
     def _chunks(self) -> int:
@@ -156,7 +155,7 @@ class FoNE(SingleToken):
         out = memory.empty(flat.size // width * len(self.periods) * 2, np.float32)
         for place, base in enumerate(self.bases):
             slots = flat if base == 10 else decimals.divide(flat, width, base)
-            _features(slots, width + (base < 10), base, place, len(self.bases), len(self.periods), _COSINES, _SINES, out)
+            _features(slots, base, _Layout(width + (base < 10), place, len(self.bases), len(self.periods)), _TURNS, out)
         return out.reshape(-1, *self.shape)
 
     def decode_digits(self, features: npt.NDArray[Any], rule: str = "exact") -> Digits:
@@ -182,8 +181,8 @@ class FoNE(SingleToken):
             raise RepresentationError(f"fone: the features of number {wrong} are not finite; mask it out before decoding")
         groups = features.reshape(-1, len(self.periods), 2)
         width = self.chunk or self.n_digits
-        found = inverse_digits(groups, width, self.bases) if rule == "exact" else nearest_phase(groups, width, self.bases)
-        return found.reshape(-1, self._chunks * width)[:, : self.n_digits]
+        slots = inverse_digits(groups, width, self.bases) if rule == "exact" else nearest_phase(groups, width, self.bases)
+        return slots.reshape(-1, self._chunks * width)[:, : self.n_digits]
 
     def _by_chunk(self, digits: Digits) -> Digits:
         """uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros; as it is if there are no chunks."""
@@ -202,7 +201,7 @@ def inverse_digits(features: Features, width: int, bases: tuple[int, ...] = (10,
     """
     base, steps = bases[-1], width + (bases[-1] < 10)
     slots = memory.empty(len(features) * steps, np.uint8)
-    _inverse(np.ascontiguousarray(features).reshape(-1), steps, base, len(bases) - 1, len(bases), features.shape[1], slots)
+    _inverse(np.ascontiguousarray(features).reshape(-1), base, _Layout(steps, len(bases) - 1, len(bases), features.shape[1]), slots)
     digits = slots if base == 10 else decimals.multiply(slots, width, base)
     return np.asarray(digits).reshape(-1, width)
 
@@ -222,13 +221,32 @@ _COSINES[[_TABLE // 4, 3 * _TABLE // 4]] = 0.0  # as 2π is not exact
 _SINES[[_TABLE // 2, _TABLE]] = 0.0
 
 
+class _Turns(NamedTuple):
+    """Cosine and sine of every thousandth of a turn."""
+
+    cosines: npt.NDArray[np.float64]
+    sines: npt.NDArray[np.float64]
+
+
+_TURNS = _Turns(_COSINES, _SINES)
+
+
+class _Layout(NamedTuple):
+    """Where the features of one base stand: slot k < ``width`` of a row has feature ``first + k * step`` of the row's ``features``."""
+
+    width: int
+    first: int
+    step: int
+    features: int
+
+
 @allocating_kernel
-def _features(slots, width, base, first, step, features, cosines, sines, out):  # type: ignore[no-untyped-def]
-    """Cosine and sine of every slot's phase; slot k of a row goes to feature first + k * step."""
-    radix = float(base)
+def _features(slots, base, layout, turns, out):  # type: ignore[no-untyped-def]
+    """Cosine and sine of every slot's phase."""
+    radix, width = float(base), layout.width
     for i in range(slots.size // width):
         turn = 0.0  # in [0, 1): correct to some units in the last place of a double, as each error is divided by ten with the digits
-        to = 2 * (i * features + first)
+        to = 2 * (i * layout.features + layout.first)
         for k in range(i * width, (i + 1) * width):
             turn = (turn + slots[k]) / radix
             radix = 10.0
@@ -237,23 +255,24 @@ def _features(slots, width, base, first, step, features, cosines, sines, out):  
             square = rest * rest
             sine = rest * (1 - square * (1 / 6 - square / 120))
             cosine = 1 - square * (0.5 - square / 24)
-            out[to] = cosines[near] * cosine - sines[near] * sine
-            out[to + 1] = sines[near] * cosine + cosines[near] * sine
-            to += 2 * step
+            out[to] = turns.cosines[near] * cosine - turns.sines[near] * sine
+            out[to + 1] = turns.sines[near] * cosine + turns.cosines[near] * sine
+            to += 2 * layout.step
         radix = float(base)
 
 
 @allocating_kernel
-def _inverse(features, width, base, first, step, count, out):  # type: ignore[no-untyped-def]
+def _inverse(features, base, layout, out):  # type: ignore[no-untyped-def]
     """The inverse of :func:`_features`, slot by slot."""
+    width = layout.width
     for i in range(out.size // width):
         below = 0.0
         radix = base
-        at = 2 * (i * count + first)
+        at = 2 * (i * layout.features + layout.first)
         for k in range(i * width, (i + 1) * width):
             turn = math.atan2(features[at + 1], features[at]) / (2 * math.pi)
             slot = np.int64(math.floor(turn * radix - below + 0.5)) % radix
             out[k] = slot
             below = (below + slot) / radix
             radix = 10
-            at += 2 * step
+            at += 2 * layout.step

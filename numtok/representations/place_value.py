@@ -27,9 +27,10 @@ documents are put into batches; change the seed to draw anew. Transformers Can D
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.kernels import allocating_kernel
@@ -79,17 +80,9 @@ class PlaceValue(SpelledOut):
 
     def encode(self, numbers: Numbers) -> Spelled:
         rows = numbers.rows
-        symbols, offsets, places = _spell(
-            rows.text,
-            rows.offsets,
-            numbers.document,
-            numbers.start,
-            numbers.stop,
-            np.diff(numbers.digit_offsets),
-            numbers.exponent,
-            character_classes(),
-            _SYMBOL_OF,
-        )
+        begins = rows.offsets[numbers.document]
+        surfaces = _Surfaces(rows.text, begins + numbers.start, begins + numbers.stop, np.diff(numbers.digit_offsets), numbers.exponent)
+        symbols, offsets, places = _spell(surfaces, character_classes(), _SYMBOL_OF)
         if self.max_offset:
             _move(places, offsets, numbers.document, rows.text, rows.offsets, self.seed, self.max_offset)
         if self.order == "lsd":
@@ -119,20 +112,28 @@ _MINUS, _PLUS, _COMMA, _NONE = PlaceValue.alphabet.index("-"), PlaceValue.alphab
 _EXPONENTS = PlaceValue.alphabet.index("e"), PlaceValue.alphabet.index("E")
 
 
+class _Surfaces(NamedTuple):
+    """Number ``i`` is ``text[start[i]:stop[i]]``, and has ``digits[i]`` digits in its mantissa and an exponent behind the last of them."""
+
+    text: npt.NDArray[np.uint8]
+    start: npt.NDArray[np.int64]
+    stop: npt.NDArray[np.int64]
+    digits: npt.NDArray[np.int64]
+    exponent: npt.NDArray[np.int64]
+
+
 @allocating_kernel
-def _spell(text, offsets, document, start, stop, digit_counts, exponent, classes, symbol_of):  # type: ignore[no-untyped-def]
+def _spell(surfaces, classes, symbol_of):  # type: ignore[no-untyped-def]
     """(symbols, offsets, places) of the surfaces."""
-    count = document.size
-    size = 0
+    text, count, size = surfaces.text, surfaces.start.size, 0
     for i in range(count):
-        size += stop[i] - start[i]
+        size += surfaces.stop[i] - surfaces.start[i]
     symbols, places = np.empty(size, np.uint16), np.empty(size, np.int16)
     out = np.zeros(count + 1, np.int64)
     filled = 0
     for i in range(count):
-        at, end = offsets[document[i]] + start[i], offsets[document[i]] + stop[i]
-        power = digit_counts[i] - 1 + exponent[i]  # of the next digit: the mantissa's digits come first, the exponent's after them
-        left = digit_counts[i]
+        at, end, left = surfaces.start[i], surfaces.stop[i], surfaces.digits[i]
+        power = left - 1 + surfaces.exponent[i]  # of the next digit: the mantissa's digits come first, the exponent's after them
         while at < end:
             kind, width = class_at(text, at, end, classes)
             place = 0

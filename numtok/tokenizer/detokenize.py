@@ -6,6 +6,7 @@ here, byte for byte; the others by ``tokenizers``, whose decoders put spaces whe
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.kernels import allocating_kernel
+from numtok.arrays.text_rows import TextRows
 from numtok.engines.choose import TokenizersEngine, is_byte_level
 from numtok.errors import InputError
 
@@ -26,6 +28,23 @@ class TokenBytes(NamedTuple):
 
     values: npt.NDArray[np.uint8]
     offsets: Ints
+
+
+class TokenRows(NamedTuple):
+    """Token ids of many documents: document ``r`` has ``ids[offsets[r] + before:offsets[r + 1] - after]`` beside its special tokens."""
+
+    ids: Ids
+    offsets: Ints
+    before: int
+    after: int
+
+
+class NumberSpans(NamedTuple):
+    """The tokens [positions, stops) of every number, and whether they stand for a space before it too."""
+
+    positions: Ints
+    stops: Ints
+    spaced: Mask
 
 
 def is_lossless(config: dict[str, Any]) -> bool:
@@ -70,28 +89,20 @@ def given_ids(ids: Any) -> Ids:
     return np.where((array < 0) | (array > np.iinfo(np.int32).max), -1, array).astype(np.int32)
 
 
-def byte_level(
-    table: TokenBytes,
-    ids: Ids,
-    offsets: Ints,
-    positions: Ints,
-    stops: Ints,
-    surfaces: pa.LargeStringArray,
-    spaced: Mask,
-    before: int,
-    after: int,
-) -> pa.LargeStringArray:
-    """Texts of byte-level ids; ``spaced`` says which numbers have a space before them.
+def byte_level(table: TokenBytes, rows: TokenRows, spans: NumberSpans, surfaces: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Texts of byte-level ids, with the surfaces of the numbers.
 
     Bytes that are not UTF-8, which only ids out of order can give, become U+FFFD.
     """
-    text, text_offsets = _buffers(surfaces)
+    given, ids = TextRows.of(surfaces), rows.ids
     known = len(table.offsets) - 1
-    starts = np.append(table.offsets, table.offsets[-1])  # ids that are no token, which a model may give, are one more, empty one
+    table = table._replace(
+        offsets=np.append(table.offsets, table.offsets[-1])
+    )  # one more, empty token: ids that are none, as a model may give
     if len(ids) and (ids.max() >= known or ids.min() < 0):
-        ids = np.where((ids < 0) | (ids >= known), known, ids).astype(np.int32)
-    out, out_offsets = _byte_level(table.values, starts, ids, offsets, positions, stops, text, text_offsets, spaced, before, after)
-    texts = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(out_offsets), pa.py_buffer(out))
+        rows = rows._replace(ids=np.where((ids < 0) | (ids >= known), known, ids).astype(np.int32))
+    out, out_offsets = _byte_level(table, rows, spans, TokenBytes(given.text, given.offsets))
+    texts = pa.LargeStringArray.from_buffers(len(rows.offsets) - 1, pa.py_buffer(out_offsets), pa.py_buffer(out))
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
@@ -99,67 +110,45 @@ def byte_level(
     return texts
 
 
-def by_tokenizers(
-    engine: TokenizersEngine,
-    ids: Ids,
-    offsets: Ints,
-    positions: Ints,
-    stops: Ints,
-    surfaces: pa.LargeStringArray,
-    spaced: Mask,
-    before: int,
-    after: int,
-) -> pa.LargeStringArray:
+def by_tokenizers(engine: TokenizersEngine, rows: TokenRows, spans: NumberSpans, surfaces: pa.LargeStringArray) -> pa.LargeStringArray:
     """Texts of any tokenizer's ids: decode with a stand-in for each number, then put the numbers in."""
     texts = []
-    stand_ins = np.where(spaced, engine.tokens.spaced, engine.tokens.plain).tolist()
-    first = 0
-    spoken = surfaces.to_pylist()
-    for row in range(len(offsets) - 1):
-        last = first
+    stand_ins = np.where(spans.spaced, engine.tokens.spaced, engine.tokens.plain).tolist()
+    ids, offsets, spoken, first = rows.ids, rows.offsets.tolist(), surfaces.to_pylist(), 0
+    for begin, end in itertools.pairwise(offsets):
+        last, at = first, begin + rows.before
         pieces: list[int] = []
-        at = int(offsets[row]) + before
-        while last < len(positions) and positions[last] < offsets[row + 1]:
-            pieces += [*ids[at : positions[last]].tolist(), stand_ins[last]]
-            at = int(stops[last])
+        while last < len(spans.positions) and spans.positions[last] < end:
+            pieces += [*ids[at : spans.positions[last]].tolist(), stand_ins[last]]
+            at = int(spans.stops[last])
             last += 1
-        pieces += ids[at : max(at, int(offsets[row + 1]) - after)].tolist()
+        pieces += ids[at : max(at, end - rows.after)].tolist()
         texts.append(engine.decode([token for token in pieces if token >= 0], spoken[first:last]))  # a model may give ids that are no token
         first = last
     return pa.array(texts, pa.large_string())
 
 
-def _buffers(texts: pa.LargeStringArray) -> tuple[npt.NDArray[np.uint8], Ints]:
-    from numtok.arrays.text_rows import TextRows
-
-    rows = TextRows.of(texts)
-    return rows.text, rows.offsets
-
-
 @allocating_kernel
-def _byte_level(values, starts, ids, offsets, positions, stops, text, text_offsets, spaced, before, after):  # type: ignore[no-untyped-def]
-    """Two passes over the tokens: sizes, then bytes."""
-    rows = offsets.size - 1
-    out_offsets = np.zeros(rows + 1, np.int64)
+def _byte_level(table, rows, spans, surfaces):  # type: ignore[no-untyped-def]
+    """(bytes, offsets) of the texts. Two passes over the tokens: sizes, then bytes."""
+    out_offsets = np.zeros(rows.offsets.size, np.int64)
     out = np.empty(0, np.uint8)
     for writing in range(2):
         number, filled = 0, np.int64(0)
-        for row in range(rows):
-            at, end = offsets[row] + before, offsets[row + 1] - after
+        for row in range(rows.offsets.size - 1):
+            at, end = rows.offsets[row] + rows.before, rows.offsets[row + 1] - rows.after
             while at < end:
-                if number < positions.size and positions[number] == at:
-                    if spaced[number]:
+                if number < spans.positions.size and spans.positions[number] == at:
+                    if spans.spaced[number]:
                         if writing:
                             out[filled] = 0x20
                         filled += 1
-                    first, last = text_offsets[number], text_offsets[number + 1]
-                    at = stops[number]
+                    source, first, last = surfaces.values, surfaces.offsets[number], surfaces.offsets[number + 1]
+                    at = spans.stops[number]
                     number += 1
-                    source = text
                 else:
-                    first, last = starts[ids[at]], starts[ids[at] + 1]
+                    source, first, last = table.values, table.offsets[rows.ids[at]], table.offsets[rows.ids[at] + 1]
                     at += 1
-                    source = values
                 if writing:
                     for k in range(first, last):
                         out[filled + k - first] = source[k]

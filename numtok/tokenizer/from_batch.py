@@ -155,9 +155,10 @@ class Decoder:
             positions, number_texts = np.empty(0, np.int64), pa.array([], pa.large_string())
         stops = number_stops(ids, positions, self._spelling)
         spaced = np.isin(np.append(ids, -1)[np.clip(positions, 0, len(ids))], self._first_ids[1])
+        rows, spans = detokenize.TokenRows(ids, offsets, *frame), detokenize.NumberSpans(positions, stops, spaced)
         if self._is_lossless:
-            return detokenize.byte_level(self._token_bytes, ids, offsets, positions, stops, number_texts, spaced, *frame)
-        return detokenize.by_tokenizers(self._engine(), ids, offsets, positions, stops, number_texts, spaced, *frame)
+            return detokenize.byte_level(self._token_bytes, rows, spans, number_texts)
+        return detokenize.by_tokenizers(self._engine(), rows, spans, number_texts)
 
     @functools.cached_property
     def _token_bytes(self) -> detokenize.TokenBytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -42,3 +43,24 @@ def test_every_kernel_is_in_a_room_that_the_key_covers() -> None:
     holders = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if "arrays.kernels import" in path.read_text("utf-8")}
     assert holders <= set(ROOMS)
     assert len(content_stamp()) == 64
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a full disk is played by a limit that Windows lacks")
+def test_a_full_disk_is_no_error_but_one_warning(tmp_path: Path) -> None:
+    """Numba cannot write its cache: functions are compiled all the same, and that is said once."""
+    (tmp_path / "squares.py").write_text(
+        "from numtok.arrays.kernels import kernel\n\n@kernel\ndef square(x):\n    return x * x\n\n@kernel\ndef cube(x):\n    return x * x * x\n",
+        "utf-8",
+    )
+    use = (
+        "import resource, warnings, squares; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "with warnings.catch_warnings(record=True) as told:\n"
+        "    warnings.simplefilter('always'); results = squares.square(3), squares.square(2.5), squares.cube(2)\n"
+        "import os; os.write(1, repr((results, [str(w.message) for w in told])).encode())"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{PACKAGE.parent}{os.pathsep}{tmp_path}", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", use], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    results, told = ast.literal_eval(done.stdout)
+    assert results == (9, 6.25, 8)
+    assert len(told) == 1 and "NUMBA_CACHE_DIR" in told[0]

@@ -1,0 +1,114 @@
+"""Exact decimals to canonical text: ASCII digits, no grouping, ``-`` if negative, never ``+``.
+
+In: :class:`~numtok.numbers.decimals.Decimals`. Out: a string array. The inverse is ``Numbers.parse``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
+from numtok.numbers.decimals import Decimals
+from numtok.numbers.rules import MAX_EXPONENT_DIGITS
+
+LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what is written here, `scan` reads
+_PLAIN_INTEGER_DIGITS = 21  # above this, and only if zeros would have to be filled in, an exponent is written
+_PLAIN_LEADING_ZEROS = 6  # likewise below 1e-7
+
+
+def to_text(decimals: Decimals) -> pa.LargeStringArray:
+    """``0.5``, not ``.5``; trailing zeros as held.
+
+    Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or more than 6 places after the point: then
+    ``d.ddde±x``. An exponent has at most 17 digits, as the grammar reads no more; the point then stands elsewhere: ``12e+99999999999999999``.
+    """
+    count = len(decimals.exponent)
+    lengths = memory.empty(count, np.int64)
+    _lengths(*decimals, lengths)
+    offsets = memory.offsets_of(lengths)
+    out = memory.empty(offsets[-1], np.uint8)
+    _write(*decimals, offsets, out)
+    return pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(out))
+
+
+@kernel
+def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
+    """(first significant digit, count, digits before the point, exponent) for canonical notation; zero keeps one digit and its places.
+
+    The digits before the point are those that are written, and may be none or fewer; in plain notation the exponent is 0.
+    """
+    while first < last - 1 and digits[first] == 0:
+        first += 1
+    count = last - first
+    point = count + exponent  # the decimal point stands after this many digits
+    zero = digits[first] == 0
+    plain = exponent <= 0 or zero or point <= _PLAIN_INTEGER_DIGITS
+    if point < -_PLAIN_LEADING_ZEROS + 1:
+        plain = False
+    if zero and exponent > 0:  # 0e5 is 0
+        point = 1
+    if plain:
+        return first, count, point, np.int64(0)
+    power = min(max(point - 1, -LARGEST_EXPONENT), LARGEST_EXPONENT)
+    return first, count, point - power, power
+
+
+@kernel
+def _exponent_length(value):  # type: ignore[no-untyped-def]
+    length = 2  # e and sign
+    value = abs(value)
+    while True:
+        length += 1
+        value //= 10
+        if value == 0:
+            return length
+
+
+@kernel
+def _lengths(digits, offsets, exponent, negative, lengths):  # type: ignore[no-untyped-def]
+    for i in range(exponent.size):
+        _, count, point, power = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
+        if point <= 0:
+            length = 2 - point + count  # 0.00ddd
+        elif point >= count:
+            length = point
+        else:
+            length = count + 1
+        lengths[i] = length + (_exponent_length(power) if power != 0 else 0) + (1 if negative[i] else 0)
+
+
+@kernel
+def _write(digits, offsets, exponent, negative, out_offsets, out):  # type: ignore[no-untyped-def]
+    for i in range(exponent.size):
+        at = out_offsets[i]
+        if negative[i]:
+            out[at] = 0x2D
+            at += 1
+        first, count, shown, power = _layout(digits, offsets[i], offsets[i + 1], exponent[i])
+        if shown <= 0:
+            out[at], out[at + 1] = 0x30, 0x2E
+            at += 2
+            for _ in range(-shown):
+                out[at] = 0x30
+                at += 1
+        for k in range(count):
+            if k == shown and k > 0:
+                out[at] = 0x2E
+                at += 1
+            out[at] = digits[first + k] + 0x30
+            at += 1
+        for _ in range(shown - count):
+            out[at] = 0x30
+            at += 1
+        if power != 0:
+            out[at], out[at + 1] = 0x65, 0x2D if power < 0 else 0x2B
+            value = abs(power)
+            at = out_offsets[i + 1] - 1
+            while True:
+                out[at] = 0x30 + value % 10
+                value //= 10
+                at -= 1
+                if value == 0:
+                    break
