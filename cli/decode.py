@@ -28,10 +28,10 @@ def decode(inputs: tuple[str, ...], output: str, tokenizer: str | None, workers:
     Byte for byte if they were encoded with --keep-text; else with the numbers in canonical form. Give the same --tokenizer as
     then; the rest is in the files. Columns that were kept come along, except into .txt.
     """
-    from numtok.corpus.encode import decode_corpus
+    from numtok import decode_files
 
     with ProgressLine(quiet) as progress:
-        summary = decode_corpus(inputs, output, source=tokenizer, workers=workers, overwrite=overwrite, progress=progress)
+        summary = decode_files(inputs, output, tokenizer=tokenizer, workers=workers, overwrite=overwrite, progress=progress)
     if not quiet:
         rate = f"{duration(summary.seconds)}, {size(summary.bytes / max(summary.seconds, 1e-9))}/s, without start-up"
         rows = [("documents", f"{summary.documents:,}", ""), ("numbers", f"{summary.numbers:,}", ""), ("text", size(summary.bytes), rate)]

@@ -8,16 +8,16 @@ import click
 
 from .console import ProgressLine, counts, debug_option, duration, print_table, print_warning, size
 from .options import (
-    INPUT_FORMATS,
     OnceCommand,
+    check_scale,
     grammar_options,
+    input_format_option,
     make_grammar,
-    make_representations,
     overflow_option,
     overwrite_option,
     quiet_option,
     scale_options,
-    set_scale,
+    text_column_option,
     tokenizer_option,
     workers_option,
 )
@@ -48,10 +48,10 @@ VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which
 @click.option("--compact", is_flag=True, help="Store bits as one integer and fone as digits; the torch layers take either.")
 @scale_options
 @tokenizer_option
-@click.option("--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings.")
+@text_column_option
 @click.option("--keep-column", "keep_columns", multiple=True, metavar="NAME", help="Also store this column; repeatable.")
 @click.option("--keep-text", is_flag=True, help="Also store what it takes to give back every byte.")
-@click.option("--format", "input_format", type=click.Choice(INPUT_FORMATS), help="Format of the inputs, whatever their suffix.")
+@input_format_option
 @click.option("--text-unit", type=click.Choice(["line", "file"]), default="line", show_default=True, help="In .txt: what a document is.")
 @grammar_options
 @overflow_option
@@ -80,45 +80,28 @@ VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which
 @overwrite_option
 @quiet_option
 @debug_option
-def encode(
-    inputs: tuple[str, ...],
-    numbers: str,
-    tokenizer: str | None,
-    grammar: str,
-    pattern: str | None,
-    overflow: str | None,
-    engine: str,
-    leading_space: str | None,
-    compact: bool,
-    fit: bool,
-    fit_quantile: float | None,
-    scale: float | None,
-    clip: float | None,
-    quiet: bool,
-    **options: Any,
-) -> None:
+def encode(inputs: tuple[str, ...], output: str, grammar: str, pattern: str | None, quiet: bool, **options: Any) -> None:
     """Encode text files into one file of tokens and number tensors.
 
     INPUT is a file, a folder, a pattern such as 'data/*.jsonl.zst', or - for standard input. JSON lines, JSON, CSV, TSV, text,
     Parquet and Arrow are read, plain or compressed (.gz, .zst, .bz2, .xz).
     """
-    from numtok import Tokenizer
-    from numtok.corpus.encode import encode_corpus
+    from numtok import encode_files
 
-    chosen, finding = set_scale(make_representations(numbers, overflow, compact), fit, fit_quantile, scale, clip)
-    made = Tokenizer.from_pretrained(tokenizer, chosen, make_grammar(grammar, pattern), engine, leading_space)
+    check_scale(options["scale"], options["fit"], options["fit_quantile"])
     with ProgressLine(quiet) as progress:
-        summary = encode_corpus(inputs, options.pop("output"), made, progress=progress, fit=finding, **options)
+        summary = encode_files(inputs, output, grammar=make_grammar(grammar, pattern), progress=progress, **options)
     if summary.without_text:
         share = f"{summary.without_text:,} of {summary.documents:,} documents have no text (it is missing or null)"
         print_warning(f"{share} and are null rows, the first in {summary.first_without_text}")
-    warn_of_losses(summary, any(getattr(one, "log", False) for one in chosen))
+    warn_of_losses(summary)
     if not quiet:
-        print_summary(summary, numbers)
+        print_summary(summary, options["numbers"])
 
 
-def warn_of_losses(summary: Summary, log: bool) -> None:
+def warn_of_losses(summary: Summary) -> None:
     """Say it where a scale loses many numbers."""
+    log = any(getattr(representation, "log", False) for representation in summary.representations)
     kept = max(summary.numbers - sum(summary.left_as_text.values()), 1)
     vanishing, clipped = summary.vanishing.get("xval", 0), summary.clipped.get("xval", 0)
     if vanishing > VANISHING * kept or clipped > CLIPPED * kept:
@@ -130,9 +113,9 @@ def warn_of_losses(summary: Summary, log: bool) -> None:
 def scale_row(fit: Fit) -> tuple[str, str, str]:
     """The scale, what it was found on, and how to encode other files alike."""
     where = f"{fit.numbers:,} numbers of {fit.documents:,} documents"
-    found = f"{fit.largest:.4g} becomes 5 ({where})" if fit.largest is not None else "there is no number but zero to fit it to"
+    effect = f"{fit.largest:.4g} becomes 5 ({where})" if fit.largest is not None else "there is no number but zero to fit it to"
     again = f"--scale {fit.xval.scale!r} --clip {fit.xval.clip:g}"
-    return "xval's scale", f"{fit.xval.scale!r}", f"{found}; for more files: {again}"
+    return "xval's scale", f"{fit.xval.scale!r}", f"{effect}; for more files: {again}"
 
 
 def print_summary(summary: Summary, numbers: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .console import debug_option, use_colour
-from .options import OnceCommand, grammar_options, make_grammar, make_tokenizer, overflow_option, tokenizer_option
+from .options import OnceCommand, grammar_options, make_grammar, overflow_option, tokenizer_option
 from .streams import shown
 from .values import shown_float, shown_value
 
@@ -55,11 +55,13 @@ def inspect(
 ) -> None:
     """Show the numbers in TEXT (or standard input), the tokens, and the tensors."""
     text = _from_stdin() if text is None or text == "-" else text
+    from numtok import Tokenizer
+    from numtok.corpus.calls import choose
     from numtok.tokenizer.inspect import inspect_text
 
     rules = make_grammar(grammar, pattern)
-    made = [make_tokenizer(tokenizer, one, rules, overflow) for one in numbers or DEFAULT_NUMBERS]
-    inspection = inspect_text(text, made)
+    choices = [choose(names, overflow) for names in numbers or DEFAULT_NUMBERS]
+    inspection = inspect_text(text, [Tokenizer.from_pretrained(tokenizer, chosen, rules) for chosen in choices])
     if page is not None:
         from .page import write_page
 
@@ -96,15 +98,15 @@ def print_inspection(inspection: Inspection, limit: int, colour: bool, width: in
 
 
 def _number_lines(inspection: Inspection, limit: int, colour: bool, width: int) -> list[str]:
-    found = inspection.numbers
-    title = click.style(f"{len(found):,} number{'s' * (len(found) != 1)}", bold=True)
-    if not found:
+    numbers = inspection.numbers
+    title = click.style(f"{len(numbers):,} number{'s' * (len(numbers) != 1)}", bold=True)
+    if not numbers:
         return [title]
     rows = [("as written", "characters", "exact value", "float64")]
-    for one in found[:limit]:
-        rows.append((_short(one.text), f"{one.start}-{one.stop}", _short(f"{one.value}"), shown_float(one.as_float)))
+    for number in numbers[:limit]:
+        rows.append((_short(number.text), f"{number.start}-{number.stop}", _short(f"{number.value}"), shown_float(number.as_float)))
     lines = [title, *_aligned(rows, width)]
-    return lines + ([click.style(f"  and {len(found) - limit:,} more: raise --limit", dim=True)] if len(found) > limit else [])
+    return lines + ([click.style(f"  and {len(numbers) - limit:,} more: raise --limit", dim=True)] if len(numbers) > limit else [])
 
 
 def _column_lines(inspection: Inspection, view: View, limit: int, width: int) -> list[str]:

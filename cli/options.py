@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from numtok import Grammar, Tokenizer
-    from numtok.corpus.fit import ScaleFit
-    from numtok.representations import Representation
+    from numtok import Grammar
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -27,7 +25,15 @@ class OnceCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-INPUT_FORMATS = ("jsonl", "json", "csv", "tsv", "txt", "parquet", "arrow")
+def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
+    """The name of an input format. numtok, which knows them all, is imported once one is given."""
+    if name is None:
+        return None
+    from numtok.corpus.read.formats import FORMATS
+
+    if name not in FORMATS:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(map(repr, FORMATS))}.", ctx, param)
+    return name
 
 
 def _all(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -74,6 +80,16 @@ scale_options = _all(
         help="Scale this quantile of the magnitudes to 5. Default: the one with which the fewest numbers are clipped or vanish.",
     ),
 )
+input_format_option = click.option(
+    "--format",
+    "input_format",
+    metavar="FORMAT",
+    callback=_known_format,
+    help="Format of the inputs, such as jsonl or csv, whatever their suffix.",
+)
+text_column_option = click.option(
+    "--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings."
+)
 workers_option = click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads. Default: one per processor.")
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
@@ -88,48 +104,7 @@ def make_grammar(name: str, pattern: str | None) -> Grammar:
     return Grammar.data() if name == "data" else Grammar.prose()
 
 
-def make_tokenizer(
-    source: str | None, numbers: str, grammar: Grammar, overflow: str | None = None, engine: str = "auto", leading_space: str | None = None
-) -> Tokenizer:
-    """The tokenizer of ``--tokenizer``, ``--numbers`` and the options that go with them."""
-    from numtok import Tokenizer
-
-    return Tokenizer.from_pretrained(source, make_representations(numbers, overflow), grammar, engine, leading_space)
-
-
-def make_representations(numbers: str, overflow: str | None = None, compact: bool = False) -> list[Representation]:
-    """The representations of ``--numbers``, ``--overflow`` and ``--compact``."""
-    import dataclasses
-
-    from numtok.representations import parse
-
-    chosen: list[Any] = list(parse(numbers, compact=True) if compact else parse(numbers))
-    if overflow is not None:
-        chosen = [dataclasses.replace(one, overflow=overflow) if _has_overflow(one) else one for one in chosen]
-    return chosen
-
-
-def set_scale(
-    chosen: list[Representation], fit: bool, quantile: float | None, scale: float | None, clip: float | None
-) -> tuple[list[Representation], ScaleFit | None]:
-    """The representations with the scale that is given for xval; or how to find it, if it is not."""
-    import dataclasses
-
-    from numtok.corpus.fit import ScaleFit, xval_place
-
-    given = fit or quantile is not None or scale is not None or clip is not None
-    if not given and not any(one.has_scale for one in chosen):
-        return chosen, None
-    place = xval_place(chosen)
-    if scale is None:
-        return chosen, ScaleFit(quantile, clip)
-    if fit or quantile is not None:
+def check_scale(scale: float | None, fit: bool, quantile: float | None) -> None:
+    """Refuse options that contradict each other."""
+    if scale is not None and (fit or quantile is not None):
         raise click.UsageError("--scale gives the scale, --fit and --fit-quantile find one; leave out one or the other")
-    xval: Any = chosen[place]
-    return [*chosen[:place], dataclasses.replace(xval, scale=scale, clip=clip), *chosen[place + 1 :]], None
-
-
-def _has_overflow(representation: Any) -> bool:
-    import dataclasses
-
-    return "overflow" in {one.name for one in dataclasses.fields(representation)}

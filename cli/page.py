@@ -40,8 +40,8 @@ def write_page(inspection: Inspection, path: str) -> None:
 
 def page(inspection: Inspection) -> str:
     """The whole page."""
-    found = len(inspection.numbers)
-    title = f"{found:,} number{'s' * (found != 1)} in {len(inspection.text):,} characters"
+    count = len(inspection.numbers)
+    title = f"{count:,} number{'s' * (count != 1)} in {len(inspection.text):,} characters"
     parts = [
         "<!doctype html>",
         '<html lang="en" data-theme="light"><head><meta charset="utf-8">',
@@ -64,18 +64,18 @@ def page(inspection: Inspection) -> str:
 def _text(inspection: Inspection) -> str:
     """The text with its numbers marked."""
     pieces, at = [], 0
-    for index, one in enumerate(inspection.numbers):
-        pieces.append(escape(inspection.text[at : one.start]))
-        pieces.append(f'<span class="n" data-n="{index}" data-tip="{_number_tip(one)}">{escape(one.text)}</span>')
-        at = one.stop
+    for index, number in enumerate(inspection.numbers):
+        pieces.append(escape(inspection.text[at : number.start]))
+        pieces.append(f'<span class="n" data-n="{index}" data-tip="{_number_tip(number)}">{escape(number.text)}</span>')
+        at = number.stop
     return "".join([*pieces, escape(inspection.text[at:])])
 
 
-def _number_tip(one: NumberInText) -> str:
+def _number_tip(number: NumberInText) -> str:
     lines = [
-        f"exact    {_short(str(one.value))}",
-        f"float64  {shown_float(one.as_float)}",
-        f"place    characters {one.start} to {one.stop}",
+        f"exact    {_short(str(number.value))}",
+        f"float64  {shown_float(number.as_float)}",
+        f"place    characters {number.start} to {number.stop}",
     ]
     return escape("\n".join(lines))
 
@@ -98,8 +98,8 @@ def _numbers(inspection: Inspection) -> Iterator[str]:
         return
     yield '<h2>Numbers</h2><div class="card"><div class="scroll"><table><tr><th>as written</th><th class="figure">exact value</th>'
     yield '<th class="figure">float64</th><th class="figure">characters</th></tr>'
-    for index, one in enumerate(inspection.numbers):
-        figures = (_short(str(one.value)), shown_float(one.as_float), f"{one.start}–{one.stop}")
+    for index, number in enumerate(inspection.numbers):
+        figures = (_short(str(number.value)), shown_float(number.as_float), f"{number.start}–{number.stop}")
         cells = "".join(f'<td class="figure">{escape(figure)}</td>' for figure in figures)
         yield f"<tr><td>{_pill(inspection, index)}</td>{cells}</tr>"
     yield "</table></div></div>"
@@ -165,8 +165,8 @@ def _dial(cosine: float, sine: float) -> str:
 
 
 def _pill(inspection: Inspection, index: int) -> str:
-    one = inspection.numbers[index]
-    return f'<span class="n mono" data-n="{index}" data-tip="{_number_tip(one)}">{escape(_short(one.text))}</span>'
+    number = inspection.numbers[index]
+    return f'<span class="n mono" data-n="{index}" data-tip="{_number_tip(number)}">{escape(_short(number.text))}</span>'
 
 
 def _name(view: View) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from .console import Clock, ProgressLine, debug_option, duration, print_table, size
-from .options import INPUT_FORMATS, OnceCommand, grammar_options, make_grammar, overwrite_option, quiet_option
+from .options import OnceCommand, grammar_options, input_format_option, make_grammar, overwrite_option, quiet_option, text_column_option
 
 EPILOG = """\b
 Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
@@ -22,24 +22,13 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="Gets a tokenizer.json.")
 @click.option("--vocab-size", type=click.IntRange(257), default=16000, show_default=True, help="Tokens in all.")
 @click.option("--min-frequency", type=click.IntRange(1), default=2, show_default=True, help="How often a pair must occur to be merged.")
-@click.option("--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings.")
-@click.option("--format", "input_format", type=click.Choice(INPUT_FORMATS), help="Format of the inputs, whatever their suffix.")
+@text_column_option
+@input_format_option
 @grammar_options
 @overwrite_option
 @quiet_option
 @debug_option
-def train(
-    inputs: tuple[str, ...],
-    output: str,
-    vocab_size: int,
-    min_frequency: int,
-    text_column: str | None,
-    input_format: str | None,
-    grammar: str,
-    pattern: str | None,
-    overwrite: bool,
-    quiet: bool,
-) -> None:
+def train(inputs: tuple[str, ...], output: str, vocab_size: int, min_frequency: int, overwrite: bool, quiet: bool, **reading: Any) -> None:
     """Train a byte-level BPE tokenizer on text with its numbers taken out.
 
     Merges never span a number, and digits stay single tokens. The result loads in numtok, tokenizers and transformers.
@@ -48,8 +37,9 @@ def train(
 
     clock = Clock()
     with ProgressLine(quiet) as progress:
-        texts = _texts(inputs, input_format, text_column, progress, clock)
-        config = train_tokenizer(texts, vocab_size, grammar=make_grammar(grammar, pattern), min_frequency=min_frequency)
+        texts = _texts(inputs, reading["input_format"], reading["text_column"], progress, clock)
+        grammar = make_grammar(reading["grammar"], reading["pattern"])
+        config = train_tokenizer(texts, vocab_size, grammar=grammar, min_frequency=min_frequency)
     path = save_tokenizer(config, output, overwrite)
     if not quiet:
         tokens = len(config["model"]["vocab"])
@@ -63,7 +53,7 @@ def _texts(inputs: tuple[str, ...], format: str | None, text_column: str | None,
 
     sources = find_inputs(inputs, format)
     sizes = [source.size for source in sources]
-    total = None if None in sizes else sum(one or 0 for one in sizes)
+    total = None if None in sizes else sum(size or 0 for size in sizes)
     done = 0
     for source in sources:
         for batch in read_batches(source, text_column):

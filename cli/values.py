@@ -21,10 +21,8 @@ def shown_value(name: str, value: Any) -> str:
     if array.ndim == 0:
         return shown_float(value)
     if array.ndim == 1 and np.issubdtype(array.dtype, np.integer):
-        return (
-            "".join(str(digit) for digit in array.tolist()) if array.max(initial=0) < 10 else " ".join(str(one) for one in array.tolist())
-        )
-    return " ".join(f"{one:+.2f}" if array.ndim == 1 else f"({one[0]:+.2f} {one[1]:+.2f})" for one in array.tolist())
+        return "".join(str(digit) for digit in array.tolist()) if array.max(initial=0) < 10 else " ".join(map(str, array.tolist()))
+    return " ".join(f"{value:+.2f}" if array.ndim == 1 else f"({value[0]:+.2f} {value[1]:+.2f})" for value in array.tolist())
 
 
 def grouped_bits(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
 from numtok.errors import NumtokError
 from numtok.numbers.grammar import Grammar
@@ -11,6 +12,9 @@ from numtok.numbers.scan import extract, scan
 from numtok.representations import B1999, FP15, P10, P1000, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, Subword, XVal
 from numtok.tokenizer.results import EncodeReport, Encoding
 from numtok.tokenizer.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from numtok.corpus.calls import decode_files, encode_files
 
 try:
     __version__ = version("numtok")
@@ -36,6 +40,17 @@ __all__ = [
     "Subword",
     "Tokenizer",
     "XVal",
+    "decode_files",
+    "encode_files",
     "extract",
     "scan",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The calls on whole files, which need more of Arrow: loaded when they are first asked for."""
+    if name in ("decode_files", "encode_files"):
+        from numtok.corpus import calls
+
+        return getattr(calls, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,8 @@
 """Corpora: files of text to files of encoded rows and back, in bounded memory.
 
-``read`` has one file for each input format, ``write`` for each kind of output; ``encode`` and ``decode`` are the two ways. May import every other room
+``calls`` is what ``numtok encode`` and ``numtok decode`` do, as :func:`numtok.encode_files` and :func:`numtok.decode_files`; ``encode`` and ``decode`` are the
+two ways, with a tokenizer that is there already; ``flow`` is their pipeline, ``fit`` finds xVal's scale, ``summary`` tells. ``read`` has one file for each
+input format, ``write`` for each kind of output; they share ``arrow_files``, ``parquet_footer`` and ``kept_values``. May import every other room
 of numtok but :mod:`numtok.hf`.
 """
 

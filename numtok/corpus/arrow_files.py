@@ -98,13 +98,13 @@ class ArrowFile:
     @functools.cached_property
     def batches(self) -> int:
         """How many there are; those of a stream, which has no index, are looked for once, and then kept."""
-        return len(self._found) if self._is_stream else self._reader.num_record_batches - self._sealed
+        return len(self._stream_batches) if self._is_stream else self._reader.num_record_batches - self._sealed
 
     @functools.cached_property
-    def _found(self) -> list[tuple[pa.RecordBatch, Any]]:
+    def _stream_batches(self) -> list[tuple[pa.RecordBatch, Any]]:
         self._source.seek(0)
         opened = pa.ipc.open_stream(self._source, options=pa.ipc.IpcReadOptions(use_threads=False))
-        return [(one.batch, one.custom_metadata) for one in opened.iter_batches_with_custom_metadata()]
+        return [(stored.batch, stored.custom_metadata) for stored in opened.iter_batches_with_custom_metadata()]
 
     def read(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, int]]:
         """All batches in order, each with the bytes of the file up to its end, about."""
@@ -115,15 +115,15 @@ class ArrowFile:
         names = list(self.schema.names if columns is None else columns)
         self._source.seek(0)
         opened = pa.ipc.open_stream(self._source, options=self._only(names))
-        for number, one in enumerate(opened.iter_batches_with_custom_metadata()):
-            yield self._trusted(one.batch.select(names), one.custom_metadata, number), self._source.tell()
+        for number, stored in enumerate(opened.iter_batches_with_custom_metadata()):
+            yield self._trusted(stored.batch.select(names), stored.custom_metadata, number), self._source.tell()
 
     def batch(self, number: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
         """These columns of a batch, in this order; the others are neither read nor decompressed."""
         self.check_size()
         names = list(self.schema.names if columns is None else columns)
         if self._is_stream:
-            batch, custom = self._found[number]
+            batch, custom = self._stream_batches[number]
         else:
             batch, custom = self._opened(tuple(names)).get_batch_with_custom_metadata(number)
         return self._trusted(batch.select(names), custom, number)

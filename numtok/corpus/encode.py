@@ -6,11 +6,12 @@ Memory is bounded whatever the size of the input: a few batches are on their way
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,8 +21,8 @@ from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
+from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import (
-    BATCH_BYTES,
     SAMPLE_BYTES,
     Progress,
     Run,
@@ -55,94 +56,89 @@ def encode_corpus(
     output: str | Path,
     tokenizer: Tokenizer,
     *,
-    text_column: str | None = None,
-    keep_columns: Sequence[str] = (),
-    keep_text: bool = False,
-    add_special_tokens: bool = False,
-    parse_special: bool = False,
-    input_format: str | None = None,
-    output_format: str | None = None,
-    compression: str | None = "zstd",
-    text_unit: Literal["line", "file"] = "line",
-    workers: int | None = None,
-    batch_bytes: int = BATCH_BYTES,
-    overwrite: bool = False,
-    tensors: Literal["lists", "extension"] = "lists",
-    on_error: Literal["raise", "skip"] = "raise",
     fit: ScaleFit | None = None,
     progress: Callable[[Progress], None] | None = None,
+    **options: Unpack[EncodeOptions],
 ) -> Summary:
     """Encode files into one Parquet or Arrow file, a row per document, in the order of the inputs.
 
     Args:
-        inputs: files, folders, globs, or ``-`` for standard input; see :func:`numtok.corpus.read.documents.find_inputs`.
+        inputs: files, folders, globs, or ``-`` for standard input; see :func:`numtok.corpus.read.find.find_inputs`.
         output: ends in .parquet, .arrow, .feather or .ipc, unless ``output_format`` tells.
         tokenizer: what encodes; its ``encode_with_report`` is called from several threads.
-        text_column: where the text is; see :func:`numtok.corpus.read.documents.read_batches`.
-        keep_columns: other columns of the input, stored after numtok's own.
-        keep_text: also store what it takes to give back every byte.
-        add_special_tokens: put the source tokenizer's special tokens around each text.
-        parse_special: read special tokens that are written in the text as such.
-        input_format: of the inputs, whatever their suffix.
-        output_format: parquet or arrow, whatever the suffix.
-        compression: of the output; see :func:`numtok.corpus.write.encoded.open_writer`.
-        text_unit: in ``.txt``, whether a line or the whole file is a document.
-        workers: threads that encode; by default one per processor.
-        batch_bytes: about how much text is encoded at once.
-        overwrite: replace an output that is there already, once the new one is complete.
-        tensors: how Parquet stores them; see :func:`numtok.corpus.write.encoded.open_writer`.
-        on_error: ``"skip"`` leaves out bad rows of JSON lines and text files, and counts them.
         fit: find the scale and the clip of the tokenizer's xVal first, on a sample of the texts: from all over the files, or, where one of the
             inputs is a pipe, on the first 32 MB, which are kept in memory meanwhile. ``Summary.fit`` says what was found.
         progress: called from the calling thread, several times a second.
+        options: what to read, to store and how: see :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
         NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt.
     """
-    sources = find_inputs(inputs, input_format)
+    settings = EncodeSettings(**options)
+    sources = find_inputs(inputs, settings.input_format)
     refuse_input_as_output(sources, output)
-    _refuse_own_names(keep_columns, tokenizer)
-    run = Run.start(sources, output, progress)
-    reading = {"text_column": text_column, "batch_bytes": batch_bytes, "text_unit": text_unit, "on_error": on_error}
-    reader = _Reader(sources, reading)
-    pieces, kept = reader.with_kept_columns(keep_columns)
-    summary = Summary()
+    _refuse_own_names(settings.keep_columns, tokenizer)
+    run, summary = Run.start(sources, output, progress), Summary()
+    reader = _Reader(sources, settings)
+    pieces, kept = reader.with_kept_columns(settings.keep_columns)
     if fit is not None:
-        tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, sources, pieces, reading)
-    base = tokenizer.batch_schema(keep_text, add_special_tokens)
-    described = pa.schema([*base, *kept], base.metadata)
-
-    def work(piece: _Piece) -> Encoded:
-        with _located(piece.batch):
-            encoded, report = tokenizer.encode_with_report(piece.batch.texts, keep_text, add_special_tokens, parse_special)
-            return _with_kept(encoded, piece.batch, described), report
-
-    @contextmanager
-    def sink() -> Iterator[Sink[_Piece, Encoded]]:
-        with open_writer(output, described, output_format, compression, overwrite, tensors=tensors) as writer:
-
-            def write(piece: _Piece, result: Encoded) -> None:
-                writer.write(result[0])
-                run.report += result[1]
-                if nulls := piece.batch.texts.null_count:
-                    run.without_text += nulls
-                    run.first_without_text = run.first_without_text or _first_null(piece.batch)
-                run.read, run.skipped, run.written = piece.read, run.skipped + piece.batch.skipped, writer.bytes_written
-
-            yield write
-            summary.costs(reader.sampled, tokenizer)  # before the output gets its name: an interrupt then leaves nothing
-
-    workers = workers or processors()
-    run_ordered(pieces, work, sink, _size, workers, (workers + ON_THE_WAY) * batch_bytes, run.tick)
+        tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
+    summary.representations = tuple(tokenizer.representations)
+    encoder = _Encoder(tokenizer, settings, kept)
+    # The costs are counted before the output gets its name: an interrupt then leaves nothing.
+    sink = functools.partial(_sink, encoder, run, lambda: summary.costs(reader.sampled, tokenizer))
+    workers = settings.workers or processors()
+    run_ordered(pieces, encoder, sink, _size, workers, (workers + ON_THE_WAY) * settings.batch_bytes, run.tick)
     return run.complete(summary)
+
+
+class _Encoder:
+    """Encodes one piece; from several threads.
+
+    Attributes:
+        schema: of what comes out: numtok's columns, and the kept ones behind them.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, settings: EncodeSettings, kept: Sequence[pa.Field]) -> None:
+        own = tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
+        self.settings, self.schema = settings, pa.schema([*own, *kept], own.metadata)
+        self._tokenizer = tokenizer
+
+    def __call__(self, piece: _Piece) -> Encoded:
+        how = self.settings
+        with _located(piece.batch):
+            encoded, report = self._tokenizer.encode_with_report(
+                piece.batch.texts, how.keep_text, how.add_special_tokens, how.parse_special
+            )
+            return _with_kept(encoded, piece.batch, self.schema), report
+
+
+@contextmanager
+def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> Iterator[Sink[_Piece, Encoded]]:
+    """The output, and the counts of what is in it."""
+    how = encoder.settings
+    with open_writer(run.output, encoder.schema, how.output_format, how.compression, how.overwrite, tensors=how.tensors) as writer:
+
+        def write(piece: _Piece, result: Encoded) -> None:
+            writer.write(result[0])
+            run.report += result[1]
+            if nulls := piece.batch.texts.null_count:
+                run.without_text += nulls
+                run.first_without_text = run.first_without_text or _first_null(piece.batch)
+            run.read, run.skipped, run.written = piece.read, run.skipped + piece.batch.skipped, writer.bytes_written
+
+        yield write
+        before_the_end()
 
 
 class _Reader:
     """All batches of all sources, with the first megabyte of text put aside."""
 
-    def __init__(self, sources: Sequence[Source], options: dict[str, Any]) -> None:
+    def __init__(self, sources: Sequence[Source], settings: EncodeSettings) -> None:
+        self.sources = sources
+        self.how: dict[str, Any] = {name: getattr(settings, name) for name in ("text_column", "batch_bytes", "text_unit", "on_error")}
         self.sampled: list[pa.Array] = []
-        self._sources, self._options, self._sampled_bytes = sources, options, 0
+        self._sampled_bytes = 0
 
     def with_kept_columns(self, names: Sequence[str]) -> tuple[Iterable[_Piece], list[pa.Field]]:
         """(pieces, the fields of the kept columns): their types are those of the first batch."""
@@ -156,8 +152,8 @@ class _Reader:
 
     def _pieces(self, names: tuple[str, ...], kinds: dict[str, pa.DataType]) -> Iterator[_Piece]:
         done = 0
-        for source in self._sources:
-            for batch in read_batches(source, keep_columns=names, kept_types=kinds, **self._options):
+        for source in self.sources:
+            for batch in read_batches(source, keep_columns=names, kept_types=kinds, **self.how):
                 self._put_aside(batch.texts)
                 yield _Piece(batch, done + batch.position)
             done += source.size or 0
@@ -170,16 +166,14 @@ class _Reader:
             self._sampled_bytes += copied.nbytes
 
 
-def _fitted(
-    fit: ScaleFit, tokenizer: Tokenizer, sources: Sequence[Source], pieces: Iterable[_Piece], reading: dict[str, Any]
-) -> tuple[Tokenizer, Iterable[_Piece], Fit]:
+def _fitted(fit: ScaleFit, tokenizer: Tokenizer, reader: _Reader, pieces: Iterable[_Piece]) -> tuple[Tokenizer, Iterable[_Piece], Fit]:
     """The tokenizer with the scale that was found; and all pieces, of which a pipe gives the first only once."""
-    if any(source.size is None for source in sources):
+    if any(source.size is None for source in reader.sources):
         texts, pieces = sample_stream(pieces, lambda piece: piece.batch.texts)
-        numbers, found = fit(tokenizer.representations, tokenizer.grammar, texts)
+        representations, found_on = fit(tokenizer.representations, tokenizer.grammar, texts)
     else:
-        numbers, found = fit(tokenizer.representations, tokenizer.grammar, sample_files(sources, **reading))
-    return tokenizer.with_options(numbers), pieces, found
+        representations, found_on = fit(tokenizer.representations, tokenizer.grammar, sample_files(reader.sources, **reader.how))
+    return tokenizer.with_options(representations), pieces, found_on
 
 
 def _size(piece: _Piece) -> int:

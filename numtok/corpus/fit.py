@@ -19,6 +19,7 @@ import pyarrow as pa
 from numtok.corpus.read.documents import Source, read_batches
 from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
+from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import Representation, XVal
 from numtok.representations.xval import TARGET
@@ -43,28 +44,30 @@ class ScaleFit:
     quantile: float | None = None
     clip: float | None = None
 
-    def __call__(self, numbers: Sequence[Representation], grammar: Grammar, texts: Iterable[pa.Array]) -> tuple[list[Representation], Fit]:
-        """``numbers`` with the scale and the clip of its xVal fitted to the texts, and what that was found on.
+    def __call__(
+        self, representations: Sequence[Representation], grammar: Grammar, texts: Iterable[pa.Array]
+    ) -> tuple[list[Representation], Fit]:
+        """``representations`` with the scale and the clip of its xVal fitted to the texts, and what that was found on.
 
         Where the texts have no number but zero, the scale is 1; the clip bounds whatever comes later.
 
         Raises:
             RepresentationError: if there is no xVal, or an option is out of range.
         """
-        place = xval_place(numbers)
-        found, documents = [], 0
+        place = xval_place(representations)
+        magnitudes, documents = [], 0
         for some in texts:
             documents += len(some)
-            found.append(_values(scan(some, grammar), numbers))
-        values = np.concatenate(found)[:FIT_NUMBERS] if found else np.empty(0)
-        given: XVal = numbers[place]  # type: ignore[assignment]  # by xval_place
+            magnitudes.append(_magnitudes(scan(some, grammar), representations))
+        values = np.concatenate(magnitudes)[:FIT_NUMBERS] if magnitudes else np.empty(0)
+        given: XVal = representations[place]  # type: ignore[assignment]  # by xval_place
         if not (np.isfinite(values) & (values != 0)).any():
             fitted, largest = XVal(1.0, TARGET, given.log, given.overflow), None
         else:
             fitted = XVal.fit_values(values, TARGET, self.quantile, given.overflow, given.log)
             largest = fitted.largest
         fitted = dataclasses.replace(fitted, clip=fitted.clip if self.clip is None else self.clip)
-        return [*numbers[:place], fitted, *numbers[place + 1 :]], Fit(fitted, documents, len(values), largest)
+        return [*representations[:place], fitted, *representations[place + 1 :]], Fit(fitted, documents, len(values), largest)
 
 
 @dataclass(frozen=True)
@@ -83,26 +86,28 @@ class Fit:
     largest: float | None
 
 
-def xval_place(numbers: Sequence[Representation]) -> int:
+def xval_place(representations: Sequence[Representation]) -> int:
     """Where xVal is among the representations.
 
     Raises:
         RepresentationError: if it is not.
     """
-    for place, one in enumerate(numbers):
-        if one.has_scale:
+    for place, representation in enumerate(representations):
+        if representation.has_scale:
             return place
-    raise RepresentationError(f"only xval has a scale, and {', '.join(one.name for one in numbers)} does not include it")
+    raise RepresentationError(
+        f"only xval has a scale, and {', '.join(representation.name for representation in representations)} does not include it"
+    )
 
 
-def _values(found: Any, numbers: Sequence[Representation]) -> Any:
+def _magnitudes(numbers: Numbers, representations: Sequence[Representation]) -> Any:
     """float64[n], the magnitudes of those numbers that the other representations do not leave as text."""
-    found = found.without_sign()
-    keep = np.ones(len(found), np.bool_)
-    for one in numbers:
-        if not one.has_scale and one.overflow == "text":
-            keep &= one.fits(found)
-    return found.to_float64()[keep]
+    unsigned = numbers.without_sign()
+    keep = np.ones(len(unsigned), np.bool_)
+    for representation in representations:
+        if not representation.has_scale and representation.overflow == "text":
+            keep &= representation.fits(unsigned)
+    return unsigned.to_float64()[keep]
 
 
 def sample_files(sources: Sequence[Source], **reading: Any) -> Iterator[pa.Array]:

@@ -57,14 +57,14 @@ def unfit(value: Any, dtype: pa.DataType) -> str | None:
         return f"holds {value.written}, which float64 cannot hold; {WAY_OUT}"
     if isinstance(value, dict) and pa.types.is_struct(dtype):
         types = {part.name: part.type for part in dtype}
-        for name, one in value.items():
+        for name, inner in value.items():
             if name not in types:
                 return f"holds a field {name!r} that no row before had; put a row with every field first, or do not keep this column"
-            if reason := unfit(one, types[name]):
+            if reason := unfit(inner, types[name]):
                 return reason
         return None
     if isinstance(value, list) and _is_list(dtype):
-        return next((reason for one in value if (reason := unfit(one, dtype.value_type))), None)
+        return next((reason for inner in value if (reason := unfit(inner, dtype.value_type))), None)
     return _unfit_number(value, dtype)
 
 
@@ -137,9 +137,9 @@ def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.
 def _plain(value: Any) -> Any:
     """Integers that only a float can hold, as such; the row will be refused, with its line, when it is read."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(inner) for inner in value]
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(inner) for name, inner in value.items()}
     return 0 if type(value) is int and not -(1 << 63) <= value < 1 << 63 else value
 
 

@@ -18,6 +18,7 @@ from numtok.corpus.fit import Fit
 from numtok.corpus.read.sources import Source
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
+from numtok.representations import Representation
 from numtok.tokenizer.inspect import subword_spans, token_counts
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -55,6 +56,7 @@ class Summary:
         without_text: documents whose text is null or missing: null rows, in ``documents`` too.
         first_without_text: the file and the row of the first of them, or nothing.
         left_as_text, clipped, vanishing: numbers by the representation that could not hold them; see :class:`EncodeReport`.
+        representations: that the numbers have, with the scale that was found.
         fit: what xVal's scale was found on; None if none was fitted.
         in_added_tokens: digits within the tokenizer's own tokens, which are not numbers.
         tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the first megabyte; None without numbers.
@@ -72,6 +74,7 @@ class Summary:
     left_as_text: dict[str, int] = field(default_factory=dict)
     clipped: dict[str, int] = field(default_factory=dict)
     vanishing: dict[str, int] = field(default_factory=dict)
+    representations: tuple[Representation, ...] = ()
     fit: Fit | None = None
     in_added_tokens: int = 0
     tokens_before: float | None = None
@@ -113,8 +116,8 @@ class Run:
 
     def complete(self, summary: Summary) -> Summary:
         """``summary`` with what this run counted."""
-        for one in dataclasses.fields(self.report):
-            setattr(summary, one.name, getattr(self.report, one.name))
+        for counted in dataclasses.fields(self.report):
+            setattr(summary, counted.name, getattr(self.report, counted.name))
         summary.skipped, summary.output, summary.output_bytes = self.skipped, str(self.output), self.output.stat().st_size
         summary.without_text, summary.first_without_text = self.without_text, self.first_without_text
         summary.seconds = time.perf_counter() - self.started

@@ -66,8 +66,6 @@ class Laid:
         ids, offsets = arrays["input_ids"]
         index, number_offsets = arrays["number_index"]
         lengths = np.diff(offsets)
-        if lengths[~np.array(chunk.valid, np.bool_)].any():
-            raise SchemaError("a null row of the data has tokens; it was changed by another program, encode again")
         marked = (lengths > 0) & (cutting.separator is not None)
         self.ends: Ints = np.cumsum(lengths + marked)
         self.gaps: Ints = self.ends[marked] - 1
@@ -121,7 +119,7 @@ class Blocks:
 
     def __init__(self, storage: Storage, cutting: Cutting, skip_nulls: bool) -> None:
         self.cutting, self.cut_numbers = cutting, 0
-        found: list[npt.NDArray[np.int64]] = []
+        per_chunk: list[npt.NDArray[np.int64]] = []
         totals = np.zeros(len(storage.rows), np.int64)
         begin, block, rows = 0, 0, 0  # of the chunk, of the block that is open, and rows so far
         for number in range(len(storage.rows)):
@@ -131,13 +129,13 @@ class Blocks:
                 raise SchemaError(f"row {row} is null: its document was; make the data set with nulls='skip'")
             laid = Laid(chunk, cutting)
             ends = self._ends_in(laid, block - begin)
-            found.append(np.array(ends, np.int64) + begin)
-            block = int(found[-1][-1]) if ends else block
+            per_chunk.append(np.array(ends, np.int64) + begin)
+            block = int(per_chunk[-1][-1]) if ends else block
             totals[number] = laid.total
             begin, rows = begin + laid.total, rows + len(chunk.valid)
         if block < begin:
-            found.append(np.array([begin], np.int64))
-        self.ends: Ints = np.concatenate(found) if found else np.empty(0, np.int64)
+            per_chunk.append(np.array([begin], np.int64))
+        self.ends: Ints = np.concatenate(per_chunk) if per_chunk else np.empty(0, np.int64)
         self._chunk_ends: Ints = np.cumsum(totals)
         homes = np.searchsorted(self._chunk_ends, np.append(0, self.ends)[:-1], side="right")
         self.counts: Ints = np.bincount(homes, minlength=len(totals)).astype(np.int64)
@@ -170,18 +168,18 @@ class Blocks:
             if stop > first:
                 parts.append(_laid(chunk, self.cutting).part(chunk, first - begin, stop - begin, self.cutting))
             first, at = stop, at + 1
-        return parts[0] if len(parts) == 1 else _joined(parts)
+        return parts[0] if len(parts) == 1 else _end_to_end(parts)
 
 
 def _laid(chunk: Chunk, cutting: Cutting) -> Laid:
     """Made once for a chunk, and kept as long as it is."""
     if "laid" not in chunk.made:
         chunk.made["laid"] = Laid(chunk, cutting)
-    found: Laid = chunk.made["laid"]
-    return found
+    laid: Laid = chunk.made["laid"]
+    return laid
 
 
-def _joined(parts: list[Row]) -> Row:
+def _end_to_end(parts: list[Row]) -> Row:
     """Parts of one block, which follow each other."""
     before = np.cumsum([0, *(len(part["input_ids"]) for part in parts)])
     row: Row = {}

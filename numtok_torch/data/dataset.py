@@ -98,10 +98,10 @@ class Encoded:
     def _separator_id(self, separator: int | str | None, tokenizer: Any) -> int | None:
         if isinstance(separator, str) and (tokenizer is None or isinstance(tokenizer, str)):
             raise SchemaError(f"separator={separator!r} is known to the tokenizer only; give that too, tokenizer=..., or the id")
-        found = None if separator is None else token_id(tokenizer, separator)
-        if found is not None and found >= self.metadata.get("vocab_size", found + 1):
-            raise SchemaError(f"separator={found} is no id of the tokenizer, which has {self.metadata['vocab_size']}")
-        return found
+        number = None if separator is None else token_id(tokenizer, separator)
+        if number is not None and number >= self.metadata.get("vocab_size", number + 1):
+            raise SchemaError(f"separator={number} is no id of the tokenizer, which has {self.metadata['vocab_size']}")
+        return number
 
     @property
     def cut_numbers(self) -> int:
@@ -164,8 +164,8 @@ class NumberDataset(Encoded, Dataset[Row]):
     def _find_valid(self, source: Any) -> Ints:
         """int64[valid rows]: their numbers through the whole data; reads the smallest columns there are."""
         narrow = Storage(source, ["input_ids", "number_index"], 0)
-        found = [narrow.read(chunk).valid for chunk in range(len(narrow.rows))]
-        return np.flatnonzero(np.concatenate(found)) if found else np.empty(0, np.int64)
+        valid = [narrow.read(chunk).valid for chunk in range(len(narrow.rows))]
+        return np.flatnonzero(np.concatenate(valid)) if valid else np.empty(0, np.int64)
 
     def __len__(self) -> int:
         return int(self._counts.sum()) if self._valid is None else len(self._valid)
@@ -182,10 +182,10 @@ class NumberDataset(Encoded, Dataset[Row]):
         asked = np.where(asked < 0, asked + len(self), asked)
         rows = asked if self._valid is None else self._valid[asked]
         chunks, local = self._locate(rows)
-        found: list[Row] = [{}] * len(asked)
+        gathered: list[Row] = [{}] * len(asked)
         for place in np.argsort(chunks if self._blocks is None else rows, kind="stable").tolist():
             row = self._row(int(rows[place]), int(chunks[place]), int(local[place]), self._storage.read)
             if row is None:
                 raise SchemaError(f"row {int(rows[place])} is null: its document was; make the data set with nulls='skip'")
-            found[place] = row
-        return found
+            gathered[place] = row
+        return gathered

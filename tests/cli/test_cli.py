@@ -298,13 +298,16 @@ def test_usage_errors_have_their_own_code() -> None:
     assert run("encode").exit_code == 2
     assert run("encode", "a", "-o", "b", "--workers", "0").exit_code == 2
     assert run("nope").exit_code == 2
+    unknown = run("encode", "a", "-o", "b", "--format", "jsnl")
+    assert unknown.exit_code == 2
+    assert "Invalid value for '--format': 'jsnl' is not one of 'jsonl', 'json', 'csv', 'tsv', 'txt', 'parquet', 'arrow'." in unknown.output
 
 
 def test_a_bug_is_told_apart_and_debug_shows_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("numtok.corpus.encode.encode_corpus", broken)
+    monkeypatch.setattr("numtok.corpus.calls.encode_files", broken)
     result = run("encode", "sample.jsonl", "-o", "a.parquet")
     assert result.exit_code == 1
     assert "this is a bug in numtok: ZeroDivisionError: oops" in result.stderr

@@ -191,6 +191,8 @@ def _(session: Session, printed: str) -> None:
     assert session.names["tok"].decode_batch(session.names["batch"]).to_pylist() == ["The mass is -1.5e3 kg"]
     for load in (numtok.Tokenizer, transformers.AutoTokenizer):
         load.from_pretrained(session.folder / "folder")
+    rows = [json.loads(line) for line in (session.folder / "prices.jsonl").read_text("utf-8").splitlines()]
+    assert rows == [{"text": "tea 3.50, cake 1,25", "id": "A7"}, {"text": "rent -1200", "id": "B2"}]
 
 
 @promise("README.md", "from numtok.hf import NumberTokenizer")

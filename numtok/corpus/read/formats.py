@@ -38,6 +38,7 @@ class Format(NamedTuple):
 
 
 FORMATS: dict[str, Format] = {
+    # the name of a format is the first of its suffixes
     "jsonl": Format(("jsonl", "ndjson"), read_json_lines),
     "json": Format(("json",), read_json),
     "csv": Format(("csv",), read_csv),

@@ -1,7 +1,7 @@
 """Record batches into Parquet or Arrow IPC files.
 
 In: record batches of one schema. Out: a file that appears under its name only when it is complete (``numtok.files``).
-``encoded_files.py`` is the inverse.
+``read/encoded.py`` is the inverse.
 """
 
 from __future__ import annotations

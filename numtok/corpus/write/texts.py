@@ -1,4 +1,4 @@
-"""Texts into .jsonl or .txt files, the counterpart of ``writers.py`` for decoded text.
+"""Texts into .jsonl or .txt files, the counterpart of ``encoded.py`` for decoded text.
 
 In: record batches whose first column is the text. Out: one JSON object per row, or one line per row; the file appears when it is complete.
 """

@@ -1,0 +1,156 @@
+"""``numtok encode`` and ``numtok decode`` as one call each: everything may be given by name, as on the command line.
+
+In: files, and what to make of them. Out: one file, and a ``Summary``. :mod:`numtok.corpus.encode` and :mod:`numtok.corpus.decode` do the work, with a
+tokenizer that is made already.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, Unpack
+
+from numtok.corpus.decode import decode_corpus
+from numtok.corpus.encode import encode_corpus
+from numtok.corpus.fit import ScaleFit, xval_place
+from numtok.corpus.settings import EncodeOptions
+from numtok.corpus.summary import Progress, Summary
+from numtok.errors import RepresentationError, TokenizerError
+from numtok.numbers.grammar import Grammar
+from numtok.representations import Representation, representations_of
+from numtok.tokenizer.tokenizer import Tokenizer
+
+Files = str | Path | Sequence[str | Path]
+Chosen = str | Representation | Sequence[Representation | str]
+
+
+def encode_files(
+    inputs: Files,
+    output: str | Path,
+    *,
+    tokenizer: Any = None,
+    numbers: Chosen | None = None,
+    grammar: Grammar | None = None,
+    overflow: Literal["text", "clip", "error"] | None = None,
+    compact: bool = False,
+    scale: float | None = None,
+    clip: float | None = None,
+    fit: bool = False,
+    fit_quantile: float | None = None,
+    engine: Literal["auto", "gigatoken", "tokenizers"] = "auto",
+    leading_space: Literal["auto", "separate"] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    **options: Unpack[EncodeOptions],
+) -> Summary:
+    """Encode files into one Parquet or Arrow file, a row per document: what ``numtok encode`` does.
+
+    Args:
+        inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them.
+        output: ends in .parquet, .arrow, .feather or .ipc.
+        tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it; or a ``Tokenizer``, which has its numbers and its grammar.
+        numbers: representations, ``"xval"`` if not given, or their names, ``"xval,fone:6,4"``.
+        grammar: what counts as a number; ``Grammar.prose()`` if not given.
+        overflow: what becomes of numbers that a representation cannot hold, for all that can choose.
+        compact: store bits as one integer and fone's as digits.
+        scale: of xVal; if not given, one is fitted where xVal is given by name.
+        clip: of xVal's scaled values; if not given, 5, or none beside a scale.
+        fit: fit the scale in any case, also of ``XVal(...)``.
+        fit_quantile: of the magnitudes, to be scaled to 5.
+        engine: as :meth:`numtok.Tokenizer.from_pretrained` takes it.
+        leading_space: the same.
+        progress: called from the calling thread, several times a second.
+        options: text_column, keep_columns, keep_text, add_special_tokens, parse_special, input_format, output_format, compression, text_unit, workers,
+            batch_bytes, overwrite, tensors, on_error: see :class:`numtok.corpus.settings.EncodeOptions`.
+
+    Raises:
+        NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt.
+    """
+    own = isinstance(tokenizer, Tokenizer)
+    if own:
+        _refuse_beside_tokenizer(numbers=numbers, grammar=grammar, overflow=overflow, compact=compact or None, leading_space=leading_space)
+    chosen = tokenizer.representations if own else choose("xval" if numbers is None else numbers, overflow, compact)
+    by_name = not own and (numbers is None or isinstance(numbers, str))
+    scaled, finding = _scaled(chosen, by_name, fit, fit_quantile, scale, clip)
+    if own:
+        made = tokenizer if scaled is chosen else tokenizer.with_options(scaled)
+    else:
+        made = Tokenizer.from_pretrained(tokenizer, scaled, grammar or Grammar(), engine, leading_space)
+    return encode_corpus(_listed(inputs), output, made, fit=finding, progress=progress, **options)
+
+
+def decode_files(
+    inputs: Files,
+    output: str | Path,
+    *,
+    tokenizer: Any = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """The texts of encoded files, as .jsonl, .txt, .parquet or .arrow: what ``numtok decode`` does.
+
+    Args:
+        inputs: files that :func:`encode_files` wrote: one, or a list of them.
+        output: its suffix decides. ``.txt`` has one text per line and nothing else.
+        tokenizer: the source tokenizer or the ``Tokenizer`` that they were encoded with.
+        workers: threads that decode; by default one per processor.
+        overwrite: replace an output that is there already, once the new one is complete.
+        progress: called from the calling thread, several times a second.
+
+    Raises:
+        NumtokError: if the files do not belong to the tokenizer, or cannot be read or written; no output is left then.
+    """
+    made, source = (tokenizer, None) if isinstance(tokenizer, Tokenizer) else (None, tokenizer)
+    return decode_corpus(_listed(inputs), output, made, source=source, workers=workers, overwrite=overwrite, progress=progress)
+
+
+def choose(numbers: Chosen, overflow: str | None = None, compact: bool = False) -> tuple[Representation, ...]:
+    """The representations, with ``overflow`` and ``compact`` for all of them that have such an option.
+
+    Raises:
+        RepresentationError: if they are none, cannot be combined, or none of them can be compact.
+    """
+    chosen = representations_of(numbers)
+    if compact and not any(_has(representation, "compact") for representation in chosen):
+        raise RepresentationError(f"none of {','.join(representation.name for representation in chosen)!r} has the option compact")
+    for name, value in (("overflow", overflow), ("compact", compact or None)):
+        if value is not None:
+            chosen = tuple(_with_option(representation, name, value) for representation in chosen)
+    return chosen
+
+
+def _scaled(
+    chosen: Sequence[Representation], by_name: bool, fit: bool, quantile: float | None, scale: float | None, clip: float | None
+) -> tuple[Sequence[Representation], ScaleFit | None]:
+    """The representations with the scale that is given for xVal; or how to find it, if it is not."""
+    asked = fit or quantile is not None or scale is not None or clip is not None
+    if not asked and not (by_name and any(representation.has_scale for representation in chosen)):
+        return chosen, None
+    place = xval_place(chosen)
+    if scale is None:
+        return chosen, ScaleFit(quantile, clip)
+    if fit or quantile is not None:
+        raise RepresentationError("scale gives the scale, fit and fit_quantile find one; leave out one or the other")
+    xval: Any = chosen[place]
+    return [*chosen[:place], dataclasses.replace(xval, scale=scale, clip=clip), *chosen[place + 1 :]], None
+
+
+def _refuse_beside_tokenizer(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise TokenizerError(f"{name}={value!r} is for a tokenizer that is yet to be made; this one has its own, so leave it out")
+
+
+def _listed(inputs: Files) -> Sequence[str | Path]:
+    return [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
+
+
+def _has(representation: Any, option: str) -> bool:
+    return option in {field.name for field in dataclasses.fields(representation)}
+
+
+def _with_option(representation: Any, option: str, value: Any) -> Representation:
+    made: Representation = dataclasses.replace(representation, **{option: value}) if _has(representation, option) else representation
+    return made
