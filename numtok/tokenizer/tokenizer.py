@@ -9,7 +9,6 @@ is put into a batch (:mod:`numtok.tokenizer.to_batch`); :mod:`numtok.tokenizer.f
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.choose import Engine, NumberTokens, TokenizersEngine, is_byte_level, make_engine
+from numtok.engines.choose import Engine, NumberTokens, is_byte_level
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
 from numtok.engines.tokenizer_json import essential, fingerprint, load_source
 from numtok.errors import InputError, TokenizerError
@@ -33,6 +32,7 @@ from numtok.tokenizer.from_batch import Decoder
 from numtok.tokenizer.metadata import LEADING_SPACE
 from numtok.tokenizer.results import EncodeReport, Encoding
 from numtok.tokenizer.spelling import Spelling, first_ids
+from numtok.tokenizer.text_engines import TextEngines
 
 Representations: TypeAlias = Sequence[Representation | type[Representation] | str] | Representation | type[Representation] | str
 Texts: TypeAlias = "Sequence[str | None] | pa.Array | pa.ChunkedArray"
@@ -69,7 +69,7 @@ class Tokenizer:
         plain, spaced = (int(ids[0]) if len(ids) else -1 for ids in first_ids(self.tokens, self._spelling))
         hidden = tuple(number for number in self.own_tokens.values() if number not in (plain, spaced))
         self._number_tokens = NumberTokens(plain, spaced, hidden)
-        self._engine_choice = engine
+        self._engines = TextEngines(self.config, self._number_tokens, engine)
         self._schemas: dict[tuple[bool, bool, bool], pa.Schema] = {}
         if not engine_later:
             self.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
@@ -130,7 +130,7 @@ class Tokenizer:
         if kinds(representations) != kinds(self.representations) or not representations[0].one_token:
             raise TokenizerError("these representations need other tokens; make the tokenizer anew with from_pretrained")
         made = copy.copy(self)
-        made.__dict__.update({name: self.__dict__[name] for name in ("engine", "_special_engine") if name in self.__dict__})
+        made._engines = self._engines
         made.representations, made._schemas = tuple(representations), {}
         return made
 
@@ -143,7 +143,7 @@ class Tokenizer:
         return saving.settings(self.representations, self.grammar, self.leading_space, self.own_tokens)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is made on demand: the engines, some of which cannot be pickled."""
+        """Without what is made on demand."""
         made = {name for name, value in vars(type(self)).items() if isinstance(value, functools.cached_property)}
         return {name: value for name, value in vars(self).items() if name not in made}
 
@@ -182,24 +182,14 @@ class Tokenizer:
         streams = (representation.stream for representation in self.representations)
         return ("input_ids", *(stream[0] for stream in streams if stream))
 
-    @functools.cached_property
+    @property
     def engine(self) -> Engine:
         """What encodes the text between numbers; ``engine.name`` says which it is."""
-        return make_engine(self.config, self._number_tokens, self._engine_choice)
+        return self._engines.between(parse_special=False)
 
-    @functools.cached_property
-    def _special_engine(self) -> Engine:
-        """Likewise, with special tokens in the text parsed."""
-        return make_engine(self.config, self._number_tokens, self._engine_choice, parse_special=True)
-
-    @functools.cached_property
-    def _slow_engine(self) -> TokenizersEngine:
-        return TokenizersEngine(self.config, dataclasses.replace(self._number_tokens, hidden=()))
-
-    @functools.cached_property
-    def _frame(self) -> tuple[list[int], list[int]]:
-        """Ids of the special tokens before and after a text."""
-        return self._slow_engine.special_frame()
+    def has_fast_engine(self, parse_special: bool = False) -> bool:
+        """Whether gigatoken encodes the text between numbers; makes the engine, if it is not made yet."""
+        return self._engines.between(parse_special).name == "gigatoken"
 
     @functools.cached_property
     def _finder(self) -> NumberFinder:
@@ -209,11 +199,7 @@ class Tokenizer:
 
     @functools.cached_property
     def _decoder(self) -> Decoder:
-        return Decoder(self.config, self.representations, self.tokens, self._spelling, lambda: self._slow_engine)
-
-    def has_fast_engine(self, parse_special: bool = False) -> bool:
-        """Whether gigatoken encodes the text between numbers; makes the engine, if it is not made yet."""
-        return (self._special_engine if parse_special else self.engine).name == "gigatoken"
+        return Decoder(self.config, self.representations, self.tokens, self._spelling, lambda: self._engines.whole)
 
     @overload
     def __call__(self, text: str, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Encoding: ...
@@ -260,10 +246,10 @@ class Tokenizer:
         """:meth:`encode_batch`, and what became of the numbers."""
         rows = TextRows.of(texts)
         numbers, _, report = self.find(rows, parse_special)
-        engine = self._special_engine if parse_special else self.engine
-        encoded, columns = to_batch.encode_between(engine, numbers, self.encode_numbers(numbers), self.representations[0])
+        engine, in_text = self._engines.between(parse_special), self.encode_numbers(numbers)
+        encoded, columns = to_batch.encode_between(engine, numbers, in_text, self.representations[0])
         if add_special_tokens:
-            encoded, columns = to_batch.add_frame(encoded, columns, numbers, self._frame, self.per_token_columns)
+            encoded, columns = to_batch.add_frame(encoded, columns, numbers, self._engines.frame, self.per_token_columns)
         report.tokens = len(encoded.ids)
         described = self.batch_schema(keep_text, add_special_tokens, to_batch.is_large(encoded, rows.nbytes if keep_text else 0))
         batch = to_batch.assemble(numbers, encoded, columns, described, self.per_token_columns)
@@ -289,10 +275,9 @@ class Tokenizer:
             "leading_space": self.leading_space,
             "tokens": {content: number for content, number in self.tokens.items() if not OWN_SYMBOL.fullmatch(content)},
             "vocab_size": self.vocab_size,
-            "frame": list(self._frame) if add_special_tokens else [[], []],
+            "frame": list(self._engines.frame) if add_special_tokens else [[], []],
+            **({"symbols": self._spelling.runs()} if self._spelling is not None and not self._spelling.bracketed else {}),
         }
-        if self._spelling is not None and not self._spelling.bracketed:
-            metadata["symbols"] = self._spelling.runs()
         built = schema.build_schema(self.representations, keep_text, metadata, large)
         self._schemas[keep_text, add_special_tokens, large] = built
         return built
