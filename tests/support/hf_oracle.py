@@ -80,13 +80,13 @@ class Oracle:
         """The numbers of each text."""
         found: list[list[Place]] = [[] for _ in texts]
         numbers = numtok.scan(texts, self.settings.grammar)
-        if isinstance(self.settings.numbers[0], Subword) or not len(numbers):
+        if isinstance(self.settings.representations[0], Subword) or not len(numbers):
             return found
         kept = self._outside_added_tokens(texts, numbers, split_special_tokens)
         if not self.settings.carries_sign:
             kept = kept.without_sign()
         fits = np.ones(len(kept), np.bool_)
-        for representation in self.settings.numbers:
+        for representation in self.settings.representations:
             if representation.overflow == "text":
                 fits &= representation.fits(kept)
         kept = kept.select(fits)
@@ -116,7 +116,7 @@ class Oracle:
     def _columns(self, numbers: Numbers) -> tuple[list[float], list[dict[str, Any]], list[list[str]], list[list[int]], list[str]]:
         values = numbers.to_float64().tolist()
         count = len(numbers)
-        first = self.settings.numbers[0]
+        first = self.settings.representations[0]
         if isinstance(first, SpelledOut):
             spelled = first.encode(numbers)
             tokens, per_token = [], []
@@ -127,7 +127,7 @@ class Oracle:
                 per_token.append([0, *stream, 0] if first.bracketed else stream)
             return values, [{} for _ in values], tokens, per_token, first.decode(spelled).to_pylist()
         streams: list[dict[str, Any]] = [{} for _ in values]
-        for representation in self.settings.numbers:
+        for representation in self.settings.representations:
             for name, column in representation.encode(numbers).items():
                 dense = column.to_numpy_ndarray() if isinstance(column, pa.ExtensionArray) else column.to_numpy(zero_copy_only=False)
                 for k in range(count):
@@ -143,7 +143,7 @@ class Oracle:
 
     def extra_streams(self) -> dict[str, Any]:
         """Names and numpy dtypes of the streams besides values and mask."""
-        columns = [column for representation in self.settings.numbers for column in representation.columns().values()]
+        columns = [column for representation in self.settings.representations for column in representation.columns().values()]
         return {column.name: np.dtype(column.value_type.to_pandas_dtype()) for column in columns}
 
     # Stock tokenizer with stand-ins -------------------------------------------------------------------------------------------
