@@ -22,8 +22,10 @@ from numtok.hf.advice import advise_streams
 from numtok.hf.backend import BackendState
 from numtok.hf.encoding import LazyBatchEncoding
 from numtok.hf.general import encodings_later
-from numtok.hf.streams import MASK, VALUES, as_numpy, attach, neutral_stream
+from numtok.hf.streams import as_numpy, attach
 from numtok.hf.texts import Call
+from numtok.representations import streams
+from numtok.representations.columns import NUMBER_MASK, neutral
 from numtok.tokenizer import schema
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -234,13 +236,12 @@ def _streams(numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: La
     there = target >= 0
     mask = np.zeros(layout.size, np.bool_)
     mask[target[there]] = True
-    flat: dict[str, Array] = {MASK: mask}
+    flat, known = {NUMBER_MASK.name: mask}, streams()
     for name in batch.schema.names:
         if name in ("input_ids", "number_index"):
             continue
-        stream = VALUES if name == "number_value" else name
         values = as_numpy(schema.flat(batch.column(name))[0])
         per_token = name in numtok.per_token_columns
-        flat[stream] = neutral_stream(stream, layout.size, values)
-        flat[stream][layout.target if per_token else target[there]] = values[layout.source] if per_token else values[there]
+        flat[name] = neutral(known[name][0], layout.size, values)
+        flat[name][layout.target if per_token else target[there]] = values[layout.source] if per_token else values[there]
     return flat

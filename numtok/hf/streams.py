@@ -6,7 +6,7 @@ In: numbers, and the tokens that stand for them. Out, for a text of t tokens:
 name                 dtype, shape             other tokens     representation
 ==================== ======================== ================ ==========================================
 number_mask          bool[t]                  False            any: the number's first token
-number_values        float64[t], exact        1.0              any
+number_value         float64[t], exact        1.0              any
 number_scaled        float32[t]               1.0              XVal
 number_bits          uint8[t, 32] or int64[t] 0                FloatBits, not compact or compact
 number_fourier       float32[t, f, 2]         0                FoNE (``[t, chunks, f, 2]`` with chunks)
@@ -16,7 +16,7 @@ number_log_fourier   float32[t, k + 1, 2]     0                LogFourier
 place_value          int64[t]                 0                PlaceValue: every digit's token
 ==================== ======================== ================ ==========================================
 
-Names and contents are those of the Arrow schema (``FORMAT.md``), spread over the tokens.
+Names, dtypes, contents and fillers are those that each column is declared with (:mod:`numtok.representations.columns`), spread over the tokens.
 """
 
 from __future__ import annotations
@@ -31,26 +31,10 @@ from transformers import BatchEncoding
 
 from numtok.engines.interface import Slots
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Spelled
+from numtok.representations import Spelled, streams
+from numtok.representations.columns import NUMBER_MASK, NUMBER_VALUE, Column, form, neutral
 from numtok.tokenizer.spelling import symbol_places
 from numtok.tokenizer.tokenizer import Tokenizer
-
-MASK, VALUES = "number_mask", "number_values"
-DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(kind)
-    for name, kind in {
-        MASK: np.bool_,
-        VALUES: np.float64,
-        "number_scaled": np.float32,
-        "number_bits": np.int64,  # uint8 if not compact
-        "number_fourier": np.float32,
-        "number_digits": np.uint8,
-        "number_bin": np.int64,
-        "number_log_fourier": np.float32,
-        "place_value": np.int64,
-    }.items()
-}
-NEUTRAL = {VALUES: 1.0, "number_scaled": 1.0}  # of other tokens; 0 for every other stream
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -66,7 +50,7 @@ class NumberStreams:
     """
 
     def __init__(self, numbers: Numbers, columns: Mapping[str, pa.Array], per_symbol: tuple[str, Array, Ints] | None = None) -> None:
-        self.per_number: dict[str, Array] = {VALUES: numbers.to_float64()}
+        self.per_number: dict[str, Array] = {NUMBER_VALUE.name: numbers.to_float64()}
         self.per_number |= {name: as_numpy(column) for name, column in columns.items()}
         self.per_symbol = per_symbol
 
@@ -76,21 +60,16 @@ class NumberStreams:
         first, which = tokens[begin], numbers[begin]
         mask = np.zeros(length, np.bool_)
         mask[first] = True
-        streams = {MASK: mask}
+        spread, known = {NUMBER_MASK.name: mask}, streams()
         for name, values in self.per_number.items():
-            streams[name] = neutral_stream(name, length, values)
-            streams[name][first] = values[which]
+            spread[name] = neutral(known[name][0], length, values)
+            spread[name][first] = values[which]
         if self.per_symbol is not None:
             name, values, offsets = self.per_symbol
-            dense = np.zeros(length, values.dtype)
+            dense = neutral(known[name][0], length, values)
             dense[tokens] = values[offsets[numbers] + symbols]
-            streams[name] = dense
-        return streams
-
-
-def neutral_stream(name: str, length: int, like: Array) -> Array:
-    """[length, ...] of the neutral value, otherwise like ``like``."""
-    return np.full((length, *like.shape[1:]), NEUTRAL.get(name, 0), like.dtype)
+            spread[name] = dense
+        return spread
 
 
 def stream_of_symbols(numtok: Tokenizer, slots: Slots, spelled: Spelled | None) -> tuple[str, Array, Ints] | None:
@@ -120,21 +99,23 @@ def take_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
     """(inputs to ``pad`` without their number streams, the streams); a list of rows becomes one mapping, as in transformers."""
     rows = isinstance(inputs, list | tuple) and len(inputs) > 0 and isinstance(inputs[0], Mapping)
     names = inputs[0].keys() if rows else inputs.keys() if isinstance(inputs, Mapping) else ()
-    if not any(name in DTYPES for name in names):
+    known = {NUMBER_MASK.name, *streams()}
+    if not any(name in known for name in names):
         return inputs, {}
     if rows:
         inputs = {name: [row[name] for row in inputs] for name in names}
-    return {name: inputs[name] for name in names if name not in DTYPES}, {name: inputs[name] for name in names if name in DTYPES}
+    return {name: inputs[name] for name in names if name not in known}, {name: inputs[name] for name in names if name in known}
 
 
-def pad_streams(out: Any, streams: Mapping[str, Any], leading: str, side: str) -> None:
+def pad_streams(out: Any, given: Mapping[str, Any], leading: str, side: str) -> None:
     """Pad the streams as ``out[leading]`` (the ids) was padded, and put them into ``out``."""
     ids = out[leading]
     tensor_type = None if isinstance(ids, list) else "np" if isinstance(ids, np.ndarray) else "pt"
     single = len(ids) > 0 and np.ndim(ids[0]) == 0
-    for name, values in streams.items():
-        arrays = [_array(name, row) for row in ([values] if single else values)]
-        padded = [pad_stream(name, row, len(own), side) for row, own in zip(arrays, [ids] if single else ids, strict=True)]
+    known = {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
+    for name, values in given.items():
+        arrays = [_array(known[name], row) for row in ([values] if single else values)]
+        padded = [pad_stream(known[name][0], row, len(own), side) for row, own in zip(arrays, [ids] if single else ids, strict=True)]
         attach_rows: list[dict[str, Array]] = [{name: row} for row in padded]
         if single and tensor_type is not None:
             out[name] = BatchEncoding({name: padded[0]}, tensor_type=tensor_type)[name]
@@ -142,20 +123,19 @@ def pad_streams(out: Any, streams: Mapping[str, Any], leading: str, side: str) -
             attach(out, attach_rows, tensor_type, single)
 
 
-def pad_stream(name: str, values: Array, length: int, side: str) -> Array:
-    """``values`` with neutral values on one side, up to ``length``."""
+def pad_stream(column: Column, values: Array, length: int, side: str) -> Array:
+    """``values`` with the column's fill on one side, up to ``length``."""
     missing = length - len(values)
     if missing <= 0:
         return values
-    padding = neutral_stream(name, missing, values)
+    padding = neutral(column, missing, values)
     return np.concatenate([values, padding] if side == "right" else [padding, values])
 
 
-def _array(name: str, values: Any) -> Array:
-    """One row of a stream, from lists, arrays or tensors, as the dtype in the table."""
+def _array(forms: Sequence[Column], values: Any) -> Array:
+    """One row of a stream, from lists, arrays or tensors, as the dtype that it is declared with."""
     array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
-    kind = np.dtype(np.uint8) if name == "number_bits" and array.ndim == 2 else DTYPES[name]
-    return array.astype(kind, copy=False)
+    return array.astype(form(forms, array.ndim - 1).dtype, copy=False)
 
 
 def as_numpy(column: pa.Array) -> Array:

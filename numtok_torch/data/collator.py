@@ -47,7 +47,7 @@ from numtok_torch.data.masking import IGNORED, Masking
 from numtok_torch.data.messages import Message
 from numtok_torch.data.packing import Layout, pack, pad, round_up, since
 from numtok_torch.data.rows import read_rows, truncate
-from numtok_torch.data.streams import NUMBER_STREAMS, TOKEN_STREAMS, NumberTokens, Rows, inner_shapes
+from numtok_torch.data.streams import NumberTokens, Rows, inner_shapes, number_streams, token_streams
 from numtok_torch.data.tokens import special_ids, token_id, tokens_of
 
 __all__ = ["IterableNumberDataset", "NumberCollator", "NumberDataset"]
@@ -228,12 +228,13 @@ class NumberCollator:
         else:
             tokens.setdefault("attention_mask", np.ones(len(rows.ids), np.int64))
         out = {"input_ids": layout.dense(tokens.pop("input_ids"), None, self.pad_token_id, np.int64)}
+        per_token, per_number = token_streams(), number_streams()
         for name, values in tokens.items():
-            out[name] = layout.dense(values, None, TOKEN_STREAMS[name].fill, np.int64)
+            out[name] = layout.dense(values, None, per_token[name][0].fill, np.int64)
         if rows.positions is not None:
             out["number_mask"] = layout.dense(np.ones(len(rows.positions), np.bool_), rows.positions, 0, np.bool_)
             for name, values in rows.numbers.items():
-                out[name] = layout.dense(values, rows.positions, NUMBER_STREAMS[name].fill, values.dtype)
+                out[name] = layout.dense(values, rows.positions, per_number[name][0].fill, values.dtype)
         for name, placed in rows.placed.items():
             out[name] = layout.dense(placed.values, placed.positions, placed.fill, placed.values.dtype)
         return out | rows.whole

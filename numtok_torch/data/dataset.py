@@ -25,7 +25,7 @@ from torch.utils.data import Dataset
 from numtok.errors import SchemaError
 from numtok_torch.data.blocks import Blocks, Cutting, Read
 from numtok_torch.data.storage import Row, Storage
-from numtok_torch.data.streams import COLUMNS, Ints, NumberTokens
+from numtok_torch.data.streams import Ints, NumberTokens, stored_columns
 from numtok_torch.data.tokens import token_id
 
 CACHE_BYTES = 256 << 20
@@ -90,7 +90,7 @@ class Encoded:
 
     def _check_columns(self) -> None:
         for field in self.schema:
-            if field.name not in COLUMNS and field.name != "number_text":
+            if field.name not in stored_columns() and field.name != "number_text":
                 raise SchemaError(
                     f"column {field.name!r} has no value for each token or number, so it cannot be cut into blocks; leave it out"
                 )

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from numtok.errors import SchemaError
-from numtok_torch.data.streams import NUMBER_STREAMS, Ints, Mask, NumberTokens, Placed, Rows
+from numtok.representations import streams
+from numtok_torch.data.streams import Ints, Mask, NumberTokens, Placed, Rows, number_streams
 
 WHAT = ("all", "numbers", "words", "spans")
 IGNORED = -100
@@ -151,9 +152,10 @@ class Masking:
         hidden = (masked | random)[units.of]  # (tokens,)
         tokens = rows.tokens | {"input_ids": ids, "labels": np.where(chosen[units.of], rows.ids, IGNORED)}
         result = Rows(rows.lengths, tokens, None, {}, rows.whole)
-        if "place_value" in tokens:
-            result.placed["place_value_labels"] = Placed(np.arange(len(ids)), rows.tokens["place_value"], 0)
-            tokens["place_value"] = np.where(hidden, 0, rows.tokens["place_value"])
+        for name, (column, *_) in streams("token").items():
+            if name in tokens:
+                result.placed[f"{name}_labels"] = Placed(np.arange(len(ids)), rows.tokens[name], column.fill)
+                tokens[name] = np.where(hidden, rows.tokens[name].dtype.type(column.fill), rows.tokens[name])
         if rows.positions is not None:
             self._hide_numbers(rows, result, hidden, chosen[units.of])
         return result
@@ -167,4 +169,4 @@ class Masking:
         result.numbers = {name: values[shown] for name, values in rows.numbers.items()}
         result.placed["number_labels_mask"] = Placed(labelled, np.ones(len(labelled), np.bool_), 0)
         for name, values in rows.numbers.items():
-            result.placed[f"{name}_labels"] = Placed(rows.positions, values, NUMBER_STREAMS[name].fill)
+            result.placed[f"{name}_labels"] = Placed(rows.positions, values, number_streams()[name][0].fill)

@@ -23,10 +23,10 @@ import numpy.typing as npt
 import torch
 
 from numtok.errors import SchemaError
-from numtok_torch.data.streams import NUMBER_STREAMS, TOKEN_STREAMS, Ints, Mask, NumberTokens, Rows
+from numtok.representations.columns import form
+from numtok_torch.data.streams import Forms, Ints, Mask, NumberTokens, Rows, number_streams, token_streams
 
 SPANS = "mask_spans"
-_STREAM_OF = {stream.column: name for name, stream in NUMBER_STREAMS.items()} | {name: name for name in NUMBER_STREAMS}
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -44,20 +44,21 @@ def read_rows(features: Sequence[Mapping[str, Any]], drop: Sequence[str] = (), s
     keys = _common_keys(features)
     wanted = [key for key in keys if key not in drop and key not in ("number_index", "number_mask", SPANS)]
     _check_known(wanted, keys)
+    per_number, per_token = number_streams(), token_streams()
     ids, lengths = _joined("input_ids", [row["input_ids"] for row in features])
     rows = Rows(lengths, {"input_ids": ids.astype(np.int64, copy=False)})
     rows.positions, counts = _positions(features, keys, rows)
     for key in wanted:
         if key == "input_ids":
             continue
-        if key in _STREAM_OF:
-            rows.numbers[_STREAM_OF[key]] = _number_stream(key, features, rows, counts, shapes or {})
+        if key in per_number:
+            rows.numbers[key] = _number_stream(key, features, rows, counts, shapes or {})
         elif key == "labels" and np.ndim(features[0][key]) == 0:
             rows.whole[key] = _per_row(key, features)
         else:
             values, found = _joined(key, [row[key] for row in features])
             _check_lengths(key, found, lengths, "token")
-            rows.tokens[key] = values.astype(TOKEN_STREAMS[key].dtype, copy=False)
+            rows.tokens[key] = values.astype(per_token[key][0].dtype, copy=False)
     if SPANS in keys:
         rows.spans = _spans(features, rows)
     return rows
@@ -77,12 +78,13 @@ def _common_keys(features: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _check_known(wanted: Sequence[str], keys: Sequence[str]) -> None:
-    unknown = [key for key in wanted if key != "input_ids" and key not in _STREAM_OF and key not in TOKEN_STREAMS]
+    per_number = number_streams()
+    unknown = [key for key in wanted if key != "input_ids" and key not in per_number and key not in token_streams()]
     if unknown:
         raise SchemaError(
             f"the rows have {', '.join(map(repr, unknown))}, which is no stream of a batch; remove it from the rows, or name it in the collator's drop=(...)"
         )
-    numbers = [key for key in wanted if key in _STREAM_OF]
+    numbers = [key for key in wanted if key in per_number]
     if "number_index" in keys and "number_mask" in keys:
         raise SchemaError(
             "the rows have both 'number_index' (one value per number) and 'number_mask' (one value per token); remove one of them"
@@ -156,25 +158,26 @@ def _positions(features: Sequence[Mapping[str, Any]], keys: Sequence[str], rows:
 def _number_stream(key: str, features: Sequence[Mapping[str, Any]], rows: Rows, counts: Ints | None, shapes: Shapes) -> npt.NDArray[Any]:
     """(numbers, *inner) in the dtype of the batch."""
     assert rows.positions is not None
-    name = _STREAM_OF[key]
+    forms = number_streams()[key]
     values, found = _joined(key, [row[key] for row in features])
     _check_lengths(key, found, rows.lengths if counts is None else counts, "token" if counts is None else "number")
     if not values.size and values.ndim == 1:  # empty lists: the shape cannot be seen
-        values = values.reshape(0, *(shapes[name] if name in shapes else _unseen(name, values)))
-    elif name in shapes and values.shape[1:] == (math.prod(shapes[name]),):
-        values = values.reshape(-1, *shapes[name])  # as Parquet has them: plain lists
-    elif name in shapes and values.shape[1:] != shapes[name]:
-        raise SchemaError(f"{key!r} has values of shape {values.shape[1:]}, but the schema says {shapes[name]}")
+        values = values.reshape(0, *(shapes[key] if key in shapes else _unseen(forms, values)))
+    elif key in shapes and values.shape[1:] == (math.prod(shapes[key]),):
+        values = values.reshape(-1, *shapes[key])  # as Parquet has them: plain lists
+    elif key in shapes and values.shape[1:] != shapes[key]:
+        raise SchemaError(f"{key!r} has values of shape {values.shape[1:]}, but the schema says {shapes[key]}")
     if counts is None:
         values = values[rows.positions] if values.size else values
-    return values.astype(NUMBER_STREAMS[name].dtype_for(values.shape[1:]), copy=False)
+    return values.astype(form(forms, values.ndim - 1).dtype, copy=False)
 
 
-def _unseen(name: str, values: npt.NDArray[Any]) -> tuple[int, ...]:
-    """The shape of one value of a stream that is empty in all rows: an array of integers is compact bits, an empty list could be anything."""
-    if name in ("number_fourier", "number_digits", "number_log_fourier") or (name == "number_bits" and values.dtype.kind == "f"):
+def _unseen(forms: Forms, values: npt.NDArray[Any]) -> tuple[int, ...]:
+    """The shape of one value of a stream that is empty in all rows: an array of integers is the compact form, an empty list could be anything."""
+    scalar, tensors = [column for column in forms if not column.shape], [column for column in forms if column.shape]
+    if tensors and not (scalar and values.dtype.kind != "f"):
         raise SchemaError(
-            f"no row of this batch holds a number, and the shape of {name!r} cannot be seen in empty lists; give the collator the schema"
+            f"no row of this batch holds a number, and the shape of {tensors[0].name!r} cannot be seen in empty lists; give the collator the schema"
             " (NumberCollator.from_schema), or rows of numpy arrays"
         )
     return ()

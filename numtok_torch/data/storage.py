@@ -25,7 +25,7 @@ from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.errors import InputError, SchemaError
 from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
-from numtok_torch.data.streams import COLUMNS, Ints, Mask
+from numtok_torch.data.streams import Ints, Mask, stored_columns
 
 OPEN_FILES = 16
 
@@ -182,7 +182,7 @@ def _hidden(path: Path) -> bool:
 def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> pa.Schema:
     """The part of the schema that is read."""
     read_metadata(schema, where)
-    wanted = [name for name in schema.names if name in COLUMNS] if columns is None else list(columns)
+    wanted = [name for name in schema.names if name in stored_columns()] if columns is None else list(columns)
     if missing := [name for name in ("input_ids", "number_index", *wanted) if name not in schema.names]:
         raise SchemaError(f"{where} has no column {missing[0]!r}; it has {', '.join(schema.names)}")
     if columns is not None:

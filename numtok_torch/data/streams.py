@@ -1,7 +1,7 @@
 """The names, dtypes and fillers of everything a batch carries, and which token ids numbers are made of.
 
-In: the Arrow schema of encoded text (numtok's ``FORMAT.md``). Out: :data:`NUMBER_STREAMS` and :data:`TOKEN_STREAMS`, the one vocabulary of row
-keys and batch tensors, and :class:`NumberTokens`, which says where the tokens of each number end.
+In: the Arrow schema of encoded text (numtok's ``FORMAT.md``). Out: :func:`number_streams` and :func:`token_streams`, the one vocabulary of row
+keys and batch tensors, as numtok's representations declare it, and :class:`NumberTokens`, which says where the tokens of each number end.
 
 **Shape.** A stream per token is ``(tokens,)`` in a row and ``(batch, seq)`` in a batch. A stream per number is ``(numbers, *inner)`` in a sparse
 row, ``(tokens, *inner)`` in a dense one, and ``(batch, seq, *inner)`` in a batch: the number's value at its first token, the filler elsewhere.
@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.representations import END_NUM, NUM, from_dict
+from numtok.representations import END_NUM, NUM, from_dict, streams
+from numtok.representations.columns import INPUT_IDS, NUMBER_INDEX, Column
 from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.stored import conform_schema
 
@@ -26,50 +27,39 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Stream:
-    """One stream: its column in Arrow files, its dtype in a batch, and what stands where it has nothing to say."""
-
-    column: str
-    dtype: Any
-    fill: float
-
-    def dtype_for(self, inner: tuple[int, ...]) -> Any:
-        """The dtype in a batch; ``number_bits`` without an inner axis are compact, and torch has little arithmetic for uint32."""
-        return np.int64 if self.column == "number_bits" and inner == () else self.dtype
-
-
-NUMBER_STREAMS: dict[str, Stream] = {
-    "number_values": Stream("number_value", np.float64, 1.0),
-    "number_scaled": Stream("number_scaled", np.float32, 1.0),
-    "number_bits": Stream("number_bits", np.uint8, 0),
-    "number_fourier": Stream("number_fourier", np.float32, 0),
-    "number_digits": Stream("number_digits", np.uint8, 0),
-    "number_bin": Stream("number_bin", np.int64, 0),
-    "number_log_fourier": Stream("number_log_fourier", np.float32, 0),
+BATCH_ONLY = {  # per token too, but of no file
+    column.name: (column,)
+    for column in (
+        Column("labels", pa.int64(), np.int64, fill=-100, per="token"),
+        Column("token_type_ids", pa.int64(), np.int64, per="token"),
+        Column("position_ids", pa.int64(), np.int64, per="token"),
+        Column("attention_mask", pa.int64(), np.int64, per="token"),
+        Column("special_tokens_mask", pa.int64(), np.int64, fill=1, per="token"),
+    )
 }
-TOKEN_STREAMS: dict[str, Stream] = {
-    "place_value": Stream("place_value", np.int64, 0),
-    "labels": Stream("labels", np.int64, -100),
-    "token_type_ids": Stream("token_type_ids", np.int64, 0),
-    "position_ids": Stream("position_ids", np.int64, 0),
-    "attention_mask": Stream("attention_mask", np.int64, 0),
-    "special_tokens_mask": Stream("special_tokens_mask", np.int64, 1),
-}
-COLUMNS = frozenset(
-    {"input_ids", "number_index", "place_value", *(stream.column for stream in NUMBER_STREAMS.values())}
-)  # of the tensors in a file
+Forms = tuple[Column, ...]  # dense and compact
+
+
+def number_streams() -> dict[str, Forms]:
+    """Those with one value per number, by name."""
+    return streams("number")
+
+
+def token_streams() -> dict[str, Forms]:
+    """Those with one value per token, by name, besides ``input_ids``."""
+    return {**streams("token"), **BATCH_ONLY}
+
+
+def stored_columns() -> frozenset[str]:
+    """The columns of a file that hold tensors."""
+    return frozenset({INPUT_IDS.name, NUMBER_INDEX.name, *streams()})
 
 
 def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:
     """Stream to the shape of one number's value, for the number streams of a file: () for a scalar, (32,) for bits that are not compact."""
-    shapes: dict[str, tuple[int, ...]] = {}
     schema = conform_schema(schema)  # Parquet has tensors as plain lists
-    for name, stream in NUMBER_STREAMS.items():
-        if stream.column in schema.names:
-            kind = schema.field(stream.column).type.value_type
-            shapes[name] = tuple(kind.shape) if isinstance(kind, pa.FixedShapeTensorType) else ()
-    return shapes
+    kinds = {name: schema.field(name).type.value_type for name in number_streams() if name in schema.names}
+    return {name: tuple(kind.shape) if isinstance(kind, pa.FixedShapeTensorType) else () for name, kind in kinds.items()}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from numtok import Tokenizer
 from numtok.representations import PlaceValue
-from numtok_torch.data.streams import NUMBER_STREAMS
+from numtok_torch.data.streams import number_streams
 from numtok_torch.embeddings.choose import PlaceTracker
 from numtok_torch.generation.numbers import decimals, doubtful, streams_of, texts_of
 from numtok_torch.generation.text import number_ids
@@ -57,7 +57,7 @@ class Writing:
     ) -> None:
         self._encoded = encoded
         self.model, self.tokenizer, self.prompt, self.beams, self.sample = model, tokenizer, prompt, beams, sample
-        self.streams = {name: stream for name, stream in prompt.items() if name in NUMBER_STREAMS}
+        self.streams = {name: stream for name, stream in prompt.items() if name in number_streams()}
         self._number_ids = np.array(number_ids(tokenizer), np.int64)
         self._ids = prompt["input_ids"].cpu().numpy()
         self._predicted: dict[Key, tuple[NumberPrediction, int]] = {}
@@ -141,7 +141,7 @@ class Writing:
         is_number = self.begins_number(made[:, start:])  # (rows, made - start)
         columns = {"number_mask": torch.from_numpy(is_number)}
         for name, stream in self.streams.items():
-            columns[name] = torch.full((*shape, *stream.shape[2:]), NUMBER_STREAMS[name].fill, dtype=stream.dtype)
+            columns[name] = torch.full((*shape, *stream.shape[2:]), number_streams()[name][0].fill, dtype=stream.dtype)
         if self.model.head is not None and is_number.any():
             where = np.argwhere(is_number)  # (numbers, 2)
             numbers = [(owners[row], made[row, : start + column]) for row, column in where.tolist()]

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from numtok_torch.embeddings.base import NumberEmbedding
 from numtok_torch.heads.choose import NumberHead
 from numtok_torch.model import saving, seq2seq
+from numtok_torch.model.arguments import name_streams, take_streams
 from numtok_torch.model.backbone import (
     ModelError,
     add_rows,
@@ -91,6 +92,7 @@ class NumberModel(BackboneWrapper):
         freeze_backbone: bool | str = False,
     ) -> None:
         super().__init__()
+        name_streams(NumberModel.forward)
         self._finite = FiniteCheck()
         check_backbone(backbone)
         if vocab_size is not None:
@@ -123,23 +125,11 @@ class NumberModel(BackboneWrapper):
         position_ids: Tensor | None = None,
         token_type_ids: Tensor | None = None,
         labels: Tensor | None = None,
-        number_mask: Tensor | None = None,
-        number_values: Tensor | None = None,
-        number_scaled: Tensor | None = None,
-        number_bits: Tensor | None = None,
-        number_fourier: Tensor | None = None,
-        number_digits: Tensor | None = None,
-        number_bin: Tensor | None = None,
-        number_log_fourier: Tensor | None = None,
-        place_value: Tensor | None = None,
-        number_index: Tensor | None = None,
-        number_value: Tensor | None = None,
         **kwargs: Any,
     ) -> NumberModelOutput:
         """Losses and predictions for a batch.
 
-        The signature names every stream, as the Trainer drops columns that it does not name. All are (batch, seq, ...), as ``NumberCollator`` makes them;
-        those that neither the embedding nor the head reads are not needed.
+        All are (batch, seq, ...), as ``NumberCollator`` makes them; those that neither the embedding nor the head reads are not needed.
 
         Args:
             input_ids: int64.
@@ -148,45 +138,17 @@ class NumberModel(BackboneWrapper):
                 and do not see each other.
             token_type_ids: int64, for BERT.
             labels: int64, not shifted; -100 for tokens without a loss.
-            number_mask: True at each number's first token.
-            number_values: float64, exact.
-            number_scaled: float32, of XVal.
-            number_bits: uint8 (batch, seq, 32), or compact int64 (batch, seq), of FloatBits.
-            number_fourier: float32 (batch, seq, ..., 2), of FoNE.
-            number_digits: uint8 (batch, seq, digits), of FoNE, compact.
-            number_bin: int64, of ExponentBins.
-            number_log_fourier: float32 (batch, seq, k + 1, 2), of LogFourier.
-            place_value: int64, of PlaceValue.
-            number_index: must be None, as the next; columns of a file, here so that the Trainer hands them to the collator.
-            number_value: likewise.
-            kwargs: ``number_labels_mask`` and ``S_labels`` (not in the signature, as the Trainer would ask for all of them when it evaluates);
-                everything else goes to the backbone.
+            kwargs: ``number_mask``, True at each number's first token, and the streams of the representations by the names of their columns
+                (:func:`numtok.representations.streams`); the signature names them all (:mod:`numtok_torch.model.arguments`). Also
+                ``number_labels_mask`` and ``S_labels`` for a stream S. Everything else goes to the backbone.
 
         Raises:
             ModelError: for labels where the backbone has no logits, or columns of a file; for a loss, or a stream that is read, that is not finite,
                 on an accelerator one step late (see ``finite``).
             SchemaError: if a stream is missing.
         """
-        if number_index is not None or number_value is not None:
-            raise ModelError(
-                "number_index and number_value are columns of a file, with one value per number; batch them with NumberCollator"
-            )
-        batch: dict[str, Tensor | None] = {
-            "attention_mask": attention_mask,
-            "position_ids": position_ids,
-            "labels": labels,
-            "number_mask": number_mask,
-            "number_values": number_values,
-            "number_scaled": number_scaled,
-            "number_bits": number_bits,
-            "number_fourier": number_fourier,
-            "number_digits": number_digits,
-            "number_bin": number_bin,
-            "number_log_fourier": number_log_fourier,
-            "place_value": place_value,
-        }
-        batch |= {name: kwargs.pop(name) for name in list(kwargs) if name == "number_labels_mask" or name.endswith("_labels")}
-        streams = {name: stream for name, stream in batch.items() if stream is not None}
+        streams = {"attention_mask": attention_mask, "position_ids": position_ids, "labels": labels} | take_streams(kwargs)
+        streams = {name: stream for name, stream in streams.items() if stream is not None}
         inputs = {"attention_mask": attention_mask, "position_ids": position_ids, "token_type_ids": token_type_ids, **kwargs}
         if self.task is not None:
             inputs["labels"] = labels

@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 
 from numtok.errors import SchemaError
+from numtok.representations import streams as declared_streams
+from numtok.representations.columns import NUMBER_MASK
 from numtok_torch.data.collator import NumberCollator
-from numtok_torch.data.streams import NUMBER_STREAMS
 from numtok_torch.model.backbone import ModelError
 
 IGNORED = -100
-FILLS = {name: stream.fill for name, stream in NUMBER_STREAMS.items()} | {"place_value": 0, "number_mask": 0}
 DECODER, LABELS = "decoder_", "_labels"
 
 
@@ -82,7 +82,7 @@ class Seq2SeqNumberCollator:
             raise SchemaError("the targets are the labels; leave 'labels' out of their rows")
         if "number_mask" in target:
             found["number_labels_mask"] = target.pop("number_mask")
-        found |= {f"{name}{LABELS}": stream for name, stream in target.items() if name in FILLS}
+        found |= {f"{name}{LABELS}": stream for name, stream in target.items() if name in fills()}
         if self.eos_token_id is None:
             return found
         found = {name: torch.cat([stream, filled(stream, _fill(name))], 1) for name, stream in found.items()}
@@ -90,9 +90,14 @@ class Seq2SeqNumberCollator:
         return found
 
 
+def fills() -> dict[str, float]:
+    """What stands in each stream where it has nothing to say."""
+    return {NUMBER_MASK.name: NUMBER_MASK.fill} | {name: forms[0].fill for name, forms in declared_streams().items()}
+
+
 def _fill(name: str) -> float:
     """Of a stream of labels."""
-    return IGNORED if name == "labels" else FILLS[name.replace("_labels", "")]
+    return IGNORED if name == "labels" else fills()[name.replace("_labels", "")]
 
 
 def filled(stream: Tensor, fill: float) -> Tensor:
@@ -129,7 +134,7 @@ def decoder_side(backbone: Any, streams: Mapping[str, Tensor], given: dict[str, 
         ModelError: with neither ids nor labels.
         SchemaError: for labels without what their numbers are.
     """
-    known = {name: given.pop(DECODER + name, None) for name in FILLS}
+    known = {name: given.pop(DECODER + name, None) for name in fills()}
     ids, labels = given.pop("decoder_input_ids", None), streams.get("labels")
     if labels is not None and needed and "number_labels_mask" not in streams:
         raise SchemaError("the batch has labels, but no number_labels_mask, which says where their numbers are; use Seq2SeqNumberCollator")
@@ -140,7 +145,9 @@ def decoder_side(backbone: Any, streams: Mapping[str, Tensor], given: dict[str, 
     found = {name.removesuffix(LABELS): stream for name, stream in streams.items() if name.endswith(LABELS)}
     if (mask := streams.get("number_labels_mask")) is not None:
         found["number_mask"] = mask
-    return _ids(backbone, labels), {name: shifted(stream, FILLS[name]) for name, stream in found.items() if name in FILLS}
+    return _ids(backbone, labels), {
+        name: shifted(stream, fill) for name, fill in fills().items() if (stream := found.get(name)) is not None
+    }
 
 
 def _ids(backbone: Any, labels: Tensor) -> Tensor:
@@ -160,6 +167,6 @@ def targets_of(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def decoder_prompt(prompt: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
     """What the decoder has before it writes, (batch, 1, ...): its start token, and no number, in the streams that the prompts have."""
-    found = {name: filled(stream, FILLS[name]) for name, stream in prompt.items() if name in FILLS}
+    found = {name: filled(prompt[name], fill) for name, fill in fills().items() if name in prompt}
     ids = filled(prompt["input_ids"], start)
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids), **found}

@@ -1,0 +1,43 @@
+"""The streams among the arguments of ``NumberModel.forward``: all that the representations declare, so that a new one needs no edit.
+
+The Trainer drops the columns of a data set that the signature of ``forward`` does not name, and does it before the collator sees them. So the signature
+names every stream, and ``number_index``, without which the collator cannot tell whose the values in the rows of a file are. It names no
+``S_labels``: the Trainer would ask for all of them when it evaluates.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from numtok.representations import streams
+from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK
+from numtok_torch.model.backbone import ModelError
+
+LABELS, LABELS_MASK = "_labels", "number_labels_mask"
+
+
+def name_streams(forward: Callable[..., Any]) -> None:
+    """Name the streams that there are by now in the signature of ``forward``, in front of its ``**kwargs``."""
+    *own, rest = inspect.signature(inspect.unwrap(forward)).parameters.values()
+    named = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
+        for name in (NUMBER_MASK.name, *streams(), NUMBER_INDEX.name)
+    ]
+    own = [parameter for parameter in own if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]  # named before
+    forward.__signature__ = inspect.Signature([*own, *named, rest])  # type: ignore[attr-defined]  # what inspect looks for
+
+
+def take_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
+    """Take the streams, and the labels of streams, out of the arguments.
+
+    Raises:
+        ModelError: for rows of a file that nobody made a batch of.
+    """
+    if kwargs.pop(NUMBER_INDEX.name, None) is not None:
+        raise ModelError("number_index is a column of a file, which has one value per number; batch its rows with NumberCollator")
+    known = {NUMBER_MASK.name, LABELS_MASK, *streams()}
+    return {name: kwargs.pop(name) for name in list(kwargs) if name in known or name.endswith(LABELS)}
