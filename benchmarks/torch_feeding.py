@@ -32,8 +32,7 @@ TOKENS, QUICK_TOKENS = 1_000_000, 20_000
 CORES = 2
 GROUP_BYTES = 2 << 20  # of a row group: several in this small file, so that two workers share it as they share a large one
 NEEDED = ("torch", "transformers", "datasets")
-STREAMS = {"number_values": np.float64, "number_scaled": np.float32, "number_bits": np.uint32}  # with the dtypes of the file
-COLUMNS = ("number_value", "number_scaled", "number_bits")
+STREAMS = {"number_value": np.float64, "number_scaled": np.float32, "number_bits": np.uint32}  # with the dtypes of the file
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ def rows_of_file(path: Path, limit: int | None) -> list[tuple[bytes, ...]]:
     for row in pq.read_table(path).to_pylist():
         places = np.array(row["number_index"], np.int32)
         kept = slice(None) if limit is None else places < limit
-        values = (np.array(row[column], dtype)[kept].tobytes() for column, dtype in zip(COLUMNS, STREAMS.values(), strict=True))
+        values = (np.array(row[column], dtype)[kept].tobytes() for column, dtype in STREAMS.items())
         rows.append((np.array(row["input_ids"][:limit], np.int32).tobytes(), places[kept].tobytes(), *values))
     return rows
 

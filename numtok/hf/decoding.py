@@ -48,7 +48,7 @@ def rows_of(token_ids: Any, values: Any) -> list[tuple[Any, Any]] | None:
     if not token_ids or not isinstance(token_ids[0], list):
         return None
     if len(token_ids) != len(values):
-        raise InputError(f"{len(token_ids)} rows of ids, but {len(values)} rows of number_values; give one for each")
+        raise InputError(f"{len(token_ids)} rows of ids, but {len(values)} rows of number_value; give one for each")
     return list(zip(token_ids, values, strict=True))
 
 

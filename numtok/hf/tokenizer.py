@@ -52,7 +52,7 @@ class NumberTokenizer(KnowsNumbers):
         return_numbers: whether calls return the number streams, if they do not say.
         numtok: the :class:`numtok.Tokenizer` of the same settings, which gives the same ids.
 
-    A call takes one more argument, ``return_numbers``. ``decode`` and ``batch_decode`` take ``number_values``.
+    A call takes one more argument, ``return_numbers``. ``decode`` and ``batch_decode`` take ``number_value``.
     """
 
     _auto_map: ClassVar = {"AutoTokenizer": (None, f"{SHIM}.NumberTokenizer")}
@@ -241,38 +241,38 @@ class NumberTokenizer(KnowsNumbers):
 
     # Decoding
 
-    def decode(self, token_ids: Any, skip_special_tokens: bool = False, number_values: Any = None, **kwargs: Any) -> Any:
+    def decode(self, token_ids: Any, skip_special_tokens: bool = False, number_value: Any = None, **kwargs: Any) -> Any:
         """As of the base class, with the numbers put in.
 
         Args:
             token_ids: ids, or a batch of them.
             skip_special_tokens: leave out special tokens; ``[NUM]`` is none.
-            number_values: for each row, the values that the call returned, one per token (those of other tokens are not looked at), or one per
+            number_value: for each row, the values that the call returned, one per token (those of other tokens are not looked at), or one per
                 number. Without them ``[NUM]`` shows as itself. Spelled-out numbers need none.
             kwargs: as for the base class.
 
         Raises:
             InputError: if there are neither as many values as tokens nor as many as numbers.
         """
-        loading.refuse_misspelt(kwargs, ["number_values"], "NumberTokenizer.decode")
+        loading.refuse_misspelt(kwargs, ["number_value"], "NumberTokenizer.decode")
         options = {"skip_special_tokens": skip_special_tokens, **kwargs}
-        if number_values is None:
+        if number_value is None:
             return super().decode(token_ids, **options)
-        ids, values = to_py_obj(token_ids), to_py_obj(number_values)
+        ids, values = to_py_obj(token_ids), to_py_obj(number_value)
         rows = rows_of(ids, values)
         if rows is None:
-            return self._decode(ids, number_values=values, **options)
-        return [self._decode(row, number_values=values_of_row, **options) for row, values_of_row in rows]
+            return self._decode(ids, number_value=values, **options)
+        return [self._decode(row, number_value=values_of_row, **options) for row, values_of_row in rows]
 
     def batch_decode(  # type: ignore[override]
-        self, sequences: Any, skip_special_tokens: bool = False, number_values: Any = None, **kwargs: Any
+        self, sequences: Any, skip_special_tokens: bool = False, number_value: Any = None, **kwargs: Any
     ) -> list[str]:
         """:meth:`decode` of a batch."""
-        result = self.decode(sequences, skip_special_tokens=skip_special_tokens, number_values=number_values, **kwargs)
+        result = self.decode(sequences, skip_special_tokens=skip_special_tokens, number_value=number_value, **kwargs)
         return [result] if isinstance(result, str) else result
 
-    def _decode(self, token_ids: Any, number_values: Any = None, **kwargs: Any) -> str:  # type: ignore[override]
-        return decode_row(self, self.backend_state(), token_ids, number_values, kwargs)
+    def _decode(self, token_ids: Any, number_value: Any = None, **kwargs: Any) -> str:  # type: ignore[override]
+        return decode_row(self, self.backend_state(), token_ids, number_value, kwargs)
 
 
 REGISTERED_TOKENIZER_CLASSES[NumberTokenizer.__name__] = NumberTokenizer

@@ -169,7 +169,7 @@ def canonical(values: Sequence[Any]) -> pa.LargeStringArray:
     """Values given as ``float``, ``int``, ``Decimal`` or ``str`` as text; floats in the fewest digits that read back as the same float."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     if plain and all(isinstance(value, float) for value in plain):
-        return numbers_from_floats(np.array(plain), "number_values").format()
+        return numbers_from_floats(np.array(plain), "number_value").format()
     return Numbers.parse(plain).format()
 
 

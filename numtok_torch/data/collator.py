@@ -8,7 +8,7 @@ key                   dtype and shape                             elsewhere
 input_ids             int64 (batch, seq)                          ``pad_token_id``
 attention_mask        int64 (batch, seq), not with position_ids   0 on padding
 number_mask           bool (batch, seq), a number's first token   False
-number_values         float64 (batch, seq)                        1.0
+number_value          float64 (batch, seq)                        1.0
 number_scaled         float32 (batch, seq)                        1.0
 number_bits           uint8 (batch, seq, 32) or int64 (batch, seq)  0
 number_fourier        float32 (batch, seq, [chunks,] f, 2)        0

@@ -3,10 +3,10 @@
 In: a list of rows, each a mapping of arrays, lists or tensors. Out: :class:`numtok_torch.data.streams.Rows`, flat numpy arrays with one value per token
 or per number of all rows. Two kinds of rows are read, and give the same:
 
-- **sparse**, as in numtok's files and :class:`numtok_torch.data.dataset.NumberDataset`: ``number_index`` int[numbers], and one value per number under
-  the names of the file's columns (``number_value``, ``number_scaled`` ...);
-- **dense**, as a transformers tokenizer with numbers gives them: ``number_mask`` bool[tokens], and one value per token under the names of the
-  batch (``number_values``, ``number_scaled`` ...); whatever stands where the mask is False is ignored.
+- **sparse**, as in numtok's files and :class:`numtok_torch.data.dataset.NumberDataset`: ``number_index`` int[numbers], and one value per number in
+  each number stream (``number_value``, ``number_scaled`` ...);
+- **dense**, as a transformers tokenizer with numbers gives them: ``number_mask`` bool[tokens], and one value per token in each; whatever
+  stands where the mask is False is ignored.
 
 ``place_value`` and everything else per token is the same in both.
 """

@@ -134,7 +134,7 @@ class Rows:
         positions: int64[numbers], the first token of each number, ascending; None if the rows say nothing about numbers.
         numbers: stream to (numbers, *inner).
         whole: stream to one value per row, such as the label of a document.
-        placed: more streams with values at some tokens, such as ``number_values_labels``.
+        placed: more streams with values at some tokens, such as ``number_value_labels``.
         spans: int64[k, 2], half-open stretches of tokens to mask; None if the rows have none.
     """
 

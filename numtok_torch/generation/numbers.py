@@ -91,7 +91,7 @@ def texts_of(tokenizer: Tokenizer, numbers: Numbers, prediction: NumberPredictio
 
 def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
     """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
-    found = {"number_values": torch.from_numpy(numbers.to_float64().copy())}
+    found = {"number_value": torch.from_numpy(numbers.to_float64().copy())}
     for one in tokenizer.representations:
         if isinstance(one, SingleToken):
             found |= tensors(one, numbers)

@@ -7,7 +7,7 @@ them hold to; each class has a file of its own.
 class          target                         loss, the mean over numbers                    confidence
 =============  =============================  =============================================  ==================================
 ScalarHead     number_scaled                  squared error                                  none
-MixtureHead    number_values                  negative log-likelihood                        probability around the value
+MixtureHead    number_value                   negative log-likelihood                        probability around the value
 FoNEHead       number_digits                  cross-entropy, mean over digits                probability of all digits together
 BitsHead       number_bits, either form       binary cross-entropy, mean over the 32 bits    probability of all bits together
 =============  =============================  =============================================  ==================================

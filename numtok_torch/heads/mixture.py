@@ -1,6 +1,6 @@
 """A Gaussian mixture over the next number, for contexts in which more than one number fits.
 
-In: hidden states (n, d_model) and ``number_values``, float64 (n,). Out: the negative log-likelihood; or the mean, the mode, samples, and how sure
+In: hidden states (n, d_model) and ``number_value``, float64 (n,). Out: the negative log-likelihood; or the mean, the mode, samples, and how sure
 the mixture is. A scalar head that is trained with a squared error gives the mean, which between two peaks is a number nobody writes.
 An Empirical Investigation of Contextualized Number Prediction (Berg-Kirkpatrick and Spokoyny 2020), section 3; mixture density networks
 (Bishop 1994).
@@ -41,11 +41,11 @@ class MixtureHead(NumberHead):
         within: the confidence of a prediction is the probability that y is within ± this of it.
 
     Shape:
-        - target: ``number_values``, (n,), float64; infinite ones are left out.
+        - target: ``number_value``, (n,), float64; infinite ones are left out.
     """
 
     name = "mixture"
-    target = "number_values"
+    target = "number_value"
 
     def __init__(
         self,

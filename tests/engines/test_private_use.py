@@ -43,7 +43,7 @@ def test_drop_in_takes_any_of_them(kind: str) -> None:
     for text in TEXTS:
         got: Any = ours(text, add_special_tokens=False, return_numbers=True)
         assert got["input_ids"] == ours.numtok.encode(text, parse_special=True)["input_ids"].tolist()
-        with_numbers = ours.decode(got["input_ids"], number_values=got["number_values"])
+        with_numbers = ours.decode(got["input_ids"], number_value=got["number_value"])
         as_source = hf_cases.source(kind).decode(hf_cases.source(kind)(text, add_special_tokens=False)["input_ids"])
         kept = "".join(character for character in as_source if ord(character) >= 0xE000)
         assert "".join(character for character in with_numbers if ord(character) >= 0xE000) == kept

@@ -108,7 +108,7 @@ def test_train_new_from_iterator(kind: str) -> None:
         assert tok.decode(got["input_ids"]) == stock.decode(got["input_ids"])
     assert tok("[NUM]", add_special_tokens=False)["input_ids"] != [tok.convert_tokens_to_ids(NUM)]
     got = tok("the number 5, -3", return_numbers=True)
-    assert [value for value, one in zip(got["number_values"], got["number_mask"], strict=True) if one] == [5.0, -3.0]
+    assert [value for value, one in zip(got["number_value"], got["number_mask"], strict=True) if one] == [5.0, -3.0]
     checks.check_same_ids_as_core(tok, ["the nation 5", "7 a"])
     assert ours(kind)("the nation")["input_ids"] == source(kind)("the nation")["input_ids"]
 

@@ -120,6 +120,6 @@ def test_arrow_in_datasets(tmp_path: Path) -> None:
     for name, values in expected.items():
         for ours, theirs in zip(got[name], values, strict=True):
             assert np.array_equal(np.asarray(ours, np.asarray(theirs).dtype), np.asarray(theirs)), name
-    assert got["number_values"][0].dtype == np.float64 and got["number_fourier"][0].shape[1:] == (10, 2)
+    assert got["number_value"][0].dtype == np.float64 and got["number_fourier"][0].shape[1:] == (10, 2)
     mapped.save_to_disk(str(tmp_path / "saved"))
-    assert datasets.load_from_disk(str(tmp_path / "saved")).with_format(None)[0]["number_values"] == expected["number_values"][0]
+    assert datasets.load_from_disk(str(tmp_path / "saved")).with_format(None)[0]["number_value"] == expected["number_value"][0]

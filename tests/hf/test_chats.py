@@ -56,7 +56,7 @@ def test_chats_with_numbers(options: dict[str, Any]) -> None:
         assert marked[0][0] == first and marked[-1][1] == last
     on = tok.apply_chat_template(CHAT_WITH_NUMBERS, tokenizer_kwargs={"return_numbers": True}, **options)
     number_checks.check_streams(on, expected, oracle("llama"))
-    values = on["number_values"]
+    values = on["number_value"]
     assert [value for value, mark in zip(values, on["number_mask"], strict=True) if mark] == [1234.0, -5.0, 1229.0, 1200.0]
 
 

@@ -47,7 +47,7 @@ def test_collators_without_streams(kind: str, name: str) -> None:
     for one in features if labelled else []:
         one["labels"] = [7] * len(one["input_ids"])
     batch = collators(tok)[name](features)
-    assert not {"number_values", "number_mask"} & set(batch)
+    assert not {"number_value", "number_mask"} & set(batch)
     if name != "masked":
         width = batch["input_ids"].shape[1]
         rows = [row.ids + [tok.pad_token_id] * (width - len(row.ids)) for row in oracle(kind).call(TEXTS).rows]
@@ -66,6 +66,6 @@ def test_collators_with_streams(name: str, side: str) -> None:
         one["labels"] = [7] * len(one["input_ids"])
     batch = collators(tok)[name](features)
     padded = tok(TEXTS, padding=True, pad_to_multiple_of=4 if name == "padding" else None, return_tensors="pt")
-    for key in ("input_ids", "number_values", "number_mask", "number_scaled", "number_fourier"):
+    for key in ("input_ids", "number_value", "number_mask", "number_scaled", "number_fourier"):
         assert torch.equal(batch[key], padded[key]), key
-    assert batch["number_values"].dtype == torch.float64 and batch["number_mask"].dtype == torch.bool
+    assert batch["number_value"].dtype == torch.float64 and batch["number_mask"].dtype == torch.bool

@@ -41,7 +41,7 @@ def test_copies(settings: str, way: str) -> None:
         tok = build_ours(kind, **SETTINGS[settings])
         checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)  # before anything is made on demand
         checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)  # and after
-        assert ("number_values" in COPIES[way](tok)("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
+        assert ("number_value" in COPIES[way](tok)("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
 
 
 def test_a_deep_copy_is_independent() -> None:
@@ -51,7 +51,7 @@ def test_a_deep_copy_is_independent() -> None:
     other.add_tokens(["<9>"])
     other.padding_side = "left"
     assert "<9>" not in tok.get_vocab() and len(other) == len(tok) + 1 and tok.padding_side == "right"
-    values = [tok("<9> 5", return_numbers=True)["number_values"], other("<9> 5", return_numbers=True)["number_values"]]
+    values = [tok("<9> 5", return_numbers=True)["number_value"], other("<9> 5", return_numbers=True)["number_value"]]
     assert [sum(value != 1 for value in one) for one in values] == [2, 1]
 
 

@@ -40,7 +40,7 @@ def test_fingerprint(kind: str, tmp_path: Path) -> None:
         lambda: tok(TEXTS, padding=True, truncation=True, max_length=4, return_tensors="np"),
         lambda: tok(TEXTS, split_special_tokens=True),
         lambda: tok.batch_decode(tok(TEXTS)["input_ids"]),
-        lambda: tok.decode(tok("a 5")["input_ids"], number_values=tok("a 5", return_numbers=True)["number_values"]),
+        lambda: tok.decode(tok("a 5")["input_ids"], number_value=tok("a 5", return_numbers=True)["number_value"]),
         lambda: tok.pad([tok("a 5", return_numbers=True)], padding="max_length", max_length=8),
         lambda: tok.numtok.encode_batch(TEXTS),
         lambda: tok("x" * 3000 + " 5"),
@@ -67,7 +67,7 @@ def test_map_with_two_processes(tmp_path: Path) -> None:
     mapped = dataset.map(encode, batched=True, batch_size=5, num_proc=2)
     expected = tok(TEXTS * 8, return_numbers=True, truncation=True, max_length=8)
     assert mapped["input_ids"][:] == expected["input_ids"]
-    assert [list(map(float, row)) for row in mapped["number_values"]] == [list(map(float, row)) for row in expected["number_values"]]
+    assert [list(map(float, row)) for row in mapped["number_value"]] == [list(map(float, row)) for row in expected["number_value"]]
     assert np.asarray(mapped[0]["number_fourier"]).shape == (len(expected["input_ids"][0]), 10, 2)
     files = sorted(path.name for path in (tmp_path / "data").glob("cache-*"))
     again = dataset.map(encode, batched=True, batch_size=5, num_proc=2)

@@ -48,7 +48,7 @@ def test_import_without_torch(tmp_path: Path) -> None:
         import numtok.hf
         tok = numtok.hf.NumberTokenizer.from_pretrained(sys.argv[1])
         got = tok(["a 5", "b"], padding=True, return_tensors="np", return_numbers=True)
-        print(got["number_values"].dtype, tok.batch_decode(got["input_ids"], number_values=got["number_values"], skip_special_tokens=True))
+        print(got["number_value"].dtype, tok.batch_decode(got["input_ids"], number_value=got["number_value"], skip_special_tokens=True))
         print(sorted({"datasets", "ray"} & set(sys.modules)))
     """
     assert run(script, tmp_path, tmp_path / "saved").splitlines() == ["float64 ['a 5', 'b']", "[]"]

@@ -58,17 +58,17 @@ def test_decode_refuses() -> None:
     got = tok("a 5 b", return_numbers=True)
     for bad in ([5.0, 6.0], [[1.0] * len(got["input_ids"])], "nonsense", [1.0] * (len(got["input_ids"]) + 1)):
         with pytest.raises((NumtokError, ValueError, TypeError)):
-            tok.decode(got["input_ids"], number_values=bad)
+            tok.decode(got["input_ids"], number_value=bad)
     with pytest.raises((NumtokError, ValueError, TypeError)):
-        tok.batch_decode([got["input_ids"]] * 2, number_values=[got["number_values"]])
+        tok.batch_decode([got["input_ids"]] * 2, number_value=[got["number_value"]])
 
 
 def test_decode_one_id() -> None:
     tok = ours("bert")
     number = tok.convert_tokens_to_ids(NUM)
-    assert tok.decode(number) == NUM and tok.decode([number], number_values=[7.0]) == "7"
-    assert tok.decode([number], number_values=np.array([7.0])) == canonical(7.0) == "7"
-    assert tok.decode([], number_values=[]) == ""
+    assert tok.decode(number) == NUM and tok.decode([number], number_value=[7.0]) == "7"
+    assert tok.decode([number], number_value=np.array([7.0])) == canonical(7.0) == "7"
+    assert tok.decode([], number_value=[]) == ""
 
 
 @every_kind

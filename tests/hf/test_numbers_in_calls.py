@@ -63,9 +63,9 @@ def test_beside_every_fragment(kind: str) -> None:
     expected = reference.call(documents, return_offsets_mapping=True)
     got = tok(documents, return_offsets_mapping=True, return_numbers=True)
     for text, ids, offsets, values, row in zip(
-        documents, got["input_ids"], got["offset_mapping"], got["number_values"], expected.rows, strict=True
+        documents, got["input_ids"], got["offset_mapping"], got["number_value"], expected.rows, strict=True
     ):
-        assert ids == row.ids and list(values) == row.stream("number_values"), repr(text)
+        assert ids == row.ids and list(values) == row.stream("number_value"), repr(text)
         assert offsets == row.offsets, repr(text)
 
 
@@ -183,10 +183,10 @@ def test_exact_values() -> None:
     tok = ours("bert")
     texts = ["9007199254740993", "0.1", "-0", "0", "1e400", "-1e400", "4.9e-324", "123456789012345678901234567890", "1" + "0" * 5000]
     got = tok(texts, add_special_tokens=False, return_numbers=True, return_tensors="np")
-    assert got["number_values"].dtype == np.float64
+    assert got["number_value"].dtype == np.float64
     expected = [float(text) for text in texts]
-    assert got["number_values"][:, 0].tolist() == expected
-    assert [math.copysign(1, value) for value in got["number_values"][:, 0]] == [math.copysign(1, value) for value in expected]
+    assert got["number_value"][:, 0].tolist() == expected
+    assert [math.copysign(1, value) for value in got["number_value"][:, 0]] == [math.copysign(1, value) for value in expected]
 
 
 def test_a_number_that_does_not_fit_stays_text() -> None:
@@ -202,7 +202,7 @@ def test_a_number_that_does_not_fit_stays_text() -> None:
 def test_off_unless_asked(kind: str) -> None:
     """The switch of a call goes before that of the instance."""
     asked, unasked = build_ours(kind, return_numbers=True), ours(kind)
-    names = {"number_values", "number_mask", "number_scaled"}
+    names = {"number_value", "number_mask", "number_scaled"}
     for tok, switch, expected in (
         (unasked, None, False),
         (unasked, False, False),
@@ -216,7 +216,7 @@ def test_off_unless_asked(kind: str) -> None:
             assert (names <= set(tok(text, return_numbers=switch))) == expected
     assert names <= set(asked("a 5")) and not names & set(unasked("a 5"))
     got = unasked("a 5", text_target="6 7 8", return_numbers=True)
-    assert got["labels"] == unasked("6 7 8")["input_ids"] and got["number_values"] == unasked("a 5", return_numbers=True)["number_values"]
+    assert got["labels"] == unasked("6 7 8")["input_ids"] and got["number_value"] == unasked("a 5", return_numbers=True)["number_value"]
     assert unasked.encode("a 5", return_numbers=True) == unasked.encode("a 5")
 
 

@@ -40,11 +40,11 @@ def test_padding_forms() -> None:
     features = [dict(tok(text, return_numbers=True)) for text in ("a 5 b 6", "7")]
     columns = {key: [one[key] for one in features] for key in features[0]}
     padded = tok.pad(features)
-    assert tok.pad(columns)["number_values"] == padded["number_values"]
-    assert tok.pad([features[0], dict(reversed(features[1].items()))])["number_values"] == padded["number_values"]
+    assert tok.pad(columns)["number_value"] == padded["number_value"]
+    assert tok.pad([features[0], dict(reversed(features[1].items()))])["number_value"] == padded["number_value"]
     alone = tok.pad(features[1], padding="max_length", max_length=6)
-    assert list(alone["number_values"]) == [1.0, 7.0, 1.0, 1.0, 1.0, 1.0] and [bool(k) for k in alone["number_mask"]] == [0, 1, 0, 0, 0, 0]
+    assert list(alone["number_value"]) == [1.0, 7.0, 1.0, 1.0, 1.0, 1.0] and [bool(k) for k in alone["number_mask"]] == [0, 1, 0, 0, 0, 0]
     arrays = [{key: np.array(value) for key, value in one.items()} for one in features]
     both = tok.pad(arrays)
-    assert isinstance(both["input_ids"], np.ndarray) and both["number_values"].dtype == np.float64
-    assert both["number_values"].tolist() == [list(row) for row in padded["number_values"]]
+    assert isinstance(both["input_ids"], np.ndarray) and both["number_value"].dtype == np.float64
+    assert both["number_value"].tolist() == [list(row) for row in padded["number_value"]]

@@ -35,7 +35,7 @@ def test_saved_and_loaded(kind: str, settings: str, tmp_path: Path) -> None:
     tok.save_pretrained(tmp_path)
     for loaded in (hf.NumberTokenizer.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(str(tmp_path))):
         checks.check_same_tokenizer(tok, loaded, TEXTS)
-        assert ("number_values" in loaded("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
+        assert ("number_value" in loaded("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
         loaded.save_pretrained(tmp_path / "again")
     for name in ("tokenizer.json", "numtok.json"):  # the configuration may gain what transformers notes about loading
         assert json.loads((tmp_path / name).read_text()) == json.loads((tmp_path / "again" / name).read_text()), name
@@ -72,7 +72,7 @@ def test_loading_with_other_settings(tmp_path: Path) -> None:
     build_source("roberta").save_pretrained(tmp_path / "stock")
     tok = hf.NumberTokenizer.from_pretrained(tmp_path / "stock", numbers=[TAKES_ALL], padding_side="left", model_max_length=7)
     assert tok.padding_side == "left" and tok.model_max_length == 7 and tok.numtok.representations == (TAKES_ALL,)
-    assert tok(TEXTS[0])["input_ids"] == ours("roberta")(TEXTS[0])["input_ids"] and "number_values" not in tok(TEXTS[0])
+    assert tok(TEXTS[0])["input_ids"] == ours("roberta")(TEXTS[0])["input_ids"] and "number_value" not in tok(TEXTS[0])
     assert hf.NumberTokenizer.from_pretrained(str(tmp_path / "stock")).numtok.representations == (XVal(),)
     tok.save_pretrained(tmp_path / "ours")
     other = hf.NumberTokenizer.from_pretrained(tmp_path / "ours", numbers=[FoNE(3, 2)], grammar=Grammar.data(), return_numbers=True)

@@ -63,7 +63,7 @@ def test_changed_after_use(kind: str, change: str) -> None:
     added = [tok.numtok.tokens[form] for form in tok.numtok.tokens]
     if change == "backend, one token more":  # its id comes after theirs
         assert tok.convert_tokens_to_ids("<8 a>") == max(added) + 1
-        assert tok("a <8 a> 5", return_numbers=True)["number_values"].count(1.0) == len(tok("a <8 a> 5")["input_ids"]) - 1
+        assert tok("a <8 a> 5", return_numbers=True)["number_value"].count(1.0) == len(tok("a <8 a> 5")["input_ids"]) - 1
         return
     reference = Oracle(stock, tok.numtok)
     for text in ("a 5 of a [NUM] -3", ["aa 1,234 <|2.5|>", "x"], "none <|2.5|> at all"):
@@ -94,7 +94,7 @@ def test_in_threads() -> None:
 
     tok = build_ours("bert")
     documents = ["a 5 b -3", "[NUM] 7", "none", "1,234 [NUM] <|0.00|>"] * 20
-    expected = [ours("bert")(text, return_numbers=True)["number_values"] for text in documents]
+    expected = [ours("bert")(text, return_numbers=True)["number_value"] for text in documents]
     with ThreadPoolExecutor(4) as pool:
-        got: list[Any] = list(pool.map(lambda text: tok(text, return_numbers=True)["number_values"], documents))
+        got: list[Any] = list(pool.map(lambda text: tok(text, return_numbers=True)["number_value"], documents))
     assert got == expected

@@ -125,11 +125,11 @@ FAULTS: dict[str, Fault] = {
     "special mask of encodings": Fault(faults.encoded("special_tokens_mask", lambda mask: [0] * len(mask)), numbers()),
     "streams not truncated": Fault(faults.StreamsNotTruncated, numbers(**CUT)),
     "streams cut on the right": Fault(faults.StreamsCutOnTheRight, numbers(sides={"truncation_side": "left"}, **CUT)),
-    "values off by one": Fault(faults.row(lambda values: [values[-1], *values[:-1]], "number_values"), numbers()),
+    "values off by one": Fault(faults.row(lambda values: [values[-1], *values[:-1]], "number_value"), numbers()),
     "values of zero": Fault(faults.ZeroIsNoNumber, numbers()),
     "values in single precision": Fault(faults.SinglePrecision, numbers("a 0.1")),
     "values are zero elsewhere": Fault(
-        faults.row(lambda values: [0.0 if value == 1 else value for value in values], "number_values"), numbers()
+        faults.row(lambda values: [0.0 if value == 1 else value for value in values], "number_value"), numbers()
     ),
     "no mask": Fault(faults.row(lambda mask: [False] * len(mask), "number_mask"), numbers()),
     "another scale": Fault(faults.row(lambda values: [2 * value for value in values], "number_scaled"), numbers()),

@@ -198,8 +198,8 @@ def _(session: Session, printed: str) -> None:
 @promise("README.md", "from numtok.hf import NumberTokenizer")
 def _(session: Session, printed: str) -> None:
     got = session.names["tokenizer"](["It weighs -1.5e3 kg"], return_numbers=True)
-    assert list(got) == ["input_ids", "attention_mask", "number_mask", "number_values", "number_scaled"]
-    (values,) = got["number_values"]
+    assert list(got) == ["input_ids", "attention_mask", "number_mask", "number_value", "number_scaled"]
+    (values,) = got["number_value"]
     assert [value for value, there in zip(values, got["number_mask"][0], strict=True) if there] == [-1500]
 
 
@@ -235,8 +235,8 @@ def _(session: Session, printed: str) -> None:
 @promise("docs/huggingface.md", "return_numbers=True)")
 def _(session: Session, printed: str) -> None:
     batch = session.names["batch"]
-    assert batch["number_values"].dtype == torch.float64
-    assert batch["number_values"].shape == batch["number_scaled"].shape == batch["input_ids"].shape
+    assert batch["number_value"].dtype == torch.float64
+    assert batch["number_value"].shape == batch["number_scaled"].shape == batch["input_ids"].shape
 
 
 @promise("docs/huggingface.md", "tokenizer.encode_arrow")

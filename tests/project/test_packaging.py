@@ -166,8 +166,8 @@ from numtok.hf import NumberTokenizer
 
 tokenizer = NumberTokenizer.from_pretrained("trained", numbers=[numtok.XVal()])
 batch = tokenizer(["It weighs -1.5e3 kg"], return_numbers=True)
-assert [v for v, there in zip(batch["number_values"][0], batch["number_mask"][0]) if there] == [-1500]
-assert tokenizer.batch_decode(batch["input_ids"], number_values=batch["number_values"]) == ["It weighs -1500 kg"]
+assert [v for v, there in zip(batch["number_value"][0], batch["number_mask"][0]) if there] == [-1500]
+assert tokenizer.batch_decode(batch["input_ids"], number_value=batch["number_value"]) == ["It weighs -1500 kg"]
 tokenizer.save_pretrained("drop-in")
 assert NumberTokenizer.from_pretrained("drop-in")("a 5").input_ids == tokenizer("a 5").input_ids
 """

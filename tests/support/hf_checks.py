@@ -264,6 +264,6 @@ def check_same_tokenizer(tok: Any, other: Any, texts: list[str]) -> None:
     ):
         same(other(texts, **options), tok(texts, **options), options)
     got = tok(texts, return_numbers=True)
-    assert other.batch_decode(got["input_ids"], number_values=got["number_values"]) == tok.batch_decode(
-        got["input_ids"], number_values=got["number_values"]
+    assert other.batch_decode(got["input_ids"], number_value=got["number_value"]) == tok.batch_decode(
+        got["input_ids"], number_value=got["number_value"]
     )

@@ -58,30 +58,30 @@ def encoded(name: str, change: Callable[[Any], Any]) -> type:
 
 class StreamsNotTruncated(Result):
     def damage(self, got: Any, arguments: Any, options: Any) -> None:
-        if "number_values" in got and options.get("truncation"):
+        if "number_value" in got and options.get("truncation"):
             whole = super().__call__(*arguments, return_numbers=True)  # type: ignore[misc]
-            got["number_values"] = whole["number_values"]
+            got["number_value"] = whole["number_value"]
 
 
 class StreamsCutOnTheRight(Result):
     """The first values, whatever side is cut: right if and only if nothing is cut on the left."""
 
     def damage(self, got: Any, arguments: Any, options: Any) -> None:
-        if "number_values" in got and options.get("truncation"):
+        if "number_value" in got and options.get("truncation"):
             whole = super().__call__(*arguments, return_numbers=True)  # type: ignore[misc]
-            got["number_values"] = whole["number_values"][: len(got["input_ids"])]
+            got["number_value"] = whole["number_value"][: len(got["input_ids"])]
 
 
 class ZeroIsNoNumber(Result):
     def damage(self, got: Any, arguments: Any, options: Any) -> None:
         if "number_mask" in got:
-            got["number_mask"] = [bool(mask) and value != 0 for mask, value in zip(got["number_mask"], got["number_values"], strict=True)]
+            got["number_mask"] = [bool(mask) and value != 0 for mask, value in zip(got["number_mask"], got["number_value"], strict=True)]
 
 
 class SinglePrecision(Result):
     def damage(self, got: Any, arguments: Any, options: Any) -> None:
-        if "number_values" in got:
-            got["number_values"] = np.asarray(got["number_values"], np.float32)
+        if "number_value" in got:
+            got["number_value"] = np.asarray(got["number_value"], np.float32)
 
 
 class StreamsAlways(Result):
@@ -169,7 +169,7 @@ class PadsStreamsOnTheRight:
         if self.padding_side == "left":  # type: ignore[attr-defined]
             for name in set(padded) - {"input_ids", "attention_mask", "token_type_ids", "special_tokens_mask"}:
                 rows = [list(one[name]) for one in features]
-                neutral = 1.0 if name in ("number_values", "number_scaled") else np.zeros_like(rows[0][0])
+                neutral = 1.0 if name in ("number_value", "number_scaled") else np.zeros_like(rows[0][0])
                 padded[name] = [one + [neutral] * (len(ids) - len(one)) for one, ids in zip(rows, padded["input_ids"], strict=True)]
         return padded
 
@@ -177,9 +177,9 @@ class PadsStreamsOnTheRight:
 class PadsWithZero:
     def pad(self, *arguments: Any, **options: Any) -> Any:
         padded = super().pad(*arguments, **options)  # type: ignore[misc]
-        if "number_values" in padded:
-            both = zip(padded["number_values"], padded["attention_mask"], strict=True)
-            padded["number_values"] = [np.asarray(values) * np.asarray(mask) for values, mask in both]
+        if "number_value" in padded:
+            both = zip(padded["number_value"], padded["attention_mask"], strict=True)
+            padded["number_value"] = [np.asarray(values) * np.asarray(mask) for values, mask in both]
         return padded
 
 
@@ -210,18 +210,16 @@ class StripsDecoded:
 class ValuesByOrder:
     """Takes the k-th value for the k-th number, instead of the value at its place."""
 
-    def decode(self, token_ids: Any, *arguments: Any, number_values: Any = None, **options: Any) -> Any:
+    def decode(self, token_ids: Any, *arguments: Any, number_value: Any = None, **options: Any) -> Any:
         values = (
-            None
-            if number_values is None
-            else rebuild(number_values if isinstance(number_values, list) else list(number_values), lambda _: 7.0)
+            None if number_value is None else rebuild(number_value if isinstance(number_value, list) else list(number_value), lambda _: 7.0)
         )
-        return super().decode(token_ids, *arguments, number_values=values, **options)  # type: ignore[misc]
+        return super().decode(token_ids, *arguments, number_value=values, **options)  # type: ignore[misc]
 
 
 class OneRowForAll:
-    def batch_decode(self, sequences: Any, *arguments: Any, number_values: Any = None, **options: Any) -> Any:
-        return [self.decode(one, *arguments, number_values=number_values and number_values[0], **options) for one in sequences[:1]]  # type: ignore[attr-defined]
+    def batch_decode(self, sequences: Any, *arguments: Any, number_value: Any = None, **options: Any) -> Any:
+        return [self.decode(one, *arguments, number_value=number_value and number_value[0], **options) for one in sequences[:1]]  # type: ignore[attr-defined]
 
 
 class HidesNumbers:

@@ -32,7 +32,7 @@ def check_numbers(tok: Any, oracle: Oracle, text: Any, text_pair: Any = None, si
     if options.get("return_tensors") == "pt" and len({len(row.ids) for row in expected.rows}) > 1:
         return  # torch makes an empty tensor of such rows if the first is empty, which helps nobody
     assert not isinstance(on, BaseException), f"{where}: {on!r}"
-    names = ["number_values", "number_mask", *oracle.extra_streams()]
+    names = ["number_value", "number_mask", *oracle.extra_streams()]
     assert set(on) == {*expected.data, *names}, f"{where}: {list(on)}"
     same({key: on[key] for key in expected.data}, expected.data, where)
     same_rows(on, expected, where)
@@ -42,7 +42,7 @@ def check_numbers(tok: Any, oracle: Oracle, text: Any, text_pair: Any = None, si
 def check_streams(got: Any, expected: Expected, oracle: Oracle, where: Any = "") -> None:
     """The number streams, row for row."""
     tensors = type(expected.data["input_ids"])
-    wanted = {"number_values": np.dtype(np.float64), "number_mask": np.dtype(bool), **oracle.extra_streams()}
+    wanted = {"number_value": np.dtype(np.float64), "number_mask": np.dtype(bool), **oracle.extra_streams()}
     for name, dtype in wanted.items():
         rows = [row.stream(name) for row in expected.rows]
         value = got[name]
@@ -148,10 +148,10 @@ def check_large_batch(tok: Any, oracle: Oracle, texts: list[str], sides: Options
             for text, one, other in zip(texts, got[name], wanted, strict=True):
                 same(one, other, (where, name, text))
     assert list(off) == list(expected.data), where
-    for text, values, mask, row in zip(texts, on["number_values"], on["number_mask"], expected.rows, strict=True):
-        same_stream(values, row.stream("number_values"), "number_values", (where, text))
+    for text, values, mask, row in zip(texts, on["number_value"], on["number_mask"], expected.rows, strict=True):
+        same_stream(values, row.stream("number_value"), "number_value", (where, text))
         same_stream(mask, row.stream("number_mask"), "number_mask", (where, text))
-    assert set(on) - set(off) == {"number_values", "number_mask", *oracle.extra_streams()}
+    assert set(on) - set(off) == {"number_value", "number_mask", *oracle.extra_streams()}
     assert len(on.encodings) == len(off.encodings) == len(texts)
     for k in (0, len(texts) // 2, len(texts) - 1):
         same_row(off.encodings[k], expected.rows[k], where)
@@ -171,7 +171,7 @@ def check_surfaces(tok: Any, oracle: Oracle, text: str) -> None:
         start, stop = got["offset_mapping"][k]
         assert stop == place.stop and text[start:stop].strip(" ") == text[place.start : place.stop], f"{text!r}: {text[start:stop]!r}"
         value = numtok.Numbers.parse([text[start:stop].strip(" ")]).to_float64()[0]
-        assert got["number_values"][k] == value or math.isinf(value), f"{text!r}: {got['number_values'][k]} instead of {value}"
+        assert got["number_value"][k] == value or math.isinf(value), f"{text!r}: {got['number_value'][k]} instead of {value}"
 
 
 def check_number_padding(tok: Any, oracle: Oracle, texts: list[str], side: str, **options: Any) -> None:
@@ -183,7 +183,7 @@ def check_number_padding(tok: Any, oracle: Oracle, texts: list[str], side: str, 
         bare = tok.pad(plain, **options)
     expected = [oracle.call(text).rows[0] for text in texts]
     width = len(bare["input_ids"][0])
-    for name in ["number_values", "number_mask", *oracle.extra_streams()]:
+    for name in ["number_value", "number_mask", *oracle.extra_streams()]:
         assert name in padded, f"{texts}: {list(padded)}"
         for ours, row in zip(padded[name], expected, strict=True):
             stream = row.stream(name)
@@ -193,9 +193,9 @@ def check_number_padding(tok: Any, oracle: Oracle, texts: list[str], side: str, 
     same(padded["input_ids"], bare["input_ids"], texts)
     same(padded["attention_mask"], bare["attention_mask"], texts)
     if options.get("return_tensors") == "pt":
-        assert str(padded["number_values"].dtype) == "torch.float64" and str(padded["number_mask"].dtype) == "torch.bool"
+        assert str(padded["number_value"].dtype) == "torch.float64" and str(padded["number_mask"].dtype) == "torch.bool"
     if options.get("return_tensors") == "np":
-        assert padded["number_values"].dtype == np.float64 and padded["number_mask"].dtype == np.bool_
+        assert padded["number_value"].dtype == np.float64 and padded["number_mask"].dtype == np.bool_
 
 
 def check_number_decode(tok: Any, oracle: Oracle, texts: list[str]) -> None:
@@ -206,7 +206,7 @@ def check_number_decode(tok: Any, oracle: Oracle, texts: list[str]) -> None:
     spelled = any(len(place.tokens) > 1 or place.tokens != ["[NUM]"] for row in expected for place, _ in filter(None, row.numbers))
     got = [tok(text, return_numbers=True) for text in texts]
     ids = [one["input_ids"] for one in got]
-    values = [one["number_values"] for one in got]
+    values = [one["number_value"] for one in got]
     for options in FLAGS:
         written = []
         for text, row, one, stream in zip(texts, expected, ids, values, strict=True):
@@ -217,19 +217,18 @@ def check_number_decode(tok: Any, oracle: Oracle, texts: list[str]) -> None:
                 assert tok.decode(one, **options) == written[-1], (text, options)
             else:
                 for form in forms:
-                    decoded = tok.decode(one, number_values=form, **options)
+                    decoded = tok.decode(one, number_value=form, **options)
                     assert decoded == written[-1], f"{text!r}, {options}: {decoded!r} instead of {written[-1]!r}"
                 decoded, wanted = tok.decode(one, **options), oracle.decode([text], row, None, **options)
                 assert decoded == wanted, f"{text!r}, {options}: {decoded!r} instead of {wanted!r}"
-                assert tok.decode(one, number_values=None, **options) == wanted
-        keywords = {} if spelled else {"number_values": values}
+                assert tok.decode(one, number_value=None, **options) == wanted
+        keywords = {} if spelled else {"number_value": values}
         assert tok.decode(ids, **keywords, **options) == written, (texts, options)
         assert tok.batch_decode(ids, **keywords, **options) == written, (texts, options)
         if not spelled and tok.pad_token_id is not None:
             batch = tok(texts, return_numbers=True, padding=True, return_tensors="pt")
             one_by_one = [
-                tok.decode(row, number_values=value, **options)
-                for row, value in zip(batch["input_ids"], batch["number_values"], strict=True)
+                tok.decode(row, number_value=value, **options) for row, value in zip(batch["input_ids"], batch["number_value"], strict=True)
             ]
-            whole = tok.batch_decode(batch["input_ids"], number_values=batch["number_values"], **options)
+            whole = tok.batch_decode(batch["input_ids"], number_value=batch["number_value"], **options)
             assert whole == one_by_one, (texts, options)

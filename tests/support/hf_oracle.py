@@ -24,7 +24,7 @@ from numtok.numbers.numbers import Numbers
 from numtok.representations import END_NUM, NUM, SpelledOut, Subword
 from numtok.representations.base import numbers_from_floats
 
-NEUTRAL = {"number_values": 1.0, "number_scaled": 1.0}  # every other stream is 0 beside numbers
+NEUTRAL = {"number_value": 1.0, "number_scaled": 1.0}  # every other stream is 0 beside numbers
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Row:
     stand_in_ids: list[int]
 
     def stream(self, name: str) -> list[Any]:
-        if name == "number_values":
+        if name == "number_value":
             return [one[0].value if one is not None and one[1] == 0 else 1.0 for one in self.numbers]
         if name == "number_mask":
             return [one is not None and one[1] == 0 for one in self.numbers]

@@ -104,7 +104,7 @@ def batch(rows: int = 3, seq: int = 9, seed: int = 0, labels: bool = True) -> di
         "input_ids": torch.where(mask, NUM, ids),
         "attention_mask": torch.ones(rows, seq, dtype=torch.int64),
         "number_mask": mask,
-        "number_values": values,
+        "number_value": values,
         "number_scaled": (values / 20).float(),
         "number_bits": values.float().view(torch.int32).long() & 0xFFFFFFFF,
         "number_digits": torch.where(mask[..., None], digits, 0).to(torch.uint8),
@@ -115,7 +115,7 @@ def batch(rows: int = 3, seq: int = 9, seed: int = 0, labels: bool = True) -> di
     return found | ({"labels": found["input_ids"].clone()} if labels else {})
 
 
-FILL = {"input_ids": PAD, "labels": -100, "number_values": 1.0, "number_scaled": 1.0}
+FILL = {"input_ids": PAD, "labels": -100, "number_value": 1.0, "number_scaled": 1.0}
 
 
 def padded(one: dict[str, torch.Tensor], left: int, right: int) -> dict[str, torch.Tensor]:
@@ -164,8 +164,7 @@ class SparseRows(torch.utils.data.Dataset[Any]):
         self.rows = []
         for r in range(count):
             where = dense["number_mask"][r]
-            streams = {"number_value": "number_values", "number_scaled": "number_scaled", "number_digits": "number_digits"}
-            row = {column: dense[name][r][where].numpy() for column, name in streams.items()}
+            row = {name: dense[name][r][where].numpy() for name in ("number_value", "number_scaled", "number_digits")}
             self.rows.append({"input_ids": dense["input_ids"][r].numpy(), "number_index": np.flatnonzero(where.numpy()), **row})
 
     def __len__(self) -> int:

@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 PAD = 7777
-SINGULAR = {"number_values": "number_value"}  # the names that differ between batches and files
 SHAPES = {
-    "number_values": (np.float64, 1.0, ()),
+    "number_value": (np.float64, 1.0, ()),
     "number_scaled": (np.float32, 1.0, ()),
     "number_bits": (np.uint8, 0, (32,)),
     "number_fourier": (np.float32, 0, (3, 2)),
@@ -35,7 +34,7 @@ def sparse(row: Any, compact: bool = False) -> dict[str, np.ndarray]:
     rng, made = np.random.default_rng(seed), {}
     for name, (dtype, _, inner) in SHAPES.items():
         shape = (len(places), *inner)
-        made[SINGULAR.get(name, name)] = (
+        made[name] = (
             rng.integers(0, 2 if name == "number_bits" else 10, shape) if dtype in (np.uint8, np.int64) else rng.normal(size=shape)
         ).astype(np.int16 if name == "number_bin" else dtype)
     if compact:
@@ -53,7 +52,7 @@ def dense(row: dict[str, np.ndarray], kind: str = "numpy") -> dict[str, Any]:
     made["number_mask"] = np.zeros(count, np.bool_)
     made["number_mask"][row["number_index"]] = True
     for name in SHAPES:
-        values = row[SINGULAR.get(name, name)]
+        values = row[name]
         filled = np.full((count, *values.shape[1:]), 77).astype(values.dtype)
         filled[row["number_index"]] = values
         made[name] = filled
@@ -88,7 +87,7 @@ def slow_batch(rows: list[dict[str, np.ndarray]], side: str = "right", multiple:
         "number_mask": np.zeros((len(rows), width), np.bool_),
     }
     for name, (dtype, fill, _) in SHAPES.items():
-        values = rows[0][SINGULAR.get(name, name)]
+        values = rows[0][name]
         kind = np.int64 if values.dtype == np.uint32 else dtype
         out[name] = np.full((len(rows), width, *values.shape[1:]), fill, kind)
     for r, row in enumerate(rows):
@@ -100,7 +99,7 @@ def slow_batch(rows: list[dict[str, np.ndarray]], side: str = "right", multiple:
         for k, t in enumerate(row["number_index"].tolist()):
             out["number_mask"][r, shift + t] = True
             for name in SHAPES:
-                out[name][r, shift + t] = row[SINGULAR.get(name, name)][k]
+                out[name][r, shift + t] = row[name][k]
     return out
 
 

@@ -60,7 +60,7 @@ def test_collate_then_take_apart(rows: list[Any], side: str) -> None:
         real, marked = batch["attention_mask"][number] == 1, batch["number_mask"][number]
         assert batch["input_ids"][number][real].tolist() == row["input_ids"].tolist()
         assert np.flatnonzero(marked[real]).tolist() == row["number_index"].tolist()
-        np.testing.assert_array_equal(batch["number_values"][number][marked], row["number_value"])
+        np.testing.assert_array_equal(batch["number_value"][number][marked], row["number_value"])
         np.testing.assert_array_equal(batch["number_fourier"][number][marked], row["number_fourier"])
         np.testing.assert_array_equal(batch["place_value"][number][real], row["place_value"])
 
@@ -100,7 +100,7 @@ def test_packing_keeps_every_row(rows: list[Any], max_length: int, side: str) ->
             assert packed["position_ids"][line, first:last].tolist() == list(range(last - first))
             assert packed["labels"][line, first + 1 : last].tolist() == packed["input_ids"][line, first + 1 : last].tolist()
             marked = packed["number_mask"][line, first:last]
-            found.append((packed["input_ids"][line, first:last].tolist(), packed["number_values"][line, first:last][marked].tolist()))
+            found.append((packed["input_ids"][line, first:last].tolist(), packed["number_value"][line, first:last][marked].tolist()))
     assert sorted(found) == sorted((row["input_ids"].tolist(), row["number_value"].tolist()) for row in made if len(row["input_ids"]))
 
 
@@ -156,11 +156,11 @@ def test_fillers_that_are_not_numbers_do_not_come_through() -> None:
     row = {
         "input_ids": [1, 2],
         "number_mask": [False, True],
-        "number_values": np.array([np.nan, 0.0]),
+        "number_value": np.array([np.nan, 0.0]),
         "number_scaled": [float("inf"), -0.0],
     }
     batch = collator()([row])
-    assert batch["number_values"].tolist() == [[1.0, 0.0]]
+    assert batch["number_value"].tolist() == [[1.0, 0.0]]
     assert batch["number_scaled"].tolist() == [[1.0, -0.0]]
     assert batch["number_mask"].tolist() == [[False, True]]  # zero is a number
 
@@ -169,7 +169,7 @@ def test_values_keep_their_precision() -> None:
     """Lists of Python floats must not come out as float32, let alone float16."""
     hard = [70000.0, 1e-9, 2049.0, 0.1, 1e300]
     batch = collator()([{"input_ids": [1] * 5, "number_index": list(range(5)), "number_value": hard, "number_scaled": [*hard[:4], 1.0]}])
-    assert batch["number_values"][0].tolist() == hard
+    assert batch["number_value"][0].tolist() == hard
     assert batch["number_scaled"][0].tolist() == np.array([*hard[:4], 1.0], np.float32).tolist()
 
 
@@ -249,7 +249,7 @@ def test_numbers_that_are_cut_lose_their_entry(representation: Any, side: str) -
         kept = (row["number_index"] >= first) & (stops <= first + max_length)
         assert batch["input_ids"][0].tolist() == row["input_ids"][first : first + max_length].tolist()
         assert np.flatnonzero(batch["number_mask"][0]).tolist() == (row["number_index"][kept] - first).tolist()
-        assert batch["number_values"][batch["number_mask"]].tolist() == row["number_value"][kept].tolist()
+        assert batch["number_value"][batch["number_mask"]].tolist() == row["number_value"][kept].tolist()
         if "place_value" in row:
             assert batch["place_value"][0].tolist() == row["place_value"][first : first + max_length].tolist()
 

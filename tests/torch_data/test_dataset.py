@@ -335,7 +335,7 @@ def test_ranks_of_torch_distributed(folder: Path, tmp_path: Path) -> None:
 def test_workers_share_the_rows(workers: int, folder: Path) -> None:
     data = IterableNumberDataset(folder, shuffle=True)
     loader = DataLoader(data, batch_size=4, num_workers=workers, collate_fn=NumberCollator.from_schema(data.schema, 0, objective="causal"))
-    found = [batch["number_values"][batch["number_mask"]] for batch in loader]
+    found = [batch["number_value"][batch["number_mask"]] for batch in loader]
     assert sorted(torch.cat(found).int().tolist()) == list(range(150))
 
 
@@ -354,7 +354,7 @@ def test_workers_that_stay_see_the_next_epoch(folder: Path) -> None:
 def test_batches_of_a_map_style_loader(folder: Path) -> None:
     data = NumberDataset(folder)
     loader = DataLoader(data, batch_size=16, shuffle=True, collate_fn=NumberCollator.from_schema(data.schema, 0), num_workers=2)
-    found = [batch["number_values"][batch["number_mask"]] for batch in loader]
+    found = [batch["number_value"][batch["number_mask"]] for batch in loader]
     assert sorted(torch.cat(found).int().tolist()) == list(range(150))
 
 
@@ -381,5 +381,5 @@ def test_command_line_to_spawned_workers(tmp_path: Path) -> None:
     for batch in loader:
         assert batch["number_bits"].shape == (*batch["input_ids"].shape, 32)
         assert batch["number_mask"].sum() == 4 * len(batch["input_ids"])
-        found += batch["number_values"][batch["number_mask"]].tolist()
+        found += batch["number_value"][batch["number_mask"]].tolist()
     assert sorted(found) == sorted(value for number in range(200) for value in (number, number + 0.5, -number, float(f"1e{number % 38}")))

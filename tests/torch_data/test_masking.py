@@ -95,11 +95,11 @@ def test_all_random_and_all_kept() -> None:
     row = {"input_ids": [902, 5, 6], "number_index": [0], "number_value": [4.5]}
     drawn = masker(mlm_probability=1.0, mask_share=0.0, random_share=1.0)([row])
     assert not drawn["number_mask"].any()
-    assert drawn["number_values"].tolist() == [[1.0] * 3]
-    assert drawn["number_values_labels"].tolist() == [[4.5, 1.0, 1.0]]
+    assert drawn["number_value"].tolist() == [[1.0] * 3]
+    assert drawn["number_value_labels"].tolist() == [[4.5, 1.0, 1.0]]
     kept = masker(mlm_probability=1.0, mask_share=0.0, random_share=0.0)([row])
     assert kept["input_ids"].tolist() == [[902, 5, 6]] == kept["labels"].tolist()
-    assert kept["number_values"].tolist() == [[4.5, 1.0, 1.0]]
+    assert kept["number_value"].tolist() == [[4.5, 1.0, 1.0]]
     assert kept["number_labels_mask"].tolist() == [[True, False, False]]
 
 
@@ -149,7 +149,7 @@ def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str
             assert chosen[first:last].all() or not chosen[first:last].any()
             assert bool(batch["number_labels_mask"][number, first]) == bool(chosen[first])
             assert bool(batch["number_mask"][number, first]) == (not chosen[first])
-            assert batch["number_values_labels"][number, first] == row["number_value"][k]
+            assert batch["number_value_labels"][number, first] == row["number_value"][k]
             found += bool(chosen[first])
             if chosen[first]:
                 assert (batch["input_ids"][number, first:last] == 1).all()

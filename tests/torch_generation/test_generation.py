@@ -242,7 +242,7 @@ def test_digits_that_no_float_holds() -> None:
             digits = made.head.predict(made(**batch).hidden[:, -1]).streams["number_digits"]
         words.append(str(int("".join(map(str, digits[0].flip(0).tolist())))))
         new = {"input_ids": torch.tensor([[plain]]), "number_mask": torch.tensor([[True]]), "number_digits": digits[:, None]}
-        new |= {"attention_mask": torch.ones(1, 1, dtype=torch.int64), "number_values": torch.ones(1, 1, dtype=torch.float64)}
+        new |= {"attention_mask": torch.ones(1, 1, dtype=torch.int64), "number_value": torch.ones(1, 1, dtype=torch.float64)}
         batch = {name: torch.cat([stream, new[name]], 1) for name, stream in batch.items()}
     assert text == "".join(words)
     assert any(int(word) != int(float(word)) for word in words)

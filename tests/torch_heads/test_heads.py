@@ -439,8 +439,8 @@ def schema_of(*numbers: Any) -> pa.Schema:
         ([FoNE(3, 2, compact=True, chunk=2)], "FoNEHead", "number_digits"),
         ([FloatBits()], "BitsHead", "number_bits"),
         ([FloatBits(compact=True)], "BitsHead", "number_bits"),
-        ([ExponentBins()], "MixtureHead", "number_values"),
-        ([LogFourier()], "MixtureHead", "number_values"),
+        ([ExponentBins()], "MixtureHead", "number_value"),
+        ([LogFourier()], "MixtureHead", "number_value"),
     ],
 )
 def test_the_head_follows_from_the_file(numbers: list[Any], kind: str, target: str) -> None:

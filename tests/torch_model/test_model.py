@@ -196,7 +196,7 @@ def test_packed_rows_are_as_alone(kind: str) -> None:
     """What the collator's ``pack=True`` gives, by default, to the model as it is by default: each row's hidden states are its own."""
     streams, lengths = tiny.batch(4, 9, labels=False), [9, 3, 5, 1]
     streams["input_ids"] = torch.arange(2, 38).view(4, 9)  # each once, so that rows can be found again
-    names = ("input_ids", "number_mask", "number_values", "number_scaled", "place_value")
+    names = ("input_ids", "number_mask", "number_value", "number_scaled", "place_value")
     rows = [{name: streams[name][row, :length].numpy() for name in names} for row, length in enumerate(lengths)]
     made = model(kind)
     batch = NumberCollator(tiny.PAD, max_length=12, pack=True, objective="causal")(rows)

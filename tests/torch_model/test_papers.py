@@ -48,7 +48,7 @@ def test_xval_masks_a_fifth_and_sets_values_to_one() -> None:
     assert (
         (batch["number_scaled"][chosen] == 1).all()
         and not batch["number_mask"][chosen].any()
-        and (batch["number_values"][chosen] == 1).all()
+        and (batch["number_value"][chosen] == 1).all()
     )
     assert 0.1 < chosen.sum() / batch["attention_mask"].sum() < 0.3
     assert batch["number_labels_mask"].any() and (batch["number_scaled_labels"][batch["number_labels_mask"]] != 1).all()
@@ -58,7 +58,7 @@ def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path: Path) -> N
     made, batch = xval()
     del batch["mask"]
     assert not made.causal
-    for name in ("number_scaled_labels", "number_values_labels"):
+    for name in ("number_scaled_labels", "number_value_labels"):
         other = made(**batch | {name: batch[name] + 3.0})
         assert torch.equal(other.hidden, made(**batch).hidden)  # targets are not seen
     last = {name: stream[:1] for name, stream in batch.items()}

@@ -30,7 +30,7 @@ from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.model import NumberModel
 
 KINDS = pytest.mark.parametrize("kind", ["t5", "bart", "longt5", "mbart", "scaled"])
-LIKE = ("number_values", "number_scaled", "number_bits", "number_digits", "number_bin", "number_log_fourier", "place_value")
+LIKE = ("number_value", "number_scaled", "number_bits", "number_digits", "number_bin", "number_log_fourier", "place_value")
 
 
 def backbone(kind: str, vocab: int = tiny.VOCAB, seed: int = 0, d: int = tiny.D) -> Any:
@@ -235,7 +235,7 @@ def test_the_collator() -> None:
         assert found["labels"][row].tolist() == [*ids, 7] + [-100] * (found["labels"].shape[1] - length - 1)
     width = target["number_mask"].shape[1]
     assert torch.equal(found["number_labels_mask"][:, :width], target["number_mask"]) and not found["number_labels_mask"][:, width:].any()
-    assert found["number_values_labels"][found["number_labels_mask"]].tolist() == [3.5, 4.0]
+    assert found["number_value_labels"][found["number_labels_mask"]].tolist() == [3.5, 4.0]
     assert torch.equal(found["number_digits_labels"][:, :width], target["number_digits"])
     assert set(found) - set(source) == {"labels", "number_labels_mask", *(f"{name}_labels" for name in target if name in LIKE)}
     with pytest.raises(SchemaError, match="StackDataset"):
@@ -317,7 +317,7 @@ def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int],
     given |= {"labels": labels, "number_labels_mask": mask}
     shown = made.embedding is not None and made.head is not None
     streams = streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
-    streams["number_values"] = torch.tensor(values, dtype=torch.float64)
+    streams["number_value"] = torch.tensor(values, dtype=torch.float64)
     for name in LIKE:
         if name in given:
             stream = torch.zeros(1, len(ids), *given[name].shape[2:], dtype=given[name].dtype)

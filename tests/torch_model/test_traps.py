@@ -69,7 +69,7 @@ def test_a_literal_number_token_in_a_prompt_takes_no_value() -> None:
     made, tokenizer, options, _ = writer_of(8.0)
     prompt = "Write [NUM] for 5 and [NUM][/NUM] for 7 ¬ or"
     batch = read_prompts(tokenizer, [prompt], 0, 0, False, torch.device("cpu"))
-    assert batch["number_values"][batch["number_mask"]].tolist() == [5.0, 7.0]
+    assert batch["number_value"][batch["number_mask"]].tolist() == [5.0, 7.0]
     own = list(tokenizer.tokens.values())
     assert torch.equal(torch.isin(batch["input_ids"], torch.tensor(own)), batch["number_mask"])
     assert generate(made, tokenizer, [prompt], **options, full_text=True).texts == [prompt + " 8" * 4]

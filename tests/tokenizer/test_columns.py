@@ -1,0 +1,165 @@
+"""Columns are declared once: FORMAT.md says what the representations declare, and a representation of one's own needs no other file."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import numtok
+from numtok.errors import RepresentationError
+from numtok.numbers.numbers import Numbers
+from numtok.representations import REPRESENTATIONS, Column, FoNE, LogFourier, SingleToken, XVal, from_dict, parse, register
+from numtok.representations.base import Mask, numbers_from_floats, tensor_array, tensor_values
+from numtok.representations.columns import ALWAYS, WITH_TEXT
+
+FORMAT = Path(numtok.__file__).with_name("FORMAT.md")
+TEXTS = ["It weighs 12.5 kg, not -3", "none", "0 and 7e3"]
+VALUES = [[12.5, -3.0], [], [0.0, 7000.0]]
+
+
+@dataclass(frozen=True)
+class Hyperbolic(SingleToken):
+    """A throw-away representation: the inverse hyperbolic sine, and two powers of it."""
+
+    powers: int = 3
+    overflow: str = "text"
+    name: ClassVar[str] = "hyperbolic"
+    positional: ClassVar[tuple[str, ...]] = ("powers",)
+    declared: ClassVar[tuple[Column, ...]] = (Column("number_powers", pa.float32(), np.float32, (0,), fill=-1.0),)
+
+    def fits(self, numbers: Numbers) -> Mask:
+        return np.isfinite(numbers.to_float64())
+
+    def columns(self) -> dict[str, Column]:
+        return {"number_powers": self.declared[0].shaped(self.powers)}
+
+    def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
+        powers = np.arcsinh(numbers.to_float64())[:, None] ** np.arange(1, self.powers + 1)  # [n, powers]
+        return {"number_powers": tensor_array(powers.astype(np.float32), self.columns()["number_powers"].type)}
+
+    def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
+        return numbers_from_floats(np.sinh(tensor_values(columns["number_powers"])[:, 0]), self.name)
+
+
+def expected(values: list[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return (np.arcsinh(np.array(values))[:, None] ** np.arange(1, 4)).astype(np.float32)  # [n, 3]
+
+
+@pytest.fixture
+def hyperbolic() -> Iterator[Hyperbolic]:
+    register(Hyperbolic)
+    try:
+        yield Hyperbolic()
+    finally:
+        del REPRESENTATIONS[Hyperbolic.name]
+
+
+def test_a_representation_of_ones_own_is_known_by_its_name(hyperbolic: Hyperbolic) -> None:
+    assert parse("xval,hyperbolic:4") == (XVal(), Hyperbolic(4))
+    assert from_dict(Hyperbolic(2).to_dict()) == Hyperbolic(2)
+    tokenizer = numtok.Tokenizer.from_pretrained(None, "hyperbolic")
+    batch = tokenizer.encode_batch(TEXTS, keep_text=True)
+    assert batch.schema.field("number_powers").type == pa.list_(pa.fixed_shape_tensor(pa.float32(), [3]))
+    np.testing.assert_array_equal(batch.column("number_powers").values.to_numpy_ndarray(), expected(sum(VALUES, [])))
+    assert tokenizer.decode_batch(batch).to_pylist() == TEXTS
+
+
+def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_model(hyperbolic: Hyperbolic, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    import numtok_torch
+    from numtok_torch.embeddings.base import NumberEmbedding
+
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    tokenizer = numtok.Tokenizer.from_pretrained(None, [hyperbolic, XVal()])
+    numtok.encode_corpus([tmp_path / "texts.txt"], tmp_path / "out.parquet", tokenizer)
+    data = numtok_torch.NumberDataset(tmp_path / "out.parquet")
+    for row, values in zip((data[number] for number in range(3)), VALUES, strict=True):
+        np.testing.assert_array_equal(row["number_powers"], expected(values).reshape(-1, 3))
+    collate = numtok_torch.NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")
+    batch = collate([data[number] for number in range(3)])
+    powers, mask = batch["number_powers"], batch["number_mask"]
+    assert powers.dtype == torch.float32 and powers.shape == (*mask.shape, 3)
+    np.testing.assert_array_equal(powers[mask].numpy(), expected(sum(VALUES, [])))
+    assert (powers[~mask] == -1.0).all()
+    blocks = numtok_torch.NumberDataset(tmp_path / "out.parquet", block_size=8)
+    np.testing.assert_array_equal(np.concatenate([row["number_powers"] for row in blocks]), expected(sum(VALUES, [])))
+
+    class Layer(NumberEmbedding):
+        name, streams = "hyperbolic", ("number_mask", "number_powers")
+
+        def __init__(self, d_model: int) -> None:
+            super().__init__(d_model)
+            self.linear = torch.nn.Linear(3, d_model)
+
+        def forward(self, vectors: Any, batch: Any) -> Any:
+            stream = self.read(vectors, batch, "number_powers")
+            return self.at_numbers(vectors, batch, stream, lambda found: self.linear(found.to(vectors.dtype)))
+
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(n_embd=16, n_layer=1, n_head=2, vocab_size=tokenizer.vocab_size, n_positions=64)
+    model = numtok_torch.NumberModel(transformers.GPT2LMHeadModel(config), Layer(16))
+    assert "number_powers" in inspect.signature(model.forward).parameters, "the Trainer drops what is not in the signature"
+    model(**batch)["loss"].backward()
+    assert model.embedding.linear.weight.grad.abs().sum() > 0
+    shown = model.train(False)(**batch)["hidden"]
+    other = model(**batch | {"number_powers": powers + mask[..., None]})["hidden"]
+    assert not torch.equal(shown, other)
+
+
+def test_a_representation_of_ones_own_goes_through_the_drop_in(hyperbolic: Hyperbolic) -> None:
+    pytest.importorskip("transformers")
+    from numtok.hf import NumberTokenizer
+
+    tokenizer = NumberTokenizer.from_pretrained(None, numbers=[hyperbolic], return_numbers=True)
+    tokenizer.pad_token = tokenizer.convert_ids_to_tokens(0)
+    got = tokenizer(TEXTS, padding=True, return_tensors="np")
+    powers, mask = got["number_powers"], got["number_mask"]
+    np.testing.assert_array_equal(powers[mask], expected(sum(VALUES, [])))
+    assert powers.dtype == np.float32 and (powers[~mask] == -1.0).all()
+    padded = tokenizer.pad([tokenizer(text) for text in TEXTS], return_tensors="np")
+    np.testing.assert_array_equal(padded["number_powers"], powers)
+
+
+def test_names_are_given_once() -> None:
+    @dataclass(frozen=True)
+    class Other(Hyperbolic):
+        name: ClassVar[str] = "xval"
+
+    @dataclass(frozen=True)
+    class Clashing(Hyperbolic):
+        name: ClassVar[str] = "clashing"
+        declared: ClassVar[tuple[Column, ...]] = (Column("place_value", pa.float32(), np.float32),)
+
+    with pytest.raises(RepresentationError, match="there is a representation 'xval' already, XVal"):
+        register(Other)
+    with pytest.raises(RepresentationError, match="there is a column 'place_value' already"):
+        register(Clashing)
+    assert "clashing" not in REPRESENTATIONS and REPRESENTATIONS["xval"] is XVal
+
+
+def test_format_md_says_what_is_declared() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (\w+) \|", FORMAT.read_text(), re.M)
+    rows = [(name, kind.replace("\\", ""), per) for name, kind, per in rows if per in ("token", "number", "row")]
+    wanted = [
+        (column.name, written(column), column.per)
+        for column in (*ALWAYS, *(column for kind in REPRESENTATIONS.values() for column in kind.declared), *WITH_TEXT)
+    ]
+    assert sorted((name, re.sub(r"\[.*\]", "[]", kind), per) for name, kind, per in rows) == sorted(wanted)
+    for representation in (FoNE(3, 2), LogFourier(4), FoNE(3, 2, compact=True)):
+        (column,) = representation.columns().values()
+        assert len(column.shape) == len(column.type.shape) and 0 not in column.shape
+
+
+def written(column: Column) -> str:
+    """A type as the table has it, shapes left out."""
+    kind = {"float": "float32", "double": "float64"}.get(str(column.value_type), str(column.value_type))
+    kind = f"fixed_shape_tensor<{kind}>[]" if column.shape else kind
+    return kind if column.per == "row" else f"list<{kind}>"
