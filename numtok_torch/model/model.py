@@ -147,8 +147,8 @@ class NumberModel(BackboneWrapper):
                 on an accelerator one step late (see ``finite``).
             SchemaError: if a stream is missing.
         """
-        streams = {"attention_mask": attention_mask, "position_ids": position_ids, "labels": labels} | take_streams(kwargs)
-        streams = {name: stream for name, stream in streams.items() if stream is not None}
+        given = {"attention_mask": attention_mask, "position_ids": position_ids, "labels": labels, **take_streams(kwargs)}
+        streams = {name: stream for name, stream in given.items() if stream is not None}
         inputs = {"attention_mask": attention_mask, "position_ids": position_ids, "token_type_ids": token_type_ids, **kwargs}
         if self.task is not None:
             inputs["labels"] = labels
