@@ -213,7 +213,7 @@ def test_tokenizers_do_not_influence_each_other() -> None:
     assert config == trained.config("gpt2")
     assert first.encode_batch([TEXT]).equals(before, check_metadata=True)
     assert make("gpt2").fingerprint == described
-    assert Tokenizer.from_pretrained(trained.source("gpt2")).numbers == (XVal(),)
+    assert Tokenizer.from_pretrained(trained.source("gpt2")).representations == (XVal(),)
 
 
 # Literal number tokens -------------------------------------------------------------------------------------------------
