@@ -219,7 +219,7 @@ def test_the_metadata_give_the_tokenizer_back(numbers: str, leading_space: str, 
     encode_corpus([write_rows(tmp_path / "in.jsonl", TEXTS)], tmp_path / "a.parquet", made, keep_text=True)
     again = tokenizer_of(tmp_path / "a.parquet")
     assert again.fingerprint == made.fingerprint
-    assert again.numbers == made.numbers
+    assert again.representations == made.representations
     decode_corpus([tmp_path / "a.parquet"], tmp_path / "b.jsonl", again)
     assert [json.loads(line)["text"] for line in (tmp_path / "b.jsonl").read_text().splitlines()] == TEXTS
 
