@@ -23,6 +23,8 @@ from numtok import Numbers
 from numtok.corpus import fit as fitting
 from numtok.corpus.encode import encode_corpus
 from numtok.corpus.fit import ScaleFit
+from numtok.corpus.settings import EncodeSettings
+from numtok.corpus.summary import BATCH_BYTES
 from numtok.errors import RepresentationError, TokenizerError
 from numtok.representations import FloatBits, FoNE, PlaceValue, Representation, XVal
 from numtok.representations.xval import VANISHING
@@ -291,7 +293,8 @@ def test_a_scale_that_loses_numbers_is_told(folder: Path) -> None:
 def test_a_pipe_is_read_once(compression: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if compression:  # so that most of the text comes after the sample
         monkeypatch.setattr(fitting, "FIT_BYTES", 500)
-        monkeypatch.setattr("numtok.corpus.encode.BATCH_BYTES", 300)
+        defaults = EncodeSettings.__init__.__defaults__
+        monkeypatch.setattr(EncodeSettings.__init__, "__defaults__", tuple(300 if value == BATCH_BYTES else value for value in defaults))
     data = SAMPLE.read_bytes()
     monkeypatch.setattr(sys, "stdin", None)
     result = run("-", "-o", "a.parquet", "--keep-column", "id", "--keep-text", input=data)

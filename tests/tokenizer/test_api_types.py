@@ -149,7 +149,7 @@ def test_options_of_numpy_are_plain() -> None:
     ids=shown,
 )
 def test_representations_by_name(given: Any, expected: Any) -> None:
-    assert Tokenizer.from_pretrained(numbers=given).numbers == expected
+    assert Tokenizer.from_pretrained(numbers=given).representations == expected
 
 
 def test_drop_in() -> None:
