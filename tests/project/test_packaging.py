@@ -48,7 +48,7 @@ def contents(archive: Path) -> set[str]:
 
 def test_every_file_of_the_packages_is_in_both(built: dict[str, Path]) -> None:
     files = [name for name in repository_files() if "/" in name and name.split("/")[0] in INSTALLED_AS]
-    assert {"numtok/unicode_ranges.json", "numtok/default/tokenizer.json", "numtok/py.typed", "cli/main.py"} <= set(files)
+    assert {"numtok/arrays/unicode_ranges.json", "numtok/default/tokenizer.json", "numtok/py.typed", "cli/main.py"} <= set(files)
     assert not set(files) - contents(built["sdist"])
     installed = {"/".join([INSTALLED_AS[name.split("/")[0]], *name.split("/")[1:]]) for name in files}
     in_wheel = {name for name in contents(built["wheel"]) if ".dist-info/" not in name}
