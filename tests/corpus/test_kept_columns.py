@@ -29,7 +29,7 @@ def refuse_constant(name: str) -> Any:
 def round_trip(path: Path, tokenizer: numtok.Tokenizer, *names: str, output: str = "back.jsonl") -> list[Any]:
     encode_corpus([path], path.parent / "o.parquet", tokenizer, keep_text=True, keep_columns=names, overwrite=True)
     decode_corpus([path.parent / "o.parquet"], path.parent / output, tokenizer, overwrite=True)
-    return [json.loads(line, parse_constant=refuse_constant) for line in (path.parent / output).read_text().splitlines()]
+    return [json.loads(line, parse_constant=refuse_constant) for line in (path.parent / output).read_text().split("\n") if line]
 
 
 def write(folder: Path, *lines: str, name: str = "a.jsonl") -> Path:
