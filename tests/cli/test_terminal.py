@@ -101,10 +101,10 @@ def test_a_reader_that_goes_away_is_silent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("sent", "ignored", "code"), [(signal.SIGHUP, False, 129), (signal.SIGTERM, False, 143), (signal.SIGHUP, True, 0)])
 def test_a_terminal_that_goes_away_leaves_nothing(sent: signal.Signals, ignored: bool, code: int, tmp_path: Path) -> None:
     nohup = "trap '' HUP; " if ignored else ""
-    command = f"{nohup}exec {NUMTOK} encode - -o {shlex.quote(str(tmp_path / 'a.parquet'))} -q"
+    command = f"{nohup}exec {NUMTOK} encode - -o {shlex.quote(str(tmp_path / 'a.parquet'))} -q --scale 1"
     running = interrupts.start(["bash", "-c", command], stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
-    while not list(tmp_path.iterdir()):  # the output is opened before anything is read
+    while not list(tmp_path.iterdir()):  # with a scale that is given, the output is opened before anything is read
         assert time.monotonic() < deadline
         time.sleep(0.02)
     time.sleep(0.1)
