@@ -27,6 +27,11 @@ found = numtok.extract("about 1,234.5 kg")
 assert_type(found, list[numtok.Number])
 assert_type(found[0].start, int)
 
+summary = numtok.encode_files("in.jsonl", "a.parquet", numbers="xval", keep_columns=["id"], on_error="skip")
+assert_type(summary.documents, int)
+
 tok.encode_batch(["a"], keep_tekst=True)  # error: call-arg
+numtok.encode_files("in.jsonl", "a.parquet", keep_colums=["id"])  # error: call-arg
+numtok.encode_files("in.jsonl", "a.parquet", on_error="skp")  # error: arg-type
 numtok.XVal(scale="large")  # error: arg-type
 numtok.Grammar(grouping=",", digits=3)  # error: call-arg
