@@ -166,7 +166,7 @@ def cases() -> list[Case]:
             lambda d: layers.FoNEEmbedding(d, 8, 4),
             lambda w, e, x: e + np.pad(x.reshape(len(x), -1), ((0, 0), (0, e.shape[1] - x[0].size))),
         ),
-        Case("ExponentBins", ExponentBins(), layers.ExponentEmbedding, lambda w, e, x: e + w["vectors.weight"][x]),
+        Case("ExponentBins", ExponentBins(), layers.ExponentBinsEmbedding, lambda w, e, x: e + w["vectors.weight"][x]),
         Case(
             "LogFourier(8)",
             LogFourier(8),

@@ -33,7 +33,18 @@ from numtok.representations import PlaceValue, SingleToken, from_dict
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch import NumberCollator, NumberDataset, NumberModel, embedding_from_schema, generate, head_from_schema, metrics
 
-ALL = ("xval", "bits", "fone:3,0", "bins", "logfourier", "place", "p10", "p1000", "b1999", "subword")  # fp15 has 57,604 tokens: slow here
+ALL = (
+    "xval",
+    "bits",
+    "fone:3,0",
+    "exponent_bins",
+    "logfourier",
+    "place",
+    "p10",
+    "p1000",
+    "b1999",
+    "subword",
+)  # fp15 has 57,604 tokens: slow here
 OPTIONS = {
     "xval": ["--fit"],
     "bits": ["--compact"],

@@ -10,6 +10,7 @@ except ImportError as error:
 
 from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
 from numtok_torch.embeddings.choose import (
+    ExponentBinsEmbedding,
     ExponentEmbedding,
     FloatBitsEmbedding,
     FoNEDigitEmbedding,
@@ -44,6 +45,7 @@ from numtok_torch.model.xval_gpt2 import XVAL_MASKING, remove_biases_, xval_gpt2
 __all__ = [
     "XVAL_MASKING",
     "BitsHead",
+    "ExponentBinsEmbedding",
     "ExponentEmbedding",
     "FloatBitsEmbedding",
     "FoNEDigitEmbedding",

@@ -56,7 +56,7 @@ class Representation(ABC):
         flags: the switches that ``parse`` reads after a colon by their name: ``xval:log``.
         tokens: the added tokens it needs besides ``[NUM]``.
         declared: all columns that it may write, whatever its options; of a column with several forms, dense and compact, each.
-        aliases: earlier names, which are still read.
+        aliases: earlier names, the first one first, which are still read.
         one_token: whether each number is one ``[NUM]``: those that are can be combined, and their numbers' values stand beside the text.
         stays_text: whether numbers stay ordinary text, so that two may begin in one token.
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
@@ -147,6 +147,10 @@ class Representation(ABC):
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
         return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]  # every concrete one is a dataclass
+
+    def identity(self) -> dict[str, Any]:
+        """What fingerprints are made of: :meth:`to_dict` with the first name that it had, so that data written under that one stay the same data."""
+        return self.to_dict() | {"name": (*self.aliases, self.name)[0]}
 
     def _check_overflow(self) -> None:
         """Hold all options to their types, and the policy to those there are."""

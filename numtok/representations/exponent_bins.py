@@ -43,7 +43,8 @@ class ExponentBins(SingleToken):
     low: float = 1e-4
     high: float = 1e6
     overflow: str = "text"
-    name: ClassVar[str] = "bins"
+    name: ClassVar[str] = "exponent_bins"
+    aliases: ClassVar[tuple[str, ...]] = ("bins",)
     declared: ClassVar[tuple[Column, ...]] = (Column("number_bin", pa.int16(), np.int64),)
     carries_sign: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("n",)
@@ -51,11 +52,11 @@ class ExponentBins(SingleToken):
     def __post_init__(self) -> None:
         self._check_overflow()
         if not 1 <= self.n <= MAX_BINS:
-            raise RepresentationError(f"bins: n={self.n} must be from 1 to {MAX_BINS}")
+            raise RepresentationError(f"{self.name}: n={self.n} must be from 1 to {MAX_BINS}")
         if not 0 < self.low < self.high < np.inf:
-            raise RepresentationError(f"bins: low={self.low}, high={self.high} must be positive and finite, low less than high")
+            raise RepresentationError(f"{self.name}: low={self.low}, high={self.high} must be positive and finite, low less than high")
         if not np.all(np.diff(self.edges) > 0):
-            raise RepresentationError(f"bins: {self.n} bins from {self.low} to {self.high} are narrower than float64; take fewer")
+            raise RepresentationError(f"{self.name}: {self.n} bins from {self.low} to {self.high} are narrower than float64; take fewer")
 
     @property
     def edges(self) -> npt.NDArray[np.float64]:
@@ -86,7 +87,7 @@ class ExponentBins(SingleToken):
         bins = columns["number_bin"].to_numpy(zero_copy_only=False)
         if len(bins) and not 0 <= bins.min() <= bins.max() <= self.n:
             wrong = bins[(bins < 0) | (bins > self.n)][0]
-            raise RepresentationError(f"bins: number_bin holds {wrong}, expected 0 to {self.n}")
+            raise RepresentationError(f"{self.name}: number_bin holds {wrong}, expected 0 to {self.n}")
         return numbers_from_floats(self.centres[bins], self.name)
 
 
@@ -99,6 +100,6 @@ def _on_log_scale(n: int, low: float, high: float, centres: int) -> npt.NDArray[
     values[0] = 0.0 if centres else low
     if not centres:
         values[-1] = high
-    found = np.array(values)
-    found.flags.writeable = False
-    return found
+    scale = np.array(values)
+    scale.flags.writeable = False
+    return scale

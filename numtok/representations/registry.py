@@ -56,6 +56,12 @@ def named(name: str) -> type[Representation]:
     return kind
 
 
+def present_name(name: str) -> str:
+    """The name that a representation has now, for one that it had before; any other name as it is."""
+    kind = _by_name().get(name)
+    return name if kind is None else kind.name
+
+
 def _by_name() -> dict[str, type[Representation]]:
     return {alias: kind for kind in REPRESENTATIONS.values() for alias in kind.aliases} | REPRESENTATIONS
 

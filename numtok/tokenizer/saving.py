@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from numtok.engines.number_tokens import OWN_SYMBOL
-from numtok.engines.tokenizer_json import TOKENIZER_FILE, read_json
+from numtok.engines.tokenizer_json import TOKENIZER_FILE, essential, fingerprint, read_json
 from numtok.errors import NumtokError, OutputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar
@@ -38,6 +38,12 @@ def write_json(path: Path, content: Any, indent: int | None = 2) -> None:
 def options(representations: Sequence[Representation], grammar: Grammar) -> dict[str, Any]:
     """What becomes of numbers, as JSON."""
     return {"grammar": grammar.to_dict(), "numbers": [representation.to_dict() for representation in representations]}
+
+
+def fingerprint_of(config: Mapping[str, Any], representations: Sequence[Representation], grammar: Grammar, leading_space: str) -> str:
+    """Equal for tokenizers that give equal ids, whatever a representation was called when they were saved."""
+    numbers = [representation.identity() for representation in representations]
+    return fingerprint({"tokenizer": essential(config), "leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers})
 
 
 def settings(

@@ -21,7 +21,7 @@ import pyarrow as pa
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.choose import Engine, NumberTokens, is_byte_level
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
-from numtok.engines.tokenizer_json import essential, fingerprint, load_source
+from numtok.engines.tokenizer_json import load_source
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
@@ -162,8 +162,7 @@ class Tokenizer:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        options = saving.options(self.representations, self.grammar)
-        return fingerprint({"tokenizer": essential(self.config), "leading_space": self.leading_space, **options})
+        return saving.fingerprint_of(self.config, self.representations, self.grammar, self.leading_space)
 
     @functools.cached_property
     def vocab_size(self) -> int:

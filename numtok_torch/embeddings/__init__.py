@@ -1,6 +1,7 @@
 """Embedding layers: word vectors and number streams in, word vectors with numbers out. May import numtok only."""
 
 from numtok_torch.embeddings.choose import (
+    ExponentBinsEmbedding,
     ExponentEmbedding,
     FloatBitsEmbedding,
     FoNEDigitEmbedding,
@@ -16,6 +17,7 @@ from numtok_torch.embeddings.choose import (
 )
 
 __all__ = [
+    "ExponentBinsEmbedding",
     "ExponentEmbedding",
     "FloatBitsEmbedding",
     "FoNEDigitEmbedding",

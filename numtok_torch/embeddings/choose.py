@@ -9,7 +9,7 @@ class                    reads                         word vector e of a number
 XValEmbedding            number_scaled                 e · x
 FloatBitsEmbedding       number_bits, either form      R(bits), a small ReLU network
 FoNEEmbedding            number_digits or _fourier     e + features, padded with zeros or through a linear map
-ExponentEmbedding        number_bin                    e + the bin's vector
+ExponentBinsEmbedding    number_bin                    e + the bin's vector
 LogFourierEmbedding      number_log_fourier            e + a linear map of the features
 PlaceValueEmbedding      place_value                   e + the vector of the place, for each digit
 FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(digit, 10), for each digit
@@ -28,9 +28,10 @@ import pyarrow as pa
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import Representation, from_dict
+from numtok.representations.registry import present_name
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding, option_names
-from numtok_torch.embeddings.exponent_bins import ExponentEmbedding
+from numtok_torch.embeddings.exponent_bins import ExponentBinsEmbedding, ExponentEmbedding
 from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
 from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
 from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
@@ -39,6 +40,7 @@ from numtok_torch.embeddings.xval import XValEmbedding
 
 __all__ = [
     "EMBEDDINGS",
+    "ExponentBinsEmbedding",
     "ExponentEmbedding",
     "FloatBitsEmbedding",
     "FoNEDigitEmbedding",
@@ -60,7 +62,7 @@ EMBEDDINGS: dict[str, type[NumberEmbedding]] = {
         XValEmbedding,
         FloatBitsEmbedding,
         FoNEEmbedding,
-        ExponentEmbedding,
+        ExponentBinsEmbedding,
         LogFourierEmbedding,
         PlaceValueEmbedding,
         FoNEDigitEmbedding,
@@ -75,7 +77,7 @@ def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbeddi
         RepresentationError: for an unknown name or option.
     """
     options = dict(config)
-    name = str(options.pop("name", None))
+    name = present_name(str(options.pop("name", None)))
     if name == SumEmbedding.name:
         return SumEmbedding([embedding_from_config(part, d_model) for part in options["embeddings"]])
     if name not in EMBEDDINGS:

@@ -12,7 +12,7 @@ from numtok.representations import ExponentBins
 from numtok_torch.embeddings.base import Batch, NumberEmbedding
 
 
-class ExponentEmbedding(NumberEmbedding):
+class ExponentBinsEmbedding(NumberEmbedding):
     """Adds a vector for the bin of each number's magnitude to its word vector.
 
     Args:
@@ -24,7 +24,7 @@ class ExponentEmbedding(NumberEmbedding):
         - number_bin: (batch, seq), 0 to n, any integer.
     """
 
-    name = "bins"
+    name = "exponent_bins"
     streams = ("number_mask", "number_bin")
 
     def __init__(self, d_model: int, n: int = 200, low: float = 1e-4, high: float = 1e6, zero_init: bool = False) -> None:
@@ -36,3 +36,6 @@ class ExponentEmbedding(NumberEmbedding):
     def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
         stream = self.read(inputs_embeds, batch, "number_bin").to(torch.int64)  # (batch, seq)
         return self.at_numbers(inputs_embeds, batch, stream, self.vectors)
+
+
+ExponentEmbedding = ExponentBinsEmbedding  # its former name

@@ -42,7 +42,7 @@ __all__ = [
 
 
 HEADS: dict[str, type[NumberHead]] = {kind.name: kind for kind in (ScalarHead, MixtureHead, FoNEHead, BitsHead)}
-FITTING = {"xval": "scalar", "fone": "fone", "bits": "bits", "bins": "mixture", "logfourier": "mixture"}
+FITTING = {"xval": "scalar", "fone": "fone", "bits": "bits", "exponent_bins": "mixture", "logfourier": "mixture"}
 
 
 def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
@@ -69,7 +69,7 @@ def head_from_schema(schema: pa.Schema, d_model: int, head: str | None = None, *
         schema: with numtok's metadata; dense or compact.
         d_model: dimension of the hidden states.
         head: which, by name; None for the one that fits the first representation that has one: xval a :class:`ScalarHead`, fone a
-            :class:`FoNEHead`, bits a :class:`BitsHead`, bins and logfourier a :class:`MixtureHead` in asinh space.
+            :class:`FoNEHead`, bits a :class:`BitsHead`, exponent_bins and logfourier a :class:`MixtureHead` in asinh space.
         options: of the head, beside those that the representation gives.
 
     Raises:
@@ -85,8 +85,9 @@ def head_from_schema(schema: pa.Schema, d_model: int, head: str | None = None, *
     if head == "mixture":
         if "xval" in described and not described["xval"].get("log"):
             given = {"scale": described["xval"]["scale"]}
-        elif {"bins", "logfourier", "xval"} & set(described):
-            given = {"space": "asinh", "scale": 1 / described["bins"]["low"] if "bins" in described else 1.0, "spread": 20.0}
+        elif {"exponent_bins", "logfourier", "xval"} & set(described):
+            scale = 1 / described["exponent_bins"]["low"] if "exponent_bins" in described else 1.0
+            given = {"space": "asinh", "scale": scale, "spread": 20.0}
     elif head in HEADS:
         name = next(name for name, fitting in FITTING.items() if fitting == head)
         if name not in described:

@@ -329,7 +329,7 @@ def test_features_that_cannot_be() -> None:
         (" fone: 6 , 4 , logfourier:8 ", ["fone", "logfourier"]),
         ("p10", ["p10"]),
         ("p10:4", ["p10"]),
-        ("bins:100,xval", ["bins", "xval"]),
+        ("exponent_bins:100,xval", ["exponent_bins", "xval"]),
     ],
 )
 def test_parse(text: str, names: list[str]) -> None:

@@ -103,7 +103,7 @@ def of_settings(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
             {"name": "fone", "int_digits": 10**9, "frac_digits": 1},
             {"name": "fone", "int_digits": 1, "frac_digits": 0, "chunk": 10**30},
         ),
-        *({"name": "fp15", "decades": [0, 10**9]}, {"name": "bins", "n": 2**40}, {"name": "xval", "scale": float("inf")}),
+        *({"name": "fp15", "decades": [0, 10**9]}, {"name": "exponent_bins", "n": 2**40}, {"name": "xval", "scale": float("inf")}),
     ):
         yield f"numbers {options}", json.dumps(settings | {"numbers": [options]})
     yield "pattern", json.dumps(with_one(settings, ["grammar", "pattern"], "("))

@@ -56,7 +56,7 @@ EMBEDDINGS: dict[str, dict[str, Any]] = {
     "xval": {"name": "xval"},
     "bits": {"name": "bits"},
     "fone": {"name": "fone", "int_digits": 3, "frac_digits": 2, "projection": "linear"},
-    "bins": {"name": "bins", "n": 20},
+    "bins": {"name": "exponent_bins", "n": 20},
     "logfourier": {"name": "logfourier", "n_frequencies": 3},
     "place": {"name": "place"},
 }

@@ -581,7 +581,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "p1000:4",
         "b1999",
         "fp15:2",
-        "bins:50",
+        "exponent_bins:50",
         "logfourier:6",
         "xval,fone:6,4,bits",
         "xval,fone:6,4,bits --compact",
@@ -616,7 +616,20 @@ def test_mistakes(folder: Path) -> None:
 
 
 def test_inspect_shows_all(folder: Path) -> None:
-    lists = ["xval", "bits", "fone:6,4", "place", "p10", "p1000", "b1999", "fp15", "bins", "logfourier", "xval,fone:6,4,bits", "subword"]
+    lists = [
+        "xval",
+        "bits",
+        "fone:6,4",
+        "place",
+        "p10",
+        "p1000",
+        "b1999",
+        "fp15",
+        "exponent_bins",
+        "logfourier",
+        "xval,fone:6,4,bits",
+        "subword",
+    ]
     text = "is -60.2 of 1,234.5"
     told = run("inspect", text, *(part for one in lists for part in ("--numbers", one)))
     for symbols in (r" \[NUM:-\]\|\[NUM:6\]\|\[NUM:0\]\|\[NUM:2\]\|\[NUM:E-1\]", r" \[NUM:-\]\|\[NUM:602\]\|\[NUM:E-1\]"):

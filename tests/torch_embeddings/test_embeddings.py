@@ -31,7 +31,7 @@ MAKERS: dict[str, Callable[..., layers.NumberEmbedding]] = {
     "bits": lambda **o: layers.FloatBitsEmbedding(D, **o),
     "fone": lambda **o: layers.FoNEEmbedding(D, 5, 4, **o),
     "fone linear": lambda **o: layers.FoNEEmbedding(D, 5, 4, projection="linear", **o),
-    "bins": lambda **o: layers.ExponentEmbedding(D, 50, **o),
+    "bins": lambda **o: layers.ExponentBinsEmbedding(D, 50, **o),
     "logfourier": lambda **o: layers.LogFourierEmbedding(D, 4, **o),
     "place": lambda **o: layers.PlaceValueEmbedding(D, max_place=6, **({"zero_init": False} | o)),
     "fone_digits": lambda **o: layers.FoNEDigitEmbedding(D, IDS, projection="linear", **o),
@@ -518,13 +518,19 @@ def schema_of(*numbers: Any) -> pa.Schema:
 def test_the_layer_follows_from_the_file(compact: bool) -> None:
     numbers = [XVal(0.5, 40.0), FloatBits(compact=compact), FoNE(5, 4, compact=compact, chunk=5), ExponentBins(50), LogFourier(4)]
     layer = layers.embedding_from_schema(schema_of(*numbers), 32, zero_init=True, projection="linear", depth=2)
-    kinds = ["XValEmbedding", "FloatBitsEmbedding", "FoNEEmbedding", "ExponentEmbedding", "LogFourierEmbedding"]
+    kinds = ["XValEmbedding", "FloatBitsEmbedding", "FoNEEmbedding", "ExponentBinsEmbedding", "LogFourierEmbedding"]
     assert [type(one).__name__ for one in layer.embeddings] == kinds
     xval, bits, fone, bins, _ = (one.config() for one in layer.embeddings)
     assert (xval["scale"], xval["clip"], xval["zero_init"]) == (0.5, 40.0, True)
     assert (bits["compact"], bits["depth"]) == (compact, 2)
     assert (fone["int_digits"], fone["chunk"], fone["compact"], fone["projection"]) == (5, 5, compact, "linear")
     assert bins["n"] == 50
+
+
+def test_the_former_name_of_a_layer_is_read() -> None:
+    assert layers.ExponentEmbedding is layers.ExponentBinsEmbedding and layers.ExponentBinsEmbedding.name == ExponentBins.name
+    layer = layers.embedding_from_config({"name": "bins", "n": 50}, D)
+    assert isinstance(layer, layers.ExponentBinsEmbedding) and layer.config()["name"] == "exponent_bins"
 
 
 def test_one_representation_gives_one_layer() -> None:
