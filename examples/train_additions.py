@@ -29,7 +29,7 @@ from torch.utils.data import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
 
 import numtok
-from numtok.representations import PlaceValue, SingleToken, from_dict
+from numtok.representations import from_dict
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch import NumberCollator, NumberDataset, NumberModel, embedding_from_schema, generate, head_from_schema, metrics
 
@@ -105,9 +105,9 @@ def build_model(schema: pa.Schema, tokenizer: numtok.Tokenizer, width: int, laye
     config = GPT2Config(vocab_size=tokenizer.vocab_size, bos_token_id=None, eos_token_id=None, **sizes, **no_dropout)
     embedding = head = None
     first = tokenizer.representations[0]
-    if isinstance(first, SingleToken):  # [NUM] for every number: a layer that shows the value, a head that says it
+    if first.one_token:  # [NUM] for every number: a layer that shows the value, a head that says it
         embedding, head = embedding_from_schema(schema, width), head_from_schema(schema, width)
-    elif isinstance(first, PlaceValue):  # digits are tokens, and know their place
+    elif first.order is not None:  # digits are tokens, and know their place
         embedding = embedding_from_schema(schema, width)
     return NumberModel(GPT2LMHeadModel(config), embedding, head)
 

@@ -19,8 +19,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
@@ -62,10 +60,12 @@ class Representation(ABC):
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
         exact: whether :meth:`decode_columns` gives decimals exactly, so that text is written from it rather than from a float64.
         bracketed: whether ``[NUM]`` and ``[/NUM]`` stand around the tokens of each number.
+        order: in which order the digits of a number are tokens, one each: ``"msd"`` or ``"lsd"``; None if digits are not tokens.
     """
 
     name: ClassVar[str]
     overflow: str = "text"
+    order: str | None = None
     carries_sign: ClassVar[bool] = True
     positional: ClassVar[tuple[str, ...]] = ()
     flags: ClassVar[tuple[str, ...]] = ()
@@ -120,6 +120,14 @@ class Representation(ABC):
         return range(0)
 
     @property
+    def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
+        """Of each symbol, in the order of :attr:`token_strings`, which symbols it is compared with, and its value among them; None for one that has none.
+
+        Empty if the tokens are those of the text, whose values their own strings say, or if numbers are not spelled out.
+        """
+        return ()
+
+    @property
     def length(self) -> int | None:
         """Tokens per number, the brackets not included; None if that depends on the number."""
         return None
@@ -135,6 +143,17 @@ class Representation(ABC):
     def decode_columns(self, column: Callable[[str], pa.Array]) -> Numbers | None:
         """The inverse of :meth:`encode_columns`, from the column of each name; None if no column holds the numbers."""
         return None
+
+    def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
+        """The numbers that digits or bits say, as a model chose them: arrays [n, ...] by the name of their column.
+
+        None if there are none that say it to the last digit, so that only the model's float64 is left.
+        """
+        return None
+
+    def nearest(self, numbers: Numbers) -> Numbers:
+        """The numbers, each that it cannot hold in a column replaced by the nearest that it can."""
+        return numbers
 
     def spell(self, numbers: Numbers) -> Spelled | None:
         """The symbols of each number, the brackets not included; None if numbers are not spelled out."""
@@ -183,6 +202,15 @@ class SingleToken(Representation):
 
     def decode_columns(self, column: Callable[[str], pa.Array]) -> Numbers:
         return self.decode({name: column(name) for name in self.columns()})
+
+    def nearest(self, numbers: Numbers) -> Numbers:
+        fits = self.fits(numbers)
+        if fits.all():
+            return numbers
+        clipping: Any = dataclasses.replace(self, overflow="clip")  # type: ignore[type-var]  # every concrete one is a dataclass
+        held = clipping.decode(clipping.encode(numbers)).format().to_pylist()
+        texts = numbers.format().to_pylist()
+        return Numbers.parse([text if good else near for text, near, good in zip(texts, held, fits, strict=True)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,47 +272,3 @@ class SpelledOut(Representation):
 
     def read_spelled(self, spelled: Spelled) -> pa.LargeStringArray:
         return self.decode(spelled)
-
-
-def finite_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> Mask:
-    """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
-    good: Mask = memory.empty(len(values), np.bool_)
-    _finite(values.view(np.uint32), numbers.digits, numbers.digit_offsets, good)
-    return good
-
-
-@kernel
-def _finite(words, digits, offsets, good):  # type: ignore[no-untyped-def]
-    for i in range(words.size):
-        magnitude = words[i] & np.uint32(0x7FFFFFFF)
-        good[i] = magnitude < np.uint32(0x7F800000)
-        if magnitude == np.uint32(0):
-            for k in range(offsets[i], offsets[i + 1]):
-                if digits[k] != 0:
-                    good[i] = False
-
-
-def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
-    """[n, ...] as an Arrow array of tensors, without a copy if it is contiguous."""
-    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
-    return pa.ExtensionArray.from_storage(kind, pa.FixedSizeListArray.from_arrays(flat, type=kind.storage_type))
-
-
-def tensor_values(column: pa.Array) -> npt.NDArray[Any]:
-    """The inverse of :func:`tensor_array`."""
-    return np.asarray(column.to_numpy_ndarray())
-
-
-def numbers_from_floats(values: npt.NDArray[Any], name: str) -> Numbers:
-    """Floats as the shortest decimals that read back as the same float.
-
-    Raises:
-        RepresentationError: for an infinite value or NaN, naming its place.
-    """
-    import pyarrow.compute as pc
-
-    finite = np.isfinite(values)
-    if not finite.all():
-        place = int(np.flatnonzero(~finite)[0])
-        raise RepresentationError(f"{name}: value {place} is {values[place]}, which is not a number in text; mask it out before decoding")
-    return Numbers.parse(pc.cast(pa.array(values), pa.large_string()))

@@ -31,6 +31,7 @@ from __future__ import annotations
 import functools
 from abc import abstractmethod
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar
 
 import numpy as np
@@ -107,6 +108,10 @@ class Charton(SpelledOut):
         """As an index: the exponent 0, or the nearest to it."""
         shift = self.digits - 1 if self.form == "integer" else 0
         return min(max(0, self.decades[0] - shift), self.decades[1] - shift) + shift - self.decades[0]
+
+    @property
+    def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
+        return tuple(map(_value, self.alphabet))
 
     def fits(self, numbers: Numbers) -> Mask:
         mantissa, decade = self._rounded(numbers)
@@ -315,6 +320,13 @@ def _whole(digits: int, decades: tuple[int, int], form: str, exponent_of_zero: i
     signed, exponents = _signed(_mantissas(digits, form)), _exponents(digits, decades, form)
     zeros = tuple(zero + exponents[exponent_of_zero] for zero in signed[:2])
     return (*zeros, *(mantissa + exponent for exponent in exponents for mantissa in signed[2:]))
+
+
+def _value(symbol: str) -> tuple[str, float] | None:
+    """Mantissas are compared with mantissas, exponents with exponents; a sign alone with nothing. ``-602E-1`` as a whole is a mantissa."""
+    if symbol in "+-":
+        return None
+    return ("exponents", float(symbol[1:])) if symbol[0] in "eE" else ("mantissas", float(Decimal(symbol)))
 
 
 @allocating_kernel

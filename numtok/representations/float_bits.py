@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,9 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.numbers.numbers import Numbers
-from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats, tensor_array
+from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
+from numtok.representations.values import finite_float32, numbers_from_floats, tensor_array
 from numtok.representations.xval import clip_to_float32
 
 
@@ -64,6 +65,12 @@ class FloatBits(SingleToken):
             words = column.to_numpy(zero_copy_only=False).astype(np.uint32, copy=False)
         else:
             words = from_bits(np.asarray(column.to_numpy_ndarray()))
+        return numbers_from_floats(words.view(np.float32), self.name)
+
+    def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
+        if (bits := arrays.get("number_bits")) is None:
+            return None
+        words = bits.astype(np.uint32) if bits.ndim == 1 else from_bits(bits)  # [n], of either form, whichever is stored
         return numbers_from_floats(words.view(np.float32), self.name)
 
 

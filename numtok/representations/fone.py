@@ -40,8 +40,9 @@ from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
-from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_values
+from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
+from numtok.representations.values import tensor_array, tensor_values
 
 RULES = ("exact", "nearest phase")
 MOST_DIGITS = 4096  # of one tensor
@@ -134,6 +135,9 @@ class FoNE(SingleToken):
         else:
             digits = self.decode_digits(tensor_values(columns["number_fourier"]))
         return self.numbers(digits)
+
+    def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
+        return self.numbers(arrays["number_digits"]) if "number_digits" in arrays else None  # which no float may hold
 
     def digits(self, numbers: Numbers) -> Digits:
         """uint8[n, m + n], least significant first: the digits of the nearest number that is held."""

@@ -22,8 +22,9 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
-from numtok.representations.base import Mask, SingleToken, tensor_array, tensor_values
+from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
+from numtok.representations.values import tensor_array, tensor_values
 
 LONGEST_PERIOD = 1000.0  # decades; half of it in each direction
 MAX_DECADE = 499

@@ -26,8 +26,9 @@ import pyarrow as pa
 
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
-from numtok.representations.base import Mask, SingleToken, finite_float32, numbers_from_floats
+from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
+from numtok.representations.values import finite_float32, numbers_from_floats
 
 TARGET = 5.0  # the paper's range
 VANISHING = 1e-3  # a vector of size 1 does not change in bfloat16 if 0.004 is added to it; the squared error of taking 0.001 for 0 is 1e-6

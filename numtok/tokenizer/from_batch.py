@@ -19,7 +19,7 @@ from numtok.engines.choose import TokenizersEngine
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM, Representation
-from numtok.representations.base import numbers_from_floats
+from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import detokenize, schema, stored
 from numtok.tokenizer.spelling import Spelling, first_ids, number_stops, read_symbols
 

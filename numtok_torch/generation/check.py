@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from numtok import Tokenizer
-from numtok.representations import PlaceValue
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.model.backbone import ModelError, is_pretrained
 from numtok_torch.model.model import NumberModel
@@ -59,7 +58,7 @@ def usable_tokenizer(model: Any, tokenizer: Any, options: Mapping[str, Any], sam
 
 def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
     """Whether training showed the digits to be written as they are shown here."""
-    order = next((representation.order for representation in tokenizer.representations if isinstance(representation, PlaceValue)), None)
+    order = tokenizer.representations[0].order
     for layer in () if model.embedding is None else model.embedding.modules():
         if not isinstance(layer, PlaceValueEmbedding) or layer.written == order:
             continue

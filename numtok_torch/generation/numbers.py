@@ -14,9 +14,7 @@ In bfloat16 the noise is 1e-2, and tokens themselves differ with and without a c
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +23,8 @@ from torch import Tensor
 
 from numtok import Tokenizer
 from numtok.numbers.numbers import Numbers
-from numtok.representations import FloatBits, FoNE, Representation, SingleToken
-from numtok.representations.base import numbers_from_floats
-from numtok_torch.embeddings.bits import as_bits, values_of_words, words_of_bits
+from numtok.representations import Representation
+from numtok.representations.values import numbers_from_floats
 from numtok_torch.heads.base import NumberPrediction
 
 DIGITS = 4  # significant ones of a real number: one more would be noise in a model that amplifies it; about one number in ten is read twice
@@ -55,13 +52,10 @@ def decimals(tokenizer: Tokenizer, prediction: NumberPrediction, name: str) -> N
     Raises:
         RepresentationError: for NaN, with the head's ``name``.
     """
-    exact = prediction.streams
-    fone = next((one for one in tokenizer.representations if isinstance(one, FoNE)), None)
-    if "number_digits" in exact and fone is not None:
-        found = fone.numbers(exact["number_digits"].numpy())  # which no float may hold
-    elif "number_bits" in exact and any(isinstance(one, FloatBits) for one in tokenizer.representations):
-        found = numbers_from_floats(values_of_words(words_of_bits(as_bits(exact["number_bits"], 1))).numpy(), name)
-    else:
+    chosen = {stream: values.numpy() for stream, values in prediction.streams.items()}
+    readings = (representation.decode_chosen(chosen) for representation in tokenizer.representations)
+    found = next((numbers for numbers in readings if numbers is not None), None)
+    if found is None:
         finite = torch.nan_to_num(prediction.values, nan=float("nan")).numpy()  # infinities as the largest double
         found = numbers_from_floats(rounded(finite), name)
     if not tokenizer.carries_sign:
@@ -72,12 +66,8 @@ def decimals(tokenizer: Tokenizer, prediction: NumberPrediction, name: str) -> N
 def held(representations: Sequence[Representation], numbers: Numbers) -> Numbers:
     """The numbers, each replaced by one near it that all of the representations hold."""
     for _ in representations:  # what one of them makes of a number may be more than another can hold
-        for one in representations:
-            if isinstance(one, SingleToken) and not (fits := one.fits(numbers)).all():
-                clipping: Any = dataclasses.replace(one, overflow="clip")  # type: ignore[type-var]  # every concrete one is a dataclass
-                nearest = clipping.decode(clipping.encode(numbers)).format().to_pylist()
-                texts = numbers.format().to_pylist()
-                numbers = Numbers.parse([text if good else near for text, near, good in zip(texts, nearest, fits, strict=True)])
+        for representation in representations:
+            numbers = representation.nearest(numbers)
     return numbers
 
 
@@ -92,16 +82,15 @@ def texts_of(tokenizer: Tokenizer, numbers: Numbers, prediction: NumberPredictio
 def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
     """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
     found = {"number_value": torch.from_numpy(numbers.to_float64().copy())}
-    for one in tokenizer.representations:
-        if isinstance(one, SingleToken):
-            found |= tensors(one, numbers)
+    for representation in tokenizer.representations:
+        found |= tensors(representation, numbers)
     return found
 
 
-def tensors(representation: SingleToken, numbers: Numbers) -> dict[str, Tensor]:
+def tensors(representation: Representation, numbers: Numbers) -> dict[str, Tensor]:
     """Columns of the representation as tensors (n, ...), integers as int64 but for uint8."""
     found = {}
-    for name, column in representation.encode(numbers).items():
+    for name, column in representation.encode_columns(numbers).items():
         array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
         wide = array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy()
         found[name] = torch.from_numpy(wide)

@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 
 from numtok import Tokenizer
-from numtok.representations import PlaceValue
 from numtok_torch.data.streams import number_streams
 from numtok_torch.embeddings.choose import PlaceTracker
 from numtok_torch.generation.numbers import decimals, doubtful, streams_of, texts_of
@@ -68,7 +67,7 @@ class Writing:
         self._tracker = self._new_tracker() if "place_value" in prompt else None
 
     def _new_tracker(self) -> PlaceTracker | None:
-        order = next((one.order for one in self.tokenizer.representations if isinstance(one, PlaceValue)), None)
+        order = self.tokenizer.representations[0].order
         return None if order is None else PlaceTracker.from_vocabulary(self.tokenizer.tokens, order)
 
     @property

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from numtok import Tokenizer
 from numtok.errors import InputError
 from numtok.numbers.numbers import Numbers
-from numtok.representations import SingleToken, SpelledOut
 from numtok.tokenizer import detokenize as decode
 from numtok.tokenizer.schema import read_metadata
 
@@ -21,16 +20,14 @@ def number_ids(tokenizer: Tokenizer) -> list[int]:
     """The tokens that stand for a number, or begin one that is spelled out; none for numbers that are plain text."""
     metadata = read_metadata(tokenizer.batch_schema())
     if symbols := metadata.get("symbols"):
-        first = tokenizer.representations[0]
-        assert isinstance(first, SpelledOut)
         plain, spaced = ([one for start, count in symbols[form] for one in range(start, start + count)] for form in ("plain", "spaced"))
-        return [*(plain[symbol] for symbol in first.first_symbols), *spaced]
+        return [*(plain[symbol] for symbol in tokenizer.representations[0].first_symbols), *spaced]
     return [number for content, number in metadata["tokens"].items() if content.strip() == "[NUM]"]
 
 
 def spelled(tokenizer: Tokenizer, ids: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> list[str]:
     """The text of the numbers that are spelled out from ``places`` on; what is no number, as its symbols."""
-    if not len(places) or not isinstance(tokenizer.representations[0], SpelledOut):
+    if not len(places) or not tokenizer.representations[0].token_strings:
         return []
     return [str(text) for text in tokenizer.read_spelled(ids.astype(np.int32), places).to_pylist()]
 
@@ -45,7 +42,7 @@ def value_of(surface: str) -> float:
 
 def continuation(tokenizer: Tokenizer, prompt: list[int], ids: list[int], surfaces: list[str]) -> str:
     """The text of the new ids; where decoders put spaces as they see fit, what they add to the prompt."""
-    given = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
+    given = surfaces if tokenizer.representations[0].one_token else None
     alone = tokenizer.decode(ids, given)
     if decode.is_lossless(tokenizer.config):
         return alone

@@ -13,7 +13,6 @@ a Hugging Face vocabulary, to which it may add tokens, and has no place for ``[N
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +21,6 @@ from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import from_dict
-from numtok.representations.charton import Charton
 from numtok.tokenizer.schema import read_metadata
 
 KINDS = ("was", "mse")
@@ -67,17 +65,19 @@ class NumberTokenLoss(nn.Module):
         """
         metadata = read_metadata(schema)
         representation = from_dict(metadata["numbers"][0])
-        if not isinstance(representation, Charton):
+        values = representation.symbol_values
+        if not values:
             raise SchemaError(
                 f"the numbers of this data are {representation.name}: for digits of the vocabulary take NumberTokenLoss.from_digits"
             )
         plain, spaced = (_ids(metadata["symbols"][form]) for form in ("plain", "spaced"))
-        values = [_value(symbol) for symbol in representation.alphabet]
-        groups: dict[str, dict[int, float]] = {"mantissas": {}, "exponents": {}}
         first = representation.first_symbols
-        for one, found in [*zip(plain, values, strict=True), *zip(spaced, values[first.start : first.stop] if spaced else [], strict=True)]:
-            if found is not None:
-                groups[found[0]][one] = found[1]
+        pairs = [*zip(plain, values, strict=True), *zip(spaced, values[first.start : first.stop] if spaced else [], strict=True)]
+        groups: dict[str, dict[int, float]] = {}
+        for token, group_and_value in pairs:
+            if group_and_value is not None:
+                group, value = group_and_value
+                groups.setdefault(group, {})[token] = value
         return cls([group for group in groups.values() if len(group) > 1], **options)
 
     def groups(self) -> list[dict[int, float]]:
@@ -123,12 +123,3 @@ class NumberTokenLoss(nn.Module):
 def _ids(runs: Iterable[Sequence[int]]) -> list[int]:
     """Ids from the runs [first id, count] of the metadata."""
     return [first + k for first, count in runs for k in range(count)]
-
-
-def _value(symbol: str) -> tuple[str, float] | None:
-    """Group and value of a symbol of Charton's alphabets; None for a sign alone. ``-602E-1`` as a whole is a mantissa."""
-    if symbol in "+-":
-        return None
-    if symbol[0] in "eE":
-        return "exponents", float(symbol[1:])
-    return "mantissas", float(Decimal(symbol))

@@ -1,4 +1,6 @@
-"""The house: imports point one way and in no circle, nobody takes a private name from another module, and files stay short."""
+"""The house: imports point one way and in no circle, nobody takes a private name from another module, what differs between representations is theirs to say,
+and files stay short.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+
+import numtok.representations
+from numtok.representations import Representation
 
 PACKAGES = {"numtok": "numtok", "numtok_torch": "numtok_torch", "numtok_cli": "cli"}
 LINES = 300
@@ -126,6 +131,45 @@ def test_the_core_imports_neither_torch_layers_nor_the_command_line() -> None:
         assert packages <= allowed, module
 
 
+def kinds_asked_for(source: str, names: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """(line, class) wherever code asks whether something is one of these classes: ``isinstance``, ``issubclass``, ``type(x) is`` and ``case``."""
+    for node in ast.walk(ast.parse(source)):
+        asked: list[ast.expr] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+            asked = node.args[1:]
+        elif isinstance(node, ast.Compare) and any(
+            isinstance(part, ast.Call) and ast.unparse(part.func) == "type" for part in ast.walk(node)
+        ):
+            asked = [node.left, *node.comparators]
+        elif isinstance(node, ast.MatchClass):
+            asked = [node.cls]
+        for part in (part for expression in asked for part in ast.walk(expression)):
+            name = {ast.Name: "id", ast.Attribute: "attr"}.get(type(part))
+            if name is not None and getattr(part, name) in names:
+                yield part.lineno, getattr(part, name)
+
+
+def test_no_one_outside_their_room_asks_which_representation_it_is() -> None:
+    """What differs is an attribute or a method that they have, so that one of a user's own is served like ours."""
+    classes = frozenset(name for name, kind in representation_classes().items() if kind is not Representation)
+    assert {"XVal", "PlaceValue", "SingleToken", "Charton"} <= classes
+    others = [path for package in ("benchmarks", "examples") for path in (ROOT / package).rglob("*.py")]
+    paths = [path for module, path in modules().items() if not module.startswith("numtok.representations")]
+    asked = {str(path.relative_to(ROOT)): list(kinds_asked_for(path.read_text("utf-8"), classes)) for path in paths + others}
+    assert {path: places for path, places in asked.items() if places} == {}
+
+
+def representation_classes() -> dict[str, type[Representation]]:
+    """Every class of the room by its name; those of tests are not meant."""
+    found, waiting = {}, [Representation]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.startswith(numtok.representations.__name__):
+            found[kind.__name__] = kind
+    return found
+
+
 def test_files_are_short_enough_to_read() -> None:
     long = {str(path.relative_to(ROOT)) for path in modules().values() if path.read_text("utf-8").count("\n") > LINES}
     assert long - LONG_YET == set()
@@ -156,6 +200,23 @@ def test_each_room_says_what_it_holds() -> None:
 )
 def test_imports_are_seen_wherever_they_stand(source: str, module: str, is_package: bool, expected: list[tuple[str, str | None]]) -> None:
     assert list(imports_in(source, module, is_package)) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("isinstance(one, XVal)", ["XVal"]),
+        ("if isinstance(a.b[0], representations.XVal | FoNE): ...", ["XVal", "FoNE"]),
+        ("any(isinstance(one, (int, FoNE)) for one in all)", ["FoNE"]),
+        ("issubclass(kind, FoNE)", ["FoNE"]),
+        ("type(one) is XVal", ["XVal"]),
+        ("match one:\n    case XVal():\n        ...", ["XVal"]),
+        ("isinstance(one, Representation)", []),
+        ("XVal() == one or isinstance(XVal(), Other)", []),
+    ],
+)
+def test_asking_for_a_class_is_seen(source: str, expected: list[str]) -> None:
+    assert sorted(name for _, name in kinds_asked_for(source, frozenset({"XVal", "FoNE"}))) == sorted(expected)
 
 
 def test_circles_are_found() -> None:

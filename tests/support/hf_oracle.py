@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerFast
 import numtok
 from numtok.numbers.numbers import Numbers
 from numtok.representations import END_NUM, NUM, SpelledOut, Subword
-from numtok.representations.base import numbers_from_floats
+from numtok.representations.values import numbers_from_floats
 
 NEUTRAL = {"number_value": 1.0, "number_scaled": 1.0}  # every other stream is 0 beside numbers
 

@@ -18,8 +18,9 @@ from numtok.corpus import encode_corpus
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import REPRESENTATIONS, Column, FoNE, LogFourier, SingleToken, XVal, from_dict, parse, register
-from numtok.representations.base import Mask, numbers_from_floats, tensor_array, tensor_values
+from numtok.representations.base import Mask
 from numtok.representations.columns import ALWAYS, WITH_TEXT
+from numtok.representations.values import numbers_from_floats, tensor_array, tensor_values
 
 FORMAT = Path(numtok.__file__).with_name("FORMAT.md")
 TEXTS = ["It weighs 12.5 kg, not -3", "none", "0 and 7e3"]
@@ -55,6 +56,27 @@ def expected(values: list[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
     return (np.arcsinh(np.array(values))[:, None] ** np.arange(1, 4)).astype(np.float32)  # [n, 3]
 
 
+def layer() -> Any:
+    """An embedding for it: adds a linear map of the powers, and keeps those that it was shown in ``shown``, [n, 3] each."""
+    import torch
+
+    from numtok_torch.embeddings.base import NumberEmbedding
+
+    class Layer(NumberEmbedding):
+        name, streams = "hyperbolic", ("number_mask", "number_powers")
+
+        def __init__(self, d_model: int) -> None:
+            super().__init__(d_model)
+            self.linear, self.shown = torch.nn.Linear(3, d_model), []
+
+        def change(self, vectors: Any, batch: Any) -> Any:
+            stream = self.read(vectors, batch, "number_powers")
+            self.shown.append(stream[batch["number_mask"]])
+            return self.at_numbers(vectors, batch, stream, lambda found: self.linear(found.to(vectors.dtype)))
+
+    return Layer(16)
+
+
 @pytest.fixture
 def hyperbolic() -> Iterator[Hyperbolic]:
     register(Hyperbolic)
@@ -77,7 +99,6 @@ def test_a_representation_of_ones_own_is_known_by_its_name(hyperbolic: Hyperboli
 def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_model(hyperbolic: Hyperbolic, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     import numtok_torch
-    from numtok_torch.embeddings.base import NumberEmbedding
 
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
     tokenizer = numtok.Tokenizer.from_pretrained(None, [hyperbolic, XVal()])
@@ -94,26 +115,35 @@ def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_mode
     blocks = numtok_torch.NumberDataset(tmp_path / "out.parquet", block_size=8)
     np.testing.assert_array_equal(np.concatenate([row["number_powers"] for row in blocks]), expected(ALL))
 
-    class Layer(NumberEmbedding):
-        name, streams = "hyperbolic", ("number_mask", "number_powers")
-
-        def __init__(self, d_model: int) -> None:
-            super().__init__(d_model)
-            self.linear = torch.nn.Linear(3, d_model)
-
-        def change(self, vectors: Any, batch: Any) -> Any:
-            stream = self.read(vectors, batch, "number_powers")
-            return self.at_numbers(vectors, batch, stream, lambda found: self.linear(found.to(vectors.dtype)))
-
     transformers = pytest.importorskip("transformers")
     config = transformers.GPT2Config(n_embd=16, n_layer=1, n_head=2, vocab_size=tokenizer.vocab_size, n_positions=64)
-    model = numtok_torch.NumberModel(transformers.GPT2LMHeadModel(config), Layer(16))
+    model = numtok_torch.NumberModel(transformers.GPT2LMHeadModel(config), layer())
     assert "number_powers" in inspect.signature(model.forward).parameters, "the Trainer drops what is not in the signature"
     model(**batch)["loss"].backward()
     assert model.embedding.linear.weight.grad.abs().sum() > 0
     shown = model.train(False)(**batch)["hidden"]
     other = model(**batch | {"number_powers": powers + mask[..., None]})["hidden"]
     assert not torch.equal(shown, other)
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(hyperbolic: Hyperbolic, use_cache: bool) -> None:
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    import numtok_torch
+
+    tokenizer = numtok.Tokenizer.from_pretrained(None, [hyperbolic, XVal()])
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        n_embd=16, n_layer=1, n_head=2, vocab_size=tokenizer.vocab_size, n_positions=16, bos_token_id=None, eos_token_id=None
+    )
+    head = numtok_torch.head_from_schema(tokenizer.batch_schema(), 16)
+    model = numtok_torch.NumberModel(transformers.GPT2LMHeadModel(config), layer(), head)
+    words = [number for number in range(tokenizer.vocab_size) if number not in tokenizer.tokens.values()]  # all but [NUM]
+    options = {"max_new_tokens": 4, "suppress_tokens": words, "use_cache": use_cache, "details": True}
+    got = numtok_torch.generate(model, tokenizer, ["It weighs 12.5 and"], **options)
+    assert len(got.values[0]) == 4 and len(set(got.values[0])) > 1
+    shown = torch.cat(model.embedding.shown[-3:] if use_cache else model.embedding.shown[-1:]).numpy()
+    np.testing.assert_array_equal(shown[-3:], expected(got.values[0][:3]))
 
 
 def test_a_representation_of_ones_own_goes_through_the_drop_in(hyperbolic: Hyperbolic) -> None:

@@ -1,0 +1,62 @@
+"""Values of columns: floats and tensors to Arrow, and back to numbers.
+
+In: numpy arrays, float32[n] or of any dtype [n, ...]. Out: what fits, Arrow arrays of tensors, :class:`Numbers`. What several representations share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
+from numtok.errors import RepresentationError
+from numtok.numbers.numbers import Numbers
+
+Mask = npt.NDArray[np.bool_]
+
+
+def finite_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> Mask:
+    """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
+    good: Mask = memory.empty(len(values), np.bool_)
+    _finite(values.view(np.uint32), numbers.digits, numbers.digit_offsets, good)
+    return good
+
+
+@kernel
+def _finite(words, digits, offsets, good):  # type: ignore[no-untyped-def]
+    for i in range(words.size):
+        magnitude = words[i] & np.uint32(0x7FFFFFFF)
+        good[i] = magnitude < np.uint32(0x7F800000)
+        if magnitude == np.uint32(0):
+            for k in range(offsets[i], offsets[i + 1]):
+                if digits[k] != 0:
+                    good[i] = False
+
+
+def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """[n, ...] as an Arrow array of tensors, without a copy if it is contiguous."""
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    return pa.ExtensionArray.from_storage(kind, pa.FixedSizeListArray.from_arrays(flat, type=kind.storage_type))
+
+
+def tensor_values(column: pa.Array) -> npt.NDArray[Any]:
+    """The inverse of :func:`tensor_array`."""
+    return np.asarray(column.to_numpy_ndarray())
+
+
+def numbers_from_floats(values: npt.NDArray[Any], name: str) -> Numbers:
+    """Floats as the shortest decimals that read back as the same float.
+
+    Raises:
+        RepresentationError: for an infinite value or NaN, naming its place.
+    """
+    finite = np.isfinite(values)
+    if not finite.all():
+        place = int(np.flatnonzero(~finite)[0])
+        raise RepresentationError(f"{name}: value {place} is {values[place]}, which is not a number in text; mask it out before decoding")
+    return Numbers.parse(pc.cast(pa.array(values), pa.large_string()))
