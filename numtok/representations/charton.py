@@ -1,7 +1,8 @@
-"""P10, P1000, B1999 and FP15: a sign, a few significant digits and a power of ten, in one to five tokens of their own.
+"""The Charton encodings, P10, P1000, B1999 and FP15: a sign, a few significant digits and a power of ten, in one to five tokens of their own.
 
 In: n numbers. Out: symbols, the same count for every number; no tensor. Inverse: the number rounded to ``digits`` significant digits, exact
 for every number that has no more. Linear Algebra with Transformers (Charton 2021), section 3; xVal (Golkar et al. 2023), table 1.
+What they have in common is here; each has a file of its own.
 
 =======  ====================  ==============  ========================  =============  =====================
 class    −60.2, integer form   decimal form    symbols, 16 exponents     and for zero   symbols per number
@@ -83,28 +84,28 @@ class Charton(SpelledOut):
             )
         if max(map(abs, self.decades)) > MAX_DECADE:
             raise RepresentationError(f"{self.name}: decades={self.decades} must be within ±{MAX_DECADE:,}")
-        if self._n_symbols > MAX_SYMBOLS:
+        if self.n_symbols > MAX_SYMBOLS:
             raise RepresentationError(
-                f"{self.name}: {self.digits} digits and {self._n_exponents} exponents need {self._n_symbols:,} symbols, more than"
+                f"{self.name}: {self.digits} digits and {self.n_exponents} exponents need {self.n_symbols:,} symbols, more than"
                 f" {MAX_SYMBOLS:,}; take fewer digits, fewer decades, or p10"
             )
 
     @property
     @abstractmethod
-    def _n_symbols(self) -> int:
+    def n_symbols(self) -> int:
         """How many symbols the alphabet has."""
 
     @property
-    def _n_exponents(self) -> int:
+    def n_exponents(self) -> int:
         return self.decades[1] - self.decades[0] + 1
 
     @property
-    def _n_mantissas(self) -> int:
+    def n_mantissas(self) -> int:
         """Zero included."""
         return 9 * int(10 ** (self.digits - 1)) + 1
 
     @property
-    def _exponent_of_zero(self) -> int:
+    def exponent_of_zero(self) -> int:
         """As an index: the exponent 0, or the nearest to it."""
         shift = self.digits - 1 if self.form == "integer" else 0
         return min(max(0, self.decades[0] - shift), self.decades[1] - shift) + shift - self.decades[0]
@@ -121,9 +122,9 @@ class Charton(SpelledOut):
         mantissa, decade = self._rounded(numbers)
         low, high = self.decades
         smallest = 10 ** (self.digits - 1)
-        _clip(mantissa, decade, low, high, smallest, self._exponent_of_zero)
+        _clip(mantissa, decade, low, high, smallest, self.exponent_of_zero)
         minus = numbers.negative.astype(np.int64)
-        symbols = self._symbols(minus, mantissa, decade)
+        symbols = self.symbols_of(minus, mantissa, decade)
         count = symbols.shape[1]
         return Spelled(symbols.reshape(-1), np.arange(len(numbers) + 1) * count)
 
@@ -132,7 +133,7 @@ class Charton(SpelledOut):
         assert self.length is not None
         whole = np.diff(spelled.offsets) == self.length
         table = spelled.symbols[spelled.offsets[:-1][whole][:, None] + np.arange(self.length)].astype(np.int64)  # [numbers, length]
-        minus, mantissa, decade, valid = self._read(table)
+        minus, mantissa, decade, valid = self.read_table(table)
         values, offsets, exponent = decimals.split(mantissa, decade + self.decades[0] - self.digits + 1)
         texts = Numbers.from_digits(minus, values, offsets, exponent).rows.array
         whole[whole] = valid
@@ -155,171 +156,38 @@ class Charton(SpelledOut):
         return mantissa, decade
 
     @abstractmethod
-    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
+    def symbols_of(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
         """uint16[n, length]; ``decade`` counts from the smallest."""
 
     @abstractmethod
-    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
-        """The inverse of :meth:`_symbols`: (minus, mantissa, decade, whether each row is a number)."""
+    def read_table(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
+        """The inverse of :meth:`symbols_of`: (minus, mantissa, decade, whether each row is a number)."""
 
-    def _code(self, mantissa: Ints) -> Ints:
+    def code_of(self, mantissa: Ints) -> Ints:
         """0 for zero, and 1 for the smallest mantissa."""
-        return np.maximum(mantissa - (self._n_mantissas // 9 - 1), 0)
+        return np.maximum(mantissa - (self.n_mantissas // 9 - 1), 0)
 
-    def _mantissa(self, code: Ints) -> Ints:
-        """The inverse of :meth:`_code`."""
-        return np.where(code > 0, code + (self._n_mantissas // 9 - 1), 0)
-
-
-@dataclass(frozen=True)
-class P10(Charton):
-    """``- 6 0 2 E-1``: sign, digits one by one, exponent."""
-
-    name: ClassVar[str] = "p10"
-
-    @property
-    def alphabet(self) -> tuple[str, ...]:
-        return ("+", "-", *"0123456789", *_exponents(self.digits, self.decades, self.form))
-
-    @property
-    def length(self) -> int:
-        return self.digits + 2
-
-    @property
-    def first_symbols(self) -> range:
-        return range(2)
-
-    @property
-    def _n_symbols(self) -> int:
-        return 12 + self._n_exponents
-
-    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
-        out = memory.empty(len(minus) * self.length, np.uint16)
-        _spell(minus, mantissa, decade, self.digits, out)
-        return out.reshape(-1, self.length)
-
-    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
-        digits, decade = table[:, 1:-1] - 2, table[:, -1] - 12
-        valid = (table[:, 0] < 2) & (digits >= 0).all(1) & (digits < 10).all(1) & (decade >= 0)
-        powers = 10 ** np.arange(self.digits - 1, -1, -1, dtype=np.int64)
-        return table[:, 0] == 1, digits @ powers, decade, valid
-
-
-@dataclass(frozen=True)
-class P1000(Charton):
-    """``- 602 E-1``: sign, mantissa, exponent."""
-
-    name: ClassVar[str] = "p1000"
-
-    @property
-    def alphabet(self) -> tuple[str, ...]:
-        return ("+", "-", *_mantissas(self.digits, self.form), *_exponents(self.digits, self.decades, self.form))
-
-    @property
-    def length(self) -> int:
-        return 3
-
-    @property
-    def first_symbols(self) -> range:
-        return range(2)
-
-    @property
-    def _n_symbols(self) -> int:
-        return 2 + self._n_mantissas + self._n_exponents
-
-    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
-        return np.stack([minus, 2 + self._code(mantissa), 2 + self._n_mantissas + decade], 1).astype(np.uint16)
-
-    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
-        code, decade = table[:, 1] - 2, table[:, 2] - 2 - self._n_mantissas
-        valid = (table[:, 0] < 2) & (code >= 0) & (code < self._n_mantissas) & (decade >= 0)
-        return table[:, 0] == 1, self._mantissa(code), decade, valid
-
-
-@dataclass(frozen=True)
-class B1999(Charton):
-    """``-602 E-1``: signed mantissa, exponent."""
-
-    name: ClassVar[str] = "b1999"
-
-    @property
-    def alphabet(self) -> tuple[str, ...]:
-        return (*_signed(_mantissas(self.digits, self.form)), *_exponents(self.digits, self.decades, self.form))
-
-    @property
-    def length(self) -> int:
-        return 2
-
-    @property
-    def first_symbols(self) -> range:
-        return range(2 * self._n_mantissas)
-
-    @property
-    def _n_symbols(self) -> int:
-        return 2 * self._n_mantissas + self._n_exponents
-
-    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
-        return np.stack([2 * self._code(mantissa) + minus, 2 * self._n_mantissas + decade], 1).astype(np.uint16)
-
-    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
-        code, decade = table[:, 0] // 2, table[:, 1] - 2 * self._n_mantissas
-        return table[:, 0] % 2 == 1, self._mantissa(code), decade, (code < self._n_mantissas) & (decade >= 0)
-
-
-@dataclass(frozen=True)
-class FP15(Charton):
-    """``-602E-1``: the whole number in one symbol."""
-
-    name: ClassVar[str] = "fp15"
-
-    @property
-    def alphabet(self) -> tuple[str, ...]:
-        return _whole(self.digits, self.decades, self.form, self._exponent_of_zero)
-
-    @property
-    def length(self) -> int:
-        return 1
-
-    @property
-    def first_symbols(self) -> range:
-        return range(self._n_symbols)
-
-    @property
-    def _n_symbols(self) -> int:
-        return 2 * (self._n_mantissas - 1) * self._n_exponents + 2
-
-    def _symbols(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
-        code = self._code(mantissa)
-        index = np.where(code > 0, decade * (self._n_mantissas - 1) + code, 0)
-        return (2 * index + minus).astype(np.uint16)[:, None]
-
-    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
-        minus, index = table[:, 0] % 2 == 1, table[:, 0] // 2
-        decade, code = np.divmod(index - 1, self._n_mantissas - 1)
-        return minus, self._mantissa(np.where(index > 0, code + 1, 0)), np.maximum(decade, 0), table[:, 0] < self._n_symbols
+    def mantissa_of(self, code: Ints) -> Ints:
+        """The inverse of :meth:`code_of`."""
+        return np.where(code > 0, code + (self.n_mantissas // 9 - 1), 0)
 
 
 @functools.lru_cache(maxsize=32)
-def _mantissas(digits: int, form: str) -> tuple[str, ...]:
+def mantissas(digits: int, form: str) -> tuple[str, ...]:
     """Zero, then the others in order."""
     written = (f"{mantissa:0{digits}d}" for mantissa in (0, *range(10 ** (digits - 1), 10**digits)))
     return tuple(f"{text[0]}.{text[1:]}".rstrip(".") if form == "decimal" else text for text in written)
 
 
-def _exponents(digits: int, decades: tuple[int, int], form: str) -> tuple[str, ...]:
+def exponents(digits: int, decades: tuple[int, int], form: str) -> tuple[str, ...]:
+    """From the smallest to the largest."""
     every = range(decades[0], decades[1] + 1)
     return tuple(f"e{decade:+d}" if form == "decimal" else f"E{decade - digits + 1}" for decade in every)
 
 
-def _signed(mantissas: tuple[str, ...]) -> tuple[str, ...]:
+def with_signs(mantissas: tuple[str, ...]) -> tuple[str, ...]:
+    """Each mantissa, followed by the same with a minus."""
     return tuple(sign + mantissa for mantissa in mantissas for sign in ("", "-"))
-
-
-@functools.lru_cache(maxsize=8)
-def _whole(digits: int, decades: tuple[int, int], form: str, exponent_of_zero: int) -> tuple[str, ...]:
-    signed, exponents = _signed(_mantissas(digits, form)), _exponents(digits, decades, form)
-    zeros = tuple(zero + exponents[exponent_of_zero] for zero in signed[:2])
-    return (*zeros, *(mantissa + exponent for exponent in exponents for mantissa in signed[2:]))
 
 
 def _value(symbol: str) -> tuple[str, float] | None:
@@ -340,17 +208,3 @@ def _clip(mantissa, decade, low, high, smallest, zero):  # type: ignore[no-untyp
         elif decade[i] > high:
             mantissa[i], decade[i] = smallest * 10 - 1, high
         decade[i] -= low
-
-
-@allocating_kernel
-def _spell(minus, mantissa, decade, digits, out):  # type: ignore[no-untyped-def]
-    """The symbols of P10."""
-    at = 0
-    for i in range(minus.size):
-        out[at] = minus[i]
-        rest = np.uint64(mantissa[i])
-        for k in range(at + digits, at, -1):
-            out[k] = np.uint64(2) + rest % np.uint64(10)
-            rest //= np.uint64(10)
-        out[at + digits + 1] = 12 + decade[i]
-        at += digits + 2

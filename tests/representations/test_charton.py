@@ -163,7 +163,7 @@ def test_every_symbol_of_fp15_reads_back_as_itself() -> None:
 @pytest.mark.parametrize(("digits", "decades"), [(1, (0, 0)), (2, (-20, -3)), (3, (-7, 8)), (3, (2, 5))])
 def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple[int, int]) -> None:
     representation = kind(digits=digits, decades=decades)
-    assert len(representation.alphabet) == representation._n_symbols
+    assert len(representation.alphabet) == representation.n_symbols
 
     @given(literals(ANY_DIGITS, st.integers(-45, 15)))
     def check(literal: str) -> None:
