@@ -1,15 +1,15 @@
 """Rows of text as one UTF-8 buffer with offsets, whatever they came as.
 
-In: a sequence of ``str`` (of pandas too, whose NA and NaN are nulls), or an Arrow array or chunked array of type string, large_string,
-string_view or a dictionary of these, with nulls and slices. Out: :class:`TextRows`, views into Arrow's own buffers. Plain string arrays are not
-copied; the other kinds once.
+In: a sequence of ``str`` (of pandas too, whose NA and NaN are nulls), or an Arrow array or chunked array, of pyarrow or of another library that hands
+them over by Arrow's PyCapsule interface, of type string, large_string, string_view or a dictionary of these, with nulls and slices. Out:
+:class:`TextRows`, views into Arrow's own buffers. Plain string arrays are not copied; the other kinds once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,18 @@ import pyarrow as pa
 from numtok.errors import InputError
 
 _TEXT = frozenset((str, type(None)))
+
+
+class ArrowArray(Protocol):
+    """An array or a record batch of any Arrow library: what has https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+
+class ArrowStream(Protocol):
+    """A column in several pieces: a chunked array, a series of polars."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +57,7 @@ class TextRows:
         return int(self.offsets[-1] - self.offsets[0])
 
     @classmethod
-    def of(cls, texts: Any) -> TextRows:
+    def of(cls, texts: Texts) -> TextRows:
         """Take texts of any accepted kind.
 
         Raises:
@@ -73,6 +85,9 @@ class TextRows:
         return cls(text, where, valid, array)
 
 
+Texts: TypeAlias = Iterable[str | None] | ArrowArray | ArrowStream | TextRows
+
+
 def _as_string_array(texts: Any) -> pa.Array:
     """``texts`` as a string or large_string array."""
     if isinstance(texts, str):
@@ -93,9 +108,23 @@ def _as_string_array(texts: Any) -> pa.Array:
         raise InputError(f"expected a string column, got {kind}; cast it first, for example column.cast('string')")
     if hasattr(texts, "columns"):
         raise InputError(f"expected a column of texts, got a whole {type(texts).__name__}; give its text column")
+    if (column := _of_other_library(texts)) is not None:
+        return _as_string_array(column)
     if isinstance(texts, Iterable) and not isinstance(texts, Mapping | Set | bytes | bytearray):
         return _from_strings(texts if isinstance(texts, list) else list(texts))
     raise InputError(f"expected texts as a list of str or an Arrow string array, got {type(texts).__name__}")
+
+
+def _of_other_library(texts: Any) -> pa.Array | pa.ChunkedArray | None:
+    """An Arrow column of another library as pyarrow's; None for what is none, or holds not text alone: its values are then looked at one by one."""
+    if not hasattr(texts, "__arrow_c_array__") and not hasattr(texts, "__arrow_c_stream__"):
+        return None
+    try:
+        column = pa.array(texts) if hasattr(texts, "__arrow_c_array__") else pa.chunked_array(texts)
+    except (pa.ArrowException, TypeError, ValueError):  # pandas, of objects of several kinds
+        return None
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return column if kind in (pa.string(), pa.large_string(), pa.string_view()) else None
 
 
 def _is_missing(value: Any) -> bool:

@@ -6,9 +6,7 @@ In: rows of text as one byte buffer with offsets (Arrow's own layout, never copi
 
 from __future__ import annotations
 
-from typing import Any
-
-from numtok.arrays.text_rows import TextRows
+from numtok.arrays.text_rows import TextRows, Texts
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Number, Numbers
@@ -16,11 +14,11 @@ from numtok.numbers.pattern import scan_pattern
 from numtok.numbers.scanner import scan_columns
 
 
-def scan(texts: Any, grammar: Grammar | None = None) -> Numbers:
+def scan(texts: Texts, grammar: Grammar | None = None) -> Numbers:
     """Find all numbers in many texts.
 
     Args:
-        texts: a sequence of ``str`` or an Arrow string array (string, large_string, string_view, dictionary, chunked, sliced, with nulls).
+        texts: any number of ``str``, or an Arrow string array of any library (string, large_string, string_view, dictionary, chunked, sliced, with nulls).
         grammar: what counts as a number; ``Grammar()`` if not given.
 
     Returns:

@@ -7,11 +7,14 @@ import inspect
 import itertools
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from numtok.errors import RepresentationError
 from numtok.representations.base import Representation
 from numtok.representations.registry import REPRESENTATIONS, named
+
+# What a user may give for representations.
+Representations: TypeAlias = Iterable[Representation | type[Representation] | str] | Representation | type[Representation] | str
 
 
 def from_dict(options: dict[str, Any]) -> Representation:
@@ -90,7 +93,7 @@ def _make(kind: type[Representation], options: dict[str, Any]) -> Representation
 
 
 def representations_of(numbers: Any) -> tuple[Representation, ...]:
-    """The representations that a user means: some, one, names as on the command line, or classes that need no options.
+    """The representations that a user means by :data:`Representations`: some, one, names as on the command line, or classes that need no options.
 
     Raises:
         RepresentationError: for anything else, and for representations that cannot be combined.
@@ -104,14 +107,14 @@ def representations_of(numbers: Any) -> tuple[Representation, ...]:
     return made
 
 
-def _meant(one: Any) -> tuple[Representation, ...]:
-    if isinstance(one, Representation):
-        return (one,)
-    if isinstance(one, str):
-        return parse(one)
-    if (kind := next((kind for kind in REPRESENTATIONS.values() if kind is one), None)) is not None:
+def _meant(given: Any) -> tuple[Representation, ...]:
+    if isinstance(given, Representation):
+        return (given,)
+    if isinstance(given, str):
+        return parse(given)
+    if (kind := next((kind for kind in REPRESENTATIONS.values() if kind is given), None)) is not None:
         return (_make(kind, {}),)
-    raise RepresentationError(f"{str(one)[:60]} is no representation; give one such as XVal(), or a name such as 'xval'")
+    raise RepresentationError(f"{str(given)[:60]} is no representation; give one such as XVal(), or a name such as 'xval'")
 
 
 def check_combination(chosen: tuple[Representation, ...]) -> None:
@@ -119,7 +122,7 @@ def check_combination(chosen: tuple[Representation, ...]) -> None:
     if not chosen:
         raise RepresentationError(f"no representation given; choose from {', '.join(REPRESENTATIONS)}")
     names = [representation.name for representation in chosen]
-    if len(chosen) > 1 and (alone := [one.name for one in chosen if not one.one_token]):
+    if len(chosen) > 1 and (alone := [representation.name for representation in chosen if not representation.one_token]):
         raise RepresentationError(
             f"{alone[0]} stands alone; it cannot be combined with {', '.join(name for name in names if name != alone[0])}"
         )

@@ -7,7 +7,8 @@ here, byte for byte; the others by ``tokenizers``, whose decoders put spaces whe
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +75,16 @@ def token_bytes(config: dict[str, Any]) -> TokenBytes:
     return TokenBytes(np.frombuffer(values, np.uint8), np.cumsum(lengths))
 
 
-def given_ids(ids: Any) -> Ids:
+class AsNumpy(Protocol):
+    """What numpy takes as an array: a tensor, for one."""
+
+    def __array__(self) -> npt.NDArray[Any]: ...
+
+
+TokenIds: TypeAlias = Iterable[int] | AsNumpy
+
+
+def given_ids(ids: TokenIds) -> Ids:
     """int32[n] of token ids as a user gives them: a list, an array, a tensor; -1 for what is beyond 32 bits, which is no token.
 
     Raises:

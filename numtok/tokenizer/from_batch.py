@@ -68,9 +68,9 @@ class Decoder:
         texts = self._text(ids, offsets, positions, self._number_texts(batch, ids, positions), (len(before), len(after)))
         return _restored(batch, texts)
 
-    def ids(self, ids: Any, values: Sequence[Any] | None) -> str:
+    def ids(self, given: detokenize.TokenIds, values: Sequence[Any] | None) -> str:
         """The text of token ids, with the values of their ``[NUM]`` tokens in order."""
-        ids = detokenize.given_ids(ids)
+        ids = detokenize.given_ids(given)
         positions = self._number_places(ids)
         if self._spelling is not None:
             number_texts = self.read_spelled(ids, positions)

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numtok.engines.number_tokens import OWN_SYMBOL
 from numtok.engines.tokenizer_json import TOKENIZER_FILE, essential, fingerprint, read_json
 from numtok.errors import NumtokError, OutputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar
-from numtok.representations import Representation, from_dict, representations_of
+from numtok.representations import Representation, XVal, from_dict, representations_of
+from numtok.representations.parse import Representations
 from numtok.tokenizer.metadata import FORMAT_VERSION, LEADING_SPACE
 
 SETTINGS_FILE = "numtok.json"
@@ -40,7 +41,7 @@ def options(representations: Sequence[Representation], grammar: Grammar) -> dict
     return {"grammar": grammar.to_dict(), "numbers": [representation.to_dict() for representation in representations]}
 
 
-def fingerprint_of(config: Mapping[str, Any], representations: Sequence[Representation], grammar: Grammar, leading_space: str) -> str:
+def fingerprint_of(config: dict[str, Any], representations: Sequence[Representation], grammar: Grammar, leading_space: str) -> str:
     """Equal for tokenizers that give equal ids, whatever a representation was called when they were saved."""
     numbers = [representation.identity() for representation in representations]
     return fingerprint({"tokenizer": essential(config), "leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers})
@@ -57,6 +58,27 @@ def settings(
 def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
     """Those that settings tell."""
     return [from_dict(options) for options in settings["numbers"]]
+
+
+class Chosen(NamedTuple):
+    """What becomes of numbers in a source, every option filled in; ``tokens`` names numtok's own in it."""
+
+    representations: Representations
+    grammar: Grammar
+    leading_space: str
+    tokens: Collection[str]
+
+
+def chosen(source: Any, numbers: Representations | None, grammar: Grammar | None, leading_space: str | None) -> Chosen:
+    """The options that were given; for the others, those that the source was saved with, else the defaults."""
+    saved = read_settings(source) or {}
+    if numbers is None:
+        numbers = saved_representations(saved) if saved else [XVal()]
+    if grammar is None:
+        grammar = Grammar.from_dict(saved["grammar"]) if saved else Grammar()
+    if leading_space is None:
+        leading_space = str(saved.get("leading_space", "auto"))
+    return Chosen(numbers, grammar, leading_space, saved.get("tokens", ()))
 
 
 def read_settings(source: Any) -> dict[str, Any] | None:

@@ -5,15 +5,17 @@ In: representations and flat arrays with one value per token or per number. Out:
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.errors import SchemaError
+from numtok.arrays.text_rows import ArrowArray
+from numtok.errors import InputError, SchemaError
 from numtok.representations import Representation
 from numtok.representations.columns import ALWAYS, WITH_TEXT, Column
 from numtok.tokenizer.metadata import FORMAT_VERSION, parse_metadata, tensor_shapes
@@ -46,6 +48,30 @@ def build_schema(representations: Sequence[Representation], keep_text: bool, met
     return pa.schema(fields, {METADATA_KEY: described.encode()})
 
 
+class BatchSchemas:
+    """The schemas of one tokenizer's batches, each made once.
+
+    Args:
+        representations: whose columns they have.
+        described: their metadata, all but the special tokens.
+        frame: gives the ids of the special tokens before and after a text, once a schema needs them.
+    """
+
+    def __init__(
+        self, representations: Sequence[Representation], described: Mapping[str, Any], frame: Callable[[], tuple[list[int], list[int]]]
+    ) -> None:
+        self._representations, self._described, self._frame = representations, described, frame
+        self._made: dict[tuple[bool, bool, bool], pa.Schema] = {}
+
+    def get(self, keep_text: bool, add_special_tokens: bool, large: bool) -> pa.Schema:
+        """That of batches with such options; ``large`` has 64-bit offsets."""
+        options = (keep_text, add_special_tokens, large)
+        if options not in self._made:
+            metadata = {**self._described, "frame": list(self._frame()) if add_special_tokens else [[], []]}
+            self._made[options] = build_schema(self._representations, keep_text, metadata, large)
+        return self._made[options]
+
+
 def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
     """The metadata that :func:`build_schema` wrote, checked: see :mod:`numtok.tokenizer.metadata`.
 
@@ -65,6 +91,22 @@ def read_metadata(schema: pa.Schema, where: str = "") -> dict[str, Any]:
         return parse_metadata(described)
     except SchemaError as error:
         raise SchemaError(f"{where}: {error}") if where else error from None
+
+
+def as_record_batch(batch: ArrowArray) -> pa.RecordBatch:
+    """A record batch of any Arrow library as pyarrow's, without a copy.
+
+    Raises:
+        InputError: for anything else.
+    """
+    if isinstance(batch, pa.RecordBatch):
+        return batch
+    if hasattr(batch, "__arrow_c_array__"):
+        with contextlib.suppress(pa.ArrowException):  # of an array of something else than rows
+            return pa.record_batch(batch)
+    raise InputError(
+        f"expected a record batch, got {type(batch).__name__}; take a table's to_batches() one by one, and decode for one Encoding or ids"
+    )
 
 
 def list_array(values: Any, offsets: npt.NDArray[np.int64], kind: pa.DataType, valid: npt.NDArray[np.bool_], large: bool) -> pa.Array:

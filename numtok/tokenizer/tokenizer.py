@@ -12,30 +12,28 @@ import copy
 import functools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays.text_rows import TextRows
-from numtok.engines.choose import Engine, NumberTokens, is_byte_level
-from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
+from numtok.arrays.text_rows import ArrowArray, TextRows, Texts
+from numtok.engines.choose import Engine
 from numtok.engines.tokenizer_json import load_source
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, XVal, representations_of
+from numtok.representations import Representation, representations_of
+from numtok.representations.parse import Representations
 from numtok.tokenizer import saving, schema, to_batch
+from numtok.tokenizer.detokenize import TokenIds
 from numtok.tokenizer.find import NumberFinder, Taken
 from numtok.tokenizer.from_batch import Decoder
 from numtok.tokenizer.metadata import LEADING_SPACE
 from numtok.tokenizer.results import EncodeReport, Encoding
-from numtok.tokenizer.spelling import Spelling, first_ids
 from numtok.tokenizer.text_engines import TextEngines
-
-Representations: TypeAlias = Sequence[Representation | type[Representation] | str] | Representation | type[Representation] | str
-Texts: TypeAlias = "Sequence[str | None] | pa.Array | pa.ChunkedArray"
+from numtok.tokenizer.vocabulary import NumberVocabulary, share_tokens
 
 
 class Tokenizer:
@@ -62,15 +60,9 @@ class Tokenizer:
         if leading_space not in LEADING_SPACE:
             raise TokenizerError(f"leading_space={leading_space!r} is unknown; use 'auto' or 'separate'")
         self.representations, self.grammar, self.leading_space = representations_of(numbers), check_grammar(grammar), leading_space
-        two_forms = leading_space == "auto" and is_byte_level(config)
-        self.config, self.tokens = add_number_tokens(config, self.representations[0], two_forms)
-        self.own_tokens = own_tokens(self.config, self.tokens, own)
-        self._spelling = Spelling.of(self.representations[0], self.tokens)
-        plain, spaced = (int(ids[0]) if len(ids) else -1 for ids in first_ids(self.tokens, self._spelling))
-        hidden = tuple(number for number in self.own_tokens.values() if number not in (plain, spaced))
-        self._number_tokens = NumberTokens(plain, spaced, hidden)
-        self._engines = TextEngines(self.config, self._number_tokens, engine)
-        self._schemas: dict[tuple[bool, bool, bool], pa.Schema] = {}
+        self._vocabulary = NumberVocabulary.of(config, self.representations[0], leading_space, own)
+        self.config, self.tokens, self.own_tokens = self._vocabulary.config, self._vocabulary.tokens, self._vocabulary.own
+        self._engines = TextEngines(self.config, self._vocabulary.in_text, engine)
         if not engine_later:
             self.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
 
@@ -98,16 +90,10 @@ class Tokenizer:
         Raises:
             TokenizerError: if the source cannot be found, read or used.
         """
-        saved = saving.read_settings(source) or {}
-        if numbers is None:
-            numbers = saving.saved_representations(saved) if saved else [XVal()]
-        if grammar is None:
-            grammar = Grammar.from_dict(saved["grammar"]) if saved else Grammar()
-        if leading_space is None:
-            leading_space = str(saved.get("leading_space", "auto"))
+        chosen = saving.chosen(source, numbers, grammar, leading_space)
         config = load_source(source)
         try:
-            return cls(config, numbers, grammar, engine, leading_space, saved.get("tokens", ()))
+            return cls(config, chosen.representations, chosen.grammar, engine, chosen.leading_space, chosen.tokens)
         except TokenizerError as error:
             raise (TokenizerError(f"{source}: {error}") if isinstance(source, str | Path) else error) from error
 
@@ -123,15 +109,11 @@ class Tokenizer:
         Raises:
             TokenizerError: if these need other tokens.
         """
-
-        def kinds(chosen: Sequence[Representation]) -> list[Any]:
-            return [(type(representation), representation.tokens, representation.carries_sign) for representation in chosen]
-
-        if kinds(representations) != kinds(self.representations) or not representations[0].one_token:
+        if not share_tokens(representations, self.representations):
             raise TokenizerError("these representations need other tokens; make the tokenizer anew with from_pretrained")
         made = copy.copy(self)
         made._engines = self._engines
-        made.representations, made._schemas = tuple(representations), {}
+        made.representations = tuple(representations)
         return made
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -167,8 +149,7 @@ class Tokenizer:
     @functools.cached_property
     def vocab_size(self) -> int:
         """One more than the largest id: the number of rows an embedding needs."""
-        added = (token["id"] for token in self.config["added_tokens"])
-        return 1 + int(max([*vocabulary_of(self.config).values(), *added]))
+        return self._vocabulary.size
 
     @property
     def carries_sign(self) -> bool:
@@ -178,8 +159,8 @@ class Tokenizer:
     @property
     def per_token_columns(self) -> tuple[str, ...]:
         """The columns with one value per token; the others have one per number."""
-        streams = (representation.stream for representation in self.representations)
-        return ("input_ids", *(stream[0] for stream in streams if stream))
+        columns = schema.columns_of(self.representations, keep_text=False).values()
+        return tuple(column.name for column in columns if column.per == "token")
 
     @property
     def engine(self) -> Engine:
@@ -198,14 +179,14 @@ class Tokenizer:
 
     @functools.cached_property
     def _decoder(self) -> Decoder:
-        return Decoder(self.config, self.representations, self.tokens, self._spelling, lambda: self._engines.whole)
+        return Decoder(self.config, self.representations, self.tokens, self._vocabulary.spelling, lambda: self._engines.whole)
 
     @overload
     def __call__(self, text: str, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Encoding: ...
 
     @overload
     def __call__(
-        self, text: Sequence[str | None], keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False
+        self, text: Texts, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False
     ) -> pa.RecordBatch: ...
 
     def __call__(self, text: Any, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Any:
@@ -225,7 +206,7 @@ class Tokenizer:
         """Encode many texts.
 
         Args:
-            texts: an Arrow string array of any kind, or a sequence of ``str``; a null row stays null.
+            texts: an Arrow string array of any kind and library, or any number of ``str``; a null row stays null.
             keep_text: also store what :meth:`decode_batch` needs to give back every byte.
             add_special_tokens: put the source tokenizer's special tokens (``[CLS]``, ``<s>``) around each text.
             parse_special: read special tokens that are written in the text as such; otherwise they are ordinary text.
@@ -262,26 +243,23 @@ class Tokenizer:
 
     def encode_numbers(self, numbers: Numbers) -> to_batch.NumberTokensInText:
         """The tokens and the columns of numbers that become tokens."""
-        return to_batch.number_tokens(numbers, self.representations, self._spelling, self._number_tokens)
+        return to_batch.number_tokens(numbers, self.representations, self._vocabulary.spelling, self._vocabulary.in_text)
 
     def batch_schema(self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False) -> pa.Schema:
         """The schema of the batches that :meth:`encode_batch` returns."""
-        if (known := self._schemas.get((keep_text, add_special_tokens, large))) is not None:
-            return known
-        metadata = {
+        return self._batch_schemas.get(keep_text, add_special_tokens, large)
+
+    @functools.cached_property
+    def _batch_schemas(self) -> schema.BatchSchemas:
+        described = {
             **saving.options(self.representations, self.grammar),
             "tokenizer": self.fingerprint,
             "leading_space": self.leading_space,
-            "tokens": {content: number for content, number in self.tokens.items() if not OWN_SYMBOL.fullmatch(content)},
-            "vocab_size": self.vocab_size,
-            "frame": list(self._engines.frame) if add_special_tokens else [[], []],
-            **({"symbols": self._spelling.runs()} if self._spelling is not None and not self._spelling.bracketed else {}),
+            **self._vocabulary.described(),
         }
-        built = schema.build_schema(self.representations, keep_text, metadata, large)
-        self._schemas[keep_text, add_special_tokens, large] = built
-        return built
+        return schema.BatchSchemas(self.representations, described, lambda: self._engines.frame)
 
-    def decode(self, encoding: Any, numbers: Sequence[Any] | None = None) -> str:
+    def decode(self, encoding: Encoding | TokenIds, numbers: Sequence[Any] | None = None) -> str:
         """The text of one :class:`Encoding`, or of token ids with the values of their ``[NUM]`` tokens in order.
 
         Raises:
@@ -292,17 +270,16 @@ class Tokenizer:
             return str(self.decode_batch(encoding.batch)[0].as_py())
         return self._decoder.ids(encoding, numbers)
 
-    def decode_batch(self, batch: pa.RecordBatch) -> pa.Array:
+    def decode_batch(self, batch: ArrowArray) -> pa.Array:
         """The texts of a batch that this tokenizer encoded; the inverse of :meth:`encode_batch`.
+
+        Args:
+            batch: a ``pyarrow.RecordBatch``, or the same of another Arrow library.
 
         Raises:
             SchemaError: if the batch comes from another tokenizer, lacks a column, or has rows whose columns disagree.
         """
-        if not isinstance(batch, pa.RecordBatch):
-            raise InputError(
-                f"expected a pyarrow.RecordBatch, got {type(batch).__name__}; take a table's to_batches() one by one, and decode for one Encoding or ids"
-            )
-        return self._decoder.batch(batch, self.fingerprint)
+        return self._decoder.batch(schema.as_record_batch(batch), self.fingerprint)
 
     def numbers_in(self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None) -> list[tuple[int, int, str]]:
         """The numbers in ids that a model may have made: (first token, end, text) of each. What cannot be read as a number is left out.

@@ -26,7 +26,6 @@ TORCH_ROOMS = ["data", "embeddings", "heads", "model", "generation", "metrics"]
 LONG_YET = {
     "numtok/hf/tokenizer.py",
     "numtok/numbers/numbers.py",
-    "numtok/tokenizer/tokenizer.py",
     "numtok_torch/model/model.py",
 }
 CIRCLES_YET = [{"numtok.hf", "numtok.hf.arrow", "numtok.hf.batch", "numtok.hf.tokenizer"}]

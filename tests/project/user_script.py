@@ -23,6 +23,21 @@ numbers = numtok.scan(["1 and 2.5"])
 assert_type(numbers, numtok.Numbers)
 assert_type(numbers.negative.dtype, np.dtype[np.bool_])
 
+
+class Column:
+    """An array of any Arrow library."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        raise NotImplementedError
+
+
+numtok.scan(Column())
+tok.decode_batch(tok.encode_batch(Column()))
+tok.encode_batch(text for text in ("a", None))
+tok.decode(np.array([1, 2]), [])
+assert_type(tok("a"), numtok.Encoding)
+assert_type(numtok.FoNE(6, frac_digits=4), numtok.FoNE)
+
 found = numtok.extract("about 1,234.5 kg")
 assert_type(found, list[numtok.Number])
 assert_type(found[0].start, int)
@@ -33,5 +48,13 @@ assert_type(summary.documents, int)
 tok.encode_batch(["a"], keep_tekst=True)  # error: call-arg
 numtok.encode_files("in.jsonl", "a.parquet", keep_colums=["id"])  # error: call-arg
 numtok.encode_files("in.jsonl", "a.parquet", on_error="skp")  # error: arg-type
+tok.encode_batch(7)  # error: arg-type
+tok.encode(["a"])  # error: arg-type
+tok(7)  # error: call-overload
+tok.decode_batch([1, 2])  # error: arg-type
+tok.decode(7)  # error: arg-type
+numtok.scan(7)  # error: arg-type
+numtok.FoNE(6, "4")  # error: arg-type
+numtok.FoNE(6, 4, chunks=5)  # error: call-arg
 numtok.XVal(scale="large")  # error: arg-type
 numtok.Grammar(grouping=",", digits=3)  # error: call-arg

@@ -1,0 +1,67 @@
+"""Columns and batches of other Arrow libraries, which hand them over by Arrow's PyCapsule interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import numtok
+from numtok.errors import InputError
+
+TEXTS = ["It is 12.5", None, "or 3,000", ""]
+
+
+class Foreign:
+    """An array, or a batch, that is no class of pyarrow and can do nothing else."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self._array.__arrow_c_array__(requested_schema)
+
+
+class ForeignPieces:
+    def __init__(self, column: Any) -> None:
+        self._column = column
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._column.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        Foreign(pa.array(TEXTS)),
+        Foreign(pa.array(TEXTS, pa.string_view())),
+        Foreign(pa.array(TEXTS).dictionary_encode()),
+        ForeignPieces(pa.chunked_array([TEXTS[:1], TEXTS[1:]])),
+        pl.Series(TEXTS),
+        pl.Series(TEXTS, dtype=pl.Categorical),
+    ],
+    ids=["array", "view", "dictionary", "pieces", "polars", "polars categorical"],
+)
+def test_a_column_of_another_library(texts: Any) -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained()
+    assert tokenizer.encode_batch(texts, keep_text=True).equals(tokenizer.encode_batch(TEXTS, keep_text=True))
+
+
+@pytest.mark.parametrize("texts", [Foreign(pa.array([1, 2])), ForeignPieces(pa.chunked_array([[1.5]])), pl.Series([1])])
+def test_a_column_that_holds_no_text(texts: Any) -> None:
+    with pytest.raises(InputError, match="expected"):
+        numtok.scan(texts)
+
+
+def test_a_batch_of_another_library() -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained()
+    batch = tokenizer.encode_batch(TEXTS, keep_text=True)
+    assert tokenizer.decode_batch(Foreign(batch)).to_pylist() == TEXTS
+
+
+@pytest.mark.parametrize("batch", [7, [1], pa.array([1]), pa.table({"a": [1]}), Foreign(pa.array([1]))])
+def test_what_is_no_batch(batch: Any) -> None:
+    with pytest.raises(InputError, match="expected a record batch"):
+        numtok.Tokenizer.from_pretrained().decode_batch(batch)
