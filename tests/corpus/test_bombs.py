@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 from input_files import failure, read_all
 
@@ -19,7 +21,8 @@ from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.errors import InputError
 try:
     [source] = find_inputs(sys.argv[1:2])
-    rows = sum(len(batch.texts) for batch in read_batches(source, batch_bytes=1 << 20, text_unit=sys.argv[2]))
+    keep = sys.argv[3].split()
+    rows = sum(len(batch.texts) for batch in read_batches(source, batch_bytes=1 << 20, text_unit=sys.argv[2], keep_columns=keep))
     print(rows)
 except InputError as error:
     print(error)
@@ -36,9 +39,9 @@ def bomb(path: Path, head: bytes, times: int = 160) -> Path:
     return path
 
 
-def read_apart(path: Path, unit: str = "line") -> tuple[str, int]:
+def read_apart(path: Path, unit: str = "line", keep: str = "") -> tuple[str, int]:
     """(what came of it, peak memory in MiB), in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", READ, str(path), unit], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", READ, str(path), unit, keep], capture_output=True, text=True, check=True, timeout=120)
     said, peak = done.stdout.strip().rsplit("\n", 1)
     return said, int(peak)
 
@@ -71,6 +74,34 @@ def test_endless_small_rows_are_read_piece_by_piece(tmp_path: Path) -> None:
     said, peak = read_apart(path)
     assert said == "8000000"
     assert peak < 500, "MiB"
+
+
+LONG = "12 of 34" * (1 << 17)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_long_value_in_every_row_that_is_stored_once(tmp_path: Path, name: str) -> None:
+    """Two columns of 0.8 GB in some hundred bytes."""
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 800, pa.int32()), pa.array([LONG]))
+    table, path = pa.table({"text": column, "id": column}), tmp_path / name
+    if path.suffix == ".parquet":
+        pq.write_table(table, path, compression="zstd", store_schema=False)
+    else:
+        pa.feather.write_feather(table, path, "zstd")
+    assert path.stat().st_size < 2_000
+    said, peak = read_apart(path, keep="id")
+    assert said == "800"
+    assert peak < 600, "MiB"
+
+
+def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    encoding = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(pa.table({"text": pa.array([LONG]).take([0] * 300)}), path, compression="zstd", data_page_size=1 << 30, **encoding)
+    assert path.stat().st_size < 2_000
+    said, peak = read_apart(path)
+    assert said == "300"
+    assert peak < 600, "MiB"
 
 
 @pytest.mark.parametrize("depth", [100, 900, 5000, 100_000])

@@ -5,11 +5,12 @@ A reader gives Arrow columns in; ``cut_batches`` gives ``TextBatch`` es of about
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +19,7 @@ from numtok.errors import InputError
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
 LONGEST_ROW = 1 << 28  # bytes; what is read whole has a limit, or a small compressed file could fill the memory
+_SURELY_SMALL = 1 << 25  # bytes; batches of dictionaries that cannot be larger are decoded as they are
 SKIP_HINT = "or drop such rows with --on-error skip"
 
 
@@ -83,6 +85,13 @@ def is_text(dtype: pa.DataType) -> bool:
     return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
 
 
+def is_bytes(dtype: pa.DataType) -> bool:
+    """Whether its values are as long as they like: text, or bytes that may be text."""
+    if pa.types.is_dictionary(dtype):
+        return is_bytes(dtype.value_type)
+    return is_text(dtype) or bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype) or pa.types.is_binary_view(dtype))
+
+
 def text_columns(schema: pa.Schema) -> list[str]:
     """The columns that can be the text column without being asked for."""
     return [field.name for field in schema if is_text(field.type)]
@@ -90,8 +99,6 @@ def text_columns(schema: pa.Schema) -> list[str]:
 
 def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
     """The column as string or large_string, UTF-8 and offsets checked; ``InputError`` if it is of another kind or broken."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     dtype = column.type
     if pa.types.is_string_view(dtype) or pa.types.is_large_binary(dtype) or pa.types.is_binary_view(dtype):
         column = _cast_text(column, pa.large_string(), name, source)
@@ -120,9 +127,7 @@ def check_column(column: pa.Array, name: str, source: Source) -> None:
 
 
 def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | None) -> pa.Array:
-    """A kept column: checked, dictionaries decoded (an IPC file cannot change one midway), cast to ``dtype`` where one is asked."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    """A kept column: checked, cast to ``dtype`` where one is asked."""
     check_column(column, name, source)
     if dtype is None or column.type.equals(dtype):
         return column
@@ -146,12 +151,45 @@ def _same(left: pa.Array, right: pa.Array) -> bool:
 
 
 def checked_batches(
-    source: Source, batch: pa.RecordBatch, names: Sequence[str], row: int, position: int, options: ReadOptions
+    source: Source,
+    batch: pa.RecordBatch,
+    names: Sequence[str],
+    row: int,
+    position: int,
+    options: ReadOptions,
+    types: Mapping[str, pa.DataType] | None = None,
 ) -> Iterator[TextBatch]:
-    """One record batch, checked and cut: its columns are ``names``, the text first."""
-    columns = dict(zip(names, batch.columns, strict=True))
-    kept = {name: as_kept(columns[name], name, source, options.kept_types.get(name)) for name in options.keep_columns}
-    yield from cut_batches(TextBatch(as_text(columns[names[0]], names[0], source), kept, row, position, source), options.batch_bytes)
+    """One record batch, checked and cut: its columns are ``names``, the text first, and of ``types`` where these say so once dictionaries are decoded."""
+    for part in without_dictionaries(batch, options.batch_bytes):
+        columns = dict(zip(names, part, strict=True))
+        for name, dtype in (types or {}).items():
+            columns[name] = columns[name].cast(dtype.value_type if pa.types.is_dictionary(dtype) else dtype)
+        kept = {name: as_kept(columns[name], name, source, options.kept_types.get(name)) for name in options.keep_columns}
+        whole = TextBatch(as_text(columns[names[0]], names[0], source), kept, row, position, source)
+        yield from cut_batches(whole, options.batch_bytes)
+        row += len(whole.texts)
+
+
+def without_dictionaries(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[list[pa.Array]]:
+    """The columns, with dictionaries decoded (an IPC file cannot change one midway), in slices of bounded size: few bytes can mean many."""
+    encoded = [column for column in batch.columns if pa.types.is_dictionary(column.type) and len(column.dictionary)]
+    lengths = [_value_lengths(column.dictionary) for column in encoded]
+    cuts: Iterable[tuple[int, int]] = [(0, batch.num_rows)]
+    if batch.num_rows * sum(int(values.max()) for values in lengths) > max(batch_bytes, _SURELY_SMALL):
+        places = [pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False) for column in encoded]
+        cuts = _cuts(np.sum([values[place] for values, place in zip(lengths, places, strict=True)], 0), batch_bytes)
+    for start, stop in cuts:
+        part = batch.slice(start, stop - start)
+        yield [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in part.columns]
+
+
+def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
+    """int64[n]: the bytes of each value; 0 for values that are short anyway."""
+    if not is_bytes(values.type):
+        return np.zeros(len(values), np.int64)
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_binary())  # Arrow has no lengths for views
+    return np.asarray(pc.fill_null(pc.binary_length(values), 0), np.int64)
 
 
 def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
@@ -161,12 +199,18 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
         yield batch
         return
     lengths = pc.fill_null(pc.binary_length(batch.texts), 0).to_numpy(zero_copy_only=False)
-    ends = np.cumsum(lengths, dtype=np.int64)
-    start = 0
-    while start < rows:
-        done = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + batch_bytes, side="right")))
+    for start, stop in _cuts(lengths, batch_bytes):
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
         yield TextBatch(texts, kept, batch.first_row + start, batch.position, batch.source, batch.skipped if start == 0 else 0)
+
+
+def _cuts(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:
+    """(first row, the one behind the last) of stretches of at most ``batch_bytes``, or of one row."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    start = 0
+    while start < len(ends):
+        done = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + batch_bytes, side="right")))
+        yield start, stop
         start = stop
