@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .page_style import BEHAVIOUR, STYLE
-from .values import shown_float, shown_value
+from .values import bit_fields, shown_float, shown_value
 
 if TYPE_CHECKING:
     from numtok.tokenizer.inspect import Inspection, NumberInText, Token, View
@@ -21,7 +21,7 @@ VISIBLE = {"\n": "⏎", "\t": "⇥", "\r": "␍"}
 LEGEND = (
     ("var(--shade2)", "text token", None),
     ("var(--number-line)", "token of a number", None),
-    ("", "place of a digit below it: 1 ones, 2 tens, −1 tenths", "place"),
+    ("", "place of a digit below it: 1 ones, 2 tens, −1 tenths", "places"),
     ("var(--sign)", "sign bit", "bits"),
     ("var(--exponent)", "exponent bits", "bits"),
     ("var(--mantissa)", "mantissa bits", "bits"),
@@ -106,11 +106,15 @@ def _numbers(inspection: Inspection) -> Iterator[str]:
 
 
 def _legend(inspection: Inspection) -> str:
-    names = {name for view in inspection.views for name in view.names} | {None}
+    shown = {
+        None: True,
+        "places": any(token.place is not None for view in inspection.views for token in view.tokens),
+        "bits": any(bit_fields(name) for view in inspection.views for name in view.columns),
+    }
     swatches = [
         (f'<em style="background:{colour}"></em>' if colour else "<small>2</small>", label)
         for colour, label, needs in LEGEND
-        if needs in names
+        if shown[needs]
     ]
     items = (f"<span>{swatch}{label}</span>" for swatch, label in swatches)
     return f'<div class="legend">{"".join(items)}</div>'
@@ -151,7 +155,7 @@ def _columns(inspection: Inspection, view: View) -> str:
 def _value(name: str, value: Any) -> str:
     """Bits as cells, phases as dials, all else as figures."""
     shown = shown_value(name, value)
-    if name == "number_bits":
+    if bit_fields(name):
         cells = "".join("<s></s>" if bit == "1" else '<s class="o"></s>' for bit in shown.replace(" ", ""))
         return f'<span class="bits" data-tip="{shown}">{cells}</span>'
     if getattr(value, "ndim", 0) == 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 
@@ -16,8 +17,8 @@ def shown_value(name: str, value: Any) -> str:
     import numpy as np
 
     array = np.asarray(value)
-    if name == "number_bits":
-        return grouped_bits(array)
+    if fields := bit_fields(name):
+        return grouped_bits(array, fields)
     if array.ndim == 0:
         return shown_float(value)
     if array.ndim == 1 and np.issubdtype(array.dtype, np.integer):
@@ -25,10 +26,15 @@ def shown_value(name: str, value: Any) -> str:
     return " ".join(f"{value:+.2f}" if array.ndim == 1 else f"({value[0]:+.2f} {value[1]:+.2f})" for value in array.tolist())
 
 
-def grouped_bits(value: Any) -> str:
-    """A float32's bits: sign, exponent, mantissa."""
-    import numpy as np
+def bit_fields(name: str) -> tuple[int, ...]:
+    """How many bits each part of the values in the column ``name`` has; none if they are no bits."""
+    from numtok.representations import streams
 
-    array = np.asarray(value)
-    bits = f"{int(array):032b}" if array.ndim == 0 else "".join(str(bit) for bit in array.tolist())
-    return f"{bits[0]} {bits[1:9]} {bits[9:]}"
+    return streams()[name][0].bit_fields
+
+
+def grouped_bits(array: Any, fields: tuple[int, ...]) -> str:
+    """Bits, as a number or one by one, with a space between the fields: sign, exponent and mantissa of a float."""
+    bits = f"{int(array):0{sum(fields)}b}" if array.ndim == 0 else "".join(map(str, array.tolist()))
+    stops = itertools.accumulate(fields)
+    return " ".join(bits[stop - field : stop] for stop, field in zip(stops, fields, strict=True))

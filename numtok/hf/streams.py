@@ -1,22 +1,8 @@
 """The number streams: tensors that run along with ``input_ids``, one value per token.
 
-In: numbers, and the tokens that stand for them. Out, for a text of t tokens:
-
-==================== ======================== ================ ==========================================
-name                 dtype, shape             other tokens     representation
-==================== ======================== ================ ==========================================
-number_mask          bool[t]                  False            any: the number's first token
-number_value         float64[t], exact        1.0              any
-number_scaled        float32[t]               1.0              XVal
-number_bits          uint8[t, 32] or int64[t] 0                FloatBits, not compact or compact
-number_fourier       float32[t, f, 2]         0                FoNE (``[t, chunks, f, 2]`` with chunks)
-number_digits        uint8[t, d]              0                FoNE, compact
-number_bin           int64[t]                 0                ExponentBins
-number_log_fourier   float32[t, k + 1, 2]     0                LogFourier
-place_value          int64[t]                 0                PlaceValue: every digit's token
-==================== ======================== ================ ==========================================
-
-Names, dtypes, contents and fillers are those that each column is declared with (:mod:`numtok.representations.columns`), spread over the tokens.
+In: numbers, and the tokens that stand for them. Out, for a text of t tokens: ``number_mask``, bool[t], which tokens begin a number; ``number_value``,
+float64[t]; and what the representations declare (:func:`numtok.representations.streams`), one value a token. Names, dtypes, shapes and what stands at
+tokens without a value are those of each :class:`numtok.representations.Column`; what the values say is in ``FORMAT.md``.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ class Column:
         shape: of one value, () for a scalar; 0 for an axis that depends on the options.
         fill: what stands in a batch where there is no value. It says nothing: 1.0 and 0 are values of numbers too.
         per: what there is one value for.
+        bit_fields: of a value that is the bits of something, as a number or each for itself, how many bits each part of it has; empty for others.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Column:
     shape: tuple[int, ...] = ()
     fill: float = 0
     per: Literal["number", "token", "row"] = "number"
+    bit_fields: tuple[int, ...] = ()
 
     @property
     def type(self) -> pa.DataType:

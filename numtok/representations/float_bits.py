@@ -25,6 +25,8 @@ from numtok.representations.columns import Column
 from numtok.representations.values import finite_float32, numbers_from_floats, tensor_array
 from numtok.representations.xval import clip_to_float32
 
+FLOAT32_FIELDS = (1, 8, 23)  # sign, exponent, mantissa
+
 
 @dataclass(frozen=True)
 class FloatBits(SingleToken):
@@ -39,8 +41,8 @@ class FloatBits(SingleToken):
     overflow: str = "text"
     name: ClassVar[str] = "bits"
     declared: ClassVar[tuple[Column, ...]] = (
-        Column("number_bits", pa.uint8(), np.uint8, (32,)),
-        Column("number_bits", pa.uint32(), np.int64),  # torch has little arithmetic for uint32
+        Column("number_bits", pa.uint8(), np.uint8, (32,), bit_fields=FLOAT32_FIELDS),
+        Column("number_bits", pa.uint32(), np.int64, bit_fields=FLOAT32_FIELDS),  # torch has little arithmetic for uint32
     )
 
     def __post_init__(self) -> None:

@@ -8,22 +8,17 @@ key                   dtype and shape                             elsewhere
 input_ids             int64 (batch, seq)                          ``pad_token_id``
 attention_mask        int64 (batch, seq), not with position_ids   0 on padding
 number_mask           bool (batch, seq), a number's first token   False
-number_value          float64 (batch, seq)                        1.0
-number_scaled         float32 (batch, seq)                        1.0
-number_bits           uint8 (batch, seq, 32) or int64 (batch, seq)  0
-number_fourier        float32 (batch, seq, [chunks,] f, 2)        0
-number_digits         uint8 (batch, seq, [chunks,] d)             0
-number_bin            int64 (batch, seq)                          0
-number_log_fourier    float32 (batch, seq, k + 1, 2)              0
-place_value           int64 (batch, seq)                          0
+S, number streams     (batch, seq, ...), as declared              as declared
 labels                int64 (batch, seq)                          -100
 number_labels_mask    bool (batch, seq), masked objective         False
-S_labels              as S, for each number stream S, likewise    as S
+S_labels              as S, likewise                              as S
 position_ids          int64 (batch, seq), packing and blocks      0
 ====================  ==========================================  ================
 
-Only the streams that the rows have are there, and ``number_mask`` if they say anything about numbers. Inverse: ``attention_mask`` (with
-``pack_attention_mask=True`` always there) and ``number_mask`` select the rows' tokens and numbers again, as long as nothing was cut or masked.
+The streams S are ``number_value`` and what the representations declare (:func:`numtok.representations.streams`), with the dtype, the shape and the fill of
+each :class:`numtok.representations.Column`. Only those that the rows have are there, and ``number_mask`` if they say anything about numbers. Inverse:
+``attention_mask`` (with ``pack_attention_mask=True`` always there) and ``number_mask`` select the rows' tokens and numbers again, as long as nothing was
+cut or masked.
 """
 
 from __future__ import annotations

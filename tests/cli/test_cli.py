@@ -13,12 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 import interrupts
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -30,6 +32,8 @@ from places import SAMPLE
 import numtok
 from numtok.corpus.summary import Progress
 from numtok.engines.tokenizer_json import DEFAULT_FOLDER
+from numtok.representations import REPRESENTATIONS, Column, SingleToken
+from numtok.representations.values import numbers_from_floats
 
 COMMANDS = ("encode", "decode", "inspect", "train")
 
@@ -200,6 +204,31 @@ def test_inspect_lists_numbers_tokens_and_columns() -> None:
     assert "is| [NUM]| or| [NUM]|" in told
     assert "0 10001001 00110100101000000000000" in told
     assert "[/NUM]|" in told
+
+
+@dataclass(frozen=True)
+class HalfBits(SingleToken):
+    """A throw-away representation with bits of its own."""
+
+    name: ClassVar[str] = "half"
+    declared: ClassVar[tuple[Column, ...]] = (Column("number_half", pa.uint16(), np.int64, bit_fields=(1, 5, 10)),)
+
+    def fits(self, numbers: numtok.Numbers) -> Any:
+        return np.isfinite(numbers.to_float32().astype(np.float16))
+
+    def encode(self, numbers: numtok.Numbers) -> dict[str, pa.Array]:
+        return {"number_half": pa.array(numbers.to_float32().astype(np.float16).view(np.uint16))}
+
+    def decode(self, columns: Any) -> Any:
+        return numbers_from_floats(columns["number_half"].to_numpy().view(np.float16), self.name)
+
+
+def test_inspect_shows_bits_by_their_fields(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REPRESENTATIONS, HalfBits.name, HalfBits)
+    assert re.search(r"-1\.5 +1 01111 1000000000\n", ok("inspect", "is -1.5", "--numbers", "half").stdout)
+    ok("inspect", "is -1.5", "--numbers", "half", "--html", "page.html")
+    page = Path("page.html").read_text("utf-8")
+    assert 'data-tip="1 01111 1000000000"' in page and "exponent bits" in page and "place of a digit" not in page
 
 
 def test_inspect_reads_standard_input_and_limits() -> None:
