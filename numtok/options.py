@@ -41,7 +41,7 @@ def _converted(value: Any, hint: Any) -> Any:
     if isinstance(hint, types.UnionType):
         if value is None:
             return None
-        (hint,) = (one for one in typing.get_args(hint) if one is not type(None))  # every union here is a type or None
+        (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))  # every union here is a type or None
     if typing.get_origin(hint) is tuple:
         return _tuple(value, typing.get_args(hint))
     truth = isinstance(value, bool) or type(value).__name__ == "bool"  # numpy's is neither an int nor a bool
@@ -60,15 +60,15 @@ def _tuple(value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
     if not isinstance(value, tuple | list):
         raise TypeError
     if kinds[-1] is Ellipsis:
-        return tuple(_converted(one, kinds[0]) for one in value)
+        return tuple(_converted(item, kinds[0]) for item in value)
     if len(value) != len(kinds):
         raise TypeError
-    return tuple(_converted(one, kind) for one, kind in zip(value, kinds, strict=True))
+    return tuple(_converted(item, kind) for item, kind in zip(value, kinds, strict=True))
 
 
 def _described(hint: Any) -> str:
     if isinstance(hint, types.UnionType):
-        return " or ".join(_described(one) for one in typing.get_args(hint))
+        return " or ".join(_described(kind) for kind in typing.get_args(hint))
     if typing.get_origin(hint) is tuple:
         kinds = typing.get_args(hint)
         inside = _NAMES[kinds[0]].split()[-1]

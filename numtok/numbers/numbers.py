@@ -134,9 +134,11 @@ class Numbers:
         return numbers
 
     @classmethod
-    def of_columns(cls, found: Columns, rows: TextRows) -> Numbers:
+    def of_columns(cls, columns: Columns, rows: TextRows) -> Numbers:
         """What the scanner found in ``rows``."""
-        return cls(found.document, found.start, found.stop, found.negative, found.digits, found.digit_ends, found.exponent, rows)
+        return cls(
+            columns.document, columns.start, columns.stop, columns.negative, columns.digits, columns.digit_ends, columns.exponent, rows
+        )
 
     @classmethod
     def from_digits(

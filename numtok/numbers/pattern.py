@@ -25,7 +25,7 @@ def scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
     """
     pattern = compile_pattern(str(grammar.pattern))
     group = "number" if "number" in pattern.groupindex else 0
-    found: list[tuple[int, int, int, str]] = []
+    surfaces: list[tuple[int, int, int, str]] = []
     for row, text in enumerate(rows.array.to_pylist()):
         byte = character = 0
         for match in _matches(pattern, row, text or ""):
@@ -37,9 +37,9 @@ def scan_pattern(rows: TextRows, grammar: Grammar) -> Numbers:
                 raise GrammarError(message, document=row)
             byte += len(text[character:first].encode())
             stop = byte + len(text[first:last].encode())
-            found.append((row, byte, stop, text[first:last]))
+            surfaces.append((row, byte, stop, text[first:last]))
             byte, character = stop, last
-    return _read_surfaces(found, rows, grammar)
+    return _read_surfaces(surfaces, rows, grammar)
 
 
 def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
@@ -55,12 +55,12 @@ def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
         ) from error
 
 
-def _read_surfaces(found: list[tuple[int, int, int, str]], rows: TextRows, grammar: Grammar) -> Numbers:
+def _read_surfaces(surfaces: list[tuple[int, int, int, str]], rows: TextRows, grammar: Grammar) -> Numbers:
     """Numbers from (document, start, stop, surface) quadruples."""
     grouping = re.escape(grammar.grouping) if grammar.grouping else "(?!)"
     literal = re.compile(rf"([-+\u2212]?)((?:\d|(?<=\d){grouping}(?=\d))*)(?:\.(\d*))?(?:[eE]([-+\u2212]?\d+))?")
     negative, exponent, digits, ends = [], [], bytearray(), []
-    for row, start, _, surface in found:
+    for row, start, _, surface in surfaces:
         match = literal.fullmatch(surface)
         whole = re.sub(grouping, "", match[2]) if match else ""
         fraction = (match[3] or "") if match else ""
@@ -74,7 +74,7 @@ def _read_surfaces(found: list[tuple[int, int, int, str]], rows: TextRows, gramm
         exponent.append(power - len(fraction))
         digits.extend(int(digit) for digit in whole + fraction)
         ends.append(len(digits))
-    columns = np.array([quadruple[:3] for quadruple in found], np.int64).reshape(-1, 3)
+    columns = np.array([quadruple[:3] for quadruple in surfaces], np.int64).reshape(-1, 3)
     return Numbers(
         columns[:, 0].astype(np.int32),
         np.ascontiguousarray(columns[:, 1]),

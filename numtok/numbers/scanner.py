@@ -86,10 +86,10 @@ def _mark(text, first, last, marks):  # type: ignore[no-untyped-def]
 
 
 @merged_kernel
-def _run_by_the_rules(rows, rules, at, start, stop, found, count, filled):  # type: ignore[no-untyped-def]
+def _run_by_the_rules(rows, rules, at, start, stop, columns, count, filled):  # type: ignore[no-untyped-def]
     """Read the run of numerals whose first digit is at ``at``, in the document [start, stop), and keep or skip the whole of it.
 
-    Returns (end of the run, numbers, digits): how much of ``found`` is filled; the end is -1 if it has no room for them.
+    Returns (end of the run, numbers, digits): how much of ``columns`` is filled; the end is -1 if it has no room for them.
     """
     text, classes = rows.text, rules.classes
     before, _ = class_before(text, at, start, classes)
@@ -104,12 +104,12 @@ def _run_by_the_rules(rows, rules, at, start, stop, found, count, filled):  # ty
         last, mantissa, fraction, exponent, fits = numeral(text, at, start, stop, dot, classes, rules.grouping, rules.exponent)
         keep = keep and fits
         if keep:
-            if count == found.start.size or filled + (mantissa - at) > found.digits.size:
+            if count == columns.start.size or filled + (mantissa - at) > columns.digits.size:
                 return np.int64(-1), count_before, filled_before
-            filled = copy_digits(text, at, mantissa, classes, found.digits, filled)
-            found.negative[count], found.exponent[count] = minus, exponent - fraction
-            found.start[count], found.stop[count] = first - start, last - start
-            found.digit_ends[count] = filled
+            filled = copy_digits(text, at, mantissa, classes, columns.digits, filled)
+            columns.negative[count], columns.exponent[count] = minus, exponent - fraction
+            columns.start[count], columns.stop[count] = first - start, last - start
+            columns.digit_ends[count] = filled
             count += 1
         if last >= stop or (text[last] != 0x78 and text[last] != 0x58):  # x, X
             break
@@ -122,23 +122,23 @@ def _run_by_the_rules(rows, rules, at, start, stop, found, count, filled):  # ty
         first, dot, minus = at, False, False
     end = glued_end(text, last, stop, classes, rules.exponent)
     if end > last or not keep:  # D
-        found.negative[count_before:count] = False  # written only where they are not zero
-        found.exponent[count_before:count] = 0
+        columns.negative[count_before:count] = False  # written only where they are not zero
+        columns.exponent[count_before:count] = 0
         return end, count_before, filled_before
     if rules.accounting and count == count_before + 1 and in_parentheses(text, first, last, start, stop, classes):
-        found.start[count_before] -= 1
-        found.stop[count_before] += 1
-        found.negative[count_before] = True
+        columns.start[count_before] -= 1
+        columns.stop[count_before] += 1
+        columns.negative[count_before] = True
     return end, count, filled
 
 
 @kernel
-def _scan(rows, rules, row, at, found):  # type: ignore[no-untyped-def]
-    """Scan rows from byte ``at`` of row ``row`` until the text or the room in ``found`` ends.
+def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
+    """Scan rows from byte ``at`` of row ``row`` until the text or the room in ``columns`` ends.
 
-    Returns (row, at, numbers, digits): where to go on, and how much of ``found`` is filled.
+    Returns (row, at, numbers, digits): where to go on, and how much of ``columns`` is filled.
     """
-    text, classes, room = rows.text, rules.classes, np.uint64(found.start.size)
+    text, classes, room = rows.text, rules.classes, np.uint64(columns.start.size)
     count, filled = np.uint64(0), np.uint64(0)  # unsigned, as places are: with signed ones they would be compared as floats
     while row < rows.offsets.size - 1:
         start, stop = np.uint64(rows.offsets[row]), np.uint64(rows.offsets[row + 1])
@@ -148,10 +148,10 @@ def _scan(rows, rules, row, at, found):  # type: ignore[no-untyped-def]
             place = next_mark(rows.marks, place, stop)
             if place >= stop:
                 break
-            end = bare_digits(rows, rules.plain, place, start, stop, found.digits, filled)
+            end = bare_digits(rows, rules.plain, place, start, stop, columns.digits, filled)
             if end != 0 and count < room:
                 filled += end - place
-                found.start[count], found.stop[count], found.digit_ends[count] = place - start, end - start, filled
+                columns.start[count], columns.stop[count], columns.digit_ends[count] = place - start, end - start, filled
                 count += ONE
                 place = end
                 continue
@@ -160,25 +160,25 @@ def _scan(rows, rules, row, at, found):  # type: ignore[no-untyped-def]
                 if classes[code] < DIGIT:
                     place += np.uint64(width)
                     continue
-            end, fraction = plain_number(text, place, start, stop, rules.plain, classes, found.digits, filled)
+            end, fraction = plain_number(text, place, start, stop, rules.plain, classes, columns.digits, filled)
             if end != 0 and count < room:
                 filled += end - place
                 if fraction != 0:
                     filled -= ONE  # the point
-                    found.exponent[count] = -np.int64(fraction)
-                found.start[count], found.stop[count], found.digit_ends[count] = place - start, end - start, filled
+                    columns.exponent[count] = -np.int64(fraction)
+                columns.start[count], columns.stop[count], columns.digit_ends[count] = place - start, end - start, filled
                 count += ONE
                 place = end
                 continue
             beyond, numbers, digits = _run_by_the_rules(
-                rows, rules, np.int64(place), np.int64(start), np.int64(stop), found, np.int64(count), np.int64(filled)
+                rows, rules, np.int64(place), np.int64(start), np.int64(stop), columns, np.int64(count), np.int64(filled)
             )
             if beyond < 0:
-                found.document[row_count:count] = row
+                columns.document[row_count:count] = row
                 return row, np.int64(place), np.int64(count), np.int64(filled)
             place, count, filled = np.uint64(beyond), np.uint64(numbers), np.uint64(digits)
         at = np.int64(place)
-        found.document[row_count:count] = row
+        columns.document[row_count:count] = row
         row += 1
     return row, at, np.int64(count), np.int64(filled)
 
@@ -199,11 +199,11 @@ def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
     text = Rows(rows.text, marks, rows.offsets, rows.valid)
     row, at, room, pieces = 0, 0, rows.nbytes // 16 + 64, []
     while row < len(rows):  # with as much room as it turns out to need
-        found, offsets = _room(room)
-        row, at, count, filled = _scan(text, rules, row, at, found)
-        pieces.append(found.filled(count, filled)._replace(digit_ends=offsets[: count + 1]))
+        columns, offsets = _room(room)
+        row, at, count, filled = _scan(text, rules, row, at, columns)
+        pieces.append(columns.filled(count, filled)._replace(digit_ends=offsets[: count + 1]))
         room *= 2
-    return pieces[0] if len(pieces) == 1 else _joined(pieces)
+    return pieces[0] if len(pieces) == 1 else _concatenated(pieces)
 
 
 def _room(numbers: int) -> tuple[Columns, npt.NDArray[np.int64]]:
@@ -222,7 +222,7 @@ def _room(numbers: int) -> tuple[Columns, npt.NDArray[np.int64]]:
     return columns, offsets
 
 
-def _joined(pieces: list[Columns]) -> Columns:
+def _concatenated(pieces: list[Columns]) -> Columns:
     """Several turns, or none at all, as one."""
     moved = [_room(0)[0]._replace(digit_ends=np.zeros(1, np.int64))]
     before = 0

@@ -75,11 +75,11 @@ def streams(per: str | None = None) -> dict[str, tuple[Column, ...]]:
     Args:
         per: only those with one value per ``"number"``, or per ``"token"``.
     """
-    found: dict[str, tuple[Column, ...]] = {}
+    forms: dict[str, tuple[Column, ...]] = {}
     for column in (NUMBER_VALUE, *(column for kind in REPRESENTATIONS.values() for column in kind.declared)):
         if per in (None, column.per):
-            found[column.name] = (*found.get(column.name, ()), column)
-    return found
+            forms[column.name] = (*forms.get(column.name, ()), column)
+    return forms
 
 
 for builtin in (XVal, FloatBits, FoNE, PlaceValue, P10, P1000, B1999, FP15, ExponentBins, LogFourier, Subword):

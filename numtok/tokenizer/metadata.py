@@ -52,7 +52,7 @@ def _parse(described: bytes) -> dict[str, Any]:
     if missing := [key for key in _CHECKS if key not in metadata]:
         raise _damaged(f"there is no {missing[0]!r}")
     checked = metadata | {key: check(metadata[key]) for key, check in _CHECKS.items()}
-    numbers = tuple(from_dict(one) for one in checked["numbers"])
+    numbers = tuple(from_dict(options) for options in checked["numbers"])
     _check_ids(checked, numbers)
     checked["shapes"] = _check_shapes(metadata.get("shapes", {}), numbers)
     return checked
@@ -77,15 +77,16 @@ def _is_integer(value: Any, low: int, high: int | None) -> bool:
 
 
 def _numbers(value: Any) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not all(isinstance(options, dict) for options in value):
         raise _damaged(f"'numbers' is {_shown(value)}, not a list of objects")
     try:
-        chosen = tuple(from_dict(one) for one in value)
+        chosen = tuple(from_dict(options) for options in value)
         check_combination(chosen)
     except RepresentationError as error:
         raise _damaged(f"'numbers': {error}") from error
-    described: list[dict[str, Any]] = json.loads(json.dumps([one.to_dict() for one in chosen]))  # tuples as lists, as in JSON
-    return described
+    described = json.dumps([representation.to_dict() for representation in chosen])
+    read: list[dict[str, Any]] = json.loads(described)  # tuples as lists, as in JSON
+    return read
 
 
 def _grammar(value: Any) -> dict[str, Any]:
@@ -141,10 +142,10 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> None:
     """Every id is one of the vocabulary, and every token that the representations need is named."""
     size, tokens, first = metadata["vocab_size"], metadata["tokens"], numbers[0]
-    ids = [("tokens", one) for one in tokens.values()] + [("frame", one) for side in metadata["frame"] for one in side]
-    for key, one in ids:
-        if not _is_integer(one, 0, size):
-            raise _damaged(f"{key!r} has the id {_shown(one)}, which is none of the {size} of the vocabulary")
+    ids = [("tokens", token_id) for token_id in tokens.values()] + [("frame", token_id) for side in metadata["frame"] for token_id in side]
+    for key, token_id in ids:
+        if not _is_integer(token_id, 0, size):
+            raise _damaged(f"{key!r} has the id {_shown(token_id)}, which is none of the {size} of the vocabulary")
     needed = first.added_tokens(two_forms=False).own
     if missing := [content for content in (NUM, END_NUM) if content in needed and content not in tokens]:
         raise _damaged(f"'tokens' has no {missing[0]!r}, which {first.name} needs")

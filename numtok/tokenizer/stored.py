@@ -157,8 +157,8 @@ def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
         expected = edges["input_ids" if declared.per == "token" else "number_index"]
         if not np.array_equal(edges[name], expected):
             row = int(np.argmax(np.diff(edges[name]) != np.diff(expected)))
-            found, wanted = (int(one[row + 1] - one[row]) for one in (edges[name], expected))
-            raise _BadRow(row, f"{name!r} has {found} values, but there are {wanted} {declared.per}s")
+            count, wanted = (int(offsets[row + 1] - offsets[row]) for offsets in (edges[name], expected))
+            raise _BadRow(row, f"{name!r} has {count} values, but there are {wanted} {declared.per}s")
     _check_index(batch, edges, shared=numbers[0].stays_text)
     _check_frame(batch, edges["input_ids"], valid, metadata["frame"])
 
@@ -190,10 +190,10 @@ def _check_frame(batch: pa.RecordBatch, edges: Ints, valid: npt.NDArray[np.bool_
     starts, stops = edges[:-1][valid], edges[1:][valid]
     bad = stops - starts < len(before) + len(after)
     if not bad.any():
-        for place, one in enumerate(before):
-            bad |= ids[starts + place] != one
-        for place, one in enumerate(reversed(after), 1):
-            bad |= ids[stops - place] != one
+        for place, token in enumerate(before):
+            bad |= ids[starts + place] != token
+        for place, token in enumerate(reversed(after), 1):
+            bad |= ids[stops - place] != token
     if bad.any():
         row = np.flatnonzero(valid)[np.argmax(bad)]
         raise _BadRow(row, f"'input_ids' does not begin and end with the 'frame' of the metadata, {len(before)} and {len(after)} ids")

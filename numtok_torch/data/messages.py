@@ -49,8 +49,8 @@ class Message(dict[str, Any]):
 def unpack(buffer: torch.Tensor | bytearray, places: list[Place], rest: dict[str, Any], order: list[str]) -> dict[str, Any]:
     """The batch: tensors that are views of the buffer, and what was not put into it."""
     raw: Any = buffer.numpy() if isinstance(buffer, torch.Tensor) else buffer
-    found = {name: torch.from_numpy(np.ndarray(shape, dtype, raw, first)) for name, first, dtype, shape in places}
-    return {name: rest[name] if name in rest else found[name] for name in order}
+    views = {name: torch.from_numpy(np.ndarray(shape, dtype, raw, first)) for name, first, dtype, shape in places}
+    return {name: rest[name] if name in rest else views[name] for name in order}
 
 
 def _places(arrays: Mapping[str, Array]) -> tuple[list[Place], int]:

@@ -45,7 +45,7 @@ def read_rows(features: Sequence[Mapping[str, Any]], drop: Sequence[str] = (), s
     wanted = [key for key in keys if key not in drop and key not in ("number_index", "number_mask", SPANS)]
     _check_known(wanted, keys)
     per_number, per_token = number_streams(), token_streams()
-    ids, lengths = _joined("input_ids", [row["input_ids"] for row in features])
+    ids, lengths = _end_to_end("input_ids", [row["input_ids"] for row in features])
     rows = Rows(lengths, {"input_ids": ids.astype(np.int64, copy=False)})
     rows.positions, counts = _positions(features, keys, rows)
     for key in wanted:
@@ -56,8 +56,8 @@ def read_rows(features: Sequence[Mapping[str, Any]], drop: Sequence[str] = (), s
         elif key == "labels" and np.ndim(features[0][key]) == 0:
             rows.whole[key] = _per_row(key, features)
         else:
-            values, found = _joined(key, [row[key] for row in features])
-            _check_lengths(key, found, lengths, "token")
+            values, given_lengths = _end_to_end(key, [row[key] for row in features])
+            _check_lengths(key, given_lengths, lengths, "token")
             rows.tokens[key] = values.astype(per_token[key][0].dtype, copy=False)
     if SPANS in keys:
         rows.spans = _spans(features, rows)
@@ -95,7 +95,7 @@ def _check_known(wanted: Sequence[str], keys: Sequence[str]) -> None:
         )
 
 
-def _joined(name: str, parts: Sequence[Any]) -> tuple[npt.NDArray[Any], Ints]:
+def _end_to_end(name: str, parts: Sequence[Any]) -> tuple[npt.NDArray[Any], Ints]:
     """The parts one behind the other, and the length of each; parts without values do not settle the dtype or the shape."""
     arrays = [part if type(part) is np.ndarray else _array(part) for part in parts]
     try:
@@ -121,11 +121,11 @@ def _array(values: Any) -> npt.NDArray[Any]:
         raise SchemaError(f"a row holds nested lists of different lengths ({error}); the values of numbers have one shape") from None
 
 
-def _check_lengths(key: str, found: Ints, expected: Ints, what: str) -> None:
-    if wrong := np.flatnonzero(found != expected).tolist():
+def _check_lengths(key: str, given: Ints, expected: Ints, what: str) -> None:
+    if wrong := np.flatnonzero(given != expected).tolist():
         row = wrong[0]
         raise SchemaError(
-            f"row {row}: {key!r} has {found[row]} values, but there are {expected[row]} {what}s; it needs one value per {what}"
+            f"row {row}: {key!r} has {given[row]} values, but there are {expected[row]} {what}s; it needs one value per {what}"
         )
 
 
@@ -137,12 +137,12 @@ def _per_row(key: str, features: Sequence[Mapping[str, Any]]) -> npt.NDArray[Any
 def _positions(features: Sequence[Mapping[str, Any]], keys: Sequence[str], rows: Rows) -> tuple[Ints | None, Ints | None]:
     """(the numbers' first tokens, the count of numbers per row, None if the rows are dense)."""
     if "number_mask" in keys:
-        mask, found = _joined("number_mask", [row["number_mask"] for row in features])
-        _check_lengths("number_mask", found, rows.lengths, "token")
+        mask, given_lengths = _end_to_end("number_mask", [row["number_mask"] for row in features])
+        _check_lengths("number_mask", given_lengths, rows.lengths, "token")
         return np.flatnonzero(mask), None
     if "number_index" not in keys:
         return None, None
-    index, counts = _joined("number_index", [row["number_index"] for row in features])
+    index, counts = _end_to_end("number_index", [row["number_index"] for row in features])
     index = index.astype(np.int64, copy=False)
     wrong = (index < 0) | (index >= np.repeat(rows.lengths, counts))
     positions = index + np.repeat(rows.starts, counts)
@@ -159,8 +159,8 @@ def _number_stream(key: str, features: Sequence[Mapping[str, Any]], rows: Rows, 
     """(numbers, *inner) in the dtype of the batch."""
     assert rows.positions is not None
     forms = number_streams()[key]
-    values, found = _joined(key, [row[key] for row in features])
-    _check_lengths(key, found, rows.lengths if counts is None else counts, "token" if counts is None else "number")
+    values, given_lengths = _end_to_end(key, [row[key] for row in features])
+    _check_lengths(key, given_lengths, rows.lengths if counts is None else counts, "token" if counts is None else "number")
     if not values.size and values.ndim == 1:  # empty lists: the shape cannot be seen
         values = values.reshape(0, *(shapes[key] if key in shapes else _unseen(forms, values)))
     elif key in shapes and values.shape[1:] == (math.prod(shapes[key]),):

@@ -84,12 +84,12 @@ class NumberTokens:
         tokens: dict[str, int] = metadata.get("tokens", {})
         runs = [run for form in metadata.get("symbols", {}).values() for run in form]
         symbols = [number for first, count in runs for number in range(first, first + count)]
-        frame = [tokens[content] for content in (NUM, f" {NUM}", END_NUM) if content in tokens]
+        brackets = [tokens[content] for content in (NUM, f" {NUM}", END_NUM) if content in tokens]
         first = from_dict(metadata["numbers"][0])
         bracketed = first.bracketed
         length = first.length or 1
         ids = sorted({*tokens.values(), *symbols})
-        return cls(tuple(ids), tuple(sorted({*frame, *symbols})), tokens[END_NUM] if bracketed else None, 1 if bracketed else length)
+        return cls(tuple(ids), tuple(sorted({*brackets, *symbols})), tokens[END_NUM] if bracketed else None, 1 if bracketed else length)
 
     @classmethod
     def from_schema(cls, schema: pa.Schema) -> NumberTokens:

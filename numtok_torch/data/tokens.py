@@ -49,9 +49,9 @@ def token_id(tokenizer: Any, token: int | str) -> int:
         return int(token)
     if isinstance(tokenizer, numtok.Tokenizer):
         added = {entry["content"]: entry["id"] for entry in tokenizer.config["added_tokens"]}
-        found = added.get(token)
+        number = added.get(token)
     else:
-        found = tokenizer.get_vocab().get(token)
-    if found is None:
+        number = tokenizer.get_vocab().get(token)
+    if number is None:
         raise TokenizerError(f"the tokenizer has no token {token!r}; give its id, or one of its special tokens")
-    return int(found)
+    return int(number)

@@ -106,8 +106,8 @@ def option_names(kind: type[nn.Module]) -> list[str]:
 
 def linear(features: Tensor, layer: nn.Linear) -> Tensor:
     """``layer`` of features (..., in), which are cast to its dtype only now: (..., out)."""
-    found: Tensor = layer(features.to(layer.weight.dtype))
-    return found
+    projected: Tensor = layer(features.to(layer.weight.dtype))
+    return projected
 
 
 def projection_layer(name: str, width: int, d_model: int, projection: str, zero_init: bool) -> nn.Linear | None:

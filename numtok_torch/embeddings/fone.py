@@ -105,7 +105,7 @@ class FoNEDigitEmbedding(NumberEmbedding):
         if zero_init and combine == "replace":
             raise RepresentationError("fone_digits: zero_init leaves a model as it was, which combine='replace' cannot; take combine='add'")
         self.projection = projection_layer(self.name, 2, d_model, projection, zero_init)
-        self._digit_ids, self.combine = tuple(int(one) for one in digit_ids), combine
+        self._digit_ids, self.combine = tuple(int(digit_id) for digit_id in digit_ids), combine
 
     def _features(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         """The digits' features, (batch, seq, d_model), and where they are, bool (batch, seq, 1)."""

@@ -28,8 +28,8 @@ def features_of_digits(digits: Tensor, bases: Sequence[int] = (10,), chunk: int 
     width = digits.shape[-1]
     columns = list(digits.to(torch.int32).unbind(-1))  # d of (...)
     turns = {base: _turns(columns if base == 10 else _divided(columns, base), base) for base in bases}
-    found = [turns[base][k] for k in range(width + 1) for base in bases if k < width or base < 10]
-    angle = 2 * math.pi * torch.stack(found, -1)  # (..., f)
+    fractions = [turns[base][k] for k in range(width + 1) for base in bases if k < width or base < 10]
+    angle = 2 * math.pi * torch.stack(fractions, -1)  # (..., f)
     return torch.stack([angle.cos(), angle.sin()], -1)  # (..., f, 2)
 
 
@@ -43,12 +43,12 @@ def by_chunk(digits: Tensor, chunk: int) -> Tensor:
 def _turns(columns: Sequence[Tensor], base: int) -> list[Tensor]:
     """The fraction of a turn, -0.5 to 0.5, behind each slot: 0.d, then 0.ed, then 0.fed; errors of one are divided by ten in the next."""
     turn = torch.zeros_like(columns[0], dtype=torch.float32)
-    found, radix = [], float(base)
+    turns, radix = [], float(base)
     for column in columns:
         turn = (turn + column) / radix
-        found.append(torch.where(turn > 0.5, turn - 1, turn))  # as float32 is finer near zero
+        turns.append(torch.where(turn > 0.5, turn - 1, turn))  # as float32 is finer near zero
         radix = 10.0
-    return found
+    return turns
 
 
 def _divided(columns: Sequence[Tensor], base: int) -> list[Tensor]:

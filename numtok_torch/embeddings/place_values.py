@@ -133,7 +133,7 @@ class PlaceTracker:
         if order not in ORDERS:
             raise RepresentationError(f"place: order={order!r} is unknown; use one of {', '.join(map(repr, ORDERS))}")
         groups = {"digit": digit_ids, "point": point_ids, "open": open_ids, "inner": inner_ids, "exponent": exponent_ids}
-        self._ids = {name: tuple(int(one) for one in ids) for name, ids in groups.items()}
+        self._ids = {name: tuple(int(token_id) for token_id in ids) for name, ids in groups.items()}
         self._order = order
         self._state: dict[str, Tensor] | None = None
 

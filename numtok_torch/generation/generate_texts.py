@@ -119,10 +119,10 @@ def _special_tokens(model: NumberModel, tokenizer: Any, options: dict[str, Any])
     ends = _as_list(config.eos_token_id if options["eos_token_id"] is None else options["eos_token_id"])
     ends = ends or _as_list(getattr(tokenizer, "eos_token_id", None))
     given = (options["pad_token_id"], config.pad_token_id, getattr(tokenizer, "pad_token_id", None), ends, 0)
-    found: dict[str, Any] = {"eos_token_id": ends or None, "pad_token_id": next(ids[0] for some in given if (ids := _as_list(some)))}
+    tokens: dict[str, Any] = {"eos_token_id": ends or None, "pad_token_id": next(ids[0] for some in given if (ids := _as_list(some)))}
     if model.decodes:
-        found["decoder_start_token_id"] = options.get("decoder_start_token_id", start_token(model.transformer))
-    return found
+        tokens["decoder_start_token_id"] = options.get("decoder_start_token_id", start_token(model.transformer))
+    return tokens
 
 
 def _as_list(ids: Any) -> list[int]:

@@ -42,8 +42,8 @@ def doubtful(prediction: NumberPrediction) -> npt.NDArray[np.bool_]:
     if prediction.bounds is None:
         return np.zeros(len(prediction.values), np.bool_)
     low, high = rounded(prediction.bounds.numpy()).T  # (n,) each
-    found: npt.NDArray[np.bool_] = low != high
-    return found
+    differs: npt.NDArray[np.bool_] = low != high
+    return differs
 
 
 def decimals(tokenizer: Tokenizer, prediction: NumberPrediction, name: str) -> Numbers:
@@ -54,13 +54,13 @@ def decimals(tokenizer: Tokenizer, prediction: NumberPrediction, name: str) -> N
     """
     chosen = {stream: values.numpy() for stream, values in prediction.streams.items()}
     readings = (representation.decode_chosen(chosen) for representation in tokenizer.representations)
-    found = next((numbers for numbers in readings if numbers is not None), None)
-    if found is None:
+    numbers = next((numbers for numbers in readings if numbers is not None), None)
+    if numbers is None:
         finite = torch.nan_to_num(prediction.values, nan=float("nan")).numpy()  # infinities as the largest double
-        found = numbers_from_floats(rounded(finite), name)
+        numbers = numbers_from_floats(rounded(finite), name)
     if not tokenizer.carries_sign:
-        found = Numbers.parse([text.removeprefix("-") for text in found.format().to_pylist()])
-    return held(tokenizer.representations, found)
+        numbers = Numbers.parse([text.removeprefix("-") for text in numbers.format().to_pylist()])
+    return held(tokenizer.representations, numbers)
 
 
 def held(representations: Sequence[Representation], numbers: Numbers) -> Numbers:
@@ -81,17 +81,17 @@ def texts_of(tokenizer: Tokenizer, numbers: Numbers, prediction: NumberPredictio
 
 def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
     """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
-    found = {"number_value": torch.from_numpy(numbers.to_float64().copy())}
+    streams = {"number_value": torch.from_numpy(numbers.to_float64().copy())}
     for representation in tokenizer.representations:
-        found |= tensors(representation, numbers)
-    return found
+        streams |= tensors(representation, numbers)
+    return streams
 
 
 def tensors(representation: Representation, numbers: Numbers) -> dict[str, Tensor]:
     """Columns of the representation as tensors (n, ...), integers as int64 but for uint8."""
-    found = {}
+    streams = {}
     for name, column in representation.encode_columns(numbers).items():
         array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
         wide = array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy()
-        found[name] = torch.from_numpy(wide)
-    return found
+        streams[name] = torch.from_numpy(wide)
+    return streams

@@ -77,7 +77,7 @@ class Writing:
 
     def prompt_ids(self, number: int) -> list[int]:
         """Of one prompt, without padding."""
-        return [int(one) for one in self.prompt["input_ids"][number][self.prompt["attention_mask"][number] > 0]]
+        return [int(token) for token in self.prompt["input_ids"][number][self.prompt["attention_mask"][number] > 0]]
 
     def owner(self, row: int, per_prompt: int) -> int:
         """Whose the row is, if there are so many rows for each prompt."""
@@ -118,9 +118,9 @@ class Writing:
 
     def _predict(self, hidden: Tensor) -> NumberPrediction:
         head: Any = self.model.head
-        found = NumberPrediction(head.sample(hidden)) if self.sample else head.predict(hidden)
-        bounds = None if found.bounds is None else found.bounds.cpu()
-        return NumberPrediction(found.values.cpu(), {name: stream.cpu() for name, stream in found.streams.items()}, bounds=bounds)
+        prediction = NumberPrediction(head.sample(hidden)) if self.sample else head.predict(hidden)
+        bounds = None if prediction.bounds is None else prediction.bounds.cpu()
+        return NumberPrediction(prediction.values.cpu(), {name: stream.cpu() for name, stream in prediction.streams.items()}, bounds=bounds)
 
     def stream_columns(self, count: int, device: torch.device) -> dict[str, Tensor]:
         """The streams of the last ``count`` tokens, (rows, count, ...)."""
@@ -146,7 +146,7 @@ class Writing:
             numbers = [(owners[row], made[row, : start + column]) for row, column in where.tolist()]
             self._settle(numbers)
             for name in columns.keys() & self.streams.keys():
-                values = torch.stack([self._shown[key(*one)][name] for one in numbers])  # (numbers, ...)
+                values = torch.stack([self._shown[key(*number)][name] for number in numbers])  # (numbers, ...)
                 columns[name][tuple(torch.from_numpy(where).T)] = values.to(columns[name].dtype)
         if "place_value" in self.prompt:
             columns["place_value"] = torch.tensor(
@@ -160,24 +160,24 @@ class Writing:
 
     def _settle(self, numbers: Sequence[Number]) -> None:
         """Decide once for all what numbers are, each given as (owner, the ids between the prompt and it)."""
-        new = list({key(*one): one for one in numbers if key(*one) not in self._texts}.items())
+        new = list({key(*number): number for number in numbers if key(*number) not in self._texts}.items())
         if not new:
             return
-        found = self._predictions([one for one, _ in new])
-        for at in np.flatnonzero(doubtful(found)).tolist():
-            found.values[at] = self._read_alone(*new[at][1]).values[0]
-        decided = decimals(self.tokenizer, found, type(self.model.head).__name__)
+        prediction = self._predictions([number_key for number_key, _ in new])
+        for at in np.flatnonzero(doubtful(prediction)).tolist():
+            prediction.values[at] = self._read_alone(*new[at][1]).values[0]
+        decided = decimals(self.tokenizer, prediction, type(self.model.head).__name__)
         streams = streams_of(self.tokenizer, decided)
-        for at, ((one, _), text) in enumerate(zip(new, texts_of(self.tokenizer, decided, found), strict=True)):
-            self._texts[one] = text
-            self._shown[one] = {name: stream[at] for name, stream in streams.items()}
+        for at, ((number_key, _), text) in enumerate(zip(new, texts_of(self.tokenizer, decided, prediction), strict=True)):
+            self._texts[number_key] = text
+            self._shown[number_key] = {name: stream[at] for name, stream in streams.items()}
 
     def _predictions(self, keys: Sequence[Key]) -> NumberPrediction:
         """Of several numbers, (numbers, ...)."""
-        found = [self._predicted[one] for one in keys]
-        values = torch.stack([prediction.values[row] for prediction, row in found])
-        exact = {name: torch.stack([prediction.streams[name][row] for prediction, row in found]) for name in found[0][0].streams}
-        bounds = [prediction.bounds[row] for prediction, row in found if prediction.bounds is not None]
+        places = [self._predicted[number_key] for number_key in keys]
+        values = torch.stack([prediction.values[row] for prediction, row in places])
+        exact = {name: torch.stack([prediction.streams[name][row] for prediction, row in places]) for name in places[0][0].streams}
+        bounds = [prediction.bounds[row] for prediction, row in places if prediction.bounds is not None]
         return NumberPrediction(values, exact, bounds=torch.stack(bounds) if bounds else None)
 
     def _read_alone(self, owner: int, made: Ids) -> NumberPrediction:
@@ -198,7 +198,7 @@ class Writing:
     def surfaces(self, numbers: Sequence[Number]) -> list[str]:
         """The text of numbers, each given as (owner, the ids between the prompt and it)."""
         self._settle(numbers)
-        return [self._texts[key(*one)] for one in numbers]
+        return [self._texts[key(*number)] for number in numbers]
 
 
 def key(owner: int, ids: Ids) -> Key:

@@ -33,12 +33,12 @@ def encoded_alone(model: NumberModel, prompt: dict[str, Tensor], number: int) ->
 
 def writer(model: NumberModel, writing: Writing) -> Any:
     """A copy of the backbone, sharing all modules, that can ``generate`` with numbers; ``writing`` is its memory."""
-    found = copy.copy(model.transformer)
-    found.__dict__.pop("forward", None)  # what accelerate puts there; the backbone itself is called, with it
+    copied = copy.copy(model.transformer)
+    copied.__dict__.pop("forward", None)  # what accelerate puts there; the backbone itself is called, with it
     kind: Any = type(model.transformer)
-    found.__class__ = _writer_class(kind)
-    found.__dict__["_writing"] = writing
-    return found
+    copied.__class__ = _writer_class(kind)
+    copied.__dict__["_writing"] = writing
+    return copied
 
 
 @functools.lru_cache(maxsize=32)

@@ -88,8 +88,8 @@ def run(network: nn.Module, hidden: Tensor) -> Tensor:
     """``network`` of (..., d_model) in its own dtype, outside autocast; (..., out), float32 at least."""
     parameter = next(network.parameters())
     with torch.autocast(hidden.device.type, enabled=False):
-        found: Tensor = network(hidden.to(parameter.dtype))
-    return found.to(torch.promote_types(found.dtype, torch.float32))
+        output: Tensor = network(hidden.to(parameter.dtype))
+    return output.to(torch.promote_types(output.dtype, torch.float32))
 
 
 def moved(y: Tensor) -> Tensor:
@@ -113,7 +113,7 @@ def one_hidden_layer(d_model: int, hidden: int | None, out: int) -> nn.Sequentia
 def unscaled(values: Tensor, scale: float, log: bool = False) -> Tensor:
     """Any float (...) divided by the scale: float64 (...), at most the largest that is finite; with ``log``, the inverse of xVal's logarithm."""
     limit = torch.finfo(torch.float64).max
-    found = values.to(torch.float64) / scale
+    plain = values.to(torch.float64) / scale
     if log:
-        found = torch.copysign(torch.expm1(found.abs() * math.log(10)), found)
-    return found.clamp(-limit, limit)
+        plain = torch.copysign(torch.expm1(plain.abs() * math.log(10)), plain)
+    return plain.clamp(-limit, limit)

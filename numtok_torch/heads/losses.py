@@ -46,10 +46,10 @@ class NumberTokenLoss(nn.Module):
             raise RepresentationError(f"number token loss: kind={kind!r} is unknown; use one of {', '.join(map(repr, KINDS))}")
         if not groups or any(len(group) < 2 for group in groups):
             raise RepresentationError("number token loss: needs at least one group of at least two number tokens")
-        if len({one for group in groups for one in group}) < sum(map(len, groups)):
+        if len({token_id for group in groups for token_id in group}) < sum(map(len, groups)):
             raise RepresentationError("number token loss: a token is in two groups")
         self.kind, self.reweigh = kind, reweigh
-        self._groups = [{int(one): float(value) for one, value in sorted(group.items())} for group in groups]
+        self._groups = [{int(token_id): float(value) for token_id, value in sorted(group.items())} for group in groups]
 
     @classmethod
     def from_digits(cls, digit_ids: Sequence[int], **options: Any) -> NumberTokenLoss:

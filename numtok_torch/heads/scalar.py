@@ -35,10 +35,10 @@ class ScalarHead(NumberHead):
         self.network = one_hidden_layer(d_model, hidden, 1)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
-        found = run(self.network, self.checked(hidden, target)).squeeze(-1)  # (n,)
-        return mean((found - target.to(found.dtype)).square())
+        scaled = run(self.network, self.checked(hidden, target)).squeeze(-1)  # (n,)
+        return mean((scaled - target.to(scaled.dtype)).square())
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
-        found = run(self.network, self.checked(hidden)).squeeze(-1)  # (...)
-        return NumberPrediction(unscaled(found, self.scale, self.log), bounds=unscaled(moved(found), self.scale, self.log))
+        scaled = run(self.network, self.checked(hidden)).squeeze(-1)  # (...)
+        return NumberPrediction(unscaled(scaled, self.scale, self.log), bounds=unscaled(moved(scaled), self.scale, self.log))

@@ -52,23 +52,23 @@ class Decimals:
         """Per valid number (negative, significant digits, power of ten of the last): equal exactly if the values are; minus zero is zero."""
         offsets = self.numbers.digit_offsets.tolist()
         digits = self.numbers.digits.tobytes()
-        found = []
+        keys = []
         for number, (minus, power) in enumerate(zip(self.numbers.negative.tolist(), self.numbers.exponent.tolist(), strict=True)):
             written = digits[offsets[number] : offsets[number + 1]]
             kept = written.rstrip(b"\0")
             significant = kept.lstrip(b"\0")
-            found.append((minus, significant, power + len(written) - len(kept)) if significant else (False, b"", 0))
-        return found
+            keys.append((minus, significant, power + len(written) - len(kept)) if significant else (False, b"", 0))
+        return keys
 
     def log10(self) -> Floats:
         """float64[valid numbers]: log10 of the magnitudes, -inf for zero, finite for every other, however large."""
-        found = np.full(len(self.keys), -np.inf)
+        logarithms = np.full(len(self.keys), -np.inf)
         for number, (_, significant, power) in enumerate(self.keys):
             if significant:
                 leading = significant[:18]  # more than a float holds
                 whole = int(bytes(digit + 48 for digit in leading))
-                found[number] = np.log10(whole) + (power + len(significant) - len(leading))
-        return found
+                logarithms[number] = np.log10(whole) + (power + len(significant) - len(leading))
+        return logarithms
 
 
 def decimals(values: Any, name: str) -> Decimals:
@@ -113,9 +113,9 @@ def _text(value: Any, name: str, number: int) -> str:
     raise InputError(f"{name}: value {number} is {type(value).__name__}; give texts or numbers")
 
 
-def differences(one: Decimals, other: Decimals) -> Floats:
-    """float64[n]: ``one`` minus ``other``, of n valid numbers each, exact decimals rounded once; infinite beyond the range."""
-    return _subtract(one.numbers.to_decimal(), other.numbers.to_decimal())
+def differences(minuends: Decimals, subtrahends: Decimals) -> Floats:
+    """float64[n]: ``minuends`` minus ``subtrahends``, of n valid numbers each, exact decimals rounded once; infinite beyond the range."""
+    return _subtract(minuends.numbers.to_decimal(), subtrahends.numbers.to_decimal())
 
 
 def deviations(values: Decimals) -> Floats:
@@ -124,5 +124,5 @@ def deviations(values: Decimals) -> Floats:
     return _subtract(exact, exact[:1] * len(exact))
 
 
-def _subtract(one: list[Decimal], other: list[Decimal]) -> Floats:
-    return np.array([float(_CONTEXT.subtract(a, b)) for a, b in zip(one, other, strict=True)], np.float64)
+def _subtract(minuends: list[Decimal], subtrahends: list[Decimal]) -> Floats:
+    return np.array([float(_CONTEXT.subtract(a, b)) for a, b in zip(minuends, subtrahends, strict=True)], np.float64)

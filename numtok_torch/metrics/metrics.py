@@ -38,9 +38,9 @@ def exact_match(predictions: Any, references: Any, canonical: bool = False) -> f
     if not canonical:
         pairs = _equally_long(_text_list(predictions, "predictions"), _text_list(references, "references"))
         return float(np.mean([prediction == reference for prediction, reference in zip(*pairs, strict=True)]))
-    found, expected = _read(predictions, references)
-    answers = iter(found.keys)
-    keys = [next(answers) if valid else None for valid in found.valid.tolist()]
+    predicted, expected = _read(predictions, references)
+    answers = iter(predicted.keys)
+    keys = [next(answers) if valid else None for valid in predicted.valid.tolist()]
     return float(np.mean([key == right for key, right in zip(keys, expected.keys, strict=True)]))
 
 
@@ -55,18 +55,18 @@ def digit_accuracy(predictions: Any, references: Any) -> float:
     Every pair weighs the same, so that one very long prediction does not outweigh the others; the time taken goes by the digits written, not by the
     exponent.
     """
-    found, expected = _read(predictions, references)
+    predicted, expected = _read(predictions, references)
     shares = np.zeros(len(expected))
-    for place, row in enumerate(np.flatnonzero(found.valid).tolist()):
-        shares[row] = _same_digits(_places(found, place), _places(expected, row))
+    for place, row in enumerate(np.flatnonzero(predicted.valid).tolist()):
+        shares[row] = _same_digits(_places(predicted, place), _places(expected, row))
     return float(shares.mean())
 
 
 def share_unparseable(predictions: Any) -> float:
     """The share of predictions that are not one finite number: 1 - 1/n · Σ [p_i is a number]."""
-    found = decimals(predictions, "predictions")
-    _something(len(found))
-    return float(1 - found.valid.mean())
+    predicted = decimals(predictions, "predictions")
+    _something(len(predicted))
+    return float(1 - predicted.valid.mean())
 
 
 def mean_squared_error(predictions: Any, references: Any, invalid: str = "error") -> float:
@@ -88,10 +88,10 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
     Two zeros differ by 0, zero and another number by infinity. Values beyond the range of float64 have their true logarithm. The log-MAE of
     Berg-Kirkpatrick and Spokoyny (2020), section 5.
     """
-    found, expected = _values(predictions, references, invalid)
-    one, other = found.log10(), expected.log10()
-    difference = np.zeros(len(one))
-    np.subtract(one, other, out=difference, where=one != other)  # equal infinities would give nan
+    predicted, expected = _values(predictions, references, invalid)
+    predicted_log, expected_log = predicted.log10(), expected.log10()
+    difference = np.zeros(len(predicted_log))
+    np.subtract(predicted_log, expected_log, out=difference, where=predicted_log != expected_log)  # equal infinities would give nan
     return float(np.mean(np.abs(difference)))
 
 
@@ -111,13 +111,13 @@ def adjusted_r_squared(predictions: Any, references: Any, predictors: int, inval
     """
     if predictors < 0:
         raise InputError(f"predictors={predictors} must not be negative")
-    found, expected = _values(predictions, references, invalid)
-    n, score = len(found.numbers), _r_squared(found, expected)
+    predicted, expected = _values(predictions, references, invalid)
+    n, score = len(predicted.numbers), _r_squared(predicted, expected)
     return float(1 - (1 - score) * (n - 1) / (n - predictors - 1)) if n > predictors + 1 else float("nan")
 
 
-def _r_squared(found: Decimals, expected: Decimals) -> float:
-    spread, residuals = deviations(expected), differences(found, expected)
+def _r_squared(predicted: Decimals, expected: Decimals) -> float:
+    spread, residuals = deviations(expected), differences(predicted, expected)
     scale = np.abs(spread).max()
     if scale == 0:
         return float("nan")
@@ -171,26 +171,26 @@ def top_k_accuracy(logits: Any, labels: Any, k: int = 5, ignore_index: int = IGN
 
 def _read(predictions: Any, references: Any) -> tuple[Decimals, Decimals]:
     """Both as decimals; every reference is one."""
-    found, expected = _equally_long(decimals(predictions, "predictions"), decimals(references, "references"))
+    predicted, expected = _equally_long(decimals(predictions, "predictions"), decimals(references, "references"))
     if not expected.valid.all():
         raise InputError(f"reference {_first(~expected.valid)} is not one finite number; leave this pair out")
-    return found, expected
+    return predicted, expected
 
 
 def _values(predictions: Any, references: Any, invalid: str) -> tuple[Decimals, Decimals]:
     """Both as decimals, without the pairs that are left out."""
     if invalid not in ("error", "skip"):
         raise InputError(f"invalid={invalid!r} is unknown; use 'error' or 'skip'")
-    found, expected = _read(predictions, references)
-    if found.valid.all():
-        return found, expected
+    predicted, expected = _read(predictions, references)
+    if predicted.valid.all():
+        return predicted, expected
     if invalid == "error":
         raise InputError(
-            f"prediction {_first(~found.valid)} is not one finite number; leave such pairs out with invalid='skip', and report share_unparseable beside it"
+            f"prediction {_first(~predicted.valid)} is not one finite number; leave such pairs out with invalid='skip', and report share_unparseable beside it"
         )
-    _something(int(found.valid.sum()))
-    kept = Decimals(expected.numbers.select(found.valid), np.ones(int(found.valid.sum()), np.bool_))
-    return found, kept
+    _something(int(predicted.valid.sum()))
+    kept = Decimals(expected.numbers.select(predicted.valid), np.ones(int(predicted.valid.sum()), np.bool_))
+    return predicted, kept
 
 
 def _places(numbers: Decimals, number: int) -> tuple[dict[int, int], int, int]:
@@ -202,11 +202,11 @@ def _places(numbers: Decimals, number: int) -> tuple[dict[int, int], int, int]:
 
 
 def _same_digits(prediction: tuple[dict[int, int], int, int], reference: tuple[dict[int, int], int, int]) -> float:
-    (found, found_first, _), (right, right_first, last) = prediction, reference
-    below = sum(1 for place in found if place < last)
-    common = min(found_first, right_first)
-    wrong = sum(1 for place in found.keys() | right.keys() if last <= place <= common and found.get(place) != right.get(place))
-    return (common - last + 1 - wrong) / (max(found_first, right_first) - last + 1 + below)
+    (given, given_first, _), (right, right_first, last) = prediction, reference
+    below = sum(1 for place in given if place < last)
+    common = min(given_first, right_first)
+    wrong = sum(1 for place in given.keys() | right.keys() if last <= place <= common and given.get(place) != right.get(place))
+    return (common - last + 1 - wrong) / (max(given_first, right_first) - last + 1 + below)
 
 
 def _text_list(values: Any, name: str) -> list[str]:

@@ -65,22 +65,22 @@ def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
     except ImportError as error:
         raise MissingDependencyError("the model has adapters of peft; install it: pip install peft") from error
     try:
-        found = backbone
+        adapted = backbone
         for name, settings in described["configs"].items():
             config = _config(settings)
             if not described["wrapped"]:
                 inject_adapter_in_model(config, backbone, name)
-            elif found is backbone:
-                found = peft.get_peft_model(backbone, config, name)
+            elif adapted is backbone:
+                adapted = peft.get_peft_model(backbone, config, name)
             else:
-                found.add_adapter(name, config)
+                adapted.add_adapter(name, config)
         if described["loaded"]:
             backbone._hf_peft_config_loaded = True
         active = list(described["active"])
         set_adapter(backbone, active)
-        if found is not backbone:
-            found.active_adapter = active[0]
-            found.base_model.active_adapter = active
+        if adapted is not backbone:
+            adapted.active_adapter = active[0]
+            adapted.base_model.active_adapter = active
         if not described["enabled"]:
             for module in _layers(backbone):
                 module.enable_adapters(False)
@@ -88,7 +88,7 @@ def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ModelError(f"the adapters cannot be made anew ({type(error).__name__}: {error}); save the model again") from error
-    return found
+    return adapted
 
 
 def merged(backbone: Any) -> Any:
@@ -136,14 +136,14 @@ def _is_adapted(module: nn.Module) -> bool:
 def base_weights(weights: Mapping[str, Tensor], described: Mapping[str, Any]) -> dict[str, Tensor]:
     """Weights without those of the adapters, by the names that they have in a backbone without any."""
     names = set(described["configs"])
-    found = {}
+    renamed = {}
     for name, value in weights.items():
         parts = name.split(".")
         if parts[:2] == ["base_model", "model"] and described["wrapped"]:
             parts = parts[2:]
         if not names & set(parts):
-            found[".".join(part for part in parts if part not in AROUND)] = value
-    return found
+            renamed[".".join(part for part in parts if part not in AROUND)] = value
+    return renamed
 
 
 def _layers(module: nn.Module) -> Iterator[Any]:

@@ -212,16 +212,16 @@ def captured(trunk: nn.Module) -> Iterator[list[Tensor]]:
 
     ``output_hidden_states=True`` would keep those of all layers, and is not the normalised last one in every model.
     """
-    found: list[Tensor] = []
+    states: list[Tensor] = []
     here = _in_this_thread()
 
     def keep(module: nn.Module, arguments: Any, output: Any) -> None:
         if here():
-            found.append(output if isinstance(output, Tensor) else output[0])
+            states.append(output if isinstance(output, Tensor) else output[0])
 
     handle = trunk.register_forward_hook(keep)
     try:
-        yield found
+        yield states
     finally:
         handle.remove()
 

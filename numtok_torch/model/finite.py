@@ -70,7 +70,7 @@ class FiniteCheck:
         inputs = {name: streams[name].detach() for name in reads if name in streams and streams[name].is_floating_point()}
         inputs = {name: _at_numbers(stream, mask) for name, stream in inputs.items()}
         device = next(iter(losses.values())).device
-        flags = [torch.isfinite(one.detach()).all().to(device) for one in (*losses.values(), *inputs.values())]
+        flags = [torch.isfinite(tensor.detach()).all().to(device) for tensor in (*losses.values(), *inputs.values())]
         step = Step({name: loss.detach() for name, loss in losses.items()}, inputs, torch.stack(flags).all())
         if device.type == "cpu":
             if not bool(step.finite):
@@ -104,10 +104,10 @@ def _at_numbers(stream: Tensor, mask: Tensor | None) -> Tensor:
 
 def explain(model: nn.Module, step: Step, logits: Tensor | None) -> str:
     """What is not finite, the first cause that shows, and what to do."""
-    found = [f"{name} is {float(loss):g}" for name, loss in step.losses.items() if not torch.isfinite(loss)]
+    findings = [f"{name} is {float(loss):g}" for name, loss in step.losses.items() if not torch.isfinite(loss)]
     wrong = [name for name, stream in step.streams.items() if not torch.isfinite(stream).all()]
-    found += [f"{name} is not finite at {int((~torch.isfinite(step.streams[name])).sum())} places" for name in wrong]
-    return f"{', '.join(found)}: {'; '.join(_causes(model, step, wrong, logits))}"
+    findings += [f"{name} is not finite at {int((~torch.isfinite(step.streams[name])).sum())} places" for name in wrong]
+    return f"{', '.join(findings)}: {'; '.join(_causes(model, step, wrong, logits))}"
 
 
 def _causes(model: nn.Module, step: Step, wrong: list[str], logits: Tensor | None) -> list[str]:
@@ -119,7 +119,7 @@ def _causes(model: nn.Module, step: Step, wrong: list[str], logits: Tensor | Non
     if scaled is not None and scaled.numel() and (largest := float(scaled.abs().max())) > FAR_BEYOND:
         causes.append(f"number_scaled reaches {largest:.3g}, and xVal is made for values within about 5: {WAY_OUT}")
     parameters = dict(model.named_parameters())
-    if lost := [name for name, one in parameters.items() if not torch.isfinite(one).all()]:
+    if lost := [name for name, parameter in parameters.items() if not torch.isfinite(parameter).all()]:
         causes.append(
             f"{len(lost)} of {len(parameters)} parameters are not finite, {lost[0]} for one, so an earlier step went wrong: go back to a checkpoint, and"
             " train with a lower learning rate, clipped gradients, or bfloat16 in place of float16"

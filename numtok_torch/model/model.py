@@ -157,17 +157,17 @@ class NumberModel(BackboneWrapper):
             ids, written = seq2seq.decoder_side(self.transformer, streams, inputs, reads)
             inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
         output, hidden, logits = self.run(input_ids, streams, **inputs)
-        found = self._output(output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams)
-        self._finite.look(self, found, streams, self.embedding.streams if self.embedding is not None else ())
-        return found
+        result = self._output(output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams)
+        self._finite.look(self, result, streams, self.embedding.streams if self.embedding is not None else ())
+        return result
 
     def embed(self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False) -> Tensor:
         """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words behind an encoder with ``decoder``."""
         vectors: Tensor = word_embedding(self.transformer, decoder)(input_ids)  # (batch, seq, d_model)
         if self.embedding is None:
             return vectors
-        found: Tensor = self.embedding(vectors, {"input_ids": input_ids, **streams})
-        return found
+        with_numbers: Tensor = self.embedding(vectors, {"input_ids": input_ids, **streams})
+        return with_numbers
 
     def run(self, input_ids: Tensor, streams: Mapping[str, Tensor], **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
         """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), and logits if it has any; no losses.
@@ -196,30 +196,30 @@ class NumberModel(BackboneWrapper):
         labels = streams.get("labels")
         if self.task is not None:
             streams = {name: stream for name, stream in streams.items() if name != "labels" or self.task == "tokens"}
-        found = NumberModelOutput(logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None))
+        result = NumberModelOutput(logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None))
         losses: list[Tensor] = []
         if self.task is not None and labels is not None:
-            found["token_loss"] = output.loss
+            result["token_loss"] = output.loss
             losses.append(self.token_weight * output.loss)
         elif labels is not None and (logits is not None or self.token_weight):
             logits = check_logits(self.transformer, labels, logits)
             labels = labels.masked_fill(~predictable(labels, streams, self.causal), IGNORED)
-            found["token_loss"] = token_loss(logits, labels, self.causal)
-            losses.append(self.token_weight * found["token_loss"])
+            result["token_loss"] = token_loss(logits, labels, self.causal)
+            losses.append(self.token_weight * result["token_loss"])
             if (extra := getattr(output, "aux_loss", None)) is not None:  # of a mixture of experts, weighted as in transformers
                 losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra)
         where = numbers_to_predict(streams, self.causal)
         if self.head is not None and where is not None:
             rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (numbers, d_hidden)
             if (target := number_targets(self.head, streams)) is not None:
-                found["number_loss"] = self.head.loss(rows, target[where])
-                losses.append(self.number_weight * found["number_loss"])
+                result["number_loss"] = self.head.loss(rows, target[where])
+                losses.append(self.number_weight * result["number_loss"])
             if not self.training:
                 empty = torch.full(where.shape, torch.nan, dtype=torch.float64, device=hidden.device)  # (batch, seq)
-                found["number_predictions"] = empty.masked_scatter(where, self.head.predict(rows).values.detach().to(torch.float64))
+                result["number_predictions"] = empty.masked_scatter(where, self.head.predict(rows).values.detach().to(torch.float64))
         if losses:
-            found["loss"] = torch.stack([loss.float() for loss in losses]).sum()
-        return NumberModelOutput({name: found[name] for name in NumberModelOutput.FIELDS if found.get(name) is not None})
+            result["loss"] = torch.stack([loss.float() for loss in losses]).sum()
+        return NumberModelOutput({name: result[name] for name in NumberModelOutput.FIELDS if result.get(name) is not None})
 
     def train(self, mode: bool = True) -> NumberModel:
         """As for any module; a frozen backbone stays in evaluation mode."""

@@ -52,15 +52,15 @@ class NumberModelOutput(dict[str, Any]):
 
 def predictable(like: Tensor, streams: Mapping[str, Tensor], causal: bool) -> Tensor:
     """Which tokens some hidden state predicts, bool (batch, seq); see the module."""
-    found = torch.ones(like.shape[:2], dtype=torch.bool, device=like.device)  # (batch, seq)
+    predicted = torch.ones(like.shape[:2], dtype=torch.bool, device=like.device)  # (batch, seq)
     if not causal:
-        return found
-    found[:, 0] = False
-    if (shown := streams.get("attention_mask")) is not None and shown.shape == found.shape:
-        found[:, 1:] &= shown[:, :-1] != 0
-    if (places := streams.get("position_ids")) is not None and places.shape == found.shape:
-        found &= places != 0
-    return found
+        return predicted
+    predicted[:, 0] = False
+    if (shown := streams.get("attention_mask")) is not None and shown.shape == predicted.shape:
+        predicted[:, 1:] &= shown[:, :-1] != 0
+    if (places := streams.get("position_ids")) is not None and places.shape == predicted.shape:
+        predicted &= places != 0
+    return predicted
 
 
 def token_loss(logits: Tensor, labels: Tensor, causal: bool) -> Tensor:

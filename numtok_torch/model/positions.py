@@ -35,8 +35,8 @@ def positions(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -
 def _padding_position(backbone: Any) -> int | None:
     """Of RoBERTa and its kin, which count the tokens that are not padding, from ``padding_idx + 1`` on; else None."""
     embeddings = getattr(getattr(backbone, "base_model", None), "embeddings", None)
-    found: int | None = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
-    return found
+    position: int | None = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
+    return position
 
 
 def counted_from_zero(backbone: Any, position_ids: Tensor) -> Tensor:
@@ -77,5 +77,5 @@ def room(backbone: Any) -> int | None:
     """
     tables = ("wpe", "position_embeddings", "embed_positions")
     parts = [part for name, part in backbone.named_modules() if isinstance(part, nn.Embedding) and name.split(".")[-1] in tables]
-    found = [part.num_embeddings - int(getattr(part, "offset", 0)) for part in parts]
-    return min(found) if found else None
+    sizes = [part.num_embeddings - int(getattr(part, "offset", 0)) for part in parts]
+    return min(sizes) if sizes else None

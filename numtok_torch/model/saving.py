@@ -185,10 +185,10 @@ def _backbone(given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor
     if described is None or adapters.describe(given) is not None:
         return given
     given.load_state_dict(plain, strict=False)  # before there are adapters, as those of single tokens begin with their vectors
-    found = adapters.restore(given, described)
+    adapted = adapters.restore(given, described)
     if dtype is None:
-        _cast(found, weights)
-    return found
+        _cast(adapted, weights)
+    return adapted
 
 
 def _made_backbone(described: dict[str, Any] | None, weights: dict[str, Tensor], dtype: torch.dtype | None) -> Any:
@@ -204,8 +204,8 @@ def _made_backbone(described: dict[str, Any] | None, weights: dict[str, Tensor],
             f"transformers {transformers.__version__} has no model {name!r}; make one and give it: from_pretrained(folder, backbone=...)"
         )
     config = kind.config_class.from_dict(harmless(described["config"]))
-    found = next((value.dtype for value in weights.values() if value.is_floating_point()), torch.float32)
-    backbone = kind.from_pretrained(None, config=config, state_dict=weights, dtype=dtype or found)
+    saved_dtype = next((value.dtype for value in weights.values() if value.is_floating_point()), torch.float32)
+    backbone = kind.from_pretrained(None, config=config, state_dict=weights, dtype=dtype or saved_dtype)
     if described["generation_config"] is not None:
         backbone.generation_config = transformers.GenerationConfig.from_dict(described["generation_config"])
     return backbone

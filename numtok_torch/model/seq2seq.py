@@ -77,17 +77,17 @@ class Seq2SeqNumberCollator:
     def _labels(self, target: dict[str, Tensor]) -> dict[str, Tensor]:
         """The targets' streams by the names of labels."""
         ids, shown = target.pop("input_ids"), target.pop("attention_mask").to(torch.bool)
-        found = {"labels": ids.masked_fill(~shown, IGNORED)}
+        labels = {"labels": ids.masked_fill(~shown, IGNORED)}
         if "labels" in target:
             raise SchemaError("the targets are the labels; leave 'labels' out of their rows")
         if "number_mask" in target:
-            found["number_labels_mask"] = target.pop("number_mask")
-        found |= {f"{name}{LABELS}": stream for name, stream in target.items() if name in fills()}
+            labels["number_labels_mask"] = target.pop("number_mask")
+        labels |= {f"{name}{LABELS}": stream for name, stream in target.items() if name in fills()}
         if self.eos_token_id is None:
-            return found
-        found = {name: torch.cat([stream, filled(stream, _fill(name))], 1) for name, stream in found.items()}
-        found["labels"].scatter_(1, shown.sum(1, keepdim=True), self.eos_token_id)
-        return found
+            return labels
+        labels = {name: torch.cat([stream, filled(stream, _fill(name))], 1) for name, stream in labels.items()}
+        labels["labels"].scatter_(1, shown.sum(1, keepdim=True), self.eos_token_id)
+        return labels
 
 
 def fills() -> dict[str, float]:
@@ -115,9 +115,9 @@ def start_token(backbone: Any) -> int:
     places = [getattr(backbone, "generation_config", None), backbone.config]
     for name in ("decoder_start_token_id", "bos_token_id"):
         for place in places:
-            found = getattr(place, name, None)
-            if isinstance(found, int):
-                return found
+            token = getattr(place, name, None)
+            if isinstance(token, int):
+                return token
     raise ModelError(f"the config of {type(backbone).__name__} names no decoder_start_token_id, with which its decoder begins; set it")
 
 
@@ -142,11 +142,11 @@ def decoder_side(backbone: Any, streams: Mapping[str, Tensor], given: dict[str, 
         return ids, {name: stream for name, stream in known.items() if stream is not None}
     if labels is None:
         raise ModelError(f"{type(backbone).__name__} has a decoder: give labels, or decoder_input_ids")
-    found = {name.removesuffix(LABELS): stream for name, stream in streams.items() if name.endswith(LABELS)}
+    targets = {name.removesuffix(LABELS): stream for name, stream in streams.items() if name.endswith(LABELS)}
     if (mask := streams.get("number_labels_mask")) is not None:
-        found["number_mask"] = mask
+        targets["number_mask"] = mask
     return _ids(backbone, labels), {
-        name: shifted(stream, fill) for name, fill in fills().items() if (stream := found.get(name)) is not None
+        name: shifted(stream, fill) for name, fill in fills().items() if (stream := targets.get(name)) is not None
     }
 
 
@@ -167,6 +167,6 @@ def targets_of(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def decoder_prompt(prompt: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
     """What the decoder has before it writes, (batch, 1, ...): its start token, and no number, in the streams that the prompts have."""
-    found = {name: filled(prompt[name], fill) for name, fill in fills().items() if name in prompt}
+    columns = {name: filled(prompt[name], fill) for name, fill in fills().items() if name in prompt}
     ids = filled(prompt["input_ids"], start)
-    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), **found}
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), **columns}

@@ -75,8 +75,8 @@ class BackboneWrapper(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where the word vectors are."""
-        found: torch.device = next(word_embedding(self.transformer).parameters()).device
-        return found
+        place: torch.device = next(word_embedding(self.transformer).parameters()).device
+        return place
 
     def get_input_embeddings(self) -> Any:
         """The backbone's word embedding."""

@@ -36,10 +36,10 @@ def read_json(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         if _first_line_is_object(first.data):
             yield from jsonl.batches_of_blocks(whole, source, options)
         else:
-            yield from _read_document(_joined(whole, source), first, stream, options)
+            yield from _read_document(_whole_file(whole, source), first, stream, options)
 
 
-def _joined(blocks: Iterator[Block], source: Source) -> bytes:
+def _whole_file(blocks: Iterator[Block], source: Source) -> bytes:
     """The whole file."""
     pieces, held = [], 0
     for block in blocks:
