@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from numtok.errors import NumtokError
@@ -16,10 +15,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from numtok.corpus.calls import decode_files, encode_files
 
-try:
-    __version__ = version("numtok")
-except PackageNotFoundError:  # a source tree that is not installed
-    __version__ = "0+unknown"
+    __version__: str
 
 __all__ = [
     "B1999",
@@ -48,9 +44,20 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The calls on whole files, which need more of Arrow: loaded when they are first asked for."""
+    """What takes longer to load than it is worth for most: the calls on whole files, which need more of Arrow, and the version."""
+    if name == "__version__":
+        return _version()
     if name in ("decode_files", "encode_files"):
         from numtok.corpus import calls
 
         return getattr(calls, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("numtok")
+    except PackageNotFoundError:  # a source tree that is not installed
+        return "0+unknown"

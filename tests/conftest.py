@@ -10,6 +10,7 @@ from pathlib import Path
 # Before any test imports the libraries that read these: tests neither reach the network nor open a window.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("NUMTOK_CACHE", "0")  # what is kept is tested where a test says so
 
 import pytest
 from hypothesis import settings

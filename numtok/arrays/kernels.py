@@ -1,11 +1,9 @@
-"""How the compiled functions are compiled: cached on disk, without the interpreter's lock, mostly without reference counts.
+"""How the compiled functions are compiled: when they are first called, without the interpreter's lock, mostly without reference counts.
 
 With reference counts (``_nrt``) Numba counts every array up and down inside the loops, which can cost as much as all the rest. The price of going
 without is that these functions cannot allocate: they fill arrays that they are given. Arrays that belong together travel together, as NamedTuples.
 
-**No kernel is ever stale.** Numba takes a compiled function from its cache if the file that defines it is unchanged, and does not see a change in
-a module from which that file takes another kernel or a constant. So the key is the content of all files in the rooms that hold kernels: equal in a
-checkout and in an installed wheel, whatever the times of the files.
+Numba itself is imported when the first of them is called. What was compiled is kept, see :mod:`numtok.arrays.kernel_cache`.
 
 ===================== ==================================================================================================
 kernel                called from Python; fills arrays that it is given
@@ -18,70 +16,52 @@ allocating_kernel     may allocate, and counts references
 from __future__ import annotations
 
 import functools
-import hashlib
-import warnings
+import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numba
-from numba.core.dispatcher import Dispatcher
-
-ROOMS = ("arrays", "numbers", "representations", "engines", "tokenizer")  # that hold kernels, or what kernels are made of
-PACKAGE = Path(__file__).parent.parent
+_making = threading.RLock()
 
 
-@functools.cache
-def content_stamp() -> str:
-    """A digest of the source of every module that a kernel can depend on."""
-    digest = hashlib.sha256()
-    for room in ROOMS:
-        for path in sorted((PACKAGE / room).glob("*.py")):
-            digest.update(f"{room}/{path.name}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+class Kernel:
+    """A function that Numba compiles for the types it is called with.
 
+    Args:
+        function: of scalars, arrays and NamedTuples of them; the kernels that it calls are names in its module.
+        options: of ``numba.njit``.
+    """
 
-def _compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    def compile_lazily(function: Callable[..., Any]) -> Any:
-        try:
-            made: Any = numba.njit(cache=True, nogil=True, **options)(function)
-        except RuntimeError as error:  # Numba finds no folder that it can write to
-            _warn_uncached(str(error))
-            return numba.njit(nogil=True, **options)(function)
-        if isinstance(made, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function itself
-            cache: Any = made._cache  # type: ignore[attr-defined]  # Numba has no public way to say what a cached function depends on
-            cache._cache_file._source_stamp = content_stamp()
-            cache.save_overload, cache.load_overload = _unless_refused(cache.save_overload), _unless_refused(cache.load_overload)
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.options = function, options
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled(*arguments)
+
+    @functools.cached_property
+    def compiled(self) -> Any:
+        """Numba's dispatcher; with NUMBA_DISABLE_JIT the function itself. Numba takes the kernels that are called from its module, so they are put there."""
+        import numba
+        from numba.core.dispatcher import Dispatcher
+
+        from numtok.arrays.kernel_cache import keep
+
+        with _making:
+            names = self.function.__globals__
+            for name in self.function.__code__.co_names:
+                if isinstance(called := names.get(name), Kernel):
+                    names[name] = called.compiled
+            made: Any = numba.njit(nogil=True, **self.options)(self.function)
+            if isinstance(made, Dispatcher):
+                keep(made)
         return made
 
-    return compile_lazily
+
+def _kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    return lambda function: Kernel(function, options)
 
 
-def _unless_refused(access: Callable[..., Any]) -> Callable[..., Any]:
-    """``access`` to the cache, where a disk that is full or refuses means that there is none: the function has been compiled, or will be."""
-
-    def try_it(*arguments: Any) -> Any:
-        try:
-            return access(*arguments)
-        except OSError as error:
-            _warn_uncached(str(error))
-            return None
-
-    return try_it
-
-
-_warned: list[str] = []
-
-
-def _warn_uncached(why: str) -> None:
-    """Say once in a process that functions are compiled anew in each."""
-    if not _warned:
-        _warned.append(why)
-        message = f"compiled functions cannot be kept, so that each start takes longer ({why}); set NUMBA_CACHE_DIR to a folder with room"
-        warnings.warn(message, UserWarning, stacklevel=2)
-
-
-kernel = _compiled(_nrt=False)
-inline_kernel = _compiled(_nrt=False, inline="always")
-merged_kernel = _compiled(_nrt=False, forceinline=True)
-allocating_kernel = _compiled()
+kernel = _kernels(_nrt=False, no_cfunc_wrapper=True)
+inline_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, inline="always")
+merged_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, forceinline=True)
+allocating_kernel = _kernels(no_cfunc_wrapper=True)

@@ -26,6 +26,23 @@ def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.frombuffer(pa.allocate_buffer(int(count) * kind.itemsize), kind)
 
 
+def to_arrow(values: npt.NDArray[Any]) -> pa.Array:
+    """``pa.array`` of a vector of numbers or booleans, without a copy of numbers. That function imports pandas, which takes longer than all of numtok."""
+    data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(data)])
+
+
+def from_arrow(array: pa.Array) -> npt.NDArray[Any]:
+    """``np.asarray``, read-only and without a copy where there are numbers and no nulls. Arrow's own way imports pandas here too."""
+    kind = array.type
+    if array.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return np.asarray(array)
+    width = np.dtype(kind.to_pandas_dtype())
+    if not len(array):
+        return np.empty(0, width)
+    return np.frombuffer(array.buffers()[1], width, len(array), array.offset * width.itemsize)
+
+
 class Scratch(threading.local):
     """Memory for arrays that are not needed after a call, kept for the next one: pages that were touched before cost nothing.
 

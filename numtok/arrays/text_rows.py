@@ -7,6 +7,7 @@ them over by Arrow's PyCapsule interface, of type string, large_string, string_v
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -18,6 +19,7 @@ import pyarrow as pa
 from numtok.errors import InputError
 
 _TEXT = frozenset((str, type(None)))
+FEW = 1 << 20  # characters
 
 
 class ArrowArray(Protocol):
@@ -139,7 +141,7 @@ def _from_strings(texts: list[Any]) -> pa.Array:
         if odd is not None:
             raise InputError(f"expected str or None, got {type(odd).__name__}", document=number)
     try:
-        return pa.array(texts, pa.large_string())
+        return _large_strings(texts)
     except UnicodeEncodeError:
         for number, text in enumerate(texts):
             try:
@@ -148,6 +150,17 @@ def _from_strings(texts: list[Any]) -> pa.Array:
                 message = f"lone surrogate U+{ord(error.object[error.start]):04X} is not text; replace it first"
                 raise InputError(message, document=number, character=error.start) from error
         raise
+
+
+def _large_strings(texts: list[str | None]) -> pa.Array:
+    """``pa.array(texts, pa.large_string())``, which imports pandas to make an array of a list: longer than all of numtok, so not for a few texts."""
+    if "pandas" in sys.modules or sum(map(len, filter(None, texts))) > FEW:
+        return pa.array(texts, pa.large_string())
+    encoded = [text.encode() if text else b"" for text in texts]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    valid = np.packbits([text is not None for text in texts], bitorder="little") if None in texts else None
+    buffers = [valid if valid is None else pa.py_buffer(valid), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
 
 
 def _undamaged(array: pa.Array) -> pa.Array:

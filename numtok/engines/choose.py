@@ -9,15 +9,20 @@ every load.
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import platform
 import sys
 import warnings
 from typing import Any
 
 import numpy as np
 
+from numtok.arrays import kept
 from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.gigatoken_engine import GigatokenEngine
 from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, is_byte_level, without_numbers
+from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
@@ -111,7 +116,7 @@ def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", pars
         return TokenizersEngine(config, tokens, parse_special)
     try:
         fast = GigatokenEngine(config, tokens, parse_special)
-        _compare(fast, fast.slow, tokens)
+        kept.once("same-ids", _given(config, tokens, parse_special), lambda: _compare(fast, tokens))
         return fast
     except NumtokError as error:
         if engine == "gigatoken":
@@ -129,9 +134,33 @@ def _level_of_caller() -> int:
     return level
 
 
-def _compare(fast: Engine, slow: Engine, tokens: NumberTokens) -> None:
+def _given(config: Config, tokens: NumberTokens, parse_special: bool) -> list[str]:
+    """All that the outcome of :func:`_compare` depends on beside numtok's own source."""
+    return [
+        to_json(config),
+        repr(tokens),
+        repr(parse_special),
+        _installed("gigatoken"),
+        _installed("tokenizers"),
+        sys.version,
+        platform.machine(),
+    ]
+
+
+def _installed(package: str) -> str:
+    """What tells one installation of a package from another: name, size and time of its files, found without importing it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return ""
+    with os.scandir(os.path.dirname(spec.origin)) as entries:
+        return repr(sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries if entry.is_file()))
+
+
+def _compare(fast: GigatokenEngine, tokens: NumberTokens) -> str:
     """Raise TokenizerError if the engines differ on SELF_CHECK."""
     from numtok.numbers.scan import scan
+
+    slow = fast.slow
 
     numbers = scan(SELF_CHECK)
     if tokens.plain < 0:  # numbers stay text
@@ -144,3 +173,4 @@ def _compare(fast: Engine, slow: Engine, tokens: NumberTokens) -> None:
         rows = zip(np.split(got.ids, got.offsets[1:-1]), np.split(expected.ids, expected.offsets[1:-1]), SELF_CHECK, strict=True)
         text = next(text for a, b, text in rows if not np.array_equal(a, b))
         raise TokenizerError(f"gigatoken gives other ids than tokenizers for {text!r}")
+    return "yes"

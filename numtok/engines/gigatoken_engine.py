@@ -5,8 +5,8 @@ The text stays in one buffer, and the tokens that fall on numbers are dropped: s
 
 from __future__ import annotations
 
+import functools
 import itertools
-import json
 import re
 from typing import Any
 
@@ -21,10 +21,12 @@ from numtok.engines.needs_complete import places_of_events
 from numtok.engines.rust import tokenizer_errors
 from numtok.engines.splice import Tokens, splice
 from numtok.engines.split import own_text, split, split_rules
+from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 
 SMALL_TEXT = 1 << 16
+FEW_PIECES = 50
 
 
 class GigatokenEngine:
@@ -40,8 +42,6 @@ class GigatokenEngine:
     name = "gigatoken"
 
     def __init__(self, config: Config, tokens: NumberTokens, parse_special: bool = False) -> None:
-        import gigatoken
-
         if not is_byte_level(config):
             raise TokenizerError(f"it is not byte-level BPE but {config['model'].get('type')}")
         source, config = config, without_numbers(config, tokens, parse_special)
@@ -49,24 +49,36 @@ class GigatokenEngine:
         if not parse_special:
             unread = [token["content"] for token in source["added_tokens"] or [] if token["special"]]
             _check_unread_tokens(unread, [token["content"] for token in config["added_tokens"]], two_forms=tokens.spaced >= 0)
-        self.slow = TokenizersEngine(source, tokens, parse_special)
-        with tokenizer_errors("gigatoken cannot load it"):
-            self._complete = gigatoken.Tokenizer.from_json(json.dumps(config))
-            bare = config | {"added_tokens": [], "normalizer": None}
-            self._bare = gigatoken.Tokenizer.from_json(json.dumps(bare))
-            vocabulary = self._bare.vocab
+        self._make_slow = functools.partial(TokenizersEngine, source, tokens, parse_special)
+        self._config = config
+        self._rules = split_rules(two_forms=tokens.spaced >= 0, stays_whole=_pre_tokenizes_like_gpt2(config))
+        vocabulary = (self._bare if self._rules.stays_whole else self._complete).vocab
         vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in config["added_tokens"]}
         longest = max(map(len, vocabulary.values()))
         self.widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)  # 8 bits stay in the first-level cache
         for token, content in vocabulary.items():
             self.widths[token] = len(content)
-        self._rules = split_rules(two_forms=tokens.spaced >= 0, stays_whole=_pre_tokenizes_like_gpt2(config))
         self.normalizes = config.get("normalizer") is not None
         nothing = np.empty(0, np.uint8)
         self._unsafe, self._newer = (flags("nfc_unsafe"), flags("nfc_newer")) if self.normalizes else (nothing, nothing)
         self._runs_of_spaces = any(token["content"].strip(" ") == "" for token in config["added_tokens"])
         words = [token["content"] for token in config["added_tokens"] if token["content"].strip(" ")]
         self._added = _alternatives(words)
+
+    @functools.cached_property
+    def slow(self) -> TokenizersEngine:
+        """The engine with the same ids."""
+        return self._make_slow()
+
+    @functools.cached_property
+    def _complete(self) -> Any:
+        """The tokenizer as it is."""
+        return _load(self._config)
+
+    @functools.cached_property
+    def _bare(self) -> Any:
+        """The tokenizer without added tokens and normalizer."""
+        return _load(self._config | {"added_tokens": [], "normalizer": None})
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         text = own_text(rows)
@@ -91,6 +103,8 @@ class GigatokenEngine:
 
     def _complete_tokens(self, text: npt.NDArray[np.uint8], starts: Ints) -> Tokens:
         """Those of pieces in one buffer by the complete tokenizer; by ``tokenizers`` if they hold characters newer than its Unicode data."""
+        if len(starts) == 1:  # none: the complete tokenizer need not be loaded
+            return Tokens(np.empty(0, np.uint32), starts)
         tokens = _gigatoken_tokens(self._complete, text, starts)
         newer = places_of_events(text, False, self._newer)
         if not len(newer):
@@ -103,15 +117,27 @@ class GigatokenEngine:
         return Tokens(np.concatenate(pieces), memory.offsets_of(np.array([len(ids) for ids in pieces], np.int64)))
 
 
+def _load(config: Config) -> Any:
+    import gigatoken
+
+    with tokenizer_errors("gigatoken cannot load it"):
+        return gigatoken.Tokenizer.from_json(to_json(config))
+
+
 def _gigatoken_tokens(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
     """Those of documents in one buffer, without copying it."""
-    import awkward as ak
-
     if len(text) <= SMALL_TEXT:  # lists then cost less than awkward arrays
         data = text.tobytes()
-        lists = tokenizer.encode_batch_list([data[a:b] for a, b in itertools.pairwise(offsets.tolist())], parallel=False)
+        pieces = [data[a:b] for a, b in itertools.pairwise(offsets.tolist())]
+        if len(pieces) <= FEW_PIECES:  # one by one is quicker then, and gigatoken does not import awkward
+            arrays = [tokenizer.encode(piece) for piece in pieces]
+            ids = np.concatenate([np.empty(0, np.uint32), *arrays])
+            return Tokens(ids, memory.offsets_of(np.fromiter(map(len, arrays), np.int64, len(arrays))))
+        lists = tokenizer.encode_batch_list(pieces, parallel=False)
         ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
         return Tokens(ids, memory.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists))))
+    import awkward as ak
+
     characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
     documents = ak.contents.ListOffsetArray(ak.index.Index64(offsets), characters, parameters={"__array__": "string"})
     layout = tokenizer.encode_batch(ak.Array(documents), parallel=False).layout

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import regex
 
 from numtok.numbers.numbers import Numbers
 
@@ -91,11 +90,15 @@ class DigitTokens:
         return tokenizers.Tokenizer.from_str(json.dumps(config))
 
 
-# What `tokenizers` takes for a part of a word beside a `single_word` token: \w as in Unicode's UTS 18.
-_WORD = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]")
+@functools.cache
+def _word() -> Any:
+    r"""What `tokenizers` takes for a part of a word beside a `single_word` token: \w as in Unicode's UTS 18."""
+    import regex
+
+    return regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]")
 
 
 def _is_word(beside: bytes, which: int) -> bool:
     """Whether the first (0) or last (-1) character is a part of a word."""
     characters = beside.decode("utf-8", "ignore")
-    return bool(characters) and bool(_WORD.match(characters[which]))
+    return bool(characters) and bool(_word().match(characters[which]))

@@ -6,8 +6,10 @@ default tokenizer of this package. Only JSON is read: nothing in a folder can ru
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,24 @@ FLAGS = {"content", "single_word", "lstrip", "rstrip", "normalized", "special"}
 CHILDREN = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "post_processor": "processors", "decoder": "decoders"}
 LARGEST_ID = 2**31 - 2**20  # ids are int32, with room for the tokens that are added
 DEFAULT_FOLDER = Path(__file__).parent.with_name("default")
+
+
+class Model(dict[str, Any]):
+    """The ``model`` of a tokenizer.json, which is nearly all of it: written out once, for all that read it as text. It does not change."""
+
+    @functools.cached_property
+    def text(self) -> str:
+        """As JSON."""
+        return json.dumps(self)
+
+    def __reduce__(self) -> tuple[type[Model], tuple[dict[str, Any]]]:
+        return Model, (dict(self),)
+
+
+def to_json(config: Mapping[str, Any]) -> str:
+    """``json.dumps(config)``, with the text of the model if it has one already."""
+    parts = (f"{json.dumps(name)}: {part.text if isinstance(part, Model) else json.dumps(part)}" for name, part in config.items())
+    return "{" + ", ".join(parts) + "}"
 
 
 def load_source(source: Any = None) -> dict[str, Any]:
@@ -72,7 +92,7 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
             f"{name}: the vocabulary has holes ({len(vocabulary)} tokens, ids up to {largest}), so that an added token would get the id"
             " of another one; fill the holes with unused tokens"
         )
-    return config | {"added_tokens": entries}
+    return config | {"model": Model(model), "added_tokens": entries}
 
 
 def fingerprint(config: dict[str, Any]) -> str:

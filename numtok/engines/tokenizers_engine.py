@@ -6,7 +6,6 @@ Exact by construction, as each number is an added token of the very same tokeniz
 from __future__ import annotations
 
 import functools
-import json
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numtok.arrays.text_rows import TextRows
 from numtok.engines.interface import Config, Encoded, NumberTokens, Slots, without_numbers
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.engines.rust import tokenizer_errors
+from numtok.engines.tokenizer_json import to_json
 from numtok.errors import NumtokError, TokenizerError
 
 MOST_KEPT = 4  # tokenizers, each with another stand-in
@@ -126,7 +126,7 @@ class TokenizersEngine:
             config = without_numbers(self._config, self.tokens, parse_special=True)
             config["added_tokens"] = self._added_tokens(sentinel, max((token["id"] for token in config["added_tokens"]), default=-1))
             with tokenizer_errors("tokenizers cannot load it"):
-                tokenizer = tokenizers.Tokenizer.from_str(json.dumps(config))
+                tokenizer = tokenizers.Tokenizer.from_str(to_json(config))
             tokenizer.encode_special_tokens = not self._parse_special
             if len(self._by_sentinel) >= MOST_KEPT:  # a hostile text should not fill the memory
                 del self._by_sentinel[next(iter(self._by_sentinel))]

@@ -17,6 +17,7 @@ import pyarrow as pa
 from transformers import PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
 
+from numtok.arrays import memory
 from numtok.errors import InputError
 from numtok.hf.backend import BackendState
 from numtok.hf.batch import encode_flat
@@ -87,9 +88,9 @@ def _beside(table: pa.Table, encoded: pa.Table) -> pa.Table:
 
 def _lists(values: npt.NDArray[Any], edges: npt.NDArray[np.int64], large: bool) -> pa.Array:
     """[t, ...] cut into rows, without a copy of the values."""
-    flat = pa.array(values.reshape(-1))
+    flat = memory.to_arrow(values.reshape(-1))
     for size in reversed(values.shape[1:]):
         flat = pa.FixedSizeListArray.from_arrays(flat, size)
     if large:
-        return pa.LargeListArray.from_arrays(pa.array(edges), flat)
-    return pa.ListArray.from_arrays(pa.array(edges.astype(np.int32)), flat)
+        return pa.LargeListArray.from_arrays(memory.to_arrow(edges), flat)
+    return pa.ListArray.from_arrays(memory.to_arrow(edges.astype(np.int32)), flat)

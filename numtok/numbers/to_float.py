@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
@@ -56,7 +55,7 @@ def _round(decimals: Decimals, values: npt.NDArray[Any], unsettled: Mask) -> Non
     """Fill in the values that the fast path does not settle."""
     if unsettled.any():
         literals = to_text(decimals.take(np.flatnonzero(unsettled)))
-        values[unsettled] = pc.cast(literals, pa.from_numpy_dtype(values.dtype)).to_numpy(zero_copy_only=False)
+        values[unsettled] = literals.cast(pa.from_numpy_dtype(values.dtype)).to_numpy(zero_copy_only=False)
 
 
 @kernel

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
@@ -82,7 +83,7 @@ class ExponentBins(SingleToken):
         magnitude = np.clip(np.abs(numbers.to_float64()), self.low, np.nextafter(self.high, 0))
         bins = np.searchsorted(self.edges, magnitude, "right").astype(np.int16)
         bins[numbers.is_zero()] = 0
-        return {"number_bin": pa.array(bins)}
+        return {"number_bin": memory.to_arrow(bins)}
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         bins = columns["number_bin"].to_numpy(zero_copy_only=False)

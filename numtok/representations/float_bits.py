@@ -58,7 +58,7 @@ class FloatBits(SingleToken):
         values = numbers.to_float32()
         words = (clip_to_float32(values, numbers) if self.overflow == "clip" else values).view(np.uint32)
         if self.compact:
-            return {"number_bits": pa.array(words)}
+            return {"number_bits": memory.to_arrow(words)}
         return {"number_bits": tensor_array(to_bits(words), self.columns()["number_bits"].type)}
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:

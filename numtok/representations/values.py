@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
@@ -40,7 +39,7 @@ def _finite(words, digits, offsets, good):  # type: ignore[no-untyped-def]
 
 def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
     """[n, ...] as an Arrow array of tensors, without a copy if it is contiguous."""
-    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    flat = memory.to_arrow(np.ascontiguousarray(values).reshape(-1))
     return pa.ExtensionArray.from_storage(kind, pa.FixedSizeListArray.from_arrays(flat, type=kind.storage_type))
 
 
@@ -59,4 +58,4 @@ def numbers_from_floats(values: npt.NDArray[Any], name: str) -> Numbers:
     if not finite.all():
         place = int(np.flatnonzero(~finite)[0])
         raise RepresentationError(f"{name}: value {place} is {values[place]}, which is not a number in text; mask it out before decoding")
-    return Numbers.parse(pc.cast(pa.array(values), pa.large_string()))
+    return Numbers.parse(memory.to_arrow(values).cast(pa.large_string()))

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
@@ -156,7 +157,7 @@ class XVal(SingleToken):
         scaled = self._scaled(numbers)
         if self.clip is not None:
             scaled = np.clip(scaled, np.float32(-self.clip), np.float32(self.clip))
-        return {"number_scaled": pa.array(self._within(scaled, numbers) if self.overflow == "clip" else scaled)}
+        return {"number_scaled": memory.to_arrow(self._within(scaled, numbers) if self.overflow == "clip" else scaled)}
 
     def _within(self, scaled: npt.NDArray[np.float32], numbers: Numbers) -> npt.NDArray[np.float32]:
         """What is infinite, replaced by the largest that is held, and zeros that stand for other numbers by the smallest."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.tokenizer import schema
 
 
@@ -53,7 +54,7 @@ class Encoding:
         values, _ = schema.flat(schema.column(self.batch, name))
         if isinstance(values, pa.ExtensionArray):
             return np.asarray(values.to_numpy_ndarray())
-        return np.asarray(values.to_numpy(zero_copy_only=False))
+        return memory.from_arrow(values)
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         if name.startswith("_") or name == "batch":  # copy and pickle ask for such before there is a batch

@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from numtok.arrays import kept
 from numtok.engines.number_tokens import OWN_SYMBOL
-from numtok.engines.tokenizer_json import TOKENIZER_FILE, essential, fingerprint, read_json
+from numtok.engines.tokenizer_json import TOKENIZER_FILE, essential, fingerprint, read_json, to_json
 from numtok.errors import NumtokError, OutputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar
@@ -44,7 +45,9 @@ def options(representations: Sequence[Representation], grammar: Grammar) -> dict
 def fingerprint_of(config: dict[str, Any], representations: Sequence[Representation], grammar: Grammar, leading_space: str) -> str:
     """Equal for tokenizers that give equal ids, whatever a representation was called when they were saved."""
     numbers = [representation.identity() for representation in representations]
-    return fingerprint({"tokenizer": essential(config), "leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers})
+    options = {"leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers}
+    given = [to_json(config), json.dumps(options, sort_keys=True)]
+    return kept.once("fingerprint", given, lambda: fingerprint({"tokenizer": essential(config), **options}))
 
 
 def settings(

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.arrays.text_rows import ArrowArray
 from numtok.errors import InputError, SchemaError
 from numtok.representations import Representation
@@ -111,16 +112,18 @@ def as_record_batch(batch: ArrowArray) -> pa.RecordBatch:
 
 def list_array(values: Any, offsets: npt.NDArray[np.int64], kind: pa.DataType, valid: npt.NDArray[np.bool_], large: bool) -> pa.Array:
     """Rows ``values[offsets[r]:offsets[r + 1]]`` as a list array; rows that are not valid become null."""
-    values = values if isinstance(values, pa.Array) else pa.array(values, kind)
+    if not isinstance(values, pa.Array):
+        values = memory.to_arrow(values)
+        values = values if values.type.equals(kind) else values.cast(kind)
     array_type = pa.LargeListArray if large else pa.ListArray
-    mask = None if valid.all() else pa.array(~valid)
+    mask = None if valid.all() else memory.to_arrow(~valid)
     list_type = pa.large_list(kind) if large else pa.list_(kind)
-    return array_type.from_arrays(pa.array(offsets if large else offsets.astype(np.int32)), values, type=list_type, mask=mask)
+    return array_type.from_arrays(memory.to_arrow(offsets if large else offsets.astype(np.int32)), values, type=list_type, mask=mask)
 
 
 def flat(column: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
     """(values, offsets from 0) of a list column, also of a slice; the inverse of :func:`list_array`."""
-    offsets = np.asarray(column.offsets).astype(np.int64)
+    offsets = memory.from_arrow(column.offsets).astype(np.int64)
     return column.values.slice(offsets[0], offsets[-1] - offsets[0]), offsets - offsets[0]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import numtok
-from numtok.arrays.kernels import ROOMS, content_stamp
+from numtok.arrays.stamp import ROOMS, content_stamp
 
 PACKAGE = Path(numtok.__file__).parent
 FIND = "import numtok, sys; print([number.text for number in numtok.extract('5 of 7R32 and 1.2.3')])"

@@ -1,0 +1,147 @@
+"""What Numba compiled, kept on disk: a file for each kernel, the types it is called with and the kind of processor.
+
+**No kernel is ever stale.** Numba's own cache takes a function that was compiled if the file that defines it is unchanged, and does not see a change in a
+module from which that file takes another kernel or a constant. Here the key is the content of all files in the rooms that hold kernels: equal in a
+checkout and in an installed wheel, whatever the times of the files. A file that is damaged, cut short or another version's is no file; it is written again.
+
+They lie beside the package, in its ``__pycache__``, as trusted as the code itself; where that cannot be written, in the user's cache folder. Both are read.
+``NUMBA_CACHE_DIR`` names another folder for all. (Numba's format is pickled, so folders that others can write to are not read.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import multiprocessing
+import os
+import pickle
+import shutil
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core.caching import CompileResultCacheImpl, _Cache
+from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
+
+from numtok.arrays import kept
+from numtok.arrays.stamp import PACKAGE, content_stamp
+
+LEAST_TRIED = ("0.68.",)  # versions of Numba that are known to load functions with no more than `_prepare` does
+VERSIONS = 8  # of the package whose kernels are left in a folder
+
+
+def keep(dispatcher: Any) -> None:
+    """Keep what is compiled for a dispatcher, and load what was. Numba has no public way to replace its cache."""
+    dispatcher._cache = KernelCache(dispatcher.py_func)
+    if numba.__version__.startswith(LEAST_TRIED):
+        dispatcher._compilation_chain_init_hook = lambda: (
+            None
+        )  # it imports other packages' extensions, such as awkward, which none of ours needs
+
+
+def _prepare(target_context: Any) -> None:
+    """What it takes to load what was compiled. Numba's own way is to prepare for compiling, which takes longer than all the rest of a start."""
+    if numba.__version__.startswith(LEAST_TRIED):
+        rtsys.initialize(target_context)
+    else:
+        target_context.refresh()
+
+
+class KernelCache(_Cache):  # type: ignore[misc]  # Numba is not typed
+    """The cache of one kernel, as Numba's dispatchers call it."""
+
+    def __init__(self, function: Any) -> None:
+        self._name = f"{function.__module__}.{function.__qualname__}"
+
+    @property
+    def cache_path(self) -> str:
+        """The first folder."""
+        return str(folders()[0])
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function for these types, or None."""
+        name = self._file_name(sig, target_context.codegen())
+        _prepare(target_context)
+        for folder in folders():
+            content = kept.read(folder / name)
+            if content is not None:
+                with contextlib.suppress(Exception):  # whatever pickle finds wrong: it is compiled anew
+                    own_sig, reduced = pickle.loads(content)
+                    if own_sig == sig:
+                        return numba.core.compiler.CompileResult._rebuild(target_context, *reduced)
+        _say_that_it_compiles()
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled function in the first folder that takes it."""
+        if data.library.has_dynamic_globals:
+            return _warn_uncached(f"{self._name} holds an address")
+        name, content = self._file_name(sig, data.codegen), dumps((sig, CompileResultCacheImpl.reduce(None, data)))
+        refused = "there is no folder for them"
+        for folder in folders():
+            try:
+                _make(folder)
+                kept.write(folder / name, content)
+                return
+            except OSError as error:
+                refused = str(error)
+        _warn_uncached(refused)
+
+    def enable(self) -> None:
+        """It always is."""
+
+    def disable(self) -> None:
+        """Not possible."""
+
+    def flush(self) -> None:
+        """Nothing waits to be written."""
+
+    def _file_name(self, sig: Any, codegen: Any) -> str:
+        made_for = (self._name, str(sig), codegen.magic_tuple(), numba.__version__, llvmlite.__version__, sys.version, sys.abiflags)
+        return f"{self._name}-{hashlib.sha256(repr(made_for).encode()).hexdigest()[:24]}.kernel"
+
+
+def folders() -> list[Path]:
+    """Where kernels of this version are looked for, and written to the first that takes them."""
+    name = f"kernels-{content_stamp()[:16]}"
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return [Path(chosen) / "numtok" / name]
+    user = kept.user_folder()
+    return [PACKAGE / "__pycache__" / name, *([] if user is None else [user / name])]
+
+
+def _make(folder: Path) -> None:
+    """Make the folder; and remove those of versions that were not used for long."""
+    if folder.is_dir():
+        return
+    if folder.parent == kept.user_folder():
+        kept.make_private(folder.parent)
+    folder.mkdir(parents=True, exist_ok=True)
+    others = sorted(folder.parent.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in others[VERSIONS:]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+_told: set[str] = set()
+
+
+def _say_that_it_compiles() -> None:
+    """Say once why the next seconds pass without result. A logger, so that a program can have it elsewhere; by default it goes to stderr."""
+    if "compiles" not in _told and multiprocessing.parent_process() is None:
+        _told.add("compiles")
+        logging.getLogger("numtok").warning(
+            "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it beforehand"
+        )
+
+
+def _warn_uncached(why: str) -> None:
+    """Say once in a process that functions are compiled anew in each."""
+    if "uncached" not in _told:
+        _told.add("uncached")
+        message = f"compiled functions cannot be kept, so that each start takes longer ({why}); set NUMBA_CACHE_DIR to a folder with room"
+        warnings.warn(message, UserWarning, stacklevel=2)

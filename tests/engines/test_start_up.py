@@ -1,0 +1,147 @@
+"""A start loads what it needs and nothing else, and what one run found out the next one takes over: the same ids, whatever became of what was kept."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numtok import Tokenizer
+from numtok.arrays import kept
+from numtok.engines import choose
+from numtok.engines.choose import EngineWarning
+from numtok.errors import TokenizerError
+
+LINE = "The mass is 1,234.5 kg at -3 °C,  2  times."
+ENCODE = f"""
+import sys, numtok
+tok = numtok.Tokenizer.from_pretrained(*sys.argv[1:])
+found = tok.encode({LINE!r})
+heavy = ["pandas", "awkward", "tokenizers", "pyarrow.compute", "pyarrow.parquet", "pyarrow.dataset", "regex", "numpy.testing", "torch", "transformers"]
+print([found.input_ids.tolist(), [m for m in heavy if m in sys.modules],
+       sorted(set(vars(tok.engine)) & {{"slow", "_complete"}})])
+"""
+
+
+def encode_one_line(cache: Path | str, *arguments: Any) -> list[Any]:
+    """Of a new process: the ids, which of the heavy packages it loaded, and which tokenizers beside the one it needs."""
+    environment = {**os.environ, "NUMTOK_CACHE": str(cache)}
+    done = subprocess.run([sys.executable, "-c", ENCODE, *map(str, arguments)], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found: list[Any] = ast.literal_eval(done.stdout)
+    return found
+
+
+def facts(folder: Path) -> list[Path]:
+    return sorted((folder / "facts").glob("*"))
+
+
+def test_a_start_loads_neither_pandas_nor_a_second_engine(tmp_path: Path) -> None:
+    first, again = encode_one_line(tmp_path), encode_one_line(tmp_path)
+    assert first[0] == again[0] == Tokenizer.from_pretrained().encode(LINE).input_ids.tolist()
+    assert again[1:] == [[], []]
+
+
+def test_a_start_with_added_tokens_and_a_normalizer(tmp_path: Path, neox_json: Path) -> None:
+    first, again = encode_one_line(tmp_path, neox_json), encode_one_line(tmp_path, neox_json)
+    assert first[0] == again[0] == Tokenizer.from_pretrained(neox_json, engine="tokenizers").encode(LINE).input_ids.tolist()
+    assert again[1:] == [[], ["_complete"]]  # for the two spaces
+
+
+def test_the_verdict_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "made" / "new"))
+    compared: list[Any] = []
+    compare = choose._compare
+    monkeypatch.setattr(choose, "_compare", lambda *arguments: compared.append(arguments) or compare(*arguments))
+    ids = [Tokenizer.from_pretrained().encode(LINE).input_ids.tolist() for _ in range(2)]
+    assert len(compared) == 1 and ids[0] == ids[1]
+    assert (tmp_path / "made" / "new").stat().st_mode & 0o777 == 0o700
+    Tokenizer.from_pretrained(numbers="p10")  # other number tokens
+    assert len(compared) == 2
+    monkeypatch.setenv("NUMTOK_CACHE", "0")
+    Tokenizer.from_pretrained()
+    assert len(compared) == 3
+
+
+def test_another_version_of_an_engine_is_compared_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
+    Tokenizer.from_pretrained()
+    before = facts(tmp_path)
+    monkeypatch.setattr(choose, "_installed", lambda package: f"a later {package}")
+    Tokenizer.from_pretrained()
+    assert [path.name.split("-")[0] for path in set(facts(tmp_path)) - set(before)] == ["same"]
+
+
+def test_what_failed_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
+
+    def differ(*_: object) -> str:
+        raise TokenizerError("they differ")
+
+    monkeypatch.setattr(choose, "_compare", differ)
+    with pytest.warns(EngineWarning, match="they differ"):
+        assert Tokenizer.from_pretrained().engine.name == "tokenizers"
+    assert facts(tmp_path) == []
+
+
+@pytest.mark.parametrize("harm", ["cut short", "a bit flipped", "empty", "another version's", "a folder"])
+def test_what_is_damaged_is_found_out_anew(harm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
+    assert kept.once("name", ["given"], lambda: "right") == "right"
+    (path,) = facts(tmp_path)
+    content = path.read_bytes()
+    path.unlink()
+    if harm == "a folder":
+        path.mkdir()
+    else:
+        path.write_bytes(
+            {
+                "cut short": content[:-1],
+                "a bit flipped": content[:-1] + bytes([content[-1] ^ 1]),
+                "empty": b"",
+                "another version's": content.replace(b"kept 1", b"kept 9"),
+            }[harm]
+        )
+    assert kept.once("name", ["given"], lambda: "found anew") == "found anew"
+    assert kept.once("name", ["given"], lambda: "third") == ("third" if harm == "a folder" else "found anew")
+
+
+def test_runs_at_the_same_time_find_whole_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
+    long = "x" * 100_000
+
+    def look(turn: int) -> set[str]:
+        return {kept.once(f"name{k % 3}", [str(turn % 2)], lambda: long) for k in range(50)}
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set().union(*pool.map(look, range(16))) == {long}
+    assert len(facts(tmp_path)) == 6  # and nothing half-written
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are not a mode there")
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
+    kept.once("name", ["given"], lambda: "planted")
+    tmp_path.chmod(0o777)
+    assert kept.user_folder() is None
+    assert kept.once("name", ["given"], lambda: "own") == "own"
+
+
+def test_a_home_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("no folder can be made in a file, by root neither")
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "file" / "numtok"))
+    assert Tokenizer.from_pretrained().encode("5").input_ids.tolist() == Tokenizer.from_pretrained().encode("5").input_ids.tolist()
+
+
+def test_the_folder_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
+    monkeypatch.setattr(kept, "MOST_FACTS", 10)
+    for k in range(40):
+        kept.once("name", [str(k)], lambda: "x")
+    assert len(facts(tmp_path)) <= 10
