@@ -1,4 +1,4 @@
-"""What an embedding layer for numbers is, and the sum of several.
+"""What an embedding layer for numbers is, what it has in common with a head, and the sum of several.
 
 In: word vectors, float (batch, seq, d_model), as the backbone's own embedding gives them, before positions and layer norm; and a batch, a
 mapping from names of streams to tensors. Out: the same shape and dtype, with the numbers put in. Where there is a number is said by
@@ -21,7 +21,32 @@ from numtok.errors import RepresentationError, SchemaError
 Batch = Mapping[str, Tensor]
 
 
-class NumberEmbedding(nn.Module, ABC):
+class NumberLayer(nn.Module, ABC):
+    """What an embedding and a head have in common: they are made for vectors of one size, and their options say all but the weights.
+
+    Attributes:
+        name: in :meth:`config`.
+        d_model: dimension of the vectors.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, d_model: int, **options: Any) -> None:
+        super().__init__()
+        if d_model < 1:
+            raise RepresentationError(f"{self.name}: d_model={d_model} must be positive")
+        self.d_model = d_model
+        self._options = options
+
+    def config(self) -> dict[str, Any]:
+        """Name and options, for JSON; ``embedding_from_config`` and ``head_from_config`` are the inverse."""
+        return {"name": self.name, **{key: list(value) if isinstance(value, tuple) else value for key, value in self._options.items()}}
+
+    def extra_repr(self) -> str:
+        return ", ".join([str(self.d_model), *(f"{key}={value!r}" for key, value in self._options.items())])
+
+
+class NumberEmbedding(NumberLayer):
     """Puts the numbers of a batch into its word vectors.
 
     Attributes:
@@ -33,15 +58,7 @@ class NumberEmbedding(nn.Module, ABC):
         - inputs_embeds: (batch, seq, d_model), any float dtype; output: the same.
     """
 
-    name: ClassVar[str]
     streams: tuple[str, ...] = ()
-
-    def __init__(self, d_model: int, **options: Any) -> None:
-        super().__init__()
-        if d_model < 1:
-            raise RepresentationError(f"{self.name}: d_model={d_model} must be positive")
-        self.d_model = d_model
-        self._options = options
 
     @abstractmethod
     def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
@@ -59,13 +76,6 @@ class NumberEmbedding(nn.Module, ABC):
     def options_for(cls, representation: Any) -> dict[str, Any]:
         """The options that a representation of the same name gives it: those that both have."""
         return {name: getattr(representation, name) for name in option_names(cls) if hasattr(representation, name)}
-
-    def config(self) -> dict[str, Any]:
-        """Name and options, for JSON; ``embedding_from_config`` is the inverse."""
-        return {"name": self.name, **{key: list(value) if isinstance(value, tuple) else value for key, value in self._options.items()}}
-
-    def extra_repr(self) -> str:
-        return ", ".join([str(self.d_model), *(f"{key}={value!r}" for key, value in self._options.items())])
 
     def read(self, inputs_embeds: Tensor, batch: Batch, *names: str) -> Tensor:
         """The first of the streams that the batch has, checked to be (batch, seq, ...)."""

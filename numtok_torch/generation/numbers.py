@@ -83,15 +83,8 @@ def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
     """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
     streams = {"number_value": torch.from_numpy(numbers.to_float64().copy())}
     for representation in tokenizer.representations:
-        streams |= tensors(representation, numbers)
-    return streams
-
-
-def tensors(representation: Representation, numbers: Numbers) -> dict[str, Tensor]:
-    """Columns of the representation as tensors (n, ...), integers as int64 but for uint8."""
-    streams = {}
-    for name, column in representation.encode_columns(numbers).items():
-        array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
-        wide = array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy()
-        streams[name] = torch.from_numpy(wide)
+        columns = representation.columns()
+        for name, column in representation.encode_columns(numbers).items():
+            array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
+            streams[name] = torch.from_numpy(array.astype(columns[name].dtype))
     return streams

@@ -8,14 +8,14 @@ is rounded to bfloat16 has three digits; losses are float32 at least.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from numtok.errors import RepresentationError, SchemaError
+from numtok.errors import SchemaError
+from numtok_torch.embeddings.base import NumberLayer
 
 NOISE = 128 * 2.0**-23  # by which float32 computations of the same, a cached and an uncached one, may differ: relative, absolute below 1
 
@@ -37,7 +37,7 @@ class NumberPrediction:
     bounds: Tensor | None = None
 
 
-class NumberHead(nn.Module, ABC):
+class NumberHead(NumberLayer):
     """Predicts one number from one hidden state.
 
     Attributes:
@@ -48,15 +48,7 @@ class NumberHead(nn.Module, ABC):
         - hidden: (n, d_model) for the loss, (..., d_model) for predictions.
     """
 
-    name: ClassVar[str]
     target: str
-
-    def __init__(self, d_model: int, **options: Any) -> None:
-        super().__init__()
-        if d_model < 1:
-            raise RepresentationError(f"{self.name}: d_model={d_model} must be positive")
-        self.d_model = d_model
-        self._options = options
 
     @abstractmethod
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
@@ -65,13 +57,6 @@ class NumberHead(nn.Module, ABC):
     @abstractmethod
     def predict(self, hidden: Tensor) -> NumberPrediction:
         """The most fitting numbers, without a graph."""
-
-    def config(self) -> dict[str, Any]:
-        """Name and options, for JSON; ``head_from_config`` is the inverse."""
-        return {"name": self.name, **{key: list(value) if isinstance(value, tuple) else value for key, value in self._options.items()}}
-
-    def extra_repr(self) -> str:
-        return ", ".join([str(self.d_model), *(f"{key}={value!r}" for key, value in self._options.items())])
 
     def checked(self, hidden: Tensor, target: Tensor | None = None) -> Tensor:
         """``hidden`` (..., d_model), if it is that, and goes with the target."""

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from numtok_torch.data.masking import IGNORED
 from numtok_torch.embeddings.base import NumberEmbedding
 from numtok_torch.heads.choose import NumberHead
 from numtok_torch.model import saving, seq2seq
@@ -39,7 +40,6 @@ from numtok_torch.model.backbone import (
 )
 from numtok_torch.model.finite import FiniteCheck
 from numtok_torch.model.objective import (
-    IGNORED,
     NumberModelOutput,
     check_logits,
     number_targets,

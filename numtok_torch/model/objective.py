@@ -22,10 +22,9 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import SchemaError
+from numtok_torch.data.masking import IGNORED
 from numtok_torch.heads.choose import NumberHead
 from numtok_torch.model.backbone import ModelError
-
-IGNORED = -100
 
 
 class NumberModelOutput(dict[str, Any]):

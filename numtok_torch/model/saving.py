@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from numtok.files import write_file
 from numtok_torch.embeddings.base import NumberEmbedding
 from numtok_torch.embeddings.choose import embedding_from_config
 from numtok_torch.heads.base import NumberHead
@@ -101,9 +102,7 @@ def save(model: BackboneWrapper, folder: Path) -> None:
     temporary = folder / f".{WEIGHTS}.tmp"
     safetensors.torch.save_file(state, temporary, metadata={"format": "pt"})
     temporary.replace(folder / WEIGHTS)
-    temporary = folder / f".{SETTINGS}.tmp"
-    temporary.write_text(json.dumps(describe(model), indent=2) + "\n", "utf-8")
-    temporary.replace(folder / SETTINGS)
+    write_file(folder / SETTINGS, json.dumps(describe(model), indent=2) + "\n")
 
 
 def load(

@@ -20,9 +20,9 @@ from numtok.errors import SchemaError
 from numtok.representations import streams as declared_streams
 from numtok.representations.columns import NUMBER_MASK
 from numtok_torch.data.collator import NumberCollator
+from numtok_torch.data.masking import IGNORED
 from numtok_torch.model.backbone import ModelError
 
-IGNORED = -100
 DECODER, LABELS = "decoder_", "_labels"
 
 

@@ -146,6 +146,25 @@ def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(hyperbolic
     np.testing.assert_array_equal(shown[-3:], expected(got.values[0][:3]))
 
 
+def test_what_a_model_wrote_has_the_declared_type() -> None:
+    torch = pytest.importorskip("torch")
+    from numtok_torch.generation.numbers import streams_of
+
+    @dataclass(frozen=True)
+    class Magnitude(Hyperbolic):
+        declared: ClassVar[tuple[Column, ...]] = (Column("number_magnitude", pa.int32(), np.int64),)
+
+        def columns(self) -> dict[str, Column]:
+            return {"number_magnitude": self.declared[0]}
+
+        def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
+            return {"number_magnitude": pa.array(np.arcsinh(numbers.to_float64()).astype(np.int32))}
+
+    tokenizer = numtok.Tokenizer.from_pretrained(None, [Magnitude()])
+    streams = streams_of(tokenizer, Numbers.parse(["1e3", "-2"]))
+    assert streams["number_magnitude"].dtype == torch.int64 and streams["number_magnitude"].tolist() == [7, -1]
+
+
 def test_a_representation_of_ones_own_goes_through_the_drop_in(hyperbolic: Hyperbolic) -> None:
     pytest.importorskip("transformers")
     from numtok.hf import NumberTokenizer
