@@ -61,11 +61,11 @@ class NumberStreams:
 def stream_of_symbols(numtok: Tokenizer, slots: Slots, spelled: Spelled | None) -> tuple[str, Array, Ints] | None:
     """The ``per_symbol`` of :class:`NumberStreams`, if the representation has such a stream: 0 for the brackets."""
     first = numtok.representations[0]
-    if spelled is None or spelled.stream is None or first.stream is None:
+    if spelled is None or spelled.stream is None or first.token_column is None:
         return None
     values = np.zeros(len(slots.plain), np.int64)
     values[symbol_places(spelled, slots.offsets[:-1], first.bracketed)] = spelled.stream
-    return first.stream[0], values, slots.offsets
+    return first.token_column.name, values, slots.offsets
 
 
 def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: bool) -> None:

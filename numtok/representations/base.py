@@ -83,9 +83,9 @@ class Representation(ABC):
         return {column.name: column for column in self.declared}
 
     @property
-    def stream(self) -> tuple[str, pa.DataType] | None:
-        """Name and type of its column with one value per token of the document, or None."""
-        return next(((column.name, column.type) for column in self.columns().values() if column.per == "token"), None)
+    def token_column(self) -> Column | None:
+        """Its column with one value per token of the document, or None."""
+        return next((column for column in self.columns().values() if column.per == "token"), None)
 
     @abstractmethod
     def fits(self, numbers: Numbers) -> Mask:

@@ -67,11 +67,11 @@ def encode_between(engine: Engine, numbers: Numbers, in_text: NumberTokensInText
     if first.stays_text:
         return dataclasses.replace(encoded, positions=first_tokens(engine, encoded, numbers)), {}
     columns, spelled = in_text.columns, in_text.spelled
-    if spelled is None or spelled.stream is None or first.stream is None:
+    if spelled is None or spelled.stream is None or first.token_column is None:
         return encoded, columns
     dense = np.zeros(len(encoded.ids), spelled.stream.dtype)
     dense[symbol_places(spelled, encoded.positions, first.bracketed)] = spelled.stream
-    return encoded, columns | {first.stream[0]: dense}
+    return encoded, columns | {first.token_column.name: dense}
 
 
 def add_frame(
