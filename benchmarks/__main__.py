@@ -23,6 +23,7 @@ NAMES = (
     "fallback",
     "representations",
     "drop_in",
+    "drop_in_kinds",
     "datasets_map",
     "start_up",
     "command_line",
@@ -33,7 +34,7 @@ NAMES = (
 
 def sections() -> dict[str, Callable[[Corpus], Section]]:
     """What there is to run, by name; the peers are imported here, once their number of threads is set."""
-    from benchmarks import command_line, drop_in, encode, representations, scan, torch_feeding, torch_layers
+    from benchmarks import command_line, drop_in, drop_in_kinds, encode, representations, scan, torch_feeding, torch_layers
 
     runs = (
         scan.run,
@@ -41,6 +42,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         encode.run_fallback,
         representations.run,
         drop_in.run,
+        drop_in_kinds.run,
         drop_in.run_map,
         command_line.run_start_up,
         command_line.run,

@@ -1,0 +1,119 @@
+"""The drop-in tokenizer beside the plain fast tokenizer that it was made from: every kind of tokenizer, every way to call one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numtok
+from benchmarks.corpus import Corpus
+from benchmarks.timing import Goal, Section, alternate, check
+
+BULK = 400_000  # characters of text for the calls of large batches
+PAGES, SENTENCES = 20, 200
+SHORT = 100  # characters of a sentence
+SENTENCE = re.compile(r"[^.\n]{30,100}\.(?= |$)")
+
+
+class Budget(NamedTuple):
+    """How many times as fast as the plain tokenizer: (floor, aim) of each way to call."""
+
+    bulk: tuple[float, float]
+    streams: tuple[float, float]
+    offsets: tuple[float, float]
+    page: tuple[float, float] = (0.9, 1)
+    sentence: tuple[float, float] = (0.5, 1)
+
+
+BYTE_LEVEL = Budget((10, 20), (8, 15), (1, 2))
+OTHERS = Budget((0.9, 1), (0.8, 1), (0.8, 1))
+BUDGETS = {"GPT-2": BYTE_LEVEL, "GPT-NeoX": BYTE_LEVEL, "RoBERTa": BYTE_LEVEL, "BERT": OTHERS, "T5": OTHERS, "Phi-3": OTHERS}
+
+
+def run(corpus: Corpus) -> Section:
+    """One row for each kind and way, and the budget of each."""
+    section = Section("The drop-in and the plain fast tokenizer, every kind, one thread")
+    try:
+        from transformers import PreTrainedTokenizerFast
+
+        from benchmarks import drop_in_tokenizers
+        from numtok.hf import NumberTokenizer
+    except ImportError as error:
+        section.error = f"left out: {error}; pip install '.[hf]'"
+        return section
+    texts, sentences = _texts(corpus)
+    for kind, build in drop_in_tokenizers.builders().items():
+        plain = PreTrainedTokenizerFast(tokenizer_object=build(corpus))
+        ours = NumberTokenizer.from_tokenizer(plain, numbers=[numtok.XVal()])
+        if not corpus.quick:
+            ours(texts)  # enough text for its engine
+        section.checks.append(_check_same(kind, ours, plain, texts, sentences))
+        _compare(section, kind, corpus, _ways(ours, plain, texts, sentences))
+    return section
+
+
+def _texts(corpus: Corpus) -> tuple[list[str], list[str]]:
+    """Documents to take at once, and short sentences with a number in them."""
+    texts, count = [], 0
+    for text in corpus.texts:
+        texts.append(text)
+        count += len(text)
+        if count > (BULK // 50 if corpus.quick else BULK):
+            break
+    found = (match.group().strip() for text in texts for match in SENTENCE.finditer(text))
+    with_numbers = [sentence for sentence in found if len(numtok.scan([sentence]))]
+    return texts, (with_numbers or [text[:SHORT] for text in texts])[:SENTENCES]
+
+
+Pair = tuple[Callable[[], object], Callable[[], object]]
+
+
+def _ways(ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> dict[str, Pair]:
+    """(numtok's, the plain tokenizer's) of every way to call."""
+
+    def one_by_one(tokenizer: Any, few: list[str]) -> Callable[[], object]:
+        return lambda: [tokenizer(text) for text in few]
+
+    pages = texts[:PAGES]
+    return {
+        "bulk": (lambda: ours(texts), lambda: plain(texts)),
+        "streams": (lambda: ours(texts, return_numbers=True), lambda: plain(texts)),
+        "offsets": (lambda: ours(texts, return_offsets_mapping=True), lambda: plain(texts, return_offsets_mapping=True)),
+        "page": (one_by_one(ours, pages), one_by_one(plain, pages)),
+        "sentence": (one_by_one(ours, sentences), one_by_one(plain, sentences)),
+    }
+
+
+SHOWN = {
+    "bulk": "tokenizer(texts)",
+    "streams": "with number streams",
+    "offsets": "with offsets",
+    "page": "one page at a time",
+    "sentence": "one short sentence at a time",
+}
+
+
+def _compare(section: Section, kind: str, corpus: Corpus, ways: dict[str, Pair]) -> None:
+    """Time numtok and the plain tokenizer in turns."""
+    for way, (ours, plain) in ways.items():
+        name, other = f"{kind}, numtok, {SHOWN[way]}", f"{kind}, plain, {SHOWN[way]}"
+        timings = alternate({name: ours, other: plain}, corpus.budget(3))
+        section.add(timings, 0, name)
+        floor, aim = getattr(BUDGETS[kind], way)
+        section.goals.append(Goal(f"drop-in over plain, {kind}, {SHOWN[way]}", timings[other].over(timings[name]), floor, aim, "x"))
+
+
+def _check_same(kind: str, ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> str:
+    """Text without numbers has the ids and offsets of the plain tokenizer, and every way of calling gives the same."""
+    few = texts[:20]
+    bare = [re.sub(r"\d+", "", text) for text in few]
+    for options in ({}, {"return_offsets_mapping": True}):
+        check(dict(ours(bare, **options)) == dict(plain(bare, **options)), f"{kind}: text without numbers is encoded in another way")
+    whole = ours(texts, return_offsets_mapping=True, return_numbers=True)
+    for k in range(len(few)):
+        alone = ours(few[k], return_offsets_mapping=True, return_numbers=True)
+        check(all(whole[name][k] == alone[name] for name in alone), f"{kind}: text {k} alone is encoded in another way")
+    check(ours(texts)["input_ids"] == whole["input_ids"], f"{kind}: offsets change the ids")
+    check(ours(sentences)["input_ids"] == [ours(one)["input_ids"] for one in sentences], f"{kind}: a sentence alone has other ids")
+    return f"{kind}: {len(few)} documents alone and at once, and {len(sentences)} sentences; without numbers as plain"

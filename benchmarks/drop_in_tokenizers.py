@@ -1,0 +1,111 @@
+"""Tokenizers of the kinds that are met most: the GPT-2 and GPT-NeoX files where they are at hand, and the others trained on the spot.
+
+A trained one has the parts of its model (normalizer, pre-tokenizer, model, post-processor, added tokens) and a vocabulary of some thousand tokens of the
+benchmark's own text, so that nothing is downloaded. How long numtok takes beside ``tokenizers`` depends on the parts far more than on the vocabulary.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from benchmarks.corpus import DEFAULT_TOKENIZER, Corpus, shared_folder
+
+TRAINED_ON = 300_000  # characters
+VOCABULARY = 6_000
+
+
+def builders() -> dict[str, Callable[[Corpus], Tokenizer]]:
+    """How to make each, by the name of its model."""
+    return {"GPT-2": gpt2, "GPT-NeoX": neox, "RoBERTa": roberta, "BERT": bert, "T5": t5, "Phi-3": phi3}
+
+
+def gpt2(corpus: Corpus) -> Tokenizer:
+    return _file("gpt2.json", corpus)
+
+
+def neox(corpus: Corpus) -> Tokenizer:
+    return _file("gpt-neox-20b.json", corpus)
+
+
+def _file(name: str, corpus: Corpus) -> Tokenizer:
+    """The file of the shared folder; the default tokenizer if there is none, or little time."""
+    folder = shared_folder()
+    path = DEFAULT_TOKENIZER if folder is None or corpus.quick else folder / "tokenizers" / name
+    return Tokenizer.from_file(str(path if path.is_file() else DEFAULT_TOKENIZER))
+
+
+def roberta(corpus: Corpus) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    tokenizer.train_from_iterator(_lines(corpus), _bpe(special, pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True, normalized=False, special=True)])
+    begin, end = (("<s>", tokenizer.token_to_id("<s>")), ("</s>", tokenizer.token_to_id("</s>")))
+    tokenizer.post_processor = processors.RobertaProcessing(end, begin, trim_offsets=True, add_prefix_space=False)
+    return tokenizer
+
+
+def bert(corpus: Corpus) -> Tokenizer:
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer.train_from_iterator(
+        _lines(corpus), trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=special, show_progress=False)
+    )
+    around = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=around
+    )
+    return tokenizer
+
+
+def t5(corpus: Corpus) -> Tokenizer:
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    special = ["<pad>", "</s>", "<unk>"]
+    trainer = trainers.UnigramTrainer(vocab_size=VOCABULARY, special_tokens=special, unk_token="<unk>", show_progress=False)
+    tokenizer.train_from_iterator(_lines(corpus), trainer)
+    tokenizer.add_special_tokens([AddedToken(f"<extra_id_{k}>", normalized=False, special=True) for k in range(100)])
+    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))])
+    return tokenizer
+
+
+def phi3(corpus: Corpus) -> Tokenizer:
+    """SentencePiece BPE as of Llama 2 and Phi-3: no pre-tokenizer, so that it is trained with one."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    tokenizer.train_from_iterator(_lines(corpus), _bpe(special, []))
+    content: dict[str, Any] = json.loads(tokenizer.to_str())
+    content["pre_tokenizer"] = None
+    content["added_tokens"] = [token for token in content["added_tokens"] if not token["content"].startswith("<0x")]
+    tokenizer = Tokenizer.from_str(json.dumps(content))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    tokenizer.decoder = decoders.Sequence(steps)
+    names = ["<|endoftext|>", "<|assistant|>", *(f"<|placeholder{k}|>" for k in range(1, 5)), "<|system|>", "<|end|>", "<|user|>"]
+    tokenizer.add_special_tokens([AddedToken(name, rstrip=True, normalized=False, special=True) for name in names])
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))])
+    return tokenizer
+
+
+def _bpe(special: list[str], alphabet: list[str]) -> Any:
+    return trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=alphabet, show_progress=False)
+
+
+def _lines(corpus: Corpus) -> list[str]:
+    """Some text to train on."""
+    count = 0
+    lines = []
+    for text in corpus.texts:
+        lines.append(text)
+        count += len(text)
+        if count > TRAINED_ON:
+            break
+    return lines
