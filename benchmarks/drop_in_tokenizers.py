@@ -24,10 +24,12 @@ def builders() -> dict[str, Callable[[Corpus], Tokenizer]]:
 
 
 def gpt2(corpus: Corpus) -> Tokenizer:
+    """Byte-level BPE: the file itself."""
     return _file("gpt2.json", corpus)
 
 
 def neox(corpus: Corpus) -> Tokenizer:
+    """Byte-level BPE, with NFC and added tokens for runs of spaces: the file itself."""
     return _file("gpt-neox-20b.json", corpus)
 
 
@@ -39,6 +41,7 @@ def _file(name: str, corpus: Corpus) -> Tokenizer:
 
 
 def roberta(corpus: Corpus) -> Tokenizer:
+    """Byte-level BPE, with special tokens around a text, one of which takes the white space before it."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     special = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -50,6 +53,7 @@ def roberta(corpus: Corpus) -> Tokenizer:
 
 
 def bert(corpus: Corpus) -> Tokenizer:
+    """WordPiece, lowercased."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
@@ -65,6 +69,7 @@ def bert(corpus: Corpus) -> Tokenizer:
 
 
 def t5(corpus: Corpus) -> Tokenizer:
+    """Unigram."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()

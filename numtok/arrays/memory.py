@@ -15,14 +15,15 @@ import pyarrow as pa
 
 from numtok.arrays.kernels import kernel
 
+SMALL = 1 << 12  # bytes; below, NumPy is the quicker one to ask
 MOST_KEPT = 1 << 24  # bytes of one array; larger ones come from Arrow's pool every time
 
 
 def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     """Like ``numpy.empty``."""
     kind = np.dtype(kind)
-    if count == 0:
-        return np.empty(0, kind)
+    if count * kind.itemsize < SMALL:
+        return np.empty(count, kind)
     return np.frombuffer(pa.allocate_buffer(int(count) * kind.itemsize), kind)
 
 

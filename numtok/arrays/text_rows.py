@@ -67,11 +67,7 @@ class TextRows:
         """
         if isinstance(texts, TextRows):
             return texts
-        array = _as_string_array(texts)
-        try:
-            array.validate(full=True)
-        except pa.ArrowInvalid as error:
-            raise _not_utf8(array) from error
+        array = _from_strings(texts) if isinstance(texts, list) else _valid(_as_string_array(texts))
         _, offsets, data = array.buffers()
         width = np.int64 if pa.types.is_large_string(array.type) else np.int32
         rows = len(array)
@@ -88,6 +84,15 @@ class TextRows:
 
 
 Texts: TypeAlias = Iterable[str | None] | ArrowArray | ArrowStream | TextRows
+
+
+def _valid(array: pa.Array) -> pa.Array:
+    """``array``, which is known to be UTF-8 now."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise _not_utf8(array) from error
+    return array
 
 
 def _as_string_array(texts: Any) -> pa.Array:

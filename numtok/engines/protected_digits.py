@@ -36,6 +36,10 @@ class DigitTokens:
     def __bool__(self) -> bool:
         return self._pattern is not None
 
+    def may_be_in(self, text: str) -> bool:
+        """Whether one of them may be in a text; False is certain."""
+        return self._normalized or (self._pattern is not None and self._pattern.search(text.encode("utf-8", "surrogatepass")) is not None)
+
     def outside(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
         """bool[n]: which numbers do not overlap one of the tokens in their text."""
         if self._pattern is None or not len(numbers):

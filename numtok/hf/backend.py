@@ -7,6 +7,7 @@ made on demand, belongs in the tokenizer's ``cache``, and is left behind when th
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,8 @@ from numtok.engines.tokenizer_json import load_source
 from numtok.hf import loading
 from numtok.hf.marks import Marks, marks_for
 from numtok.tokenizer.tokenizer import Tokenizer
+
+MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")  # no decimal digit lies between those of ASCII and the Arabic ones
 
 
 @dataclass
@@ -37,10 +40,19 @@ class BackendState:
     characters: int = 0
     has_fast_engine: bool | None = None
 
-    @property
+    @functools.cached_property
     def numbers_stay(self) -> bool:
         """Whether numbers are ordinary text."""
         return self.numtok.representations[0].stays_text
+
+    @functools.cached_property
+    def one_token(self) -> bool:
+        """Whether a number is one token, ``[NUM]``."""
+        return self.numtok.representations[0].one_token
+
+    def may_hold_number(self, texts: Sequence[str]) -> bool:
+        """Whether one of the texts may hold a number; False is certain."""
+        return self.numtok.grammar.pattern is not None or any(map(MAY_BE_DIGIT.search, texts))
 
     @functools.cached_property
     def _other_names(self) -> list[str]:

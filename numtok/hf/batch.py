@@ -87,7 +87,7 @@ class Flat(NamedTuple):
 def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> BatchEncoding | None:
     """The batch, or None if it takes the general way."""
     text, options = call.text, call.options
-    if call.pair is not None or not isinstance(text, list | tuple) or not text or any(options.get(name) for name in NOT_HERE):
+    if not isinstance(text, list | tuple) or not text or call.pair is not None or any(options.get(name) for name in NOT_HERE):
         return None
     if tokenizer.split_special_tokens or not all(type(string) is str for string in text):
         return None

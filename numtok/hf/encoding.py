@@ -32,6 +32,13 @@ class LazyBatchEncoding(BatchEncoding[Any]):
         super().__init__(*args, **kwargs)
         self._make = make
 
+    @classmethod
+    def of(cls, base: BatchEncoding[Any], make: Callable[[], list[Any]]) -> LazyBatchEncoding:
+        """What ``base`` holds, without its encodings."""
+        made = cls.__new__(cls)
+        vars(made).update({name: value for name, value in vars(base).items() if name != "_encodings"}, _make=make)
+        return made
+
     @property
     def _encodings(self) -> Any:
         if self._made is None and self._make is not None:
@@ -59,12 +66,26 @@ class NumberEncoding:
 
     def __init__(self, marked: tokenizers.Encoding, sequences: Sequence[Sequence[MarkedText]], marks: Marks, split: bool) -> None:
         self.marked, self.sequences, self.marks, self.split = marked, sequences, marks, split
-        self._has_numbers = any(map(len, (text for texts in sequences for text in texts)))
-        self.type_ids, self.attention_mask = marked.type_ids, marked.attention_mask
-        self.special_tokens_mask, self.n_sequences = marked.special_tokens_mask, marked.n_sequences
+        self.n_sequences = marked.n_sequences
+
+    @property
+    def type_ids(self) -> list[int]:
+        return self.marked.type_ids
+
+    @property
+    def attention_mask(self) -> list[int]:
+        return self.marked.attention_mask
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        return self.marked.special_tokens_mask
 
     def __len__(self) -> int:
         return len(self.marked)
+
+    @functools.cached_property
+    def _has_numbers(self) -> bool:
+        return any(len(text) for texts in self.sequences for text in texts)
 
     def restored(self) -> tokenizers.Encoding:
         """The encoding of the original text."""

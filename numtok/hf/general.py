@@ -6,7 +6,7 @@ text, and the number streams if they were asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from transformers import PreTrainedTokenizerFast
@@ -28,17 +28,19 @@ def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, ca
     """What the base class returns for the call, of text with numbers."""
     try:
         texts = CallTexts(call.text, call.pair, bool(call.options.get("is_split_into_words")))
+        if not call.with_streams and not state.may_hold_number(texts.strings) and not state.is_named_in(texts.strings):
+            return encode_as_base(tokenizer, call)
         rows = TextRows.of(texts.strings)
     except InputError:  # whatever the base class says about input that is not text
         return encode_as_base(tokenizer, call)
     split = call.options.get("split_special_tokens")
-    numbers = state.numtok.find(rows, parse_special=not (tokenizer.split_special_tokens if split is None else split)).numbers
+    numbers = state.numtok.finder.numbers(rows, parse_special=not (tokenizer.split_special_tokens if split is None else split))
     if len(numbers) and not call.with_streams:
         advise_streams(tokenizer.deprecation_warnings, state.numtok)
     nothing_to_mark = not len(numbers) or state.numbers_stay
     if nothing_to_mark and not call.with_streams and not state.is_named_in(texts.strings):
         return encode_as_base(tokenizer, call)
-    return _encode_marked(tokenizer, state, texts, _CallNumbers(rows, numbers, tokenizer.backend_tokenizer.post_processor), call)
+    return _encode_marked(tokenizer, state, texts, numbers, tokenizer.backend_tokenizer.post_processor, call)
 
 
 def encode_as_base(tokenizer: PreTrainedTokenizerFast, call: Call) -> Any:
@@ -49,15 +51,16 @@ def encode_as_base(tokenizer: PreTrainedTokenizerFast, call: Call) -> Any:
 def encodings_later(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Callable[[], list[Any]]:
     """A function that encodes a batch of texts, with everything as it is now, and returns the ``tokenizers.Encoding`` of each."""
     post_processor = tokenizer.backend_tokenizer.post_processor
-    as_now = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
-    vars(as_now).update(vars(tokenizer))
-    bare = Call(call.text, None, False, {**call.options, "return_tensors": None, "verbose": False})
+    settings = vars(tokenizer).copy()
 
     def make() -> list[Any]:
+        as_now = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
+        vars(as_now).update(settings)
+        bare = Call(call.text, None, False, {**call.options, "return_tensors": None, "verbose": False})
         texts = CallTexts(call.text, None, False)
         rows = TextRows.of(texts.strings)
-        numbers = state.numtok.find(rows, parse_special=True).numbers
-        return list(_encode_marked(as_now, state, texts, _CallNumbers(rows, numbers, post_processor), bare).encodings)
+        numbers = state.numtok.finder.numbers(rows, parse_special=True)
+        return list(_encode_marked(as_now, state, texts, numbers, post_processor, bare).encodings)
 
     return make
 
@@ -74,36 +77,33 @@ def leave_backend_as_called(tokenizer: PreTrainedTokenizerFast, options: Mapping
     )
 
 
-class _CallNumbers:
-    """The numbers of a call's texts, and the post-processor of its moment."""
-
-    def __init__(self, rows: TextRows, numbers: Numbers, post_processor: Any) -> None:
-        self.rows, self.numbers, self.post_processor = rows, numbers, post_processor
-
-
 def _encode_marked(
-    tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: CallTexts, call_numbers: _CallNumbers, call: Call
+    tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: CallTexts, numbers: Numbers, post_processor: Any, call: Call
 ) -> Any:
-    """Let the base class encode the marked texts."""
+    """Let the base class encode the marked texts, with the post-processor of the moment of the call."""
     marks = state.marks_for(texts.strings)
-    marks.tokenizer.post_processor = call_numbers.post_processor
-    marked, streams = _marked(state, texts, call_numbers, marks)
+    marks.tokenizer.post_processor = post_processor
+    marked, streams = _marked(state, texts.strings, numbers, marks, call.with_streams)
     of_call = with_marks(tokenizer, marks, texts.rows(marked), texts.split)
     text, pair = texts.rebuilt([marked_text.text for marked_text in marked])
     base: Any = encode_as_base(of_call, Call(text, pair, False, call.options))
     encodings = list(base.encodings)
-    out = LazyBatchEncoding(base.data, n_sequences=base.n_sequences, make=lambda: [encoding.restored() for encoding in encodings])
-    if call.with_streams:
+    out = LazyBatchEncoding.of(base, lambda: [encoding.restored() for encoding in encodings])
+    if streams is not None:
         tensors = call.options.get("return_tensors")
         by_row = [streams.spread(len(encoding), *encoding.number_tokens) for encoding in encodings]
         attach(out, by_row, tensors, not texts.batched and tensors is None and not call.options.get("return_overflowing_tokens"))
     return out
 
 
-def _marked(state: BackendState, texts: CallTexts, call_numbers: _CallNumbers, marks: Marks) -> tuple[list[MarkedText], NumberStreams]:
-    """The texts with marks, and the number streams."""
+def _marked(
+    state: BackendState, texts: Sequence[str], numbers: Numbers, marks: Marks, with_streams: bool
+) -> tuple[list[MarkedText], NumberStreams | None]:
+    """The texts with marks, and the number streams if they are wanted."""
     if state.numbers_stay:
-        return with_numbers_in_place(texts.strings, call_numbers.rows, call_numbers.numbers), NumberStreams(call_numbers.numbers, {})
-    columns, slots, spelled = state.numtok.encode_numbers(call_numbers.numbers)
-    streams = NumberStreams(call_numbers.numbers, columns, stream_of_symbols(state.numtok, slots, spelled))
-    return with_numbers_marked(texts.strings, call_numbers.rows, call_numbers.numbers, slots, marks), streams
+        return with_numbers_in_place(texts, numbers), NumberStreams(numbers, {}) if with_streams else None
+    if state.one_token and not with_streams:
+        return with_numbers_marked(texts, numbers, None, marks), None
+    columns, slots, spelled = state.numtok.encode_numbers(numbers)
+    streams = NumberStreams(numbers, columns, stream_of_symbols(state.numtok, slots, spelled)) if with_streams else None
+    return with_numbers_marked(texts, numbers, slots, marks), streams

@@ -9,20 +9,21 @@ words of the vocabulary (``6`` in GPT-2) get an added token beside it in the cop
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays.text_rows import TextRows
 from numtok.engines.interface import Slots
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.numbers.numbers import Numbers
+from numtok.representations import NUM
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Ints = npt.NDArray[np.int64]
@@ -36,6 +37,7 @@ class Marks:
     Attributes:
         tokenizer: the ``tokenizers.Tokenizer``.
         code_points: int64, those of the marks.
+        number: the mark of a number that is one token; empty if there is none.
         ids: int64, the source's id for each id of the copy.
         contents: what a mark stands for, by mark.
         probe: the encoding of some text, without special tokens.
@@ -53,6 +55,7 @@ class Marks:
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)  # now: calls set truncation and padding
         characters = list(map(chr, self.code_points.tolist()))
         self.contents = {character: content for character, (_, content) in zip(characters, marked, strict=True)}
+        self.number = next((character for character, content in self.contents.items() if content == NUM), "")
         self._code_points = {number: code for (number, _), code in zip(marked, self.code_points.tolist(), strict=True)}
         self._pattern = re.compile(f"[{''.join(characters)}]" if characters else "(?!)")  # Subword has no tokens: matches nowhere
         self.ids = np.arange(numtok.vocab_size + len(marked))
@@ -77,9 +80,9 @@ class Marks:
             return None
         return "".join(piece + surface for piece, surface in zip(pieces, [*surfaces, ""], strict=True))
 
-    def occur_in(self, used: CodePoints) -> bool:
-        """Whether one of the characters is among those used in a text."""
-        return bool(np.isin(used, self.code_points).any())
+    def occur_in(self, texts: Sequence[str]) -> bool:
+        """Whether one of the characters is in one of the texts."""
+        return any(not text.isascii() and self._pattern.search(text) for text in texts)
 
 
 def _forms(contents: dict[str, str]) -> list[str]:
@@ -124,17 +127,32 @@ class MarkedText:
         text: with marks.
         first: the call's number of its first number.
         starts, stops: int64[n], characters of each number in the original text, half-open.
-        mark_starts, mark_stops: int64[n], likewise of its marks in the marked text.
-        numbers_stay: the numbers have no marks but stay text (``Subword``); the two pairs of places are then the same.
+        lengths: int64[n], how many marks it has; None for numbers that have none but stay text (``Subword``).
     """
 
     text: str
     first: int
     starts: Ints
     stops: Ints
-    mark_starts: Ints
-    mark_stops: Ints
-    numbers_stay: bool = False
+    lengths: Ints | None = None
+
+    @property
+    def numbers_stay(self) -> bool:
+        """Whether the numbers are in the marked text as they were."""
+        return self.lengths is None
+
+    @functools.cached_property
+    def mark_starts(self) -> Ints:
+        """int64[n]: the first character of each number's marks in the marked text."""
+        if self.lengths is None or not len(self):
+            return self.starts
+        shorter = (self.stops - self.starts) - self.lengths
+        return np.asarray(self.starts - (np.cumsum(shorter) - shorter))
+
+    @functools.cached_property
+    def mark_stops(self) -> Ints:
+        """int64[n]: where they end."""
+        return self.stops if self.lengths is None else self.mark_starts + self.lengths
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -168,40 +186,43 @@ class MarkedText:
         return np.where(inside >= 0, edges[np.maximum(inside, 0)], moved)
 
 
-def with_numbers_in_place(texts: Sequence[str], rows: TextRows, numbers: Numbers) -> list[MarkedText]:
+def with_numbers_in_place(texts: Sequence[str], numbers: Numbers) -> list[MarkedText]:
     """``texts`` with the numbers left in place."""
-    starts, stops = _characters(rows, numbers)
+    starts, stops = _characters(texts, numbers)
     edges = numbers.per_document().tolist()
     spans = ((first, starts[first:last], stops[first:last]) for first, last in itertools.pairwise(edges))
-    return [MarkedText(text, first, a, b, a, b, numbers_stay=True) for text, (first, a, b) in zip(texts, spans, strict=True)]
+    return [MarkedText(text, first, a, b) for text, (first, a, b) in zip(texts, spans, strict=True)]
 
 
-def with_numbers_marked(texts: Sequence[str], rows: TextRows, numbers: Numbers, slots: Slots, marks: Marks) -> list[MarkedText]:
-    """``texts`` with the numbers replaced by marks."""
-    spelled = marks.spell(slots.plain)
-    starts, stops = _characters(rows, numbers)
-    begins = slots.offsets
-    per_text = numbers.per_document().tolist()
-    marked = []
-    for text, first, last in zip(texts, per_text[:-1], per_text[1:], strict=True):
-        a, b = starts[first:last], stops[first:last]
-        lengths = np.diff(begins[first : last + 1])
-        mark_starts = a - np.concatenate([[0], np.cumsum((b - a) - lengths)[:-1]]) if last > first else a
+def with_numbers_marked(texts: Sequence[str], numbers: Numbers, slots: Slots | None, marks: Marks) -> list[MarkedText]:
+    """``texts`` with the numbers replaced by marks: those of ``slots``, or one each."""
+    spelled = itertools.repeat(marks.number) if slots is None else _cut(marks.spell(slots.plain), slots.offsets.tolist())
+    lengths = np.ones(len(numbers), np.int64) if slots is None else np.diff(slots.offsets)
+    starts, stops = _characters(texts, numbers)
+    places = iter(zip(starts.tolist(), stops.tolist(), spelled, strict=False))
+    marked, first = [], 0
+    for text, last in zip(texts, numbers.per_document()[1:].tolist(), strict=True):
         pieces, at = [], 0
-        for k, start, stop in zip(range(first, last), a.tolist(), b.tolist(), strict=True):
-            pieces += [text[at:start], spelled[begins[k] : begins[k + 1]]]
+        for start, stop, own in itertools.islice(places, last - first):
+            pieces += (text[at:start], own)
             at = stop
         pieces.append(text[at:])
-        marked.append(MarkedText("".join(pieces), first, a, b, mark_starts, mark_starts + lengths))
+        marked.append(MarkedText("".join(pieces), first, starts[first:last], stops[first:last], lengths[first:last]))
+        first = last
     return marked
 
 
-def _characters(rows: TextRows, numbers: Numbers) -> tuple[Ints, Ints]:
+def _cut(text: str, edges: list[int]) -> Iterator[str]:
+    return (text[first:last] for first, last in itertools.pairwise(edges))
+
+
+def _characters(texts: Sequence[str], numbers: Numbers) -> tuple[Ints, Ints]:
     """Starts and stops as characters within each row, not bytes."""
+    if not len(numbers) or all(map(str.isascii, texts)):
+        return numbers.start, numbers.stop
+    rows = numbers.rows
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
     follows = (rows.text[first:last] & 0xC0) == 0x80  # bytes that do not begin a character
-    if not len(numbers) or not follows.any():
-        return numbers.start, numbers.stop
     before = np.zeros(last - first + 1, np.int64)
     np.cumsum(follows, out=before[1:])
     base = rows.offsets[numbers.document] - first
@@ -214,10 +235,9 @@ def marks_for(cached: list[Marks], numtok: Tokenizer, texts: Sequence[str]) -> M
     Raises:
         InputError: if the texts use nearly every private-use character.
     """
-    used = used_in("".join(text for text in texts if not text.isascii()))
     for marks in cached:
-        if not marks.occur_in(used):
+        if not marks.occur_in(texts):
             return marks
     cached[MOST_KEPT - 1 :] = []
-    cached.insert(0, Marks(numtok, used))
+    cached.insert(0, Marks(numtok, used_in("".join(text for text in texts if not text.isascii()))))
     return cached[0]

@@ -7,8 +7,7 @@ will be encoded its sequences: one, or two for a pair, each of one text, or of w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numtok.errors import InputError
 from numtok.hf.marks import MarkedText
@@ -16,8 +15,7 @@ from numtok.hf.marks import MarkedText
 Tree = Any  # a str, or a list or tuple of trees; likewise with the place of each string among all of the call
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """The arguments of one call.
 
     Attributes:

@@ -38,6 +38,7 @@ from numtok.hf.batch import encode_quickly
 from numtok.hf.decoding import decode_row, rows_of
 from numtok.hf.general import encode_generally, leave_backend_as_called
 from numtok.hf.saving import SHIM, save_whole, write_own_files
+from numtok.hf.short import encode_shortly
 from numtok.hf.streams import pad_streams, take_streams
 from numtok.hf.texts import Call
 from numtok.hf.training import between_numbers, without_number_tokens
@@ -171,10 +172,10 @@ class NumberTokenizer(KnowsNumbers):
             if with_streams:
                 raise InputError("number streams and sanitize_control_tokens=True do not go together; pass return_numbers=False")
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
-        if unknown := kwargs.keys() - BASE_OPTIONS:
-            loading.refuse_misspelt(unknown, ["return_numbers"], "a call of NumberTokenizer")
+        if not kwargs.keys() <= BASE_OPTIONS:
+            loading.refuse_misspelt(kwargs.keys() - BASE_OPTIONS, ["return_numbers"], "a call of NumberTokenizer")
         call, state = Call(text, text_pair, with_streams, kwargs), self.backend_state()
-        out = encode_quickly(self, state, call)
+        out = encode_quickly(self, state, call) or encode_shortly(self, state, call)
         if out is None:
             out = encode_generally(self, state, call)
         leave_backend_as_called(self, kwargs)

@@ -33,4 +33,4 @@ def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[
         texts = [batch] if isinstance(batch, str) else list(batch)
         rows = TextRows.of(texts)
         numbers = numtok.find(rows).numbers
-        yield [piece for text in with_numbers_in_place(texts, rows, numbers) for piece in text.between()]
+        yield [piece for text in with_numbers_in_place(texts, numbers) for piece in text.between()]

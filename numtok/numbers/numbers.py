@@ -273,6 +273,9 @@ class Numbers:
 
     @functools.cached_property
     def _per_document(self) -> npt.NDArray[np.int64]:
-        offsets = np.searchsorted(self.document, np.arange(len(self.rows) + 1, dtype=np.int32)).astype(np.int64)
+        if len(self.rows) == 1:
+            offsets = np.array([0, len(self)], np.int64)
+        else:
+            offsets = np.searchsorted(self.document, np.arange(len(self.rows) + 1, dtype=np.int32)).astype(np.int64)
         offsets.flags.writeable = False
         return offsets

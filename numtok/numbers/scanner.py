@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -185,15 +186,7 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
 
 def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
     """The columns of all numbers in the rows; ``digit_ends`` are offsets here, int64[n + 1] from 0."""
-    rules = Rules(
-        character_classes(grammar.unicode_digits),
-        plain_neighbours(grammar),
-        np.frombuffer((grammar.grouping or "").encode(), np.uint8),
-        grammar.signs,
-        grammar.exponent,
-        grammar.leading_dot,
-        grammar.accounting,
-    )
+    rules = _rules(grammar)
     marks = memory.empty(len(rows.text) // 64 + 1, np.uint64)
     _mark(rows.text, int(rows.offsets[0]), int(rows.offsets[-1]), marks)
     text = Rows(rows.text, marks, rows.offsets, rows.valid)
@@ -204,6 +197,19 @@ def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
         pieces.append(columns.filled(count, filled)._replace(digit_ends=offsets[: count + 1]))
         room *= 2
     return pieces[0] if len(pieces) == 1 else _concatenated(pieces)
+
+
+@functools.lru_cache(maxsize=64)
+def _rules(grammar: Grammar) -> Rules:
+    return Rules(
+        character_classes(grammar.unicode_digits),
+        plain_neighbours(grammar),
+        np.frombuffer((grammar.grouping or "").encode(), np.uint8),
+        grammar.signs,
+        grammar.exponent,
+        grammar.leading_dot,
+        grammar.accounting,
+    )
 
 
 def _room(numbers: int) -> tuple[Columns, npt.NDArray[np.int64]]:

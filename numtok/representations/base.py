@@ -91,6 +91,11 @@ class Representation(ABC):
     def fits(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers it can hold, exactly or within its documented precision."""
 
+    @property
+    def surely_held(self) -> range:
+        """Powers of ten: a number all of whose digits stand at these fits, whatever they are. Empty if only :meth:`fits` can tell."""
+        return range(0)
+
     def clipped(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers :meth:`encode` replaces by the nearest it can hold."""
         return ~self.fits(numbers) if self.overflow == "clip" else np.zeros(len(numbers), np.bool_)

@@ -48,6 +48,10 @@ class FloatBits(SingleToken):
     def __post_init__(self) -> None:
         self._check_overflow()
 
+    @property
+    def surely_held(self) -> range:
+        return range(-37, 38)
+
     def fits(self, numbers: Numbers) -> Mask:
         return finite_float32(numbers.to_float32(), numbers)
 

@@ -61,6 +61,10 @@ class LogFourier(SingleToken):
         steps = self.n_frequencies - 1
         return np.array([LONGEST_PERIOD ** ((steps - j) / steps) for j in range(steps + 1)])
 
+    @property
+    def surely_held(self) -> range:
+        return range(-MAX_DECADE, MAX_DECADE)
+
     def fits(self, numbers: Numbers) -> Mask:
         _, decade, zero = _logarithms(numbers.digits, numbers.digit_offsets, numbers.exponent)
         return np.asarray(zero | ((decade >= -MAX_DECADE) & (decade < MAX_DECADE)))

@@ -137,6 +137,11 @@ class XVal(SingleToken):
         with np.errstate(over="ignore", under="ignore"):
             return (values * self.scale).astype(np.float32)
 
+    @property
+    def surely_held(self) -> range:
+        most = 30 - math.ceil(abs(math.log10(self.scale)))  # far within float32, and log10(1 + x) is nearly x or more than 0.3
+        return range(-most, most)
+
     def fits(self, numbers: Numbers) -> Mask:
         scaled = self._scaled(numbers)
         if self.clip is None:

@@ -6,6 +6,7 @@ inside an added token that the text may contain (``<extra_id_0>``), or if a repr
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
+from numtok.numbers.short import PLACES, ShortTexts, short_texts
 from numtok.representations import Representation
 from numtok.tokenizer.results import EncodeReport
 
@@ -64,18 +66,39 @@ class NumberFinder:
         Raises:
             RepresentationError: for a number that a representation with ``overflow="error"`` cannot hold.
         """
-        scanned = scan(rows, self.grammar)
-        outside = self._with_digits[parse_special].outside(scanned)
-        numbers = scanned if outside.all() else scanned.select(outside)
-        if not self.carries_sign:
-            numbers = numbers.without_sign()
-        report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(scanned) - len(numbers))
+        numbers, outside = self._written(rows, parse_special)
+        report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(outside) - len(numbers))
         numbers.to_float64()  # computed once here, whatever is left out below
         keep = self._held(numbers, report)
         kept = numbers if keep.all() else numbers.select(keep)
         self._count_inexact(kept, report)
         outside[outside] = keep
         return Taken(kept, outside, report)
+
+    def replaced(self, text: str, mark: str, parse_special: bool = False) -> str | None:
+        """A short text with ``mark`` in place of each number of :meth:`find`; None if only that can tell, or there is none."""
+        if self._short is None or self._with_digits[parse_special].may_be_in(text):
+            return None
+        return self._short.replaced(text, mark)
+
+    @functools.cached_property
+    def _short(self) -> ShortTexts | None:
+        """None if all representations may not hold all of the numbers that it replaces."""
+        held = all({PLACES[0], PLACES[-1]} <= set(one.surely_held) for one in self.representations)
+        return short_texts(self.grammar) if held and self.carries_sign else None
+
+    def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
+        """Those of :meth:`find` alone, which costs half as much for a short text."""
+        numbers, _ = self._written(rows, parse_special)
+        keep = self._held(numbers, EncodeReport())
+        return numbers if keep.all() else numbers.select(keep)
+
+    def _written(self, rows: TextRows, parse_special: bool) -> tuple[Numbers, Mask]:
+        """(the numbers outside of added tokens, which of those that ``scan`` finds they are)."""
+        scanned = scan(rows, self.grammar)
+        outside = self._with_digits[parse_special].outside(scanned)
+        numbers = scanned if outside.all() else scanned.select(outside)
+        return numbers if self.carries_sign else numbers.without_sign(), outside
 
     def _held(self, numbers: Numbers, report: EncodeReport) -> Mask:
         """bool[n]: which numbers all representations take; the others are counted, or an error."""

@@ -154,7 +154,7 @@ class Tokenizer:
     @property
     def carries_sign(self) -> bool:
         """Whether number tokens stand for numbers with their sign. If one of the representations does not, it stays in the text for all."""
-        return self._finder.carries_sign
+        return self.finder.carries_sign
 
     @property
     def per_token_columns(self) -> tuple[str, ...]:
@@ -172,7 +172,8 @@ class Tokenizer:
         return self._engines.between(parse_special).name == "gigatoken"
 
     @functools.cached_property
-    def _finder(self) -> NumberFinder:
+    def finder(self) -> NumberFinder:
+        """Which numbers of texts become tokens."""
         ours = set(self.own_tokens.values())
         others = [token for token in self.config["added_tokens"] if token["id"] not in ours]
         return NumberFinder(self.representations, self.grammar, others, self.config.get("normalizer"))
@@ -239,7 +240,7 @@ class Tokenizer:
 
     def find(self, rows: TextRows, parse_special: bool = False) -> Taken:
         """The numbers that become tokens, which of all numbers in the text they are, and what became of the others."""
-        return self._finder.find(rows, parse_special)
+        return self.finder.find(rows, parse_special)
 
     def encode_numbers(self, numbers: Numbers) -> to_batch.NumberTokensInText:
         """The tokens and the columns of numbers that become tokens."""

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from numtok.hf import NumberTokenizer
 from numtok.hf import batch as quick_way
+from numtok.hf import tokenizer as tokenizer_module
+from numtok.hf.short import encode_shortly
 from numtok.hf.texts import Call
 
 KINDS = ["gpt2", "llama3"]
@@ -101,3 +103,45 @@ def test_encodings_are_those_of_the_call() -> None:
     quick.padding_side, quick.truncation_side = "right", "right"
     assert [one.ids for one in ours.encodings] == [one.ids for one in theirs.encodings] == ours["input_ids"]
     assert ours.char_to_token(0, 3) == theirs.char_to_token(0, 3)
+
+
+SENTENCES = [
+    "In 2019 the 3 of them had 1,234 or 3.5.",
+    "-5 or 5-6, A330 and 5e3",
+    "<mask> 5 [NUM] 6 <|endoftext|>",
+    "no number",
+    "7",
+    "\ue000 \U00100000 5",
+    "٤٢ 5 \ud800",
+]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "roberta", "bert", "t5", "legacy"])
+def test_short_is_general(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short text alone, encoded the short way and the general one: what is returned, and encodings made later."""
+    ours = NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS["xval and bits"])
+
+    def generally(text: str, options: dict[str, Any]) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(tokenizer_module, "encode_shortly", lambda *_: None)
+            return ours(text, **options)
+
+    padded = {"padding": "max_length", "max_length": 9, "truncation": True}
+    for text in SENTENCES:
+        for options in (
+            {},
+            padded,
+            padded | {"return_tensors": "np"},
+            {"return_special_tokens_mask": True},
+            {"return_offsets_mapping": True},
+        ):
+            compare(ours, generally, lambda one: one(text, options) if one is generally else one(text, **options), (text, options))  # noqa: B023
+
+
+def test_the_short_way_is_taken() -> None:
+    ours = NumberTokenizer.from_tokenizer(build_source("bert"), numbers=REPRESENTATIONS["xval and bits"])
+    state = ours.backend_state()
+    assert encode_shortly(ours, state, Call("The 5 of 1,234", None, False, {})) is not None
+    for call in (Call("no", None, False, {}), Call("a 5", "b", False, {}), Call("a 5", None, True, {}), Call(["a 5"], None, False, {})):
+        assert encode_shortly(ours, state, call) is None
+    assert encode_shortly(ours, state, Call("a 5", None, False, {"return_offsets_mapping": True})) is None

@@ -1,0 +1,63 @@
+"""The numbers of a short text, by regular expressions: where an array would cost more than the search.
+
+In: one text. Out: the same text with a mark for each number, or None where only the scanner can tell what is a number, as of one text in twenty. The
+expressions are made of the table by which the scanner settles most numbers (:func:`numtok.numbers.plain.plain_neighbours`).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.plain import plain_neighbours
+
+PLACES = range(-15, 15)  # the powers of ten at which the digits of these numbers can stand
+BESIDE = (
+    "\u2013\u2014\u201c\u201d\u00a3\u20ac"  # dashes, quotes, currencies: next to other characters that are not ASCII, the scanner tells
+)
+ANY_DIGIT = re.compile("[\\d\U00010000-\U000effff]")  # or a character beyond the first plane, where Python may not know all digits yet
+
+
+@dataclass(frozen=True)
+class ShortTexts:
+    """How to replace the numbers of a grammar.
+
+    Attributes:
+        number: matches whole numbers only, though not all.
+        no_number: matches digits that are none, as they follow a letter.
+    """
+
+    number: re.Pattern[str]
+    no_number: re.Pattern[str]
+
+    def replaced(self, text: str, mark: str) -> str | None:
+        """``text`` with ``mark``, a private-use character, in place of each number; None if there is none, or only the scanner can tell."""
+        marked, count = self.number.subn(mark, text)
+        if not count or (ANY_DIGIT.search(marked) and ANY_DIGIT.search(self.no_number.sub("", marked))):
+            return None
+        return marked
+
+
+@functools.lru_cache(maxsize=64)
+def short_texts(grammar: Grammar) -> ShortTexts | None:
+    """Those of a grammar; None if it is a user's own expression."""
+    if grammar.pattern is not None:
+        return None
+    table = plain_neighbours(grammar)[:128]
+
+    def having(flags: int) -> str:
+        return "".join(re.escape(chr(byte)) for byte in np.flatnonzero(table & flags).tolist() if chr(byte) != "-")
+
+    grouped = "[0-9]{1,3}(?:,[0-9]{3}){1,4}|" if grammar.grouping == "," else ""
+    decimal = f"(?:{grouped}[0-9]{{1,15}})(?:\\.[0-9]{{1,15}})?"
+    before = f"(?<![^{having(1)}{BESIDE}])"
+    end = f"[{having(4)}]?(?:[{having(2)}{BESIDE}]|\\Z)"
+    unit = f"[{having(32)}]+(?:[{having(6)}]|\\Z)"
+    signed = f"(?:{before}|(?<![^ ])[-+\u2212])" if grammar.signs else before
+    # Beside a hyphen: the lengths that no group of a UUID has there.
+    forms = (f"{signed}{decimal}(?={end}|{unit})", f"{before}[0-9]{{1,7}}(?=-)", f"(?<=[0-9A-Za-z]-)[0-9]{{1,11}}(?={end})")
+    return ShortTexts(re.compile("|".join(forms)), re.compile(f"(?<=[A-Za-z])[0-9]{{1,15}}(?={end}|-)"))
