@@ -4,8 +4,8 @@
 module from which that file takes another kernel or a constant. Here the key is the content of all files in the rooms that hold kernels: equal in a
 checkout and in an installed wheel, whatever the times of the files. A file that is damaged, cut short or another version's is no file; it is written again.
 
-They lie beside the package, in its ``__pycache__``, as trusted as the code itself; where that cannot be written, in the user's cache folder. Both are read.
-``NUMBA_CACHE_DIR`` names another folder for all. (Numba's format is pickled, so folders that others can write to are not read.)
+They lie beside the package, in its ``__pycache__``, as trusted as the code itself; where that cannot be written, in the user's cache folder, if nobody else
+can write to it: Numba's format is pickled. Both are read. ``NUMBA_CACHE_DIR`` names another folder for all, on the word of whoever sets it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 
 import llvmlite
 import numba
+from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, _Cache
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
@@ -32,6 +33,8 @@ from numtok.arrays import kept
 from numtok.arrays.stamp import PACKAGE, content_stamp
 
 LEAST_TRIED = ("0.68.",)  # versions of Numba that are known to load functions with no more than `_prepare` does
+OPTIMISED = config.OPT
+COMPILING = "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it beforehand"
 VERSIONS = 8  # of the package whose kernels are left in a folder
 
 
@@ -39,9 +42,26 @@ def keep(dispatcher: Any) -> None:
     """Keep what is compiled for a dispatcher, and load what was. Numba has no public way to replace its cache."""
     dispatcher._cache = KernelCache(dispatcher.py_func)
     if numba.__version__.startswith(LEAST_TRIED):
-        dispatcher._compilation_chain_init_hook = lambda: (
-            None
-        )  # it imports other packages' extensions, such as awkward, which none of ours needs
+        dispatcher._compilation_chain_init_hook = _no_extensions
+
+
+def _no_extensions() -> None:
+    """In place of importing other packages' extensions of Numba, such as awkward's, which none of our kernels needs."""
+
+
+def optimise(dispatcher: Any, alone: bool) -> None:
+    """Have LLVM optimise what is compiled only if it is called ``alone``: else its callers are optimised with it in them, and that is half of the time."""
+    compiler, level = dispatcher._compiler, OPTIMISED if alone else config._OptLevel(1)
+    compile_it = compiler.compile
+
+    def at_its_level(args: Any, return_type: Any) -> Any:  # the compiler's lock is held
+        before, config.OPT = config.OPT, level
+        try:
+            return compile_it(args, return_type)
+        finally:
+            config.OPT = before
+
+    compiler.compile = at_its_level
 
 
 def _prepare(target_context: Any) -> None:
@@ -102,7 +122,16 @@ class KernelCache(_Cache):  # type: ignore[misc]  # Numba is not typed
         """Nothing waits to be written."""
 
     def _file_name(self, sig: Any, codegen: Any) -> str:
-        made_for = (self._name, str(sig), codegen.magic_tuple(), numba.__version__, llvmlite.__version__, sys.version, sys.abiflags)
+        made_for = (
+            self._name,
+            str(sig),
+            codegen.magic_tuple(),
+            numba.__version__,
+            llvmlite.__version__,
+            sys.version,
+            sys.abiflags,
+            OPTIMISED,
+        )
         return f"{self._name}-{hashlib.sha256(repr(made_for).encode()).hexdigest()[:24]}.kernel"
 
 
@@ -134,9 +163,7 @@ def _say_that_it_compiles() -> None:
     """Say once why the next seconds pass without result. A logger, so that a program can have it elsewhere; by default it goes to stderr."""
     if "compiles" not in _told and multiprocessing.parent_process() is None:
         _told.add("compiles")
-        logging.getLogger("numtok").warning(
-            "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it beforehand"
-        )
+        logging.getLogger("numtok").warning(COMPILING)
 
 
 def _warn_uncached(why: str) -> None:

@@ -7,6 +7,7 @@ Numba itself is imported when the first of them is called. What was compiled is 
 
 ===================== ==================================================================================================
 kernel                called from Python; fills arrays that it is given
+inner_kernel          called by kernels alone
 inline_kernel         short, copied into its callers before types are inferred
 merged_kernel         copied into its callers by LLVM: for one that takes NamedTuples of arrays, which are costly to hand over
 allocating_kernel     may allocate, and counts references
@@ -44,7 +45,7 @@ class Kernel:
         import numba
         from numba.core.dispatcher import Dispatcher
 
-        from numtok.arrays.kernel_cache import keep
+        from numtok.arrays.kernel_cache import keep, optimise
 
         with _making:
             names = self.function.__globals__
@@ -54,6 +55,7 @@ class Kernel:
             made: Any = numba.njit(nogil=True, **self.options)(self.function)
             if isinstance(made, Dispatcher):
                 keep(made)
+                optimise(made, alone=not self.options.get("no_cpython_wrapper"))
         return made
 
 
@@ -62,6 +64,7 @@ def _kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 kernel = _kernels(_nrt=False, no_cfunc_wrapper=True)
-inline_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, inline="always")
-merged_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, forceinline=True)
+inner_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+inline_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True, inline="always")
+merged_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True, forceinline=True)
 allocating_kernel = _kernels(no_cfunc_wrapper=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from numtok.arrays.kernels import inline_kernel, kernel
+from numtok.arrays.kernels import inline_kernel, inner_kernel
 from numtok.arrays.unicode_classes import OTHER
 
 
-@kernel
+@inner_kernel
 def decode(text, at):  # type: ignore[no-untyped-def]
     """(code point, width) of the non-ASCII character at ``at``."""
     lead = np.int64(text[at])

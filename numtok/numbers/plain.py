@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.bitmarks import ONE, SIXTY_THREE, marked_run
-from numtok.arrays.kernels import inline_kernel, kernel, merged_kernel
+from numtok.arrays.kernels import inline_kernel, inner_kernel, merged_kernel
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
@@ -72,7 +72,7 @@ def _ends_plainly(text, at, stop, plain, classes):  # type: ignore[no-untyped-de
     return 0
 
 
-@kernel
+@inner_kernel
 def plain_number(text, at, start, stop, plain, classes, digits, filled):  # type: ignore[no-untyped-def]
     """(end, fraction digits) of a number at ``at`` that is nothing but ASCII digits and perhaps a fraction; end is 0 if that is not certain.
 

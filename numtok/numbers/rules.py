@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from numtok.arrays.kernels import inline_kernel, kernel
+from numtok.arrays.kernels import inline_kernel, inner_kernel
 from numtok.arrays.unicode_classes import DIGIT, DOT, LETTER, OTHER, SIGN
 from numtok.arrays.utf8 import class_at, class_before, decode
 
 MAX_EXPONENT_DIGITS = 17  # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
 
 
-@kernel
+@inner_kernel
 def _skip_digits(text, at, stop, classes):  # type: ignore[no-untyped-def]
     """(end, count) of the run of digits at ``at``."""
     count = 0
@@ -40,7 +40,7 @@ def digit_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     return kind >= DIGIT
 
 
-@kernel
+@inner_kernel
 def _matches(text, at, stop, needle):  # type: ignore[no-untyped-def]
     """Whether ``needle`` (not empty) stands at ``at``."""
     if at + needle.size > stop or needle.size == 0:
@@ -51,7 +51,7 @@ def _matches(text, at, stop, needle):  # type: ignore[no-untyped-def]
     return True
 
 
-@kernel
+@inner_kernel
 def _grouped_end(text, at, first, count, start, stop, classes, grouping):  # type: ignore[no-untyped-def]
     """End of the grouped integer whose first group of ``count`` digits is [first, at); ``at`` itself if the commas only separate (A)."""
     if not _matches(text, at, stop, grouping) or not digit_at(text, at + grouping.size, stop, classes):
@@ -70,7 +70,7 @@ def _grouped_end(text, at, first, count, start, stop, classes, grouping):  # typ
     return end if well_formed else at
 
 
-@kernel
+@inner_kernel
 def _exponent_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     """(end, value, fits) of the exponent at ``at``; end is ``at`` if there is none."""
     if at >= stop or (text[at] != 0x65 and text[at] != 0x45):  # e, E
@@ -96,7 +96,7 @@ def _exponent_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     return end, -value if negative else value, significant <= MAX_EXPONENT_DIGITS
 
 
-@kernel
+@inner_kernel
 def numeral(text, at, start, stop, dot, classes, grouping, use_exponent):  # type: ignore[no-untyped-def]
     """Read the numeral whose first digit is at ``at`` (``dot``: it follows a leading decimal point).
 
@@ -123,7 +123,7 @@ def numeral(text, at, start, stop, dot, classes, grouping, use_exponent):  # typ
     return end, mantissa, fraction, exponent, fits
 
 
-@kernel
+@inner_kernel
 def glued_end(text, at, stop, classes, use_exponent):  # type: ignore[no-untyped-def]
     """End of what is glued to the numeral that ends at ``at``; ``at`` itself if nothing is (D)."""
     while True:
@@ -152,7 +152,7 @@ def is_hexadecimal(byte):  # type: ignore[no-untyped-def]
     return 0x30 <= byte <= 0x39 or 0x61 <= byte <= 0x66 or 0x41 <= byte <= 0x46
 
 
-@kernel
+@inner_kernel
 def _uuid_at(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
     """Whether a UUID stands at ``at``, with no word character on either side."""
     if at < start or at + 36 > stop or text[at + 8] != 0x2D:
@@ -168,7 +168,7 @@ def _uuid_at(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
     return before != LETTER and before < DIGIT and after != LETTER and after < DIGIT
 
 
-@kernel
+@inner_kernel
 def uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
     """End of the UUID that the digit at ``at`` belongs to, or -1."""
     group = at
@@ -210,7 +210,7 @@ def in_parentheses(text, first, end, start, stop, classes):  # type: ignore[no-u
     return kind != LETTER and kind < DIGIT
 
 
-@kernel
+@inner_kernel
 def copy_digits(text, at, stop, classes, out, filled):  # type: ignore[no-untyped-def]
     """Append the values of all digits in [at, stop) to ``out``; returns the new fill."""
     while at < stop:

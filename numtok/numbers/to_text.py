@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
+from numtok.arrays.kernels import inner_kernel, kernel
 from numtok.numbers.decimals import Decimals
 from numtok.numbers.rules import MAX_EXPONENT_DIGITS
 
@@ -33,7 +33,7 @@ def to_text(decimals: Decimals) -> pa.LargeStringArray:
     return pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(out))
 
 
-@kernel
+@inner_kernel
 def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
     """(first significant digit, count, digits before the point, exponent) for canonical notation; zero keeps one digit and its places.
 
@@ -55,7 +55,7 @@ def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
     return first, count, point - power, power
 
 
-@kernel
+@inner_kernel
 def _exponent_length(value):  # type: ignore[no-untyped-def]
     length = 2  # e and sign
     value = abs(value)

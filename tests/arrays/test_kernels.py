@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import numtok
+from numtok.arrays import kept, kernel_cache
+from numtok.arrays.kernels import kernel
 from numtok.arrays.stamp import ROOMS, content_stamp
 
 PACKAGE = Path(numtok.__file__).parent
@@ -64,3 +67,73 @@ def test_a_full_disk_is_no_error_but_one_warning(tmp_path: Path) -> None:
     results, told = ast.literal_eval(done.stdout)
     assert results == (9, 6.25, 8)
     assert len(told) == 1 and "NUMBA_CACHE_DIR" in told[0]
+
+
+def squared(x: int) -> tuple[int, int]:
+    """(x², how many of the compiled functions came from the cache), of a kernel that is new in this process."""
+
+    def square(x):  # type: ignore[no-untyped-def]
+        return x * x
+
+    made = kernel(square)
+    return int(made(x)), sum(made.compiled.stats.cache_hits.values())
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("harm", ["cut short", "a bit flipped", "empty", "no pickle", "of other types"])
+def test_a_damaged_cache_is_no_error_and_mended(harm: str, cache: Path) -> None:
+    assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
+    (path,) = cache.rglob("*.kernel")
+    content = path.read_bytes()
+    if harm == "no pickle":
+        kept.write(path, b"whole, but not what it should be")
+    elif harm == "of other types":
+        kept.write(path, pickle.dumps((("float64",), ())))
+    else:
+        half = len(content) // 2
+        path.write_bytes(
+            {"cut short": content[:half], "a bit flipped": content[:half] + b"\x00\xff" + content[half + 2 :], "empty": b""}[harm]
+        )
+    assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
+
+
+def test_kernels_of_another_version_are_not_taken(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert squared(3) == (9, 0)
+    monkeypatch.setattr(kernel_cache, "content_stamp", lambda: "another")
+    assert squared(3) == (9, 0)
+    for number in range(12):
+        monkeypatch.setattr(kernel_cache, "content_stamp", lambda number=number: f"{number:016}")
+        squared(3)
+    assert len(list(cache.glob("numtok/kernels-*"))) <= kernel_cache.VERSIONS
+
+
+def test_runs_at_the_same_time_share_a_cache(cache: Path) -> None:
+    use = "from numtok.arrays.memory import iota; print(iota(5).tolist())"
+    runs = [subprocess.Popen([sys.executable, "-c", use], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [run.communicate()[0] for run in runs] == ["[0, 1, 2, 3, 4]\n"] * 3
+    assert [path.suffix for path in cache.rglob("*") if path.is_file()] == [".kernel"]
+
+
+def test_an_installation_that_cannot_be_written_uses_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("no folder can be made in a file, by root neither")
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(kernel_cache, "PACKAGE", tmp_path / "file")
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "home" / "numtok"))
+    assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
+    assert (tmp_path / "home" / "numtok").stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(kernel_cache, "_told", set())
+    monkeypatch.setenv("NUMTOK_CACHE", "0")
+    with pytest.warns(UserWarning, match="cannot be kept"):
+        assert squared(3) == (9, 0)
+
+
+def test_it_is_said_once_that_it_compiles(cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(kernel_cache, "_told", set())
+    squared(3), squared(3)
+    squared(2.5)  # type: ignore[arg-type]
+    assert [record.message for record in caplog.records if record.name == "numtok"] == [kernel_cache.COMPILING]
