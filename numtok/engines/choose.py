@@ -9,6 +9,7 @@ every load.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
@@ -22,6 +23,7 @@ from numtok.arrays import kept
 from numtok.arrays.kernels import allocating_kernel
 from numtok.engines.gigatoken_engine import GigatokenEngine
 from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, is_byte_level, without_numbers
+from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
@@ -115,15 +117,27 @@ def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", pars
     if engine == "tokenizers":
         return TokenizersEngine(config, tokens, parse_special)
     try:
-        fast = GigatokenEngine(config, tokens, parse_special)
-        kept.once("same-ids", _given(config, tokens, parse_special), lambda: _compare(fast, tokens))
-        return fast
+        return _fast_engine(config, tokens, parse_special)
     except NumtokError as error:
+        if parse_special:
+            with contextlib.suppress(NumtokError):  # then it is not the special tokens that keep gigatoken from it
+                return SpecialRowsEngine(config, tokens, _fast_engine(config, tokens, parse_special=False))
         if engine == "gigatoken":
             raise TokenizerError(f"engine='gigatoken' cannot be used for this tokenizer: {error}") from error
         if is_byte_level(config):
             warnings.warn(f"using the slower engine 'tokenizers', because {error}", EngineWarning, stacklevel=_level_of_caller())
         return TokenizersEngine(config, tokens, parse_special)
+
+
+def _fast_engine(config: Config, tokens: NumberTokens, parse_special: bool) -> GigatokenEngine:
+    """gigatoken, once it is known to give the same ids.
+
+    Raises:
+        TokenizerError: if it cannot be used for this tokenizer.
+    """
+    fast = GigatokenEngine(config, tokens, parse_special)
+    kept.once("same-ids", _given(config, tokens, parse_special), lambda: _compare(fast, tokens))
+    return fast
 
 
 def _level_of_caller() -> int:

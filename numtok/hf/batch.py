@@ -1,6 +1,6 @@
 """The quick way for batches of byte-level BPE: through numtok's own engine, some ten times faster than ``tokenizers``.
 
-In: a list of texts. Out: the same ``BatchEncoding`` that the general way gives. Its ``encodings`` are made when something asks for them, by the
+In: a list of texts, or a long one. Out: the same ``BatchEncoding`` that the general way gives. Its ``encodings`` are made when something asks for them, by the
 general way. Calls for which the quick way is not certain to give the same (pairs, words, offsets, overflow...) are left to that.
 """
 
@@ -87,13 +87,15 @@ class Flat(NamedTuple):
 def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> BatchEncoding | None:
     """The batch, or None if it takes the general way."""
     text, options = call.text, call.options
-    if not isinstance(text, list | tuple) or not text or call.pair is not None or any(options.get(name) for name in NOT_HERE):
+    single = isinstance(text, str)
+    if not text or not (single or isinstance(text, list | tuple)) or call.pair is not None or any(options.get(name) for name in NOT_HERE):
         return None
-    if tokenizer.split_special_tokens or not all(type(string) is str for string in text):
+    texts = [text] if single else list(text)
+    if tokenizer.split_special_tokens or not all(type(string) is str for string in texts):
         return None
-    if not _worth_while(state, sum(map(len, text))):
+    if not _worth_while(state, sum(map(len, texts))):
         return None
-    flat = encode_flat(tokenizer, state, list(text), call.with_streams, options)
+    flat = encode_flat(tokenizer, state, texts, call.with_streams, options)
     if flat is None:
         return None
     tensors = options.get("return_tensors")
@@ -101,7 +103,10 @@ def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
         return None
     for row in flat.rows(flat.columns["input_ids"]):
         tokenizer._eventual_warn_about_too_long_sequence(row, options.get("max_length"), options.get("verbose", True))
-    return _batch_encoding(flat, tensors, bool(options.get("return_length")), encodings_later(tokenizer, state, call))
+    out = _batch_encoding(flat, tensors, bool(options.get("return_length")), encodings_later(tokenizer, state, call))
+    if single and tensors is None:  # the batch dimension goes, but for the length
+        out.data |= {name: rows[0] for name, rows in out.data.items() if name != "length"}
+    return out
 
 
 def _batch_encoding(flat: Flat, tensors: Any, with_length: bool, encodings: Callable[[], list[Any]]) -> BatchEncoding:

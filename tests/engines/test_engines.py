@@ -74,8 +74,6 @@ def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
 def test_contract(
     kind: str, engine: str, documents: list[str | None], parse_special: bool, add_special_tokens: bool, separate: bool
 ) -> None:
-    if kind == "roberta" and engine == "gigatoken":
-        parse_special = False  # its <mask> strips spaces, so that this is refused: see test_gigatoken_refuses
     tok, reference = tokenizer(kind, engine, TAKES_ALL, "separate" if separate else "auto"), oracle(kind, parse_special, separate)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EngineWarning)
@@ -343,12 +341,6 @@ def test_gigatoken_refuses(kind: str) -> None:
         Tokenizer(trained.config(kind), [TAKES_ALL], engine="gigatoken")
 
 
-def test_gigatoken_refuses_special_tokens_that_strip() -> None:
-    tok = tokenizer("roberta", "gigatoken")
-    with pytest.raises(TokenizerError, match="<mask>"):
-        tok.encode_batch(["5 <mask>"], parse_special=True)
-
-
 @pytest.mark.parametrize(
     ("special", "ordinary", "text"),
     [("<|a|>", "|>b", "x <|a|>b 5"), ("<|a|>", "a", "x <|a|> a 5"), ("<|a|> ", "zz", "x <|a|> 5")],
@@ -363,11 +355,22 @@ def test_special_tokens_that_hide_others(special: str, ordinary: str, text: str)
     assert tok.encode_batch([text])["input_ids"].to_pylist() == Oracle(json.loads(source.to_str()), tok.tokens).encode([text])
 
 
-def test_auto_parses_special_tokens_that_strip() -> None:
-    tok = Tokenizer(trained.config("roberta"), [TAKES_ALL])
+@pytest.mark.parametrize("representation", [TAKES_ALL, PlaceValue(), Subword()], ids=repr)
+def test_rows_with_special_tokens_that_strip_are_encoded_apart(representation: Representation) -> None:
+    """Each row as alone, by whichever engine; a null row stays null."""
+    fast, slow = (Tokenizer(trained.config("roberta"), [representation], engine=engine) for engine in ("auto", "tokenizers"))
+    assert fast.has_fast_engine(parse_special=True)  # no warning: it is the fast one
+    rows = ["5 <mask> 7 of <mask>", None, "8 and 1,234 é", "", "<|endoftext|>", "-3 9"]
+    for documents in (rows, rows[2:4], rows[:2], rows[::-1], pa.array(rows).slice(1, 4)):
+        assert fast.encode_batch(documents, parse_special=True).equals(slow.encode_batch(documents, parse_special=True))
+
+
+def test_special_tokens_of_normalized_text_are_left_to_tokenizers() -> None:
+    source = trained.source("neox")
+    source.add_special_tokens([AddedToken("<mask>", lstrip=True, normalized=True, special=True)])
+    tok = Tokenizer.from_pretrained(source, [TAKES_ALL])
     with pytest.warns(EngineWarning, match="<mask>"):
-        batch = tok.encode_batch(["5 <mask> 7"], parse_special=True)
-    assert batch["input_ids"].to_pylist() == oracle("roberta", parse_special=True).encode(["5 <mask> 7"])
+        assert not tok.has_fast_engine(parse_special=True)
 
 
 def test_unknown_engine() -> None:

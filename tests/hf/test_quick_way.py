@@ -20,7 +20,7 @@ from numtok.hf import tokenizer as tokenizer_module
 from numtok.hf.short import encode_shortly
 from numtok.hf.texts import Call
 
-KINDS = ["gpt2", "llama3"]
+KINDS = ["gpt2", "llama3", "roberta"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,6 +69,7 @@ calls = st.fixed_dictionaries(
 @given(rows=st.lists(texts, min_size=1, max_size=4), options=calls, sides=st.tuples(*[st.sampled_from(["left", "right"])] * 2))
 @example(rows=MIXED_TEXTS, options={"return_numbers": True}, sides=("right", "right"))
 @example(rows=MIXED_TEXTS, options={"return_numbers": True, "padding": True, "truncation": True, "max_length": 5}, sides=("left", "left"))
+@example(rows=["5 <mask> 6", "7", "of 8"], options={"return_numbers": True}, sides=("right", "right"))
 @example(rows=["", ""], options={"return_numbers": True, "padding": True, "return_special_tokens_mask": True}, sides=("right", "left"))
 def test_quick_is_general(kind: str, name: str, rows: list[str], options: dict[str, Any], sides: tuple[str, str]) -> None:
     quick, general = both_ways(kind, name)
@@ -91,7 +92,18 @@ def test_the_quick_way_is_taken() -> None:
     for options in ({"return_offsets_mapping": True}, {"is_split_into_words": True}, {"split_special_tokens": True}, {"stride": 1}):
         assert encoded(quick, MIXED_TEXTS, None, options) is None, options
     assert encoded(quick, MIXED_TEXTS, MIXED_TEXTS, {}) is None
-    assert encoded(quick, "a 5", None, {}) is None
+    assert isinstance(encoded(quick, MIXED_TEXTS[0], None, {}), quick_way.LazyBatchEncoding)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_alone_is_general(kind: str) -> None:
+    """A text that is no batch."""
+    quick, general = both_ways(kind, "xval and bits")
+    cut = {"padding": "max_length", "max_length": 9, "truncation": True, "return_length": True}
+    for text in (*MIXED_TEXTS, "5 <mask> 6"):
+        for options in ({}, cut, cut | {"return_tensors": "np"}, {"return_length": True, "return_special_tokens_mask": True}):
+            for streams in (False, True):
+                compare(quick, general, lambda one: one(text, return_numbers=streams, **options), (text, options))  # noqa: B023
 
 
 def test_encodings_are_those_of_the_call() -> None:

@@ -1,0 +1,109 @@
+"""gigatoken for a tokenizer with special tokens that it cannot read, such as RoBERTa's ``<mask>``, which takes the white space before it along.
+
+In and out: as every engine (:mod:`numtok.engines.interface`), with special tokens parsed. Rows that have the name of a special token in them, which few
+have, are encoded by ``tokenizers``, and all others by gigatoken: without the name there is nothing to parse.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.arrays import memory
+from numtok.arrays.text_rows import TextRows
+from numtok.engines.gigatoken_engine import GigatokenEngine
+from numtok.engines.interface import Config, Encoded, Ints, NumberTokens, Slots, without_numbers
+from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.errors import TokenizerError
+
+Mask = npt.NDArray[np.bool_]
+
+
+class SpecialRowsEngine:
+    """See the module.
+
+    Args:
+        config: the source's tokenizer.json, number tokens included.
+        tokens: the ids of the number tokens.
+        fast: encodes text in which special tokens are ordinary text.
+
+    Raises:
+        TokenizerError: if a special token may be in a text under another name, as it is looked for in normalized text.
+    """
+
+    name = "gigatoken"
+
+    def __init__(self, config: Config, tokens: NumberTokens, fast: GigatokenEngine) -> None:
+        special = [token for token in without_numbers(config, tokens, parse_special=True)["added_tokens"] if token["special"]]
+        if config.get("normalizer") is not None and any(token["normalized"] for token in special):
+            raise TokenizerError("its special tokens are looked for in normalized text")
+        self.fast, self.slow = fast, TokenizersEngine(config, tokens, parse_special=True)
+        names = sorted((token["content"].encode() for token in special), key=len, reverse=True)
+        self._names = re.compile(b"|".join(map(re.escape, names)) or b"(?!)")
+
+    def encode(self, rows: TextRows, slots: Slots) -> Encoded:
+        named = self._have_names(rows)
+        if not named.any():
+            return self.fast.encode(rows, slots)
+        if named.all():
+            return self.slow.encode(rows, slots)
+        parts = [_Part.of(rows, slots, chosen) for chosen in (~named, named)]
+        return _together(parts, [engine.encode(part.rows, part.slots) for engine, part in zip((self.fast, self.slow), parts, strict=True)])
+
+    def first_tokens(self, text: str, characters: list[int]) -> list[int]:
+        """The token in which each character lies; for a character without one, the next that has."""
+        return self.slow.first_tokens(text, characters)
+
+    def _have_names(self, rows: TextRows) -> Mask:
+        """bool[rows]: which have the name of a special token in them."""
+        first, last = int(rows.offsets[0]), int(rows.offsets[-1])
+        found = [match.start() + first for match in self._names.finditer(rows.text[first:last].data)]
+        named = np.zeros(len(rows), np.bool_)
+        named[np.searchsorted(rows.offsets, np.array(found, np.int64), "right") - 1] = True  # a name across two rows does no harm
+        return named
+
+
+class _Part(NamedTuple):
+    """Some of the rows and their slots; bool[rows] and bool[slots], which of all they are."""
+
+    rows: TextRows
+    slots: Slots
+    chosen: Mask
+    chosen_slots: Mask
+
+    @classmethod
+    def of(cls, rows: TextRows, slots: Slots, chosen: Mask) -> _Part:
+        own = chosen[slots.document]
+        lengths = np.diff(slots.offsets)
+        tokens = np.repeat(own, lengths)
+        some = Slots(
+            document=(np.cumsum(chosen) - 1)[slots.document[own]].astype(np.int32),
+            per_document=memory.offsets_of(np.diff(slots.per_document)[chosen]),
+            start=slots.start[own],
+            stop=slots.stop[own],
+            plain=slots.plain[tokens],
+            spaced=slots.spaced[tokens],
+            offsets=memory.offsets_of(lengths[own]),
+        )
+        return cls(TextRows.of(rows.array.take(pa.array(np.flatnonzero(chosen)))), some, chosen, own)
+
+
+def _together(parts: list[_Part], encoded: list[Encoded]) -> Encoded:
+    """The rows of all parts in their order."""
+    lengths = np.zeros(len(parts[0].chosen), np.int64)
+    for part, of_part in zip(parts, encoded, strict=True):
+        lengths[part.chosen] = np.diff(of_part.offsets)
+    offsets = memory.offsets_of(lengths)
+    ids = memory.empty(int(offsets[-1]), np.int32)
+    positions: Ints = np.empty(len(parts[0].chosen_slots), np.int64)
+    spaced = np.empty(len(positions), np.bool_)
+    for part, of_part in zip(parts, encoded, strict=True):
+        moved = offsets[:-1][part.chosen] - of_part.offsets[:-1]  # int64[rows of the part]: how far each row's tokens move
+        ids[np.arange(len(of_part.ids)) + np.repeat(moved, np.diff(of_part.offsets))] = of_part.ids
+        positions[part.chosen_slots] = of_part.positions + moved[part.slots.document]
+        spaced[part.chosen_slots] = of_part.spaced
+    return Encoded(ids, offsets, positions, spaced)
