@@ -16,6 +16,7 @@ from .encode import encode
 from .inspect import inspect
 from .streams import open_streams, shown
 from .train import train
+from .warm_up import warm_up
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
@@ -81,7 +82,7 @@ def cli() -> None:
     """
 
 
-for _command in (encode, decode, inspect, train):
+for _command in (encode, decode, inspect, train, warm_up):
     cli.add_command(_command)
 
 

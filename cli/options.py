@@ -92,7 +92,18 @@ text_column_option = click.option(
 )
 workers_option = click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads. Default: one per processor.")
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+
+
+def _hush(ctx: click.Context, param: click.Parameter, quiet: bool) -> bool:
+    """Nor is it said that functions are compiled."""
+    if quiet:
+        import logging
+
+        logging.getLogger("numtok").setLevel(logging.ERROR)
+    return quiet
+
+
+quiet_option = click.option("-q", "--quiet", is_flag=True, callback=_hush, help="No progress, no summary.")
 
 
 def make_grammar(name: str, pattern: str | None) -> Grammar:

@@ -144,6 +144,17 @@ def folders() -> list[Path]:
     return [PACKAGE / "__pycache__" / name, *([] if user is None else [user / name])]
 
 
+def writable_folder() -> Path | None:
+    """The first folder that takes a file."""
+    for folder in folders():
+        with contextlib.suppress(OSError):
+            _make(folder)
+            kept.write(folder / "probe", b"")
+            (folder / "probe").unlink(missing_ok=True)
+            return folder
+    return None
+
+
 def _make(folder: Path) -> None:
     """Make the folder; and remove those of versions that were not used for long."""
     if folder.is_dir():

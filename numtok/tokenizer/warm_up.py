@@ -1,0 +1,56 @@
+"""Everything that a first run does for later ones, done beforehand: for images of containers, and for the nodes of a cluster.
+
+In: a tokenizer and representations. Out: the folder in which what was compiled lies; what was found out about the tokenizer is in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from numtok.engines.choose import SELF_CHECK
+from numtok.engines.tokenizer_json import load_source, numbered
+from numtok.errors import OutputError
+from numtok.tokenizer.tokenizer import Representations, Tokenizer
+
+EVERY = ("xval", "bits", "fone:6,4", "logfourier", "exponent_bins", "place", "p10", "p1000", "b1999", "fp15", "subword")
+LONG = " ".join(SELF_CHECK) * 100  # enough that a text is read in more than one turn
+
+
+_SPACES = {"content": " " * 256, "single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+
+
+def warm_up(
+    source: Any = None, numbers: Iterable[Representations] | None = None, step: Callable[[str], object] = lambda name: None
+) -> Path:
+    """Compile what encoding to these representations and decoding takes, for this processor, and compare the tokenizer's engines.
+
+    Args:
+        source: see :meth:`Tokenizer.from_pretrained`.
+        numbers: each as ``Tokenizer.from_pretrained`` takes it; every kind there is if not given.
+        step: called with the name of each before it is done.
+
+    Raises:
+        TokenizerError: if the tokenizer cannot be found, read or used.
+        OutputError: if nothing that is compiled can be kept.
+    """
+    from numtok.arrays.kernel_cache import folders, writable_folder
+
+    folder = writable_folder()
+    if folder is None:
+        places = ", ".join(map(str, folders()))
+        raise OutputError(f"no folder takes what is compiled: {places}; make one of them writable, or set NUMBA_CACHE_DIR")
+    for chosen in EVERY if numbers is None else numbers:
+        step(str(chosen))
+        _use(Tokenizer.from_pretrained(source, chosen))
+    step("other tokenizers")
+    own = load_source(None)
+    normalizing = own | {"normalizer": {"type": "NFC"}, "added_tokens": [*own["added_tokens"], _SPACES]}
+    _use(Tokenizer(numbered(normalizing, "warm-up"), "xval"))
+    return folder
+
+
+def _use(tokenizer: Tokenizer) -> None:
+    for texts in (SELF_CHECK, [LONG, None]):
+        tokenizer.decode_batch(tokenizer.encode_batch(texts, keep_text=True))

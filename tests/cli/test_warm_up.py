@@ -1,0 +1,48 @@
+"""``numtok warm-up``: after it, no run compiles or compares engines; what cannot be kept is an error that says where it was to go."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMPILING = "compiling for this processor"
+
+
+def numtok(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "numtok_cli.main", *arguments]
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
+
+
+def test_it_says_what_it_prepared_and_where(tmp_path: Path) -> None:
+    done = numtok("warm-up", "--numbers", "xval", NUMTOK_CACHE=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "preparing xval" in done.stderr and "compiled functions" in done.stdout and "kernels-" in done.stdout
+    assert len(list((tmp_path / "facts").glob("same-ids-*"))) == 2  # the default tokenizer, and one like others
+    quiet = numtok("warm-up", "--numbers", "xval", "-q", NUMTOK_CACHE=str(tmp_path))
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    assert "unknown representation 'nothing'" in numtok("warm-up", "--numbers", "nothing").stderr
+
+
+@pytest.mark.slow
+def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The mass is -1,234.5e3 kg,  2  times.\n", "utf-8")
+    line = ("encode", str(tmp_path / "a.txt"), "--scale", "1", "-o", str(tmp_path / "a.parquet"), "--overwrite", "--workers", "1")
+    cold = numtok(*line, NUMBA_CACHE_DIR=str(tmp_path / "cold"))
+    assert cold.stderr.count(COMPILING) == 1
+    warmed = {"NUMBA_CACHE_DIR": str(tmp_path / "warm")}
+    assert numtok("warm-up", "--numbers", "xval", "-q", **warmed).returncode == 0
+    assert COMPILING not in numtok(*line, **warmed).stderr
+
+
+def test_no_folder_for_what_was_compiled_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from numtok.errors import OutputError
+    from numtok.tokenizer.warm_up import warm_up
+
+    (tmp_path / "file").write_text("no folder can be made in a file, by root neither")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.raises(OutputError, match="make one of them writable"):
+        warm_up()
