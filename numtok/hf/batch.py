@@ -1,7 +1,7 @@
 """The quick way for batches of byte-level BPE: through numtok's own engine, some ten times faster than ``tokenizers``.
 
 In: a list of texts, or a long one. Out: the same ``BatchEncoding`` that the general way gives. Its ``encodings`` are made when something asks for them, by the
-general way. Calls for which the quick way is not certain to give the same (pairs, words, offsets, overflow...) are left to that.
+general way. Calls for which the quick way is not certain to give the same (pairs, words, overflow...) are left to that.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from numtok.hf.advice import advise_streams
 from numtok.hf.backend import BackendState
 from numtok.hf.encoding import LazyBatchEncoding
 from numtok.hf.general import encodings_later
+from numtok.hf.offsets import offset_mapping
 from numtok.hf.streams import as_numpy, attach
 from numtok.hf.texts import Call
 from numtok.representations import streams
@@ -31,7 +32,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick
 LARGE = 1 << 19  # characters that a tokenizer encodes before the engine is made, which takes a second
-NOT_HERE = ("is_split_into_words", "split_special_tokens", "stride", "return_overflowing_tokens", "return_offsets_mapping")
+NOT_HERE = ("is_split_into_words", "split_special_tokens", "stride", "return_overflowing_tokens")
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -99,7 +100,7 @@ def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
     if flat is None:
         return None
     tensors = options.get("return_tensors")
-    if tensors is not None and len(set(np.diff(flat.edges).tolist())) > 1:
+    if tensors is not None and (not flat.edges[-1] or len(set(np.diff(flat.edges).tolist())) > 1):
         return None
     for row in flat.rows(flat.columns["input_ids"]):
         tokenizer._eventual_warn_about_too_long_sequence(row, options.get("max_length"), options.get("verbose", True))
@@ -111,13 +112,18 @@ def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
 
 def _batch_encoding(flat: Flat, tensors: Any, with_length: bool, encodings: Callable[[], list[Any]]) -> BatchEncoding:
     """The rows as transformers returns them: lists, or tensors."""
-    data = {name: flat.rows(values.tolist()) if tensors is None else np.stack(flat.rows(values)) for name, values in flat.columns.items()}
+    data = {name: flat.rows(_listed(values)) if tensors is None else np.stack(flat.rows(values)) for name, values in flat.columns.items()}
     if with_length:
         data["length"] = np.diff(flat.edges).tolist()
     out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=encodings)
     by_row = {name: flat.rows(values) for name, values in flat.streams.items()}
     attach(out, [dict(zip(by_row, row, strict=True)) for row in zip(*by_row.values(), strict=True)], tensors, single=False)
     return out
+
+
+def _listed(values: Array) -> list[Any]:
+    """Values, or tuples of them."""
+    return values.tolist() if values.ndim == 1 else list(zip(*values.T.tolist(), strict=True))
 
 
 def encode_flat(
@@ -142,6 +148,12 @@ def encode_flat(
     if layout is None:
         return None
     columns = _columns(tokenizer, ids.to_numpy(), layout, special, options)
+    if options.get("return_offsets_mapping"):
+        mapping = offset_mapping(tokenizer, state, texts, batch)
+        if mapping is None:
+            return None
+        columns["offset_mapping"] = np.zeros((layout.size, 2), np.int64)
+        columns["offset_mapping"][layout.target] = mapping[layout.source]
     return Flat(columns, _streams(state.numtok, batch, offsets, layout) if with_streams else {}, layout.edges)
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip("transformers")
+import trained
 from hf_cases import MIXED_TEXTS, REPRESENTATIONS, build_source
 from hf_compare import compare
 from hostile import texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tokenizers import processors
+from transformers import PreTrainedTokenizerFast
 
 from numtok.hf import NumberTokenizer
 from numtok.hf import batch as quick_way
@@ -57,6 +61,7 @@ calls = st.fixed_dictionaries(
         "return_token_type_ids": st.sampled_from([None, True, False]),
         "return_attention_mask": st.sampled_from([None, True, False]),
         "return_special_tokens_mask": st.booleans(),
+        "return_offsets_mapping": st.booleans(),
         "return_length": st.booleans(),
         "return_numbers": st.booleans(),
     },
@@ -89,7 +94,7 @@ def test_the_quick_way_is_taken() -> None:
     quick, general = both_ways("gpt2", "xval and bits")
     assert isinstance(encoded(quick, MIXED_TEXTS, None, {}), quick_way.LazyBatchEncoding)
     assert encoded(general, MIXED_TEXTS, None, {}) is None
-    for options in ({"return_offsets_mapping": True}, {"is_split_into_words": True}, {"split_special_tokens": True}, {"stride": 1}):
+    for options in ({"return_overflowing_tokens": True}, {"is_split_into_words": True}, {"split_special_tokens": True}, {"stride": 1}):
         assert encoded(quick, MIXED_TEXTS, None, options) is None, options
     assert encoded(quick, MIXED_TEXTS, MIXED_TEXTS, {}) is None
     assert isinstance(encoded(quick, MIXED_TEXTS[0], None, {}), quick_way.LazyBatchEncoding)
@@ -115,6 +120,51 @@ def test_encodings_are_those_of_the_call() -> None:
     quick.padding_side, quick.truncation_side = "right", "right"
     assert [one.ids for one in ours.encodings] == [one.ids for one in theirs.encodings] == ours["input_ids"]
     assert ours.char_to_token(0, 3) == theirs.char_to_token(0, 3)
+
+
+def trimming(name: str) -> Any:
+    """A post-processor that trims offsets."""
+    end = ("<|endoftext|>", 0)
+    return {
+        "spaces": processors.ByteLevel(trim_offsets=True, add_prefix_space=False),
+        "added space": processors.ByteLevel(trim_offsets=True, add_prefix_space=True),
+        "around": processors.RobertaProcessing(end, end, trim_offsets=True, add_prefix_space=False),
+        "twice": processors.Sequence([processors.ByteLevel(trim_offsets=True, add_prefix_space=False)] * 2),
+        "none": None,
+    }[name]
+
+
+@functools.cache
+def trimmed(name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
+    """One that takes the quick way, and one that does not; with NFC, and added tokens that are runs of spaces."""
+    pair = []
+    for fast in (True, False):
+        source = trained.source("neox")
+        source.post_processor = trimming(name)
+        made = NumberTokenizer.from_tokenizer(PreTrainedTokenizerFast(tokenizer_object=source, pad_token="<|endoftext|>"))
+        made.backend_state().has_fast_engine = fast
+        pair.append(made)
+    return pair[0], pair[1]
+
+
+@pytest.mark.parametrize("name", ["spaces", "added space", "around", "twice", "none"])
+@settings(max_examples=40)
+@given(rows=st.lists(texts, min_size=1, max_size=4), special=st.booleans(), cut=st.booleans(), side=st.sampled_from(["left", "right"]))
+@example(rows=["  a 5  6 ", " e\u0301 7", "\u0301 8", "今年 9年", "         10\t\t11"], special=True, cut=False, side="right")
+@example(rows=[" a  b  5 6", " 7  8"], special=True, cut=True, side="left")
+def test_offsets_are_general(name: str, rows: list[str], special: bool, cut: bool, side: str) -> None:
+    quick, general = trimmed(name)
+    quick.truncation_side = general.truncation_side = side
+    options = {"return_offsets_mapping": True, "add_special_tokens": special}
+    options |= {"truncation": True, "max_length": 6, "padding": True, "return_tensors": "np"} if cut else {}
+    compare(quick, general, lambda one: one(rows, **options), (rows, options))
+
+
+def test_offsets_take_the_quick_way() -> None:
+    quick, _ = trimmed("spaces")
+    assert encoded(quick, ["a 5 é", " e\u0301 6"], None, {"return_offsets_mapping": True}) is not None
+    for name in ("twice", "added space"):
+        assert encoded(trimmed(name)[0], ["a 5"], None, {"return_offsets_mapping": True}) is None
 
 
 SENTENCES = [

@@ -1,0 +1,106 @@
+"""Where the tokens of byte-level BPE stand in their text: each covers the bytes that it decodes to, and a number token the number.
+
+In: ids, the text, the places of the numbers. Out: for each token the characters that it covers, as ``tokenizers`` tells them: a token that holds a part
+of a character covers the whole of it. Rows for which the bytes do not add up, or which a normalizer may have changed, are told apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.arrays.kernels import allocating_kernel
+from numtok.arrays.text_rows import TextRows
+from numtok.arrays.unicode_classes import flags
+from numtok.arrays.utf8 import decode
+from numtok.engines.interface import Config, Ints
+from numtok.engines.number_tokens import vocabulary_of
+from numtok.numbers.numbers import Numbers
+
+SPACES = frozenset(
+    "Ġ\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+)  # as Rust has it
+
+
+class TokenForms(NamedTuple):
+    """What is known of every token, by id.
+
+    Attributes:
+        widths: int64, bytes that it decodes to. leading, trailing: int64, how many spaces it begins and ends with.
+        unsafe: uint8 by code point, which characters the normalizer may change; empty if there is none.
+    """
+
+    widths: Ints
+    leading: Ints
+    trailing: Ints
+    unsafe: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, config: Config) -> TokenForms | None:
+        """Those of a tokenizer.json of byte-level BPE; None if its normalizer is unknown."""
+        normalizer = config.get("normalizer")
+        if normalizer not in (None, {"type": "NFC"}):
+            return None
+        contents = {number: (content, len(content)) for content, number in vocabulary_of(config).items()}  # one character a byte
+        contents |= {token["id"]: (token["content"], len(token["content"].encode())) for token in config["added_tokens"]}
+        forms = np.zeros((3, max(contents) + 1), np.int64)
+        for number, (content, width) in contents.items():
+            forms[:, number] = width, _spaces(content), _spaces(reversed(content))
+        return cls(*forms, flags("nfc_unsafe") if normalizer else np.empty(0, np.uint8))
+
+
+def _spaces(characters: Any) -> int:
+    """How many of the first characters are spaces."""
+    count = 0
+    for character in characters:
+        if character not in SPACES:
+            break
+        count += 1
+    return count
+
+
+class Spans(NamedTuple):
+    """int64[t], half-open, the characters that each token covers in its row; bool[rows], for which rows they are known."""
+
+    starts: Ints
+    stops: Ints
+    settled: npt.NDArray[np.bool_]
+
+
+def token_spans(ids: npt.NDArray[np.int32], offsets: Ints, rows: TextRows, numbers: Numbers, tokens: Ints, forms: TokenForms) -> Spans:
+    """The spans of all tokens, int32[t] ids and int64[rows + 1] offsets, in the rows; int64[numbers] tokens are those that are numbers."""
+    places = np.stack([numbers.start, numbers.stop, tokens], axis=1)
+    return Spans(*_spans(ids, offsets, rows.text, rows.offsets, places, numbers.per_document(), forms.widths, forms.leading, forms.unsafe))
+
+
+@allocating_kernel
+def _spans(ids, offsets, text, text_offsets, places, per_row, widths, leading, unsafe):  # type: ignore[no-untyped-def]
+    """(starts, stops, settled)."""
+    starts, stops = np.zeros(ids.size, np.int64), np.zeros(ids.size, np.int64)
+    settled = np.ones(offsets.size - 1, np.bool_)
+    for row in range(offsets.size - 1):
+        begin, size = text_offsets[row], text_offsets[row + 1] - text_offsets[row]
+        at, characters, number = 0, 0, per_row[row]  # bytes, and the characters that begin in them
+        good = True
+        for token in range(offsets[row], offsets[row + 1]):
+            end = at + widths[ids[token]]
+            if number < per_row[row + 1] and places[number, 2] == token:
+                good = good and at + leading[ids[token]] == places[number, 0]  # its form with a space has one
+                end = places[number, 1]
+                number += 1
+            if end <= at or end > size:
+                good = False
+                break
+            inside = text[begin + at] & 0xC0 == 0x80  # begins within a character, which the token before it has, too
+            starts[token] = characters - 1 if inside else characters
+            for byte in range(begin + at, begin + end):
+                if text[byte] & 0xC0 != 0x80:
+                    characters += 1
+                    if text[byte] >= 0x80 and unsafe.size and unsafe[decode(text, byte)[0]]:
+                        good = False
+            stops[token] = characters
+            at = end
+        settled[row] = good and at == size
+    return starts, stops, settled

@@ -1,0 +1,71 @@
+"""Offsets on the quick way: where each token stands, from the bytes that it covers, and the spaces that a post-processor trims.
+
+In: an encoded batch. Out: int64[t, 2], the offset mapping of all its tokens as the general way gives it, which encodes the few rows that are not certain.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from transformers import PreTrainedTokenizerFast
+
+from numtok.arrays.text_rows import TextRows
+from numtok.engines.offsets import TokenForms, token_spans
+from numtok.hf.backend import BackendState, state_of
+from numtok.hf.general import encode_generally
+from numtok.hf.texts import Call
+from numtok.tokenizer import schema
+
+Ints = npt.NDArray[np.int64]
+
+
+def trims_spaces(post_processor: Any) -> bool | None:
+    """Whether a post-processor leaves the spaces out with which tokens begin and end; None if it does something else to offsets."""
+    state = state_of(post_processor)
+    found = [] if state is None else _steps(json.loads(state))
+    if any(step["type"] not in ("ByteLevel", "RobertaProcessing", "TemplateProcessing", "BertProcessing") for step in found):
+        return None
+    trims = [step for step in found if step.get("trim_offsets")]
+    if len(trims) > 1 or any(step["add_prefix_space"] for step in trims):  # the latter keeps some of the first spaces
+        return None
+    return bool(trims)
+
+
+def _steps(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    if state["type"] == "Sequence":
+        return [inner for step in state["processors"] for inner in _steps(step)]
+    return [state]
+
+
+def offset_mapping(tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: list[str], batch: pa.RecordBatch) -> Ints | None:
+    """int64[t, 2] of all tokens of the texts, encoded as a batch; None if the general way must tell."""
+    forms, trims = state.token_forms, trims_spaces(tokenizer.backend_tokenizer.post_processor)
+    if forms is None or trims is None or not (state.one_token or state.numbers_stay):
+        return None
+    rows = TextRows.of(texts)
+    numbers = state.numtok.finder.numbers(rows, parse_special=True)
+    if state.numbers_stay:
+        numbers = numbers.select(np.empty(0, np.int64))
+    ids, offsets = schema.flat(batch.column("input_ids"))
+    index, number_offsets = schema.flat(batch.column("number_index"))
+    tokens = index.to_numpy() + np.repeat(offsets[:-1], np.diff(number_offsets)) if len(numbers) else np.empty(0, np.int64)
+    values = ids.to_numpy()
+    spans = token_spans(values, offsets, rows, numbers, tokens, forms)
+    mapping = np.stack([spans.starts, spans.stops], axis=1)
+    if trims:
+        _trim(mapping, values, forms)
+    for row in np.flatnonzero(~spans.settled).tolist():
+        call = Call(texts[row], None, False, {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False})
+        mapping[offsets[row] : offsets[row + 1]] = np.array(encode_generally(tokenizer, state, call)["offset_mapping"]).reshape(-1, 2)
+    return mapping
+
+
+def _trim(mapping: Ints, ids: npt.NDArray[np.int32], forms: TokenForms) -> None:
+    """Leave the spaces out with which tokens begin and end."""
+    mapping[:, 0] = np.minimum(mapping[:, 0] + forms.leading[ids], mapping[:, 1])
+    mapping[:, 1] = np.maximum(mapping[:, 1] - forms.trailing[ids], mapping[:, 0])
