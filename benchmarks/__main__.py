@@ -34,7 +34,7 @@ NAMES = (
 
 def sections() -> dict[str, Callable[[Corpus], Section]]:
     """What there is to run, by name; the peers are imported here, once their number of threads is set."""
-    from benchmarks import command_line, drop_in, drop_in_kinds, encode, representations, scan, torch_feeding, torch_layers
+    from benchmarks import command_line, drop_in, drop_in_kinds, encode, representations, scan, start_up, torch_feeding, torch_layers
 
     runs = (
         scan.run,
@@ -44,7 +44,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         drop_in.run,
         drop_in_kinds.run,
         drop_in.run_map,
-        command_line.run_start_up,
+        start_up.run,
         command_line.run,
         torch_layers.run,
         torch_feeding.run,

@@ -1,4 +1,4 @@
-"""The ``numtok`` command as a user runs it: JSON lines to Parquet, its memory, and how long it takes to start."""
+"""The ``numtok`` command as a user runs it: JSON lines to Parquet, and its memory."""
 
 from __future__ import annotations
 
@@ -36,14 +36,16 @@ process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
 _, status, usage = os.wait4(process, 0)
 seconds = time.perf_counter() - start
 peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-print(json.dumps({"code": os.waitstatus_to_exitcode(status), "seconds": seconds, "peak": peak}))
+cpu = usage.ru_utime + usage.ru_stime
+print(json.dumps({"code": os.waitstatus_to_exitcode(status), "seconds": seconds, "cpu": cpu, "peak": peak}))
 """
 
 
 class Finished(NamedTuple):
-    """One run: seconds, and peak memory in bytes."""
+    """One run: seconds by the clock and of the processor, and peak memory in bytes."""
 
     seconds: float
+    cpu: float
     peak: int
 
 
@@ -61,7 +63,7 @@ def launch(*arguments: str | Path) -> Finished:
     lines = done.stdout.splitlines()
     found = json.loads(lines[-1]) if lines and done.returncode == 0 else {"code": done.returncode}
     check(found["code"] == 0, f"{' '.join(map(str, arguments))} ends with code {found['code']}: {done.stderr.strip()[-500:]}")
-    return Finished(found["seconds"], found["peak"])
+    return Finished(found["seconds"], found["cpu"], found["peak"])
 
 
 @contextmanager
@@ -127,34 +129,3 @@ def check_output(corpus: Corpus, path: Path, times: int) -> str:
                 check(column.flatten().equals(whole.flatten()), f"{name}: other values after row {seen:,}")
             seen += len(batch)
     return f"ids and values of {rows:,} rows in Parquet equal encode_batch"
-
-
-def run_start_up(corpus: Corpus) -> Section:
-    """From the command to its end, for next to no work."""
-    section = Section("Start-up: the whole command, from process to process")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "line.jsonl"
-        path.write_text('{"text": "The mass is -1.5e3 kg."}\n')
-        output = path.with_suffix(".parquet")
-        one_line = ("encode", path, "-o", output, "--quiet", "--overwrite")
-        commands: dict[str, tuple[str | Path, ...]] = {
-            "python -c pass": (sys.executable, "-c", "pass"),
-            "numtok --help": (*command(), "--help"),
-            "numtok encode, one line, default tokenizer": (*command(), *one_line),
-            f"numtok encode, one line, {corpus.tokenizer_name}": (*command(), *one_line, "--tokenizer", corpus.tokenizer),
-        }
-        for arguments in commands.values():
-            launch(*arguments)
-        values = pq.read_table(output).column("number_value").to_pylist()
-        check(values == [[-1500.0]], f"numtok encode gives {values}, expected [[-1500.0]]")
-        section.checks.append("numtok encode gives -1500.0 for -1.5e3")
-        seconds: dict[str, list[float]] = {name: [] for name in commands}
-        for _ in range(2 if corpus.quick else 9):
-            for name, arguments in commands.items():
-                seconds[name].append(launch(*arguments).seconds)
-    timings = {name: Timing(tuple(measured)) for name, measured in seconds.items()}
-    section.add(timings, 0)
-    section.goals.append(Goal("start-up of numtok --help", timings["numtok --help"].median, 0.5, 0.2, "s", True))
-    warm = timings["numtok encode, one line, default tokenizer"].median
-    section.goals.append(Goal("warm numtok encode of one line", warm, 2, 1, "s", True))
-    return section

@@ -24,15 +24,16 @@ from typing import Any
 
 import llvmlite
 import numba
-from numba.core import config
-from numba.core.caching import CompileResultCacheImpl, _Cache
-from numba.core.runtime import rtsys
-from numba.core.serialize import dumps
+from numba.core import caching, compiler, runtime, serialize
+from numba.core import config as numba_config
 
 from numtok.arrays import kept
 from numtok.arrays.stamp import PACKAGE, content_stamp
 
 LEAST_TRIED = ("0.68.",)  # versions of Numba that are known to load functions with no more than `_prepare` does
+config: Any = numba_config  # Numba is hardly typed
+compile_result: Any = compiler.CompileResult
+_dumps: Any = serialize.dumps
 OPTIMISED = config.OPT
 COMPILING = "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it beforehand"
 VERSIONS = 8  # of the package whose kernels are left in a folder
@@ -51,8 +52,8 @@ def _no_extensions() -> None:
 
 def optimise(dispatcher: Any, alone: bool) -> None:
     """Have LLVM optimise what is compiled only if it is called ``alone``: else its callers are optimised with it in them, and that is half of the time."""
-    compiler, level = dispatcher._compiler, OPTIMISED if alone else config._OptLevel(1)
-    compile_it = compiler.compile
+    own, level = dispatcher._compiler, OPTIMISED if alone else config._OptLevel(1)
+    compile_it = own.compile
 
     def at_its_level(args: Any, return_type: Any) -> Any:  # the compiler's lock is held
         before, config.OPT = config.OPT, level
@@ -61,18 +62,19 @@ def optimise(dispatcher: Any, alone: bool) -> None:
         finally:
             config.OPT = before
 
-    compiler.compile = at_its_level
+    own.compile = at_its_level
 
 
 def _prepare(target_context: Any) -> None:
     """What it takes to load what was compiled. Numba's own way is to prepare for compiling, which takes longer than all the rest of a start."""
     if numba.__version__.startswith(LEAST_TRIED):
+        rtsys: Any = runtime.rtsys  # type: ignore[attr-defined]
         rtsys.initialize(target_context)
     else:
         target_context.refresh()
 
 
-class KernelCache(_Cache):  # type: ignore[misc]  # Numba is not typed
+class KernelCache(caching._Cache):
     """The cache of one kernel, as Numba's dispatchers call it."""
 
     def __init__(self, function: Any) -> None:
@@ -93,7 +95,7 @@ class KernelCache(_Cache):  # type: ignore[misc]  # Numba is not typed
                 with contextlib.suppress(Exception):  # whatever pickle finds wrong: it is compiled anew
                     own_sig, reduced = pickle.loads(content)
                     if own_sig == sig:
-                        return numba.core.compiler.CompileResult._rebuild(target_context, *reduced)
+                        return compile_result._rebuild(target_context, *reduced)
         _say_that_it_compiles()
         return None
 
@@ -101,7 +103,7 @@ class KernelCache(_Cache):  # type: ignore[misc]  # Numba is not typed
         """Keep the compiled function in the first folder that takes it."""
         if data.library.has_dynamic_globals:
             return _warn_uncached(f"{self._name} holds an address")
-        name, content = self._file_name(sig, data.codegen), dumps((sig, CompileResultCacheImpl.reduce(None, data)))
+        name, content = self._file_name(sig, data.codegen), _dumps((sig, data._reduce()))
         refused = "there is no folder for them"
         for folder in folders():
             try:

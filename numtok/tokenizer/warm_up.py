@@ -12,7 +12,8 @@ from typing import Any
 from numtok.engines.choose import SELF_CHECK
 from numtok.engines.tokenizer_json import load_source, numbered
 from numtok.errors import OutputError
-from numtok.tokenizer.tokenizer import Representations, Tokenizer
+from numtok.representations.parse import Representations
+from numtok.tokenizer.tokenizer import Tokenizer
 
 EVERY = ("xval", "bits", "fone:6,4", "logfourier", "exponent_bins", "place", "p10", "p1000", "b1999", "fp15", "subword")
 LONG = " ".join(SELF_CHECK) * 100  # enough that a text is read in more than one turn

@@ -1,0 +1,63 @@
+"""How long a start takes: processor time of whole processes that do next to no work, with warm caches, as after ``numtok warm-up``."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+
+from benchmarks.command_line import command, launch
+from benchmarks.corpus import Corpus
+from benchmarks.timing import Goal, Section, Timing, check
+
+LINE = "The mass is -1.5e3 kg."
+ENCODE = f"import sys, numtok; numtok.Tokenizer.from_pretrained(*sys.argv[1:]).encode({LINE!r}).input_ids"
+
+
+class Start(NamedTuple):
+    """What is run, and seconds of processor time that it may take and should take."""
+
+    arguments: tuple[str | Path, ...]
+    floor: float | None = None
+    aim: float | None = None
+
+
+def starts(corpus: Corpus, folder: Path) -> dict[str, Start]:
+    """What is measured, by name."""
+    line, output = folder / "line.jsonl", folder / "line.parquet"
+    line.write_text(f'{{"text": "{LINE}"}}\n')
+    command_line = (*command(), "encode", line, "-o", output, "--scale", "1", "--workers", "1", "--quiet", "--overwrite")
+    return {
+        "python -c pass": Start((sys.executable, "-c", "pass")),
+        "numtok --help": Start((*command(), "--help"), 0.2, 0.1),
+        "encode one line, default tokenizer": Start((sys.executable, "-c", ENCODE), 1.0, 0.6),
+        f"encode one line, {corpus.tokenizer_name}": Start((sys.executable, "-c", ENCODE, corpus.tokenizer), 1.5, 0.8),
+        "numtok inspect": Start((*command(), "inspect", LINE), 1.0),
+        "numtok encode, one line, default tokenizer": Start(command_line, 1.0, 0.6),
+        f"numtok encode, one line, {corpus.tokenizer_name}": Start((*command_line, "--tokenizer", corpus.tokenizer), 1.5, 0.8),
+    }
+
+
+def run(corpus: Corpus) -> Section:
+    """From process to process, for next to no work."""
+    section = Section("Start-up: processor time of the whole process, warm caches")
+    with tempfile.TemporaryDirectory() as folder:
+        measured = starts(corpus, Path(folder))
+        for start in measured.values():
+            launch(*start.arguments)
+        values = pq.read_table(Path(folder) / "line.parquet").column("number_value").to_pylist()
+        check(values == [[-1500.0]], f"numtok encode gives {values}, expected [[-1500.0]]")
+        section.checks.append("numtok encode gives -1500.0 for -1.5e3")
+        seconds: dict[str, list[float]] = {name: [] for name in measured}
+        for _ in range(2 if corpus.quick else 9):
+            for name, start in measured.items():
+                seconds[name].append(launch(*start.arguments).cpu)
+    timings = {name: Timing(tuple(found)) for name, found in seconds.items()}
+    section.add(timings, 0)
+    for name, start in measured.items():
+        if start.floor is not None:
+            section.goals.append(Goal(f"start-up: {name}", timings[name].median, start.floor, start.aim, "s", True))
+    return section
