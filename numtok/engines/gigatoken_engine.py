@@ -17,12 +17,16 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.interface import Config, Encoded, Ints, NumberTokens, Slots, is_byte_level, without_numbers
-from numtok.engines.needs_complete import places_of_events
+from numtok.engines.needs_complete import places_of_events, without_normalized
+from numtok.engines.parts import COMPLETE, Parts, Rules, closed_up, own_text, rules_of
+from numtok.engines.pieces import pieces_between, put_together
+from numtok.engines.pre_tokenizers import known_cuts
 from numtok.engines.rust import tokenizer_errors
-from numtok.engines.splice import Tokens, splice
-from numtok.engines.split import own_text, split, split_rules
+from numtok.engines.splice import Sources, Tokens, forms_of, splice
+from numtok.engines.split import split
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.engines.white import Whites, is_full, no_whites, with_more
 from numtok.errors import TokenizerError
 
 SMALL_TEXT = 1 << 16
@@ -51,19 +55,25 @@ class GigatokenEngine:
             _check_unread_tokens(unread, [token["content"] for token in config["added_tokens"]], two_forms=tokens.spaced >= 0)
         self._make_slow = functools.partial(TokenizersEngine, source, tokens, parse_special)
         self._config = config
-        self._rules = split_rules(two_forms=tokens.spaced >= 0, stays_whole=_pre_tokenizes_like_gpt2(config))
-        vocabulary = (self._bare if self._rules.stays_whole else self._complete).vocab
-        vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in config["added_tokens"]}
+        added = config["added_tokens"]
+        self._two_forms = tokens.spaced >= 0
+        cuts = known_cuts(config["pre_tokenizer"]) if _is_usual(config) else None
+        self._rules = None if cuts is None else rules_of(self._two_forms, cuts.line_ends, _whole_runs(added))
+        vocabulary = (self._complete if self._rules is None else self._bare).vocab
+        vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in added}
         longest = max(map(len, vocabulary.values()))
         self.widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)  # 8 bits stay in the first-level cache
         for token, content in vocabulary.items():
             self.widths[token] = len(content)
         self.normalizes = config.get("normalizer") is not None
         nothing = np.empty(0, np.uint8)
-        self._unsafe, self._newer = (flags("nfc_unsafe"), flags("nfc_newer")) if self.normalizes else (nothing, nothing)
-        self._runs_of_spaces = any(token["content"].strip(" ") == "" for token in config["added_tokens"])
-        words = [token["content"] for token in config["added_tokens"] if token["content"].strip(" ")]
-        self._added = _alternatives(words)
+        self._unsafe, self._left = (flags("nfc_unsafe"), flags("nfc_newer")) if self.normalizes else (nothing, nothing)
+        words = [token for token in added if token["content"].strip(" ")]
+        if any(token["normalized"] for token in words):  # gigatoken does not look for them in what the normalizer makes of the text
+            self._left = self._unsafe
+        self._added = _alternatives([token["content"] for token in words])
+        self._runs = {token["content"]: token["id"] for token in added if token not in words}
+        self._whites = no_whites()
 
     @functools.cached_property
     def slow(self) -> TokenizersEngine:
@@ -81,11 +91,34 @@ class GigatokenEngine:
         return _load(self._config | {"added_tokens": [], "normalizer": None})
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
-        text = own_text(rows)
-        parts = split(text, rows, slots, self._places_that_need_complete(text), self._rules)
-        tokens = _gigatoken_tokens(self._bare if self._rules.stays_whole else self._complete, text, parts.segments.starts)
-        complete = self._complete_tokens(parts.complete_text, parts.complete_starts())
-        return splice(parts, tokens, complete, self.widths if self._rules.stays_whole else self.widths[:0], slots)
+        if self._rules is None:
+            pieces = pieces_between(rows, slots, self._two_forms)
+            return put_together(pieces, self._complete_tokens(pieces.text, pieces.documents), slots)
+        text, parts, whites = self._split(rows, slots, self._rules)
+        tokens = _gigatoken_tokens(self._bare, *closed_up(text, parts.documents))
+        complete = self._complete_tokens(text, parts.holes[parts.holes[:, 2] == COMPLETE, :2])
+        row_starts = rows.offsets[:-1] - rows.offsets[0]
+        return splice(parts, row_starts, Sources(tokens, complete, whites, forms_of(slots), self.widths))
+
+    def _split(self, rows: TextRows, slots: Slots, rules: Rules) -> tuple[npt.NDArray[np.uint8], Parts, Whites]:
+        """(a copy of the text with its holes overwritten, its parts, the table for its white space)."""
+        while True:
+            text, whites = own_text(rows), self._whites
+            parts = split(text, rows, slots, self._delicate_places(text, rules.whole_runs > 0), rules, whites)
+            if not len(parts.missing) or is_full(whites):
+                return text, parts, whites
+            self._whites = with_more(whites, parts.missing.tolist(), self._white_ids)
+
+    def _white_ids(self, texts: list[str]) -> list[list[int]]:
+        """Those of white space that is a piece of its own: the longest added tokens are taken out from left to right, and the rest is encoded by itself."""
+        pattern = re.compile(f"({'|'.join(sorted(self._runs, key=len, reverse=True)) or '$^'})")
+        pieces = [[piece for piece in pattern.split(text) if piece] for text in texts]
+        others = list({piece for row in pieces for piece in row if piece not in self._runs})
+        encoded = _one_by_one(self._bare, [piece.encode() for piece in others])
+        ids = {run: [token] for run, token in self._runs.items()} | {
+            piece: found.tolist() for piece, found in zip(others, encoded, strict=True)
+        }
+        return [[token for piece in row for token in ids[piece]] for row in pieces]
 
     def has_unsafe(self, rows: TextRows) -> npt.NDArray[np.bool_]:
         """bool[rows]: whether the normalizer may change the row."""
@@ -93,25 +126,26 @@ class GigatokenEngine:
         counts = np.searchsorted(places, rows.offsets)
         return np.asarray(np.diff(counts) > 0)
 
-    def _places_that_need_complete(self, text: npt.NDArray[np.uint8]) -> Ints:
-        if not self._rules.stays_whole:  # all text goes through the complete tokenizer, but what is newer than its Unicode data
-            return places_of_events(text, False, self._newer)
-        places = places_of_events(text, self._runs_of_spaces, self._unsafe)
+    def _delicate_places(self, text: npt.NDArray[np.uint8], runs_of_spaces: bool) -> Ints:
+        places = places_of_events(text, runs_of_spaces, self._unsafe)
+        if self.normalizes:
+            places = without_normalized(text, places, self._left)
         if self._added:
             places = np.sort(np.concatenate([places, [match.start() for match in self._added.finditer(text.data)]])).astype(np.int64)
         return places
 
-    def _complete_tokens(self, text: npt.NDArray[np.uint8], starts: Ints) -> Tokens:
-        """Those of pieces in one buffer by the complete tokenizer; by ``tokenizers`` if they hold characters newer than its Unicode data."""
-        if len(starts) == 1:  # none: the complete tokenizer need not be loaded
-            return Tokens(np.empty(0, np.uint32), starts)
-        tokens = _gigatoken_tokens(self._complete, text, starts)
-        newer = places_of_events(text, False, self._newer)
-        if not len(newer):
+    def _complete_tokens(self, text: npt.NDArray[np.uint8], documents: Ints) -> Tokens:
+        """Those of documents by the complete tokenizer; by ``tokenizers`` if they hold characters that are left to it."""
+        if not len(documents):  # the complete tokenizer need not be loaded
+            return Tokens(np.empty(0, np.uint32), np.zeros(1, np.int64))
+        text, offsets = closed_up(text, documents)
+        tokens = _gigatoken_tokens(self._complete, text, offsets)
+        left = places_of_events(text, False, self._left)
+        if not len(left):
             return tokens
         pieces = np.split(tokens.ids, tokens.offsets[1:-1])
-        which = np.unique(np.searchsorted(starts, newer, "right") - 1).tolist()
-        texts = [text[starts[piece] : starts[piece + 1]].tobytes().decode() for piece in which]
+        which = np.unique(np.searchsorted(offsets, left, "right") - 1).tolist()
+        texts = [text[offsets[piece] : offsets[piece + 1]].tobytes().decode() for piece in which]
         for piece, ids in zip(which, self.slow.encode_text(texts), strict=True):
             pieces[piece] = np.array(ids, np.uint32)
         return Tokens(np.concatenate(pieces), memory.offsets_of(np.array([len(ids) for ids in pieces], np.int64)))
@@ -130,7 +164,7 @@ def _gigatoken_tokens(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints
         data = text.tobytes()
         pieces = [data[a:b] for a, b in itertools.pairwise(offsets.tolist())]
         if len(pieces) <= FEW_PIECES:  # one by one is quicker then, and gigatoken does not import awkward
-            arrays = [tokenizer.encode(piece) for piece in pieces]
+            arrays = _one_by_one(tokenizer, pieces)
             ids = np.concatenate([np.empty(0, np.uint32), *arrays])
             return Tokens(ids, memory.offsets_of(np.fromiter(map(len, arrays), np.int64, len(arrays))))
         lists = tokenizer.encode_batch_list(pieces, parallel=False)
@@ -142,6 +176,13 @@ def _gigatoken_tokens(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints
     documents = ak.contents.ListOffsetArray(ak.index.Index64(offsets), characters, parameters={"__array__": "string"})
     layout = tokenizer.encode_batch(ak.Array(documents), parallel=False).layout
     return Tokens(np.asarray(layout.content.data), np.asarray(layout.offsets.data))
+
+
+def _one_by_one(tokenizer: Any, pieces: list[bytes]) -> list[npt.NDArray[np.uint32]]:
+    try:
+        return [tokenizer.encode(piece) for piece in pieces]
+    except RuntimeError:  # another thread encodes with it, beside which gigatoken's encode does not run, but its encode_batch_list does
+        return [np.array(ids, np.uint32) for ids in tokenizer.encode_batch_list(pieces, parallel=False)]
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
@@ -169,15 +210,28 @@ def _check_unread_tokens(unread: list[str], added: list[str], two_forms: bool) -
             raise TokenizerError(f"its special token {content!r} overlaps another added token")
 
 
-def _pre_tokenizes_like_gpt2(config: Config) -> bool:
-    """Whether the text may stay in one piece: GPT-2's own pre-tokenizer, no more than NFC before it, nothing unusual in the model."""
-    pre_tokenizer, normalizer, model = config["pre_tokenizer"], config.get("normalizer"), config["model"]
+def _is_usual(config: Config) -> bool:
+    """Whether text can be cut inside a piece at all.
+
+    No more than NFC comes before, there is nothing unusual in the model, and no white space in added tokens but runs of spaces.
+    """
+    normalizer, model, added = config.get("normalizer"), config["model"], config["added_tokens"]
+    runs = [token for token in added if not token["content"].strip(" ")]
     return (
-        pre_tokenizer["type"] == "ByteLevel"
-        and not pre_tokenizer.get("add_prefix_space", True)
-        and pre_tokenizer.get("use_regex", True)
-        and (normalizer is None or normalizer == {"type": "NFC"})
+        (normalizer is None or normalizer == {"type": "NFC"})
         and not any(
             model.get(option) for option in ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback")
         )
+        and all(len(token["content"]) > 1 and token["normalized"] == runs[0]["normalized"] for token in runs)
+        and not any(character.isspace() for token in added if token not in runs for character in token["content"])
     )
+
+
+def _whole_runs(added: list[Config]) -> int:
+    """Bit n says whether a run of n spaces consists of added tokens, the longest first; 0 if there are none."""
+    lengths = {len(token["content"]) for token in added if not token["content"].strip(" ")}
+    rest = [0]
+    for count in range(1, 64):
+        fitting = [length for length in lengths if length <= count]
+        rest.append(rest[count - max(fitting)] if fitting else count)
+    return sum(1 << count for count in range(1, 64) if rest[count] == 0)

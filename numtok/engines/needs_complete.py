@@ -1,51 +1,84 @@
 """Where text needs the complete tokenizer, because a tokenizer without added tokens and normaliser may give other ids.
 
-In: a text buffer. Out: the places of its events: two spaces in a row, where runs of spaces are added tokens, and characters that Unicode normalisation may
-change, or that are newer than the Unicode data of a library. (The added tokens that are words are found by a regular expression, in the engine.)
+In: a text buffer. Out: the delicate places: where two or more spaces in a row begin, if runs of spaces are added tokens, and characters that Unicode
+normalisation changes, or that are newer than the Unicode data of a library. (The added tokens that are words are found by a regular expression, in the
+engine.)
 """
 
 from __future__ import annotations
+
+import unicodedata
 
 import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.bitmarks import ONE, lowest_bit
+from numtok.arrays.bitmarks import ONE, SIX, lowest_bit
 from numtok.arrays.kernels import kernel
 from numtok.arrays.utf8 import decode
+from numtok.engines.interface import Ints
+from numtok.engines.parts import SPACE
 
-SPACE = 0x20
+Bytes = npt.NDArray[np.uint8]
 
 
-def places_of_events(text: npt.NDArray[np.uint8], double_space: bool, unsafe: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Positions in ``text``, ascending, of two spaces in a row, if asked for, and of characters flagged in ``unsafe`` (if not empty)."""
-    if text.size == 0 or not (double_space or unsafe.size):
+def places_of_events(text: Bytes, runs_of_spaces: bool, unsafe: Bytes) -> Ints:
+    """Positions in ``text``, ascending, where two or more spaces begin, if asked for, and of characters flagged in ``unsafe`` (if not empty)."""
+    if text.size == 0 or not (runs_of_spaces or unsafe.size):
         return np.empty(0, np.int64)
     marks = memory.empty((text.size - 1) // 64 + 1, np.uint64)
-    _mark(text, double_space, marks)
+    _mark(text, runs_of_spaces, marks)
     places = memory.empty(int(np.bitwise_count(marks).sum()), np.int64)
     return places[: _check(text, unsafe, marks, places)]
 
 
+def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
+    """``places`` without the characters that NFC leaves as they are in this text; those flagged in ``left`` stay.
+
+    A character that NFC may change stands in a run of characters that are not ASCII, behind one that may be; each such run is normalised by itself, and most
+    are what NFC makes of them. Python's own data know all characters that are not newer, and their normal forms are the same for ever.
+    """
+    delicate = text[places] != SPACE
+    if not delicate.any():
+        return places
+    runs = memory.empty(len(text), np.uint8)
+    starts = memory.empty(len(places) + 1, np.int64)
+    belongs = np.full(len(places), -1, np.int64)
+    count = _runs(text, places, runs, starts, belongs)
+    joined = runs[: starts[count]].tobytes().decode()
+    changed = np.zeros(count, np.bool_)
+    if not unicodedata.is_normalized("NFC", joined):
+        for k in range(count):
+            run = runs[starts[k] : starts[k + 1]].tobytes().decode()
+            changed[k] = not unicodedata.is_normalized("NFC", run)
+    stays = ~delicate
+    stays[delicate] = changed[belongs[delicate]]
+    if left.size:
+        _keep_flagged(text, places, left, stays)
+    return places[stays]
+
+
 @kernel
-def _mark(text, double_space, marks):  # type: ignore[no-untyped-def]
-    """Bit k of ``marks[b]`` says that there may be an event at ``text[64 * b + k]``: two spaces in a row, or a character from U+0300 on.
+def _mark(text, runs_of_spaces, marks):  # type: ignore[no-untyped-def]
+    """Bit k of ``marks[b]`` says that there may be an event at ``text[64 * b + k]``: a run of spaces begins, or a character from U+0300 on.
 
     As in the scanner of numbers, the loop over whole blocks becomes vector compares.
     """
-    whole = (text.size - 1) // 64  # so that there is always a next byte
-    space = np.uint8(SPACE) if double_space else np.uint8(0xFF)  # no byte of UTF-8
-    for block in range(whole):
+    last = marks.size - 1
+    space = np.uint8(SPACE) if runs_of_spaces else np.uint8(0xFF)  # no byte of UTF-8
+    for block in range(1, last):  # so that there are always a byte before and one behind
         bits = np.uint64(0)
-        for k in range(64):
-            byte, following = text[block * 64 + k], text[block * 64 + k + 1]
-            bits |= np.uint64((byte >= 0xCC) | ((byte == space) & (following == space))) << np.uint64(k)
+        here = np.uint64(block) << SIX
+        for k in range(np.uint64(64)):
+            byte, following, before = text[here + k], text[here + k + ONE], text[here + k - ONE]
+            bits |= np.uint64((byte >= 0xCC) | ((byte == space) & (following == space) & (before != space))) << k
         marks[block] = bits
-    bits = np.uint64(0)
-    for at in range(whole * 64, text.size):
-        if text[at] >= 0xCC or (text[at] == space and at + 1 < text.size and text[at + 1] == space):
-            bits |= np.uint64(1) << np.uint64(at - whole * 64)
-    marks[whole] = bits
+    for block in (0, last):
+        bits = np.uint64(0)
+        for at in range(block * 64, min(block * 64 + 64, text.size)):
+            run = text[at] == space and at + 1 < text.size and text[at + 1] == space and (at == 0 or text[at - 1] != space)
+            bits |= np.uint64((text[at] >= 0xCC) | run) << np.uint64(at - block * 64)
+        marks[block] = bits
 
 
 @kernel
@@ -65,3 +98,35 @@ def _check(text, unsafe, marks, places):  # type: ignore[no-untyped-def]
                 places[count] = at
                 count += 1
     return count
+
+
+@kernel
+def _runs(text, places, runs, starts, belongs):  # type: ignore[no-untyped-def]
+    """Copy what NFC looks at around each of the places that is no space: all up to the next ASCII character, and the one before; the count of runs."""
+    count, filled, stop = 0, 0, 0
+    starts[0] = 0
+    for k in range(places.size):
+        at = places[k]
+        if text[at] == SPACE:
+            continue
+        if at >= stop:
+            first, stop = at, at
+            while first > 0 and text[first] >= 0x80:
+                first -= 1
+            while stop < text.size and text[stop] >= 0x80:
+                stop += 1
+            for j in range(first, stop):
+                runs[filled] = text[j]
+                filled += 1
+            count += 1
+            starts[count] = filled
+        belongs[k] = count - 1
+    return count
+
+
+@kernel
+def _keep_flagged(text, places, flagged, stays):  # type: ignore[no-untyped-def]
+    for k in range(places.size):
+        if text[places[k]] != SPACE:
+            code, _ = decode(text, places[k])
+            stays[k] = stays[k] or flagged[code] != 0

@@ -1,7 +1,7 @@
-"""Put token ids together: those of a text's segments, with the ids of each number in its slot.
+"""Put token ids together: those of a text with holes, and what belongs into each hole.
 
-In: a :class:`~numtok.engines.split.Split`, the ids of its segments, and the slots. Out: :class:`~numtok.engines.interface.Encoded`. In a segment that
-runs on over numbers, the widths of the tokens tell which of them fall on a number; those are dropped.
+In: a :class:`~numtok.engines.parts.Parts`, the ids of its documents, and what to put into the holes. Out: :class:`~numtok.engines.interface.Encoded`.
+The widths of the tokens tell which of them fall on a hole; those are dropped.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE
-from numtok.arrays.kernels import inline_kernel, kernel, merged_kernel
+from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.engines.interface import Encoded, Ids, Ints, Slots
-from numtok.engines.split import COMPLETE, NUMBER, PLAIN, Split
+from numtok.engines.parts import COMPLETE, NUMBER, WHITE_BYTES, WHITE_NUMBER, Parts
+from numtok.engines.white import Whites
 from numtok.errors import NumtokError
 
 
 class Tokens(NamedTuple):
-    """Ids of segments: segment ``s`` has ``ids[offsets[s]:offsets[s + 1]]``."""
+    """Ids of documents: document ``d`` has ``ids[offsets[d]:offsets[d + 1]]``."""
 
     ids: npt.NDArray[np.uint32]
     offsets: Ints
@@ -42,62 +43,95 @@ class Spliced(NamedTuple):
     positions: Ints
 
 
-def splice(split: Split, tokens: Tokens, complete: Tokens, widths: npt.NDArray[Any], slots: Slots) -> Encoded:
-    """The ids of whole documents.
+class Sources(NamedTuple):
+    """What is put together: ids of documents, of pieces for the complete tokenizer, of white space, of numbers, and the bytes of each token."""
+
+    tokens: Tokens
+    complete: Tokens
+    whites: Whites
+    forms: Forms
+    widths: npt.NDArray[Any]
+
+
+def forms_of(slots: Slots) -> Forms:
+    """The ids to put into the slots."""
+    return Forms(slots.plain, slots.spaced, slots.offsets)
+
+
+def splice(parts: Parts, row_starts: Ints, sources: Sources) -> Encoded:
+    """The ids of whole rows.
 
     Args:
-        split: the text in segments.
-        tokens: of all its segments; those of numbers, and of pieces that need the complete tokenizer, are not used.
-        complete: of the segments that need the complete tokenizer.
-        widths: the bytes of each token; empty if no segment runs on over a number: then no token is looked up, as a normaliser or a prefix space may
-            make the bytes of the tokens others than those of the text.
-        slots: the ids to put in.
+        parts: of the text.
+        row_starts: int64[rows], where in it the rows begin.
+        sources: the ids.
 
     Raises:
-        NumtokError: if some token lies across the edge of a number.
+        NumtokError: if some token lies across the edge of a hole.
     """
-    count = len(slots.document)
-    out = Spliced(
-        memory.empty(len(tokens.ids) + len(complete.ids) + len(slots.plain), np.int32),
-        memory.empty(len(split.segments.per_document), np.int64),
-        memory.empty(count, np.int64),
-    )
-    filled, fits = _splice(split.segments, split.taken, tokens, complete, widths, Forms(slots.plain, slots.spaced, slots.offsets), out)
+    most = len(sources.tokens.ids) + len(sources.complete.ids) + len(sources.forms.plain) + int(parts.counts[WHITE_BYTES])
+    ids, offsets = memory.empty(most, np.int32), memory.empty(len(row_starts) + 1, np.int64)
+    out = Spliced(ids, offsets, memory.empty(len(parts.spaced), np.int64))
+    filled, fits = _splice(parts.holes, parts.rows, parts.spaced, row_starts, sources, out)
     if not fits:
         raise NumtokError("gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please report this tokenizer")
-    return Encoded(out.ids[:filled], out.offsets, out.positions, split.taken.spaced)
+    return Encoded(out.ids[:filled], out.offsets, out.positions, parts.spaced)
 
 
 @kernel
-def _splice(segments, taken, tokens, complete, widths, forms, out):  # type: ignore[no-untyped-def]
-    """(number of ids, ok); not ok if some token lies across the edge of a number."""
-    count = taken.begins.size
+def _splice(holes, rows, is_spaced, row_starts, sources, out):  # type: ignore[no-untyped-def]
+    """(number of ids, ok); not ok if some token lies across the edge of a hole."""
+    tokens, widths, whites = sources.tokens, sources.widths, sources.whites
     out.offsets[0] = 0
-    filled, number, piece = np.uint64(0), 0, 0
-    for row in range(segments.per_document.size - 1):
-        for segment in range(segments.per_document[row], segments.per_document[row + 1]):
-            kind = segments.kinds[segment]
-            if kind == NUMBER:
-                if number == count:  # widths that do not add up consumed it before
-                    return np.int64(filled), False
-                filled = _put(forms, taken.spaced[number], number, out, filled)
-                number += 1
+    # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs over every token.
+    filled, number, piece = np.uint64(0), np.uint64(0), 0
+    for row in range(row_starts.size):
+        at = np.uint64(row_starts[row])
+        token_at, last = np.uint64(tokens.offsets[rows[row, 1]]), np.uint64(tokens.offsets[rows[row + 1, 1]])
+        for hole in range(rows[row, 0], rows[row + 1, 0]):
+            begin, stop, kind = np.uint64(holes[hole, 0]), np.uint64(holes[hole, 1]), holes[hole, 2]
+            while at < begin and token_at < last:
+                token = tokens.ids[token_at]
+                out.ids[filled] = token
+                at += np.uint64(widths[token])
+                filled += ONE
+                token_at += ONE
+            if at != begin:
+                return np.int64(filled), False
+            if kind >= 0 or kind <= WHITE_NUMBER:
+                filled = _put_white(whites, kind if kind >= 0 else WHITE_NUMBER - kind, out, filled)
+            if kind == NUMBER or kind <= WHITE_NUMBER:
+                filled = put_number(sources.forms, is_spaced[number], number, out, filled)
+                number += ONE
             elif kind == COMPLETE:
-                filled = _copy(complete, piece, out, filled)
+                filled = copy_tokens(sources.complete, piece, out, filled)
                 piece += 1
-            elif kind == PLAIN and widths.size == 0:
-                filled = _copy(tokens, segment, out, filled)
-            elif kind == PLAIN:
-                filled, number, fits = _copy_between_numbers(segments, segment, taken, tokens, widths, forms, out, (filled, number))
-                if not fits:
-                    return np.int64(filled), False
+                at = stop
+            while at < stop and token_at < last:
+                at += np.uint64(widths[tokens.ids[token_at]])
+                token_at += ONE
+            if at != stop:
+                return np.int64(filled), False
+        for k in range(token_at, last):
+            out.ids[filled] = tokens.ids[k]
+            filled += ONE
         out.offsets[row + 1] = filled
-    return np.int64(filled), number == count
+    return np.int64(filled), number == np.uint64(is_spaced.size)
 
 
 @merged_kernel
-def _copy(tokens, which, out, filled):  # type: ignore[no-untyped-def]
-    """Append the ids of one segment; returns the new fill."""
+def _put_white(whites, place, out, filled):  # type: ignore[no-untyped-def]
+    """Append the ids of white space; returns the new fill."""
+    entry = whites.entries[place]
+    for k in range(whites.offsets[entry], whites.offsets[entry + 1]):
+        out.ids[filled] = whites.ids[k]
+        filled += ONE
+    return filled
+
+
+@merged_kernel
+def copy_tokens(tokens, which, out, filled):  # type: ignore[no-untyped-def]
+    """Append the ids of one document; returns the new fill."""
     for k in range(tokens.offsets[which], tokens.offsets[which + 1]):
         out.ids[filled] = tokens.ids[k]
         filled += ONE
@@ -105,7 +139,7 @@ def _copy(tokens, which, out, filled):  # type: ignore[no-untyped-def]
 
 
 @merged_kernel
-def _put(forms, spaced, number, out, filled):  # type: ignore[no-untyped-def]
+def put_number(forms, spaced, number, out, filled):  # type: ignore[no-untyped-def]
     """Append one number's ids; returns the new fill."""
     out.positions[number] = filled
     if forms.plain.size == out.positions.size:  # every number is one token
@@ -115,36 +149,3 @@ def _put(forms, spaced, number, out, filled):  # type: ignore[no-untyped-def]
         out.ids[filled] = forms.spaced[k] if spaced else forms.plain[k]
         filled += ONE
     return filled
-
-
-@merged_kernel
-def _copy_between_numbers(segments, segment, taken, tokens, widths, forms, out, state):  # type: ignore[no-untyped-def]
-    """Append the ids of a segment that runs on over numbers; (new fill, next number, whether no token lies across the edge of a number)."""
-    # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs over every token.
-    filled, number = state
-    at, end = np.uint64(segments.starts[segment]), np.uint64(segments.starts[segment + 1])
-    token_at, last = np.uint64(tokens.offsets[segment]), np.uint64(tokens.offsets[segment + 1])
-    while True:
-        following = min(end, np.uint64(taken.begins[number])) if number < taken.begins.size else end
-        while at < following and token_at < last:
-            token = tokens.ids[token_at]
-            out.ids[filled] = token
-            at += np.uint64(widths[token])
-            filled += ONE
-            token_at += ONE
-        if following == end or at != following:
-            return filled, number, at == following and token_at == last
-        filled = _put(forms, taken.spaced[number], number, out, filled)
-        at, token_at = _skip(tokens.ids, token_at, last, widths, at, np.uint64(taken.stops[number]))
-        if at != np.uint64(taken.stops[number]):
-            return filled, number, False
-        number += 1
-
-
-@inline_kernel
-def _skip(ids, token_at, last, widths, at, stop):  # type: ignore[no-untyped-def]
-    """(place in the text, token) behind the tokens up to ``stop``."""
-    while at < stop and token_at < last:
-        at += np.uint64(widths[ids[token_at]])
-        token_at += ONE
-    return at, token_at

@@ -1,20 +1,19 @@
-"""Split text into segments that a fast byte-level BPE can encode independently, with as few cuts at numbers as possible.
+"""The fast way: text stays in one piece over its numbers, in as few documents as possible.
 
-Every number separates the text around it: the pieces between numbers are encoded independently of each other. Handing each piece over as a
-document of its own would be right, but the calls cost more than the encoding. Where it provably makes no difference, the text stays in one segment
-and the tokens that fall on the number are dropped afterwards: the pre-tokenizer of GPT-2
-(``'s|'t|... | ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+``) always cuts around a run of digits, and what it does elsewhere does not depend
-on them. A number that is more than digits is overwritten with digits, in a copy of the text. It would make a difference, so the text *must be split*
-there,
+Every number separates the text around it: the pieces between numbers are encoded independently of each other. Handing each piece over as a document of
+its own would be right (:mod:`numtok.engines.pieces`), but the calls cost more than the encoding. Where the pre-tokenizer is a known one
+(:mod:`numtok.engines.pre_tokenizers`), what is to be taken out stays in the text as a *hole*: it is overwritten, in a copy, by something that cannot
+touch the words around it, and the tokens that fall on it are dropped afterwards. There are three kinds of holes.
 
-- beside another character of category N, which would join the run of digits,
-- after two or more white-space characters, or after a space that the number token does not take along,
-- beside a piece that *needs the complete tokenizer*: one that holds an added token of the tokenizer, or characters that Unicode normalisation may
-  change. These pieces are encoded one by one, by the complete tokenizer (by ``tokenizers`` itself if they hold characters newer than its Unicode
-  data); all other text by one without added tokens and normaliser.
+- A *number*, with the space that its token takes along, becomes digits. Beside another character of category N, which would join the digits, the text is
+  cut into two documents.
+- *White space* that is encoded otherwise than in its context: a run of spaces that is an added token, with the white space before it; and white space before
+  a number, as what is last in a piece is cut otherwise than what is followed by a digit. Its ids come from a table (:mod:`numtok.engines.white`).
+- A *delicate place*: an added token, or characters that Unicode normalisation changes. From the space before the word it stands in to the space behind it
+  it is encoded by the complete tokenizer, and left out of the text; all other text is encoded by one without added tokens and normaliser.
 
-In: rows of text, the slots of numbers, and the places that need the complete tokenizer (:mod:`numtok.engines.needs_complete`). Out: :class:`Split`,
-which :mod:`numtok.engines.splice` puts together again when its segments are encoded.
+In: rows of text, the slots of numbers, and the delicate places (:mod:`numtok.engines.needs_complete`). Out: :class:`~numtok.engines.parts.Parts`, which
+:mod:`numtok.engines.splice` puts together again when their documents are encoded.
 """
 
 from __future__ import annotations
@@ -24,213 +23,227 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE
-from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.arrays.unicode_classes import flags
 from numtok.arrays.utf8 import class_at, class_before
 from numtok.engines.interface import Ints, Slots
-from numtok.engines.needs_complete import SPACE
+from numtok.engines.parts import (
+    COMPLETE,
+    CUT,
+    DOCUMENTS,
+    HOLES,
+    MISSING,
+    MOST_MISSING,
+    NUMBER,
+    NUMERIC,
+    OPEN,
+    SPACE,
+    WHITE,
+    WHITE_BYTES,
+    WHITE_NUMBER,
+    Given,
+    Parts,
+    Rules,
+    empty_parts,
+    filled,
+)
+from numtok.engines.white import UNKNOWN, Whites, key_of, place_of
 
-PLAIN, NUMBER, COMPLETE, NOTHING = 0, 1, 2, 3  # kinds of segments: text, a number alone, text for the complete tokenizer, a null row
 LONG = 32  # bytes; above, a number is overwritten so that it falls into many short words, as BPE is not linear in the length of one
-NO_INFLUENCE, ONE_SPACE, OTHER_SPACE, LOOK_UP = 0, 1, 2, 3  # what an ASCII byte beside a number means
-_ZERO, _NEWLINE = 0x30, 0x0A
+_ASCII = 0x80
+_ZERO, _LINE_END, _RETURN = 0x30, 0x0A, 0x0D
 _NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
-_scratch = memory.Scratch()
 
 
-class SplitRules(NamedTuple):
-    """What decides where text must be split.
-
-    Attributes:
-        two_forms: whether a number takes the space before it along.
-        stays_whole: whether text may stay in one segment at all.
-        ascii_kinds: uint8[256], settles most cases without the other two.
-        numeric, spaces: flags per code point: category N, white space.
-    """
-
-    two_forms: bool
-    stays_whole: bool
-    ascii_kinds: npt.NDArray[np.uint8]
-    numeric: npt.NDArray[np.uint8]
-    spaces: npt.NDArray[np.uint8]
-
-
-class Text(NamedTuple):
-    """Rows ``text[offsets[r]:offsets[r + 1]]``, their numbers, and the places that need the complete tokenizer. ``text`` is written to."""
+class Tools(NamedTuple):
+    """What the rarer steps work with: few arrays, as every function that is given one takes the longer to compile."""
 
     text: npt.NDArray[np.uint8]
-    offsets: Ints
-    valid: npt.NDArray[np.bool_]
-    per_document: Ints
-    start: Ints
-    stop: Ints
-    places: Ints
+    classes: npt.NDArray[np.uint8]
+    line_ends: bool
+    whole_runs: np.uint64
+    keys: npt.NDArray[np.uint64]
+    holes: Ints
+    documents: Ints
+    missing: npt.NDArray[np.uint64]
+    counts: Ints
 
 
-class Taken(NamedTuple):
-    """What is taken out for each number: [begins, stops) in the text, and whether that includes the space before it."""
-
-    begins: Ints
-    stops: Ints
-    spaced: npt.NDArray[np.bool_]
-
-
-class Segments(NamedTuple):
-    """Segment ``s``, of a kind, is ``text[starts[s]:starts[s + 1]]``; ``per_document`` are the offsets of each document's segments."""
-
-    kinds: npt.NDArray[np.uint8]
-    starts: Ints
-    per_document: Ints
-
-
-class Split(NamedTuple):
-    """A text in segments; ``complete_text`` is a copy of those that need the complete tokenizer, one behind the other."""
-
-    text: npt.NDArray[np.uint8]
-    segments: Segments
-    taken: Taken
-    complete_text: npt.NDArray[np.uint8]
-
-    def complete_starts(self) -> Ints:
-        """int64[n + 1]: where the segments begin in ``complete_text``."""
-        return memory.offsets_of(np.diff(self.segments.starts)[self.segments.kinds == COMPLETE])
-
-
-def split_rules(two_forms: bool, stays_whole: bool) -> SplitRules:
-    """The rules with their tables."""
-    kinds = np.full(256, LOOK_UP, np.uint8)
-    kinds[:128] = NO_INFLUENCE
-    kinds[[ord(character) for character in "\t\n\v\f\r"]] = OTHER_SPACE
-    kinds[ord(" ")] = ONE_SPACE
-    kinds[ord("0") : ord("9") + 1] = LOOK_UP
-    return SplitRules(two_forms, stays_whole, kinds, flags("number"), flags("space"))
-
-
-def own_text(rows: TextRows) -> npt.NDArray[np.uint8]:
-    """A copy of the rows' text, from the first row on, to be written to until the next call."""
-    first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-    text = _scratch.empty("text", last - first, np.uint8)
-    text[:] = rows.text[first:last]
-    return text
-
-
-def split(text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, places: Ints, rules: SplitRules) -> Split:
-    """Split the :func:`own_text` of the rows; the numbers in it are overwritten. Its arrays, but ``spaced``, are good until the next call."""
-    count = len(slots.document)
-    most = 2 * count + len(rows)
-    taken = Taken(_scratch.empty("begins", count, np.int64), _scratch.empty("stops", count, np.int64), memory.empty(count, np.bool_))
-    starts = _scratch.empty("starts", most + 1, np.int64)
-    segments = Segments(_scratch.empty("kinds", most, np.uint8), starts, memory.empty(len(rows) + 1, np.int64))
-    complete_text = memory.empty(len(text) if len(places) else 0, np.uint8)
-    given = Text(text, rows.offsets - rows.offsets[0], rows.valid, slots.per_document, slots.start, slots.stop, places)
-    used, copied = _split(given, rules, taken, segments, complete_text)
-    return Split(text, Segments(segments.kinds[:used], starts[: used + 1], segments.per_document), taken, complete_text[:copied])
+def split(text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, places: Ints, rules: Rules, whites: Whites) -> Parts:
+    """The parts of the rows; the holes in ``text``, a copy of theirs, are overwritten. They are good until the next call, but for ``spaced``."""
+    given = Given(text, rows.offsets - rows.offsets[0], rows.valid, slots.per_document, slots.start, slots.stop, places)
+    out = empty_parts(len(rows), slots, places)
+    tools = Tools(text, rules.classes, rules.line_ends, rules.whole_runs, whites.keys, out.holes, out.documents, out.missing, out.counts)
+    _split(given, tools, rules.two_forms, out.rows, out.spaced)
+    return filled(out)
 
 
 @kernel
-def _split(given, rules, taken, segments, complete_text):  # type: ignore[no-untyped-def]
-    """(number of segments, bytes of ``complete_text``)."""
-    segments.starts[0] = segments.per_document[0] = 0
-    count, copied, place = 0, 0, 0
-    for row in range(given.offsets.size - 1):
-        count, copied, place = _split_row(given, rules, taken, segments, complete_text, row, (count, copied, place))
-        if not given.valid[row]:
-            segments.kinds[count - 1] = NOTHING
-        segments.per_document[row + 1] = count
-    return count, copied
+def _split(given, tools, two_forms, rows, is_spaced):  # type: ignore[no-untyped-def]
+    text, counts, places, place = given.text, tools.counts, given.places, 0
+    rows[0, 0] = rows[0, 1] = 0
+    for row in range(given.valid.size):
+        # Unsigned positions: Numba then leaves out the check for negative ones, in the one loop that sees every number.
+        base, end = np.uint64(given.offsets[row]), np.uint64(given.offsets[row + 1])
+        first, last = given.per_document[row], given.per_document[row + 1]
+        counts[CUT] = counts[OPEN] = begin = base
+        following = np.uint64(places[place]) if place < places.size else _NEVER
+        if tools.whole_runs and base + ONE < end and text[base] == SPACE and text[base + ONE] == SPACE:
+            following = base  # a run of spaces is marked where it begins, which may be in the row before
+        for number in range(first, last + 1 if given.valid[row] else first):
+            start = stop = piece_end = end
+            bare = spaced = False  # a number that takes no space along, or one
+            if number < last:
+                start, stop = base + np.uint64(given.start[number]), base + np.uint64(given.stop[number])
+                before = text[start - np.uint64(start > begin)]
+                spaced = (start > begin) & two_forms & (before == SPACE)
+                bare = not spaced
+                piece_end = start - np.uint64(spaced)
+            while following < piece_end:
+                passed = np.int64(_settle(tools, np.int64(following), np.int64(piece_end), bare))
+                while place < places.size and places[place] < passed:
+                    place += 1
+                following = np.uint64(places[place]) if place < places.size else _NEVER
+            if number < last:
+                kind = NUMBER
+                if bare and start > begin and ((before >= _ASCII) | (tools.classes[before] != 0)):
+                    kind, white_begin = _white_before(tools, np.int64(start))
+                    piece_end = np.uint64(white_begin)
+                elif start == begin and number > first:  # right behind another number
+                    _end_document(tools, np.int64(start))
+                hole = counts[HOLES]
+                tools.holes[hole, 0], tools.holes[hole, 1], tools.holes[hole, 2] = piece_end, stop, kind
+                counts[HOLES] = hole + 1
+                counts[CUT] = begin = stop
+                is_spaced[number] = spaced
+                if stop < end and ((text[stop] >= _ASCII) | (tools.classes[text[stop]] == NUMERIC)):
+                    _end_if_number(tools, np.int64(stop), np.int64(end))
+                _overwrite(text, start, stop)
+            else:
+                _end_document(tools, np.int64(end))
+        rows[row + 1, 0], rows[row + 1, 1] = counts[HOLES], counts[DOCUMENTS]
+
+
+@inner_kernel
+def _settle(tools, at, end, bare):  # type: ignore[no-untyped-def]
+    """A hole for the delicate place ``at``, in a piece that ends at ``end``, perhaps with a bare number; up to where this settles the piece."""
+    text, classes, counts = tools.text, tools.classes, tools.counts
+    cut = counts[CUT]
+    if text[at] == SPACE:
+        stop = at
+        while stop < end and text[stop] == SPACE:
+            stop += 1
+        if stop - at < 2:  # the other one belongs to the number
+            return stop
+        start = _white_begin(tools, at)
+        whole = stop == end or (stop - at < 64 and (tools.whole_runs >> np.uint64(stop - at)) & ONE)
+        entry = _look_up(tools, start, stop) if whole and start >= 0 else UNKNOWN
+        if entry != UNKNOWN:
+            if stop < end or not bare:  # else the number's hole holds it: see _white_before
+                _put_white(tools, start, stop)
+                _put_hole(tools, start, stop, entry)
+                _end_if_number(tools, stop, end)
+            return stop
+    first, last = at, at + 1
+    while first > cut and (text[first] != SPACE or class_before(text, first, cut, classes)[0] == WHITE):
+        first -= 1
+    while last < end and (text[last] != SPACE or class_before(text, last, cut, classes)[0] == WHITE):
+        last += 1
+    _end_document(tools, first)
+    _put_hole(tools, first, last, COMPLETE)
+    counts[OPEN] = last
+    return last
+
+
+@inner_kernel
+def _white_before(tools, start):  # type: ignore[no-untyped-def]
+    """(kind of hole, its begin) for the bare number at ``start``, before which a character stands that may join it or is white space."""
+    text, cut = tools.text, tools.counts[CUT]
+    kind, _ = class_before(text, start, cut, tools.classes)
+    first = _white_begin(tools, start)
+    if kind == NUMERIC or first < 0:
+        _end_document(tools, start)
+    elif kind == WHITE and (start - first > 1 or (start - first == 1 and text[first] == SPACE and not tools.line_ends)):
+        entry = _look_up(tools, first, start)
+        if entry != UNKNOWN:
+            _put_white(tools, first, start)
+            return WHITE_NUMBER - entry, first
+        _end_document(tools, start)
+    return np.int64(NUMBER), start
+
+
+@inner_kernel
+def _white_begin(tools, at):  # type: ignore[no-untyped-def]
+    """Where the ASCII white space that ends at ``at`` begins, as far as it is cut off from what stands before it; -1 if other white space does."""
+    text, cut = tools.text, tools.counts[CUT]
+    while at > cut:
+        before = text[at - 1]
+        if before >= _ASCII:
+            kind, _ = class_before(text, at, cut, tools.classes)
+            return -1 if kind == WHITE else at
+        if tools.classes[before] != WHITE or (tools.line_ends and before in (_LINE_END, _RETURN)):
+            return at
+        at -= 1
+    return at
+
+
+@inner_kernel
+def _look_up(tools, start, stop):  # type: ignore[no-untyped-def]
+    """The place in the table of the white space [start, stop), or UNKNOWN, which is noted."""
+    key = key_of(tools.text, start, stop)
+    if key == 0:
+        return np.int64(UNKNOWN)
+    place = place_of(tools.keys, key)
+    if place == UNKNOWN:
+        count = tools.counts[MISSING]
+        known = count == MOST_MISSING
+        for k in range(count):
+            known = known or tools.missing[k] == key
+        if not known:
+            tools.missing[count] = key
+            tools.counts[MISSING] = count + 1
+    return place
+
+
+@inner_kernel
+def _put_white(tools, start, stop):  # type: ignore[no-untyped-def]
+    """Overwrite white space with a space and digits: a word of its own before text, and one with a number's digits."""
+    tools.counts[WHITE_BYTES] += stop - start
+    tools.text[start] = SPACE
+    for k in range(start + 1, stop):
+        tools.text[k] = _ZERO
+
+
+@inner_kernel
+def _put_hole(tools, begin, stop, kind):  # type: ignore[no-untyped-def]
+    """The next hole; what is before its end is settled."""
+    hole = tools.counts[HOLES]
+    tools.holes[hole, 0], tools.holes[hole, 1], tools.holes[hole, 2] = begin, stop, kind
+    tools.counts[HOLES] = hole + 1
+    tools.counts[CUT] = stop
+
+
+@inner_kernel
+def _end_document(tools, at):  # type: ignore[no-untyped-def]
+    """End the open document at ``at``, where the next one begins."""
+    counts = tools.counts
+    if at > counts[OPEN]:
+        count = counts[DOCUMENTS]
+        tools.documents[count, 0], tools.documents[count, 1] = counts[OPEN], at
+        counts[DOCUMENTS] = count + 1
+        counts[OPEN] = at
+
+
+@inner_kernel
+def _end_if_number(tools, at, end):  # type: ignore[no-untyped-def]
+    """End the open document at ``at`` if a character of category N stands there, which would join the digits before it."""
+    kind, _ = class_at(tools.text, at, end, tools.classes)
+    if kind == NUMERIC:
+        _end_document(tools, at)
 
 
 @merged_kernel
-def _split_row(given, rules, taken, segments, complete_text, row, filled):  # type: ignore[no-untyped-def]
-    """One row's part of all outputs; (segments, bytes of ``complete_text``, index of the next of the places) behind it."""
-    count, copied, place = filled
-    text, places = given.text, given.places
-    begin, end = np.uint64(given.offsets[row]), np.uint64(given.offsets[row + 1])
-    base, first, last = begin, given.per_document[row], given.per_document[row + 1]
-    following = np.uint64(places[place]) if place < places.size else _NEVER
-    kind, stays = PLAIN, True
-    for number in range(first, last + 1):
-        # The piece from `begin` to this number or the end. It belongs to the open segment, if the text may stay whole at the number before it.
-        piece_end, must_split = end, False
-        if number < last:
-            start, stop = base + np.uint64(given.start[number]), base + np.uint64(given.stop[number])
-            must_split, spaced = _edges(text, begin, start, stop, end, number == first, rules)
-            piece_end = start - ONE if spaced else start
-        kind_before, kind = kind, PLAIN
-        if following < piece_end:
-            kind, place = _kind_of_piece(text, begin, piece_end, places, place)
-            following = np.uint64(places[place]) if place < places.size else _NEVER
-        if number > first and (not stays or kind == COMPLETE or kind_before == COMPLETE):  # close the open segment, and the number's own
-            segments.kinds[count], segments.starts[count + 1] = kind_before, taken.begins[number - 1]
-            segments.kinds[count + 1], segments.starts[count + 2] = NUMBER, begin
-            count += 2
-        if kind == COMPLETE:
-            for k in range(begin, piece_end):
-                complete_text[copied] = text[k]
-                copied += 1
-        if number < last:
-            taken.begins[number], taken.stops[number], taken.spaced[number] = piece_end, stop, spaced
-            stays = rules.stays_whole and not must_split
-            _overwrite(text, start, stop)
-            begin = stop
-    segments.kinds[count], segments.starts[count + 1] = kind, end
-    return count + 1, copied, place
-
-
-@kernel
-def _kind_of_piece(text, begin, end, places, place):  # type: ignore[no-untyped-def]
-    """(PLAIN or COMPLETE, index of the first of the places from ``begin`` on) of the piece [begin, end); ``place`` is that of a piece before."""
-    begin, end = np.int64(begin), np.int64(end)
-    while place < places.size and places[place] < begin:
-        place += 1
-    at = place
-    while at < places.size and places[at] < end:
-        if text[places[at]] != SPACE or places[at] + 1 < end:  # a pair of spaces counts only if both lie in the piece
-            return COMPLETE, place
-        at += 1
-    return PLAIN, place
-
-
-@merged_kernel
-def _edges(text, begin, start, stop, end, first, rules):  # type: ignore[no-untyped-def]
-    """(must split?, takes the space before it along?) for the number at [start, stop), its piece before from ``begin``, its document to ``end``."""
-    if start == begin:  # at the start of the document, or right behind another number
-        must_split, spaced = not first, False
-    else:
-        # No branches where text decides: nobody could predict them.
-        last = rules.ascii_kinds[text[start - ONE]]
-        inner = np.uint64(2) if start - begin >= np.uint64(2) else ONE
-        more = rules.ascii_kinds[text[start - inner]]
-        more = more if inner > ONE else np.uint8(NO_INFLUENCE)
-        spaced = (last == ONE_SPACE) & rules.two_forms
-        must_split = (last == OTHER_SPACE) & ((more == ONE_SPACE) | (more == OTHER_SPACE))
-        if (last == LOOK_UP) | ((last == ONE_SPACE) & (not rules.two_forms)) | ((last == OTHER_SPACE) & (more == LOOK_UP)):
-            must_split = _must_split_before(text, np.int64(begin), np.int64(start), rules.numeric, rules.spaces)
-    if stop < end and rules.ascii_kinds[text[stop]] == LOOK_UP:
-        kind, _ = class_at(text, np.int64(stop), np.int64(end), rules.numeric)
-        must_split = must_split or kind != 0
-    return must_split, spaced
-
-
-@kernel
-def _must_split_before(text, begin, start, numeric, spaces):  # type: ignore[no-untyped-def]
-    """Whether the character before ``start``, in the piece from ``begin``, would join a run of digits, or be split off a run of white space."""
-    kind, width = class_before(text, start, begin, numeric)
-    if kind:
-        return True
-    kind, _ = class_before(text, start, begin, spaces)
-    if not kind:
-        return False
-    if text[start - 1] == SPACE:
-        return True
-    kind, _ = class_before(text, start - width, begin, spaces)
-    return kind != 0
-
-
-@kernel
 def _overwrite(text, start, stop):  # type: ignore[no-untyped-def]
     """Make the number at [start, stop) zeros, mostly one token: as one run, or if it is long as many, with a digit at both ends."""
     if stop - start <= np.uint64(8) and start + np.uint64(8) <= np.uint64(text.size):
@@ -242,4 +255,4 @@ def _overwrite(text, start, stop):  # type: ignore[no-untyped-def]
             text[at] = _ZERO
         if stop - start > np.uint64(LONG):
             for at in range(start + ONE, stop - ONE, np.uint64(2)):
-                text[at] = _NEWLINE
+                text[at] = _LINE_END

@@ -15,6 +15,12 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 CL100K = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"  # Llama 3's
 QWEN = CL100K.replace(r"\p{N}{1,3}", r"\p{N}")
 
+O200K = (  # GPT-4o's
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
 # Enough of everything for merges across spaces, signs, digits, line ends and scripts.
 CORPUS = [
     "The mass of the sample is -1.5e3 kg, i.e. about 3,300 pounds; it's 10km away and costs $5.00 (or 4.50).",
@@ -84,6 +90,10 @@ def llama3() -> Tokenizer:
 
 def qwen() -> Tokenizer:
     return _byte_level(_split(QWEN), normalizers.NFC())
+
+
+def gpt4o() -> Tokenizer:
+    return _byte_level(_split(O200K))
 
 
 def roberta() -> Tokenizer:
@@ -191,11 +201,12 @@ OTHERS: dict[str, Callable[[], Tokenizer]] = {
     builder.__name__: builder for builder in (bert, bert_lower, metaspace_first, metaspace_always, metaspace_never, llama_legacy, t5)
 }
 KINDS = [*BYTE_LEVEL, *OTHERS]
+MORE: dict[str, Callable[[], Tokenizer]] = {"gpt4o": gpt4o}  # differs from llama3 in its pattern alone, so only where patterns matter
 
 
 @functools.cache
 def _json(kind: str) -> str:
-    return str((BYTE_LEVEL | OTHERS)[kind]().to_str())
+    return str((BYTE_LEVEL | OTHERS | MORE)[kind]().to_str())
 
 
 def config(kind: str) -> dict[str, Any]:

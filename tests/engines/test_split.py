@@ -1,0 +1,195 @@
+"""Text that stays in one piece over its numbers: nothing is encoded twice, tables are no heaps of documents, and the ids are those of ``tokenizers``."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import gigatoken
+import pytest
+import trained
+from engine_oracle import Oracle
+from hostile import FRAGMENTS, NORMALISED, NUMBERS, SPACES
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Regex, pre_tokenizers
+
+from numtok.engines.pre_tokenizers import GPT2, GPT4O, LLAMA3, QWEN2, known_cuts
+from numtok.representations import XVal
+from numtok.tokenizer.tokenizer import Tokenizer
+
+KINDS = ["gpt2", "neox", "llama3", "qwen", "gpt4o"]
+TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
+RUNS = [
+    "   ",
+    " " * 9,
+    " " * 25,
+    " " * 26,
+    " " * 60,
+    "\n    ",
+    "\n\n\t\t",
+    "\r\n\t",
+    " \t ",
+    "\t" * 20,
+    "    \n  ",
+    ".\n\t\t",
+    "'s\n\n  ",
+    "   \n",
+]
+whites = st.text(" \t\n\r\x0b\u00a0\u2028", min_size=1, max_size=5)
+pieces = st.one_of(st.sampled_from([*SPACES, *RUNS, *NORMALISED, *NUMBERS]), whites, st.sampled_from(FRAGMENTS))
+texts = st.lists(pieces, max_size=14).map("".join)
+
+
+@functools.cache
+def tokenizer(kind: str, leading_space: str) -> Tokenizer:
+    return Tokenizer(trained.config(kind), [TAKES_ALL], engine="gigatoken", leading_space=leading_space)
+
+
+@functools.cache
+def oracle(kind: str, leading_space: str) -> Oracle:
+    return Oracle(trained.config(kind), tokenizer(kind, leading_space).tokens)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(documents=st.lists(texts, min_size=1, max_size=4), leading_space=st.sampled_from(["auto", "separate"]))
+@example(documents=["a ", "  b"], leading_space="auto")  # a run of spaces over the end of a row
+@example(documents=["a\n\n\n5", "(\t\t5", "½5²", "e\u0301\n\t5   5"], leading_space="separate")
+def test_contract_among_white_space_and_delicate_places(kind: str, documents: list[str], leading_space: str) -> None:
+    ids = tokenizer(kind, leading_space).encode_batch(documents)["input_ids"].to_pylist()
+    for text, ours, theirs in zip(documents, ids, oracle(kind, leading_space).encode(list(documents)), strict=True):
+        assert ours == theirs, repr(text)
+
+
+@pytest.mark.parametrize("kind", ["neox", "gpt4o"])
+@pytest.mark.parametrize("leading_space", ["auto", "separate"])
+def test_contract_between_every_two_runs(kind: str, leading_space: str) -> None:
+    runs = [*SPACES, *RUNS]
+    documents = [
+        f"{word}{a}{middle}{b}{word}"
+        for a, b in itertools.product(runs, runs)
+        for word, middle in (("a", "5"), ("=", "-7"), ("1.2.3", "e\u0301"))
+    ]
+    ids = tokenizer(kind, leading_space).encode_batch(documents)["input_ids"].to_pylist()
+    for text, ours, theirs in zip(documents, ids, oracle(kind, leading_space).encode(list(documents)), strict=True):
+        assert ours == theirs, repr(text)
+
+
+def test_more_runs_than_the_table_holds() -> None:
+    chance = random.Random(3)
+    documents = ["a" + "".join(chance.choices(" \t\n", k=12)) + "5" for _ in range(6000)]
+    tok = Tokenizer(trained.config("neox"), [TAKES_ALL], engine="gigatoken")
+    assert tok.encode_batch(documents)["input_ids"].to_pylist() == oracle("neox", "auto").encode(list(documents))
+
+
+def test_added_tokens_with_white_space_are_found() -> None:
+    """Whatever word or run of spaces they begin or end in."""
+    source = trained.source("neox")
+    source.add_tokens([AddedToken(content, special=False, normalized=True) for content in ("\n  <a>", "x é", "<b>\t")])
+    tok = Tokenizer.from_pretrained(source, [TAKES_ALL], engine="gigatoken")
+    documents = ["b\n  <a> 5", "b   <a>5", "ax e\u0301 5", "x  é", "<b>\t5 <b>\t\t7"]
+    assert tok.encode_batch(documents)["input_ids"].to_pylist() == Oracle(json.loads(source.to_str()), tok.tokens).encode(list(documents))
+
+
+def test_short_texts_in_threads() -> None:
+    """gigatoken's quickest call for a short text fails while another thread uses the tokenizer."""
+    tok = tokenizer("neox", "auto")
+    texts = [f"a {k}\n\t\t{k}  b" for k in range(400)]
+    expected = tok.encode_batch(texts)["input_ids"].to_pylist()
+    with ThreadPoolExecutor(4) as pool:
+        assert [ids.tolist() for ids in pool.map(lambda text: tok.encode(text).input_ids, texts)] == expected
+
+
+# What gigatoken is given ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def given_to_gigatoken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The bytes of each document that gigatoken is given from now on."""
+    sizes: list[int] = []
+    of_list, of_array = gigatoken.Tokenizer.encode_batch_list, gigatoken.Tokenizer.encode_batch
+
+    def counted_list(self: Any, documents: list[bytes], **options: Any) -> Any:
+        sizes.extend(map(len, documents))
+        return of_list(self, documents, **options)
+
+    def counted_array(self: Any, documents: Any, **options: Any) -> Any:
+        sizes.extend(len(document.encode()) for document in documents.to_list())
+        return of_array(self, documents, **options)
+
+    monkeypatch.setattr(gigatoken.Tokenizer, "encode_batch_list", counted_list)
+    monkeypatch.setattr(gigatoken.Tokenizer, "encode_batch", counted_array)
+    yield sizes
+
+
+WORDS = "The quick brown fox jumps over the lazy dog and runs on. " * 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "text",
+    [WORDS + "two  spaces " + WORDS, WORDS + "cafe\u0301 " + WORDS, WORDS + "<|reserved_13|> " + WORDS, "if x:\n        return y\n" * 200],
+    ids=["spaces", "mark", "token", "code"],
+)
+def test_nothing_is_encoded_twice(kind: str, text: str, given_to_gigatoken: list[int]) -> None:
+    tok = tokenizer(kind, "auto")
+    tok.encode_batch([text] * 50)  # now the table knows its white space
+    given_to_gigatoken.clear()
+    tok.encode_batch([text] * 50)
+    assert sum(given_to_gigatoken) <= 50 * len(text.encode())
+    assert len(given_to_gigatoken) <= 50 * 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_is_one_document(kind: str, given_to_gigatoken: list[int]) -> None:
+    text = WORDS + "\n\n\t1990\tname\t-3.5\n\t\t1991\tname\t\t7\n\n\n10  20\t\t 30" * 50
+    tok = tokenizer(kind, "auto")
+    tok.encode_batch([text] * 20)
+    given_to_gigatoken.clear()
+    tok.encode_batch([text] * 20)
+    assert len([size for size in given_to_gigatoken if size]) == 20
+
+
+# What is relied on ---------------------------------------------------------------------------------------------------------
+
+characters = st.one_of(st.sampled_from([*" \t\n\r'sdABé½/.-_\u0301\u00a0\u2028年"]), st.characters(codec="utf-8"))
+around = st.text(characters, max_size=8)
+white = st.text(" \t\n\r\x0b\x0c", max_size=4)
+
+
+@functools.cache
+def cut(pattern: str) -> Any:
+    pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "isolated")
+    return lambda text: [word for word, _ in pre_tokenizer.pre_tokenize_str(text)]
+
+
+@pytest.mark.parametrize("pattern", [GPT2, LLAMA3, QWEN2, GPT4O], ids=["gpt2", "llama3", "qwen2", "gpt4o"])
+@given(before=around, run=white, after=around)
+def test_known_patterns_cut_where_it_is_relied_on(pattern: str, before: str, run: str, after: str) -> None:
+    words = cut(pattern)
+    if before and not before[-1].isspace():
+        assert words(f"{before} {after}") == words(before) + words(f" {after}")  # between a word and a space
+    if not any(word.isnumeric() for word in (before[-1:], after[:1])):
+        digits = words("000")
+        assert words(f"x000{after}") == ["x", *digits, *words(after)]  # around digits
+        if not before[-1:].isspace():
+            assert words(f"{before}000") == words(before) + digits
+            inside = words(f"{before} 000{after}")  # and around a space with digits, whatever that is by itself
+            assert inside == words(before) + words(" 000") + words(after)
+    if pattern != GPT2 and run.endswith(("\n", "\r")) and not after[:1].isspace():
+        assert words(f"{before}{run}{after}") == words(f"{before}{run}") + words(after)  # behind the last line end
+
+
+def test_other_pre_tokenizers_are_not_taken_for_known_ones() -> None:
+    for kind in KINDS:
+        known = trained.config(kind)["pre_tokenizer"]
+        assert known_cuts(known) is not None
+        changed = json.loads(json.dumps(known).replace("|", "|x|", 1).replace('"add_prefix_space": false', '"add_prefix_space": true'))
+        assert known_cuts(changed) is None
+    assert known_cuts({"type": "Sequence", "pretokenizers": []}) is None
+    assert known_cuts({"type": "Whitespace"}) is None
