@@ -82,6 +82,10 @@ class TextRows:
             column.flags.writeable = False  # all alike, wherever they came from: Numba compiles for one kind of array only
         return cls(text, where, valid, array)
 
+    def part(self, first: int, last: int) -> TextRows:
+        """Rows ``first`` to ``last``, without a copy."""
+        return TextRows(self.text, self.offsets[first : last + 1], self.valid[first:last], self.array.slice(first, last - first))
+
 
 Texts: TypeAlias = Iterable[str | None] | ArrowArray | ArrowStream | TextRows
 

@@ -152,7 +152,7 @@ def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, flo
     first, last = subword_spans(tokenizer, numbers)
     before = last - first + 1
     after = before.copy()
-    taken = tokenizer.find(numbers.rows)
+    taken = tokenizer.finder.find(numbers.rows)
     if not tokenizer.representations[0].stays_text:
         after[taken.taken] = token_counts(tokenizer, taken.numbers)
         if not tokenizer.carries_sign:  # it is a token of text, or a part of one

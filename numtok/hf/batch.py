@@ -7,6 +7,7 @@ general way. Calls for which the quick way is not certain to give the same (pair
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from numtok.hf.texts import Call
 from numtok.representations import streams
 from numtok.representations.columns import NUMBER_MASK, neutral
 from numtok.tokenizer import schema
+from numtok.tokenizer.threads import cores
 from numtok.tokenizer.tokenizer import Tokenizer
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick
@@ -137,7 +139,7 @@ def encode_flat(
     if room is not None and room < 0:
         return None
     try:
-        batch = state.numtok.encode_batch(texts, parse_special=not tokenizer.split_special_tokens)
+        batch = state.numtok.encode_batch(texts, parse_special=not tokenizer.split_special_tokens, threads=_threads())
     except InputError:  # the caller has its own words for that
         return None
     if not with_streams and len(schema.flat(batch.column("number_index"))[0]):
@@ -155,6 +157,11 @@ def encode_flat(
         columns["offset_mapping"] = np.zeros((layout.size, 2), np.int64)
         columns["offset_mapping"][layout.target] = mapping[layout.source]
     return Flat(columns, _streams(state.numtok, batch, offsets, layout) if with_streams else {}, layout.edges)
+
+
+def _threads() -> int:
+    """As many as there are cores, unless ``TOKENIZERS_PARALLELISM`` says as to ``tokenizers`` that it is to be one."""
+    return 1 if os.environ.get("TOKENIZERS_PARALLELISM", "true").lower() in ("", "off", "false", "f", "no", "n", "0") else cores()
 
 
 def _worth_while(state: BackendState, characters: int) -> bool:

@@ -32,5 +32,5 @@ def between_numbers(batches: Iterable[Any], numtok: Tokenizer) -> Iterator[list[
     for batch in batches:
         texts = [batch] if isinstance(batch, str) else list(batch)
         rows = TextRows.of(texts)
-        numbers = numtok.find(rows).numbers
+        numbers = numtok.finder.numbers(rows)
         yield [piece for text in with_numbers_in_place(texts, numbers) for piece in text.between()]

@@ -113,7 +113,7 @@ def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64
 
 def _view(text: str, tokenizer: Tokenizer) -> View:
     encoding = tokenizer.encode(text, keep_text=True)
-    numbers, is_taken, _ = tokenizer.find(TextRows.of([text]))
+    numbers, is_taken, _ = tokenizer.finder.find(TextRows.of([text]))
     taken = tuple(np.flatnonzero(is_taken).tolist())
     owner: dict[int, int] = {}
     for number, first, count in zip(taken, encoding["number_index"].tolist(), token_counts(tokenizer, numbers).tolist(), strict=True):

@@ -28,11 +28,12 @@ from numtok.representations import Representation, representations_of
 from numtok.representations.parse import Representations
 from numtok.tokenizer import saving, schema, to_batch
 from numtok.tokenizer.detokenize import TokenIds
-from numtok.tokenizer.find import NumberFinder, Taken
+from numtok.tokenizer.find import NumberFinder
 from numtok.tokenizer.from_batch import Decoder
 from numtok.tokenizer.metadata import LEADING_SPACE
 from numtok.tokenizer.results import EncodeReport, Encoding
 from numtok.tokenizer.text_engines import TextEngines
+from numtok.tokenizer.threads import checked, encode_parts
 from numtok.tokenizer.vocabulary import NumberVocabulary, share_tokens
 
 
@@ -202,7 +203,7 @@ class Tokenizer:
         return Encoding(self.encode_batch([text], keep_text, add_special_tokens, parse_special))
 
     def encode_batch(
-        self, texts: Texts, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False
+        self, texts: Texts, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False, threads: int | None = 1
     ) -> pa.RecordBatch:
         """Encode many texts.
 
@@ -211,6 +212,7 @@ class Tokenizer:
             keep_text: also store what :meth:`decode_batch` needs to give back every byte.
             add_special_tokens: put the source tokenizer's special tokens (``[CLS]``, ``<s>``) around each text.
             parse_special: read special tokens that are written in the text as such; otherwise they are ordinary text.
+            threads: that encode at once; ``None`` for as many as there are cores. The batch is the same for every number.
 
         Returns:
             One row per text; see ``FORMAT.md`` for the columns.
@@ -219,28 +221,27 @@ class Tokenizer:
             InputError: for texts that are not text.
             RepresentationError: for a number that a representation with ``overflow="error"`` cannot hold.
         """
-        return self.encode_with_report(texts, keep_text, add_special_tokens, parse_special)[0]
+        return self.encode_with_report(texts, keep_text, add_special_tokens, parse_special, threads)[0]
 
     def encode_with_report(
-        self, texts: Texts, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False
+        self, texts: Texts, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False, threads: int | None = 1
     ) -> tuple[pa.RecordBatch, EncodeReport]:
         """:meth:`encode_batch`, and what became of the numbers."""
-        rows = TextRows.of(texts)
-        numbers, _, report = self.find(rows, parse_special)
+        encode = functools.partial(self._encode_rows, keep_text=keep_text, framed=add_special_tokens, parse_special=parse_special)
+        return encode_parts(encode, TextRows.of(texts), checked(threads))
+
+    def _encode_rows(self, rows: TextRows, keep_text: bool, framed: bool, parse_special: bool) -> tuple[pa.RecordBatch, EncodeReport]:
+        numbers, _, report = self.finder.find(rows, parse_special)
         engine, in_text = self._engines.between(parse_special), self.encode_numbers(numbers)
         encoded, columns = to_batch.encode_between(engine, numbers, in_text, self.representations[0])
-        if add_special_tokens:
+        if framed:
             encoded, columns = to_batch.add_frame(encoded, columns, numbers, self._engines.frame, self.per_token_columns)
         report.tokens = len(encoded.ids)
-        described = self.batch_schema(keep_text, add_special_tokens, to_batch.is_large(encoded, rows.nbytes if keep_text else 0))
+        described = self.batch_schema(keep_text, framed, to_batch.is_large(encoded, rows.nbytes if keep_text else 0))
         batch = to_batch.assemble(numbers, encoded, columns, described, self.per_token_columns)
         if keep_text:
             batch = to_batch.with_text(batch, rows.array, self.decode_batch(batch), described.field("text"))
         return batch, report
-
-    def find(self, rows: TextRows, parse_special: bool = False) -> Taken:
-        """The numbers that become tokens, which of all numbers in the text they are, and what became of the others."""
-        return self.finder.find(rows, parse_special)
 
     def encode_numbers(self, numbers: Numbers) -> to_batch.NumberTokensInText:
         """The tokens and the columns of numbers that become tokens."""

@@ -45,7 +45,7 @@ def test_every_representation_is_exported() -> None:
 def test_which_numbers_were_taken(numbers: numtok.representations.Representation) -> None:
     tok = Tokenizer.from_pretrained(numbers=[numbers])
     texts = ["5 -1234 and 5", "1e400", "-7.5"]
-    found, scanned = tok.find(TextRows.of(texts)), numtok.scan(texts)
+    found, scanned = tok.finder.find(TextRows.of(texts)), numtok.scan(texts)
     assert len(found.taken) == len(scanned) == 5
     expected = scanned.select(found.taken)
     assert np.array_equal(found.numbers.stop, expected.stop) and np.array_equal(found.numbers.document, expected.document)

@@ -1,0 +1,103 @@
+"""Several threads give the batch that one gives, to the byte."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import trained
+from hostile import rows
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from numtok import Tokenizer
+from numtok.errors import InputError, RepresentationError
+from numtok.representations import P10, FloatBits, FoNE, PlaceValue, Subword, XVal
+from numtok.tokenizer import schema, threads
+
+REPRESENTATIONS: dict[str, Any] = {
+    "two": [XVal(), FloatBits()],
+    "fone": [FoNE(3, 2, overflow="clip")],
+    "place": [PlaceValue(max_offset=9)],
+    "p10": [P10()],
+    "subword": [Subword()],
+}
+
+
+@pytest.fixture(autouse=True)
+def every_part_is_worth_while(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(threads, "LEAST", 8)
+    yield
+
+
+@functools.cache
+def tokenizer(kind: str, name: str) -> Tokenizer:
+    return Tokenizer(trained.config(kind), REPRESENTATIONS[name])
+
+
+def written(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+@pytest.mark.parametrize(("kind", "name"), [*(("gpt2", name) for name in REPRESENTATIONS), ("roberta", "two"), ("bert", "two")])
+@settings(max_examples=8)
+@given(documents=rows, count=st.integers(2, 5), keep=st.booleans(), frame=st.booleans(), special=st.booleans())
+@example(documents=[None, "a -5 and 1,234.5 <mask>", "", None, "6 7 8 e\u0301 " * 9, "no"], count=3, keep=True, frame=True, special=True)
+def test_same_bytes(kind: str, name: str, documents: list[str | None], count: int, keep: bool, frame: bool, special: bool) -> None:
+    tok, texts = tokenizer(kind, name), pa.array([*documents, *documents, "x 5"], pa.string()).slice(1)
+    one, report = tok.encode_with_report(texts, keep, frame, special)
+    several, of_parts = tok.encode_with_report(texts, keep, frame, special, threads=count)
+    several.validate(full=True)
+    assert written(several) == written(one)
+    assert of_parts == report
+
+
+def test_the_rows_are_encoded_in_parts() -> None:
+    tok, sizes = tokenizer("gpt2", "two"), []
+
+    def encode(part: Any) -> Any:
+        sizes.append(len(part))
+        return tok.encode_with_report(part)
+
+    texts = ["a 5 and 6 of 7"] * 40
+    batch, _ = threads.encode_parts(encode, threads.TextRows.of(texts), 4)
+    assert sizes == [10] * 4
+    assert batch.equals(tok.encode_batch(texts))
+
+
+def test_errors_name_the_place_among_all_rows() -> None:
+    tok = Tokenizer(trained.config("gpt2"), [XVal(overflow="error")])
+    texts = ["a 5 and 6"] * 30 + ["x 1e999"]
+    with pytest.raises(RepresentationError) as caught:
+        tok.encode_batch(texts, threads=3)
+    assert (caught.value.document, caught.value.byte) == (30, 2)
+
+
+def test_lists_that_need_wider_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part alone would not."""
+    tok, texts = tokenizer("gpt2", "two"), ["a 5 and 6 of 7"] * 40
+    monkeypatch.setattr(schema, "LIST_LIMIT", 200)
+    assert written(tok.encode_batch(texts, threads=4)) == written(tok.encode_batch(texts))
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True])
+def test_threads_are_counted(wrong: Any) -> None:
+    with pytest.raises(InputError, match="positive integer"):
+        tokenizer("gpt2", "two").encode_batch(["a"], threads=wrong)
+
+
+def _cores_of_worker(_: int) -> int:
+    return threads.cores()
+
+
+def test_none_is_the_cores_but_one_in_a_worker() -> None:
+    assert threads.checked(None) == threads.cores() >= 1
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.map(_cores_of_worker, [0]) == [1]
