@@ -56,7 +56,7 @@ def inspect(
     """Show the numbers in TEXT (or standard input), the tokens, and the tensors."""
     text = _from_stdin() if text is None or text == "-" else text
     from numtok import Tokenizer
-    from numtok.corpus.calls import choose
+    from numtok.representations.chosen import choose
     from numtok.tokenizer.inspect import inspect_text
 
     rules = make_grammar(grammar, pattern)

@@ -34,8 +34,11 @@ def to_arrow(values: npt.NDArray[Any]) -> pa.Array:
 
 
 def from_arrow(array: pa.Array) -> npt.NDArray[Any]:
-    """``np.asarray``, read-only and without a copy where there are numbers and no nulls. Arrow's own way imports pandas here too."""
+    """``np.asarray``, without a copy and read-only where there are numbers and no nulls. Arrow's own way imports pandas here too."""
     kind = array.type
+    if pa.types.is_boolean(kind) and not array.null_count and len(array):
+        bits = np.frombuffer(array.buffers()[1], np.uint8)
+        return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].view(np.bool_)
     if array.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return np.asarray(array)
     width = np.dtype(kind.to_pandas_dtype())

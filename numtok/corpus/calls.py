@@ -19,7 +19,8 @@ from numtok.corpus.settings import EncodeOptions
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar
-from numtok.representations import Representation, representations_of
+from numtok.representations import Representation
+from numtok.representations.chosen import choose
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
@@ -106,21 +107,6 @@ def decode_files(
     return decode_corpus(_listed(inputs), output, made, source=source, workers=workers, overwrite=overwrite, progress=progress)
 
 
-def choose(numbers: Chosen, overflow: str | None = None, compact: bool = False) -> tuple[Representation, ...]:
-    """The representations, with ``overflow`` and ``compact`` for all of them that have such an option.
-
-    Raises:
-        RepresentationError: if they are none, cannot be combined, or none of them can be compact.
-    """
-    chosen = representations_of(numbers)
-    if compact and not any(_has(representation, "compact") for representation in chosen):
-        raise RepresentationError(f"none of {','.join(representation.name for representation in chosen)!r} has the option compact")
-    for name, value in (("overflow", overflow), ("compact", compact or None)):
-        if value is not None:
-            chosen = tuple(_with_option(representation, name, value) for representation in chosen)
-    return chosen
-
-
 def _scaled(
     chosen: Sequence[Representation], by_name: bool, fit: bool, quantile: float | None, scale: float | None, clip: float | None
 ) -> tuple[Sequence[Representation], ScaleFit | None]:
@@ -145,12 +131,3 @@ def _refuse_beside_tokenizer(**given: Any) -> None:
 
 def _listed(inputs: Files) -> Sequence[str | Path]:
     return [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
-
-
-def _has(representation: Any, option: str) -> bool:
-    return option in {field.name for field in dataclasses.fields(representation)}
-
-
-def _with_option(representation: Any, option: str, value: Any) -> Representation:
-    made: Representation = dataclasses.replace(representation, **{option: value}) if _has(representation, option) else representation
-    return made

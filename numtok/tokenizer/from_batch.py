@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.engines.choose import TokenizersEngine
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.numbers.numbers import Numbers
@@ -62,8 +63,8 @@ class Decoder:
             )
         flat_ids, offsets = schema.flat(schema.column(batch, "input_ids"))
         index, number_offsets = schema.flat(schema.column(batch, "number_index"))
-        ids = flat_ids.to_numpy(zero_copy_only=False)
-        positions = index.to_numpy(zero_copy_only=False) + np.repeat(offsets[:-1], np.diff(number_offsets))
+        ids = memory.from_arrow(flat_ids)
+        positions = memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(number_offsets))
         before, after = metadata["frame"]
         texts = self._text(ids, offsets, positions, self._number_texts(batch, ids, positions), (len(before), len(after)))
         return _restored(batch, texts)
@@ -134,7 +135,7 @@ class Decoder:
         def column(name: str) -> pa.Array:
             return schema.flat(schema.column(batch, name))[0]
 
-        values = column("number_value").to_numpy(zero_copy_only=False)
+        values = memory.from_arrow(column("number_value"))
         finite = np.isfinite(values)
         text = numbers_from_floats(np.where(finite, values, 0.0), "number_value").format()
         exact = [representation for representation in self._representations if representation.exact]
@@ -152,7 +153,7 @@ class Decoder:
     ) -> pa.LargeStringArray:
         """Token ids to text, with the texts of numbers at their positions, without so many ids at both ends of each row."""
         if number_texts is None:
-            positions, number_texts = np.empty(0, np.int64), pa.array([], pa.large_string())
+            positions, number_texts = np.empty(0, np.int64), pa.nulls(0, pa.large_string())
         stops = number_stops(ids, positions, self._spelling)
         spaced = np.isin(np.append(ids, -1)[np.clip(positions, 0, len(ids))], self._first_ids[1])
         rows, spans = detokenize.TokenRows(ids, offsets, *frame), detokenize.NumberSpans(positions, stops, spaced)

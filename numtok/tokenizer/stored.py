@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.errors import SchemaError
 from numtok.representations import from_dict
 from numtok.representations.columns import Column
@@ -86,7 +87,7 @@ def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
 def _conformed(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if not isinstance(column, pa.ListArray | pa.LargeListArray):
         return column if column.type.equals(kind) else column.cast(kind)
-    if column.null_count and np.diff(np.asarray(column.offsets))[~np.asarray(column.is_valid())].any():
+    if column.null_count and np.diff(memory.from_arrow(column.offsets))[~memory.from_arrow(column.is_valid())].any():
         column = column.take(pa.array(np.arange(len(column))))
     if column.type.equals(kind):
         return column
@@ -142,16 +143,16 @@ def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
     numbers = [from_dict(options) for options in metadata["numbers"]]
     known = columns_of(numbers, keep_text=True)
     columns = {name: column for name, column in known.items() if name in batch.schema.names and column.per != "row"}
-    valid: npt.NDArray[np.bool_] = np.asarray(batch.column("input_ids").is_valid())
+    valid: npt.NDArray[np.bool_] = memory.from_arrow(batch.column("input_ids").is_valid())
     edges: dict[str, Ints] = {}
     for name in columns:
         column = batch.column(name)
-        other = np.asarray(column.is_valid()) != valid if column.null_count or not valid.all() else None
+        other = memory.from_arrow(column.is_valid()) != valid if column.null_count or not valid.all() else None
         if other is not None and other.any():
             raise _BadRow(np.argmax(other), f"{name!r} and 'input_ids' are not null together")
         values, edges[name] = flat(column)
         if values.null_count:
-            row = _row_of(np.argmax(~np.asarray(values.is_valid())), edges[name])
+            row = _row_of(np.argmax(~memory.from_arrow(values.is_valid())), edges[name])
             raise _BadRow(row, f"{name!r} holds a null value")
     for name, declared in columns.items():
         expected = edges["input_ids" if declared.per == "token" else "number_index"]
@@ -165,7 +166,7 @@ def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
 
 def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) -> None:
     """``number_index`` ascends within each row's ids; ordinary tokens may be ``shared`` by two numbers."""
-    index = np.asarray(flat(batch.column("number_index"))[0])
+    index = memory.from_arrow(flat(batch.column("number_index"))[0])
     if not len(index):
         return
     numbers = edges["number_index"]
@@ -186,7 +187,7 @@ def _check_frame(batch: pa.RecordBatch, edges: Ints, valid: npt.NDArray[np.bool_
     before, after = frame
     if not before and not after:
         return
-    ids = np.asarray(flat(batch.column("input_ids"))[0])
+    ids = memory.from_arrow(flat(batch.column("input_ids"))[0])
     starts, stops = edges[:-1][valid], edges[1:][valid]
     bad = stops - starts < len(before) + len(after)
     if not bad.any():

@@ -123,8 +123,8 @@ def with_text(batch: pa.RecordBatch, texts: pa.Array, decoded: pa.Array, field: 
     import pyarrow.compute as pc
 
     texts = texts.cast(pa.large_string())
-    same = pc.fill_null(pc.equal(decoded.cast(pa.large_string()), texts), True)
-    return batch.append_column(field, pc.if_else(same, pa.scalar(None, pa.large_string()), texts).cast(field.type))
+    same = pc.equal(decoded.cast(pa.large_string()), texts)  # null where there is no text, and so is the result
+    return batch.append_column(field, pc.if_else(same, pa.nulls(len(texts), pa.large_string()), texts).cast(field.type))
 
 
 @kernel

@@ -145,3 +145,13 @@ def test_the_folder_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.M
     for k in range(40):
         kept.once("name", [str(k)], lambda: "x")
     assert len(facts(tmp_path)) <= 10
+
+
+def test_inspecting_a_line_loads_neither_pandas_nor_the_readers_of_files(tmp_path: Path) -> None:
+    inspect = (
+        "import sys; from numtok_cli.main import cli; cli(['inspect', 'A mass of -1.5e3 kg'], standalone_mode=False);"
+        "print([m for m in ('pandas', 'awkward', 'pyarrow.parquet', 'numtok.corpus') if m in sys.modules])"
+    )
+    environment = {**os.environ, "NUMTOK_CACHE": str(tmp_path)}
+    runs = [subprocess.run([sys.executable, "-c", inspect], env=environment, capture_output=True, text=True) for _ in range(2)]
+    assert runs[1].stdout.splitlines()[-1] == "[]", runs[1].stderr
