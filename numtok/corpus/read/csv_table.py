@@ -6,36 +6,40 @@ after a quote that never closes for one long cell, without a word; so a last row
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 
-from numtok.corpus.read.batches import LONGEST_ROW, ReadOptions, TextBatch, checked_batches, is_text, pick_text_column
+from numtok.corpus.read.batches import ReadOptions, TextBatch, checked_batches, is_text, pick_text_column
 from numtok.corpus.read.lines import BOM, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 
 _LARGEST_HEADER = 1 << 20
+_LONGEST_ROW = 1 << 27  # bytes; Arrow's parser holds several blocks of this size, so that it is half of what other formats take
 _ENCODING = 'convert the file with "iconv -f ENCODING -t UTF-8"'
+_PATIENCE = 60  # seconds for a block that is being read, from standard input say
 _OPEN_QUOTE = 'a quote that opens here never closes; close it, or write a quote that is part of the text as "" inside quotes'
 
 
 class _Head:
     """The first bytes of a file, read ahead to see the header; then the rest; then a row that is not the file's."""
 
-    closed = False
-
     def __init__(self, stream: ByteStream, block: int, delimiter: str) -> None:
         self._stream, self._quoted = stream, _record(delimiter)
         self.data, self.header, self.complete = stream.read(block), 0, False
         refuse_utf16(self.data, stream.source)
-        while not self._has_a_row() and len(self.data) < LONGEST_ROW:
+        while not self._has_a_row():
+            if len(self.data) >= _LONGEST_ROW:
+                raise _too_long(_LONGEST_ROW, 2, stream.source)
             if not (more := stream.read(len(self.data))):
                 self.complete = True
                 break
@@ -70,12 +74,6 @@ class _Head:
             data, self._waiting = data[:-1], data[-1:] + self._waiting
         return data
 
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Closing is the business of the ``ByteStream``."""
-
 
 def _record(delimiter: str) -> re.Pattern[bytes]:
     """One record with its line break, and blank lines before it, as Arrow reads it: a quote counts where a field begins."""
@@ -105,12 +103,14 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         except pa.ArrowInvalid as error:
             if "straddling" not in str(error):
                 raise _csv_error(error, source) from None
-            if source.size is None or block >= LONGEST_ROW:
-                message = (
-                    f"a row is longer than {block:,} bytes: is a closing quote missing? If not, save the input as a file of JSON lines"
-                )
-                raise InputError(message, source.name, done + 2) from None
-            block = min(block * 8, LONGEST_ROW)
+            if source.size is None or block >= _LONGEST_ROW:
+                raise _too_long(block, done + 2, source) from None
+            block = min(block * 8, _LONGEST_ROW)
+
+
+def _too_long(size: int, row: int, source: Source) -> InputError:
+    message = f"a row is longer than {size:,} bytes: is a closing quote missing? If not, save the input as a file of JSON lines"
+    return InputError(message, source.name, row)
 
 
 def _csv_pass(source: Source, options: ReadOptions, block: int) -> Iterator[TextBatch]:
@@ -129,11 +129,57 @@ def _csv_pass(source: Source, options: ReadOptions, block: int) -> Iterator[Text
         read = pyarrow.csv.ReadOptions(use_threads=False, block_size=max(block, len(head.data)))
         mark = secrets.token_hex(16)
         head.end_with(delimiter.join([mark] * len(names)).encode())
-        opened = pyarrow.csv.open_csv(pa.PythonFile(head, mode="r"), read_options=read, parse_options=parse, convert_options=convert)
-        row = 0
-        for batch in _without_last_row(opened, mark, source):
-            yield from checked_batches(source, batch, wanted, row, stream.position, options)
-            row += batch.num_rows
+        with _read_by_arrow(head, {"read_options": read, "parse_options": parse, "convert_options": convert}) as opened:
+            row = 0
+            for batch in _without_last_row(opened, mark, source):
+                yield from checked_batches(source, batch, wanted, row, stream.position, options)
+                row += batch.num_rows
+
+
+class _File:
+    """What Arrow reads from: a file that tells when it is held no more."""
+
+    closed = False
+
+    def __init__(self, head: _Head) -> None:
+        self.read, self.gone = head.read, threading.Event()
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Closing is the business of the ``ByteStream``."""
+
+    def __del__(self) -> None:
+        self.gone.set()
+
+
+@contextlib.contextmanager
+def _read_by_arrow(head: _Head, options: dict[str, Any]) -> Iterator[Iterator[pa.RecordBatch]]:
+    """The batches. Arrow reads ahead in a thread of its own until its reader is gone; whoever leaves waits for that.
+
+    The frames of an error would keep the reader. Reading then goes on, block after block into memory, and into the end of the process, where
+    a thread that needs Python crashes it.
+    """
+    file = _File(head)
+    gone = file.gone
+    batches = _batches(file, options)
+    del file
+    try:
+        yield batches
+    finally:
+        batches.close()
+        gone.wait(_PATIENCE)
+
+
+def _batches(file: _File, options: dict[str, Any]) -> Generator[pa.RecordBatch, None, None]:
+    """What Arrow reads; nothing else holds its reader, nor the file once this has begun."""
+    reader: Any = None
+    try:
+        reader = pyarrow.csv.open_csv(pa.PythonFile(file, mode="r"), **options)
+        yield from reader
+    finally:
+        del file, reader
 
 
 def _without_last_row(batches: Iterator[pa.RecordBatch], mark: str, source: Source) -> Iterator[pa.RecordBatch]:
