@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 import hf_checks as checks
 import hf_number_checks as number_checks
-from hf_cases import TRAINED, build_ours, ours, source, stock_with_numbers, stock_without_numbers
+from hf_cases import KINDS, build_ours, ours, source, stock_with_numbers, stock_without_numbers
 from hf_compare import same
 from hf_oracle import Oracle
 from tokenizers import AddedToken
@@ -89,7 +89,7 @@ def test_resize(kind: str) -> None:
     assert model(**{key: value for key, value in batch.items() if key != "token_type_ids"}).logits.shape[-1] == len(tok)
 
 
-@pytest.mark.parametrize("kind", TRAINED)
+@pytest.mark.parametrize("kind", KINDS)
 def test_train_new_from_iterator(kind: str) -> None:
     """Trained anew on text without numbers, it is the source trained anew, and knows numbers as before."""
     corpus = [["the nation and the station", "naïve café texts"], ["a number of tokens in text"] * 3]

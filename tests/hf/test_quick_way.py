@@ -34,19 +34,14 @@ def every_batch_is_worth_while() -> Iterator[None]:
         yield
 
 
-_made: dict[tuple[str, str], tuple[NumberTokenizer, NumberTokenizer]] = {}
-
-
+@functools.cache
 def both_ways(kind: str, name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
     """Two tokenizers: one takes the quick way, one does not."""
-    if (kind, name) not in _made:
-        _made.clear()
-        pair = tuple(NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name]) for _ in range(2))
-        assert pair[0].numtok.has_fast_engine(parse_special=True)
-        for tokenizer, fast in zip(pair, (True, False), strict=True):
-            tokenizer.backend_state().has_fast_engine = fast
-        _made[kind, name] = pair[0], pair[1]
-    return _made[kind, name]
+    quick, general = (NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name]) for _ in range(2))
+    assert quick.numtok.has_fast_engine(parse_special=True)
+    for tokenizer, fast in ((quick, True), (general, False)):
+        tokenizer.backend_state().has_fast_engine = fast
+    return quick, general
 
 
 calls = st.fixed_dictionaries(

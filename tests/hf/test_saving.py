@@ -28,7 +28,9 @@ KINDS = ["gpt2", "bert", "t5", "llama", "roberta"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings"), [("gpt2", "combined")] + [(kind, settings) for kind in KINDS if kind != "gpt2" for settings in SETTINGS]
+    ("kind", "settings"),
+    [(kind, settings) for kind in ("bert", "roberta") for settings in SETTINGS]
+    + [("gpt2", "combined"), ("t5", "spelled"), ("llama", "combined")],
 )
 def test_saved_and_loaded(kind: str, settings: str, tmp_path: Path) -> None:
     tok = build_ours(kind, **SETTINGS[settings])

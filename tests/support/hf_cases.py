@@ -38,9 +38,8 @@ from numtok.representations import (
 )
 
 TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
-REAL = {"gpt2": "gpt2.json", "neox": "gpt-neox-20b.json"}  # byte-level BPE; the second with runs of spaces as added tokens
-TRAINED = ["bert", "t5", "llama", "legacy", "roberta", "llama3"]
-KINDS = [*REAL, *TRAINED]
+REAL = {"real gpt2": "gpt2.json", "real neox": "gpt-neox-20b.json"}  # a second and 100 MB each: only where the large vocabulary matters
+KINDS = ["gpt2", "neox", "bert", "t5", "llama", "legacy", "roberta", "llama3"]
 BYTE_LEVEL = ["gpt2", "neox", "roberta", "llama3"]  # two forms of the number token
 SPECIAL_WITH_DIGITS = "<|2.5|>"
 
@@ -64,12 +63,17 @@ def _template(tokenizer: Tokenizer, single: str, pair: str, *special: str) -> To
     return tokenizer
 
 
-def _real(kind: str) -> PreTrainedTokenizerFast:
-    """As GPT-2 and Pythia are used: one special token for everything."""
+def _plain(kind: str) -> PreTrainedTokenizerFast:
+    """As GPT-2 and Pythia are used, the latter with runs of spaces as added tokens: one special token for everything."""
     end = "<|endoftext|>"
-    path = str(shared_tokenizer(REAL[kind]))
+    backend = Tokenizer.from_file(str(shared_tokenizer(REAL[kind]))) if kind in REAL else trained.source(kind)
     return PreTrainedTokenizerFast(
-        tokenizer_file=path, bos_token=end, eos_token=end, unk_token=end, pad_token=end, model_input_names=["input_ids", "attention_mask"]
+        tokenizer_object=backend,
+        bos_token=end,
+        eos_token=end,
+        unk_token=end,
+        pad_token=end,
+        model_input_names=["input_ids", "attention_mask"],
     )
 
 
@@ -169,7 +173,7 @@ def _llama3() -> PreTrainedTokenizerFast:
 def build_source(kind: str) -> PreTrainedTokenizerFast:
     """A new stock tokenizer; skips the test if it needs shared data that are not there."""
     makers = {"bert": _bert, "t5": _t5, "llama": _llama, "legacy": _legacy, "roberta": _roberta, "llama3": _llama3}
-    return _real(kind) if kind in REAL else makers[kind]()
+    return makers[kind]() if kind in makers else _plain(kind)
 
 
 @functools.lru_cache(24)
@@ -193,7 +197,7 @@ def build_ours(
     )
 
 
-@functools.lru_cache(24)  # each holds engines of some megabytes
+@functools.lru_cache(12)  # each holds engines of some megabytes
 def ours(kind: str, numbers: tuple[Representation, ...] = (TAKES_ALL,), grammar: Grammar | None = None, leading_space: str = "auto") -> Any:
     """The drop-in tokenizer of a kind, shared: calls only."""
     return build_ours(kind, numbers, grammar, leading_space)
@@ -224,7 +228,7 @@ REPRESENTATIONS: dict[str, list[Any]] = {
     "bits and fone": [FloatBits(), FoNE(6, 4)],
     "place": [PlaceValue()],
     "p10": [P10()],
-    "fp15": [FP15()],
+    "fp15": [FP15(digits=2)],
     "subword": [Subword()],
 }
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -240,7 +244,7 @@ MIXED_TEXTS = ["a -1.5e3 kg", "", "none [NUM] <|0.00|>12", "1,234.5 é 7 8 9\n\n
 # The oracle, and sources that the oracle can be asked with ---------------------------------------------------------------------
 
 
-@functools.lru_cache(24)
+@functools.lru_cache(12)
 def oracle(kind: str, numbers: Numbers = (TAKES_ALL,), grammar: Grammar | None = None, leading_space: str = "auto") -> Oracle:
     return Oracle(source(kind), ours(kind, numbers, grammar, leading_space).numtok)
 

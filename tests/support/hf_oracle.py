@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -132,7 +133,7 @@ class Oracle:
                 dense = column.to_numpy_ndarray() if isinstance(column, pa.ExtensionArray) else column.to_numpy(zero_copy_only=False)
                 for k in range(count):
                     streams[k][name] = dense[k]
-        return values, streams, [[NUM]] * count, [[0]] * count, [canonical(value) for value in values]
+        return values, streams, [[NUM]] * count, [[0]] * count, canonical(values)
 
     def strip_numbers(self, text: str, split_special_tokens: bool = False) -> str:
         """The text with its numbers cut out, until it has none."""
@@ -240,6 +241,7 @@ class Oracle:
         return re.sub(f"[{''.join(stand_in.values())}]", lambda _: next(surfaces), str(stock.decode(once, **options)))
 
 
-def canonical(value: float) -> str:
-    """A value as numtok writes it."""
-    return str(numbers_from_floats(np.array([value]), "value").format()[0].as_py()) if np.isfinite(value) else str(value)
+def canonical(values: list[float]) -> list[str]:
+    """Values as numtok writes them."""
+    written = iter(numbers_from_floats(np.array([value for value in values if math.isfinite(value)]), "value").format().to_pylist())
+    return [next(written) if math.isfinite(value) else str(value) for value in values]
