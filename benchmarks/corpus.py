@@ -6,6 +6,7 @@ hand, the sample in ``examples/``, repeated, and the default tokenizer stand in,
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from dataclasses import dataclass
@@ -46,6 +47,21 @@ class Corpus:
     @property
     def megabytes(self) -> float:
         return self.nbytes / 1e6
+
+    def with_texts(self, name: str, texts: list[str], tokenizer: Path | None = None) -> Corpus:
+        """The same settings for another text, and another tokenizer if one is given."""
+        column = pa.array(texts, pa.large_string())
+        chosen = tokenizer or self.tokenizer
+        return dataclasses.replace(
+            self,
+            name=name,
+            tokenizer_name=chosen.name,
+            texts=texts,
+            column=column,
+            nbytes=sum(len(text.encode()) for text in texts),
+            lines=b"".join(json.dumps({"text": text}).encode() + b"\n" for text in texts),
+            tokenizer=chosen,
+        )
 
     def budget(self, seconds: float) -> float:
         """Seconds to spend on one comparison."""

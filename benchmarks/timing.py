@@ -93,7 +93,11 @@ class Goal:
     def verdict(self) -> str:
         if self.aim is not None and self._holds(self.aim):
             return "aim met"
-        return "floor met" if self._holds(self.floor) else "NOT MET"
+        return "floor met" if self.floor_holds else "NOT MET"
+
+    @property
+    def floor_holds(self) -> bool:
+        return self._holds(self.floor)
 
     def _holds(self, limit: float) -> bool:
         return self.value <= limit if self.at_most else self.value >= limit

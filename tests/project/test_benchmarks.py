@@ -111,6 +111,31 @@ def test_a_wrong_tensor_is_found(
     assert "XVal: the encoding differs" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("measured", "code"), [(0.5, 0), (1.5, 0), (2.5, 2)])
+def test_the_exit_status_says_whether_the_floors_hold(
+    tiny: Path, main: Callable[[list[str]], int], monkeypatch: pytest.MonkeyPatch, measured: float, code: int
+) -> None:
+    from benchmarks.timing import Goal, Section
+
+    found = Section("one", goals=[Goal("a cost", measured, 2, 1, "x", at_most=True)])
+    monkeypatch.setattr("benchmarks.__main__.sections", lambda: {"scan": lambda _: found})
+    assert main(["--corpus", str(tiny)]) == code
+    assert main(["--corpus", str(tiny), "--quick"]) == 0  # what a quick run measures means nothing
+
+
+def test_the_kinds_of_text_are_what_they_are_called(tiny: Path, main: Callable[[list[str]], int]) -> None:
+    from benchmarks import corpus
+    from benchmarks.kinds import KINDS
+
+    loaded = corpus.load(tiny, quick=True)
+    texts = {kind.name: kind.texts(loaded, 100_000) for kind in KINDS}
+    assert texts == {kind.name: kind.texts(loaded, 100_000) for kind in KINDS}  # the same every time
+    bytes_per_number = {name: sum(map(len, some)) / max(1, len(numtok.scan(some))) for name, some in texts.items()}
+    assert 8 <= bytes_per_number["CSV of numbers"] <= 10
+    assert not any(character.isdigit() for text in texts["no numbers at all"] for character in text)
+    assert all(isinstance(json.loads(text), list) for text in texts["JSON"])
+
+
 def test_markdown(tiny: Path, main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(tiny, "--only", "scan", "--markdown")) == 0
     lines = capsys.readouterr().out.splitlines()
