@@ -1,12 +1,13 @@
 """The wheel and the sdist: they hold what the repository holds, and what they install works away from the checkout, with every extra.
 
-Needs the package index that pip is set up for, as ``make test`` itself does, and a few minutes.
+Needs the package index that pip is set up for, as ``make test`` itself does.
 """
 
 from __future__ import annotations
 
 import email
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import pytest
-from environments import Environment, interpreter, repository_files
+from environments import Environment, index_variables, interpreter, repository_files
 from places import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -31,8 +32,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name in repository_files():
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / "source" / name)
-    command = [sys.executable, "-m", "build", "--outdir", str(folder), str(folder / "source")]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    command = [sys.executable, "-m", "build", "--installer", "uv", "--outdir", str(folder), str(folder / "source")]
+    done = subprocess.run(command, cwd=folder, env=os.environ | index_variables(), capture_output=True, text=True)
     assert done.returncode == 0, f"python -m build fails; it needs a package index\n{done.stdout}{done.stderr}"
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return {"sdist": sdist, "wheel": wheel}

@@ -1,7 +1,12 @@
-"""Virtual environments that know nothing of the checkout, made with the package index that pip is set up for."""
+"""Virtual environments that know nothing of the checkout, made by uv with the package index that pip is set up for.
+
+uv links packages out of a cache, where pip unpacks and copies each again for every environment: seconds instead of minutes.
+"""
 
 from __future__ import annotations
 
+import ast
+import functools
 import os
 import re
 import shutil
@@ -10,6 +15,7 @@ import sys
 from pathlib import Path
 
 from places import ROOT
+from uv import find_uv_bin
 
 FROM_OUTSIDE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 
@@ -38,8 +44,36 @@ def interpreter(version: str) -> str | None:
     return None
 
 
+# What pip is told, and what uv calls it. uv reads neither pip's files nor its variables.
+UV_OPTIONS = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "trusted-host": "UV_INSECURE_HOST",
+    "no-index": "UV_NO_INDEX",
+    "cert": "SSL_CERT_FILE",
+}
+
+
+@functools.cache
+def index_variables() -> dict[str, str]:
+    """The variables by which uv, or a build that uses it, finds what pip would find; those of uv that are set stay as they are."""
+    command = [sys.executable, "-m", "pip", "config", "list"]  # every line a name and the repr of its value
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    settings = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
+    found = {"UV_INDEX_STRATEGY": "unsafe-best-match", "UV_PYTHON_DOWNLOADS": "never"}  # the best of all indexes, as pip takes it
+    for place in ("global", "install", ":env:"):  # the last counts
+        for name, variable in UV_OPTIONS.items():
+            if value := settings.get(f"{place}.{name}"):
+                found[variable] = ("," if name == "find-links" else " ").join(ast.literal_eval(value).split())
+    return {name: value for name, value in found.items() if name not in os.environ}
+
+
 class Environment:
-    """A virtual environment in a folder of its own, and a working folder beside it."""
+    """A virtual environment in a folder of its own, and a working folder beside it.
+
+    It finds the kernels that the checkout compiled: they are kept by content, so those of the same content and the same Python are loaded.
+    """
 
     def __init__(self, folder: Path, python: str = sys.executable) -> None:
         self.home, self.work = folder / "environment", folder / "work"
@@ -49,15 +83,22 @@ class Environment:
             "PATH": f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "OMP_NUM_THREADS": "1",
             "CUDA_VISIBLE_DEVICES": "",
-        }
-        subprocess.run([python, "-m", "venv", str(self.home)], check=True, env=self.variables, cwd=folder)
+            "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(folder / "kernels")),
+        } | index_variables()
+        compiled = ROOT / "numtok" / "__pycache__"
+        compiled.mkdir(exist_ok=True)
+        (folder / "kernels").mkdir()
+        (folder / "kernels" / "numtok").symlink_to(compiled)
+        self.uv("venv", "--quiet", "--no-project", "--python", python, str(self.home))
 
     def install(self, requirement: str) -> None:
-        """With the tested versions; a failure shows what pip said."""
-        # Without compiling: most of what comes along is never imported.
-        options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-compile", "-c", str(ROOT / "constraints.txt")]
-        done = self.start("python", "-m", "pip", "install", *options, requirement)
-        said = f"pip cannot install {requirement}; this test needs a package index\n{done.stdout}{done.stderr}"
+        """With the tested versions."""
+        self.uv("pip", "install", "--quiet", "--python", str(self.home), "--constraint", str(ROOT / "constraints.txt"), requirement)
+
+    def uv(self, *words: str) -> None:
+        """Have uv do something; a failure shows what it said."""
+        done = subprocess.run([find_uv_bin(), *words], cwd=self.work, env=self.variables, capture_output=True, text=True)
+        said = f"uv {' '.join(words)} fails; this test needs a package index\n{done.stdout}{done.stderr}"
         assert done.returncode == 0, said
 
     def start(self, *words: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
