@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # Before any test imports the libraries that read these: tests neither reach the network nor open a window.
@@ -12,6 +12,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("NUMTOK_CACHE", "0")  # what is kept is tested where a test says so
 
+import kept
 import pytest
 from hypothesis import settings
 from places import ROOT, shared_folder
@@ -45,6 +46,13 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_bytes().decode(), f"differs from {path}; if that is meant, run pytest with --update-golden"
 
     return check
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_kept() -> Iterator[None]:
+    """What the tests of a module share goes with it."""
+    yield
+    kept.drop()
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ def test_core_takes_any_of_them(kind: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")
-@pytest.mark.parametrize("kind", hf_cases.TRAINED)
+@pytest.mark.parametrize("kind", hf_cases.KINDS)
 def test_drop_in_takes_any_of_them(kind: str) -> None:
     ours = hf_cases.ours(kind)
     for text in TEXTS:

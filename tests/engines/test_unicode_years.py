@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
 import pytest
 import regex
 import trained
+from kept import kept
 
 from numtok.arrays.unicode_classes import CODE_POINTS, flags
 from numtok.representations import XVal
@@ -17,7 +16,7 @@ PARTNERS = "\u0301\u0345\u0323\u0327\u0338\u093c\u094d\u0f71\u0f81\u302a\u3099\u
 AROUND = ["{}", "a{}", "{}b", "a{}b", "a {} b", "{}{}", "5{}", "{}5", "a {}5{} 7", "½{}-5"]
 
 
-@functools.cache
+@kept
 def engines(kind: str) -> tuple[Tokenizer, Tokenizer]:
     fast, slow = (Tokenizer(trained.config(kind), [XVal(overflow="clip")], engine=engine) for engine in ("gigatoken", "tokenizers"))
     return fast, slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from hf_compare import compare
 from hostile import texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kept import kept
 from tokenizers import processors
 from transformers import PreTrainedTokenizerFast
 
@@ -34,7 +34,7 @@ def every_batch_is_worth_while() -> Iterator[None]:
         yield
 
 
-@functools.cache
+@kept
 def both_ways(kind: str, name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
     """Two tokenizers: one takes the quick way, one does not."""
     quick, general = (NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name]) for _ in range(2))
@@ -129,7 +129,7 @@ def trimming(name: str) -> Any:
     }[name]
 
 
-@functools.cache
+@kept
 def trimmed(name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
     """One that takes the quick way, and one that does not; with NFC, and added tokens that are runs of spaces."""
     pair = []

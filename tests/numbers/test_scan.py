@@ -258,11 +258,11 @@ def test_equals_oracle_with_options(texts: list[str], grammar: Grammar) -> None:
 
 
 def test_equals_oracle_for_every_combination_of_options() -> None:
-    """Less clever than Hypothesis, but tens of thousands of texts."""
+    """Less clever than Hypothesis, but thousands of texts."""
     dice = random.Random(2)
     combinations = itertools.product([None, *GROUPING_CHARACTERS], *[[True, False]] * 5)
     for grammar in itertools.starmap(Grammar, combinations):
-        texts = ["".join(dice.choices(PIECES, k=dice.randrange(30))) for _ in range(60)]
+        texts = ["".join(dice.choices(PIECES, k=dice.randrange(30))) for _ in range(15)]
         if grammar.grouping:
             texts = [text.replace(",", grammar.grouping) for text in texts]
         found, expected = rows_of(numtok.scan(texts, grammar)), rows_of_oracle(texts, grammar)
@@ -287,6 +287,7 @@ def test_digits_of_every_script() -> None:
 
 
 def test_equals_oracle_on_wikipedia(wiki_texts: list[str]) -> None:
+    wiki_texts = wiki_texts[::5]
     numbers = numtok.scan(wiki_texts)
     bounds = numbers.per_document()
     found = list(zip(numbers.text().to_pylist(), numbers.start.tolist(), numbers.to_decimal(), strict=True))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numtok import Numbers
@@ -165,6 +165,7 @@ def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple
     representation = kind(digits=digits, decades=decades)
     assert len(representation.alphabet) == representation.n_symbols
 
+    @settings(max_examples=30)
     @given(literals(ANY_DIGITS, st.integers(-45, 15)))
     def check(literal: str) -> None:
         expected = Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(literal)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numtok import Grammar, Numbers
@@ -134,6 +134,7 @@ def test_long_numbers_do_not_go_through_float64() -> None:
 def test_decode_inverts_encode(before: int, after: int, compact: bool) -> None:
     fone = FoNE(before, after, compact=compact)
 
+    @settings(max_examples=30)
     @given(st.lists(decimals(before, after), max_size=5))
     def check(literals: list[str]) -> None:
         numbers = Numbers.parse(literals)

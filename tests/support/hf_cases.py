@@ -7,13 +7,13 @@ drop-in made from it. Both are shared between tests; ``build_source`` and ``buil
 from __future__ import annotations
 
 import copy
-import functools
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trained
 from hf_oracle import Oracle
+from kept import kept
 from places import shared_folder
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers, processors
 
@@ -176,7 +176,7 @@ def build_source(kind: str) -> PreTrainedTokenizerFast:
     return makers[kind]() if kind in makers else _plain(kind)
 
 
-@functools.lru_cache(24)
+@kept
 def source(kind: str) -> PreTrainedTokenizerFast:
     """The stock tokenizer of a kind, shared: calls only."""
     return build_source(kind)
@@ -197,7 +197,7 @@ def build_ours(
     )
 
 
-@functools.lru_cache(12)  # each holds engines of some megabytes
+@kept
 def ours(kind: str, numbers: tuple[Representation, ...] = (TAKES_ALL,), grammar: Grammar | None = None, leading_space: str = "auto") -> Any:
     """The drop-in tokenizer of a kind, shared: calls only."""
     return build_ours(kind, numbers, grammar, leading_space)
@@ -244,7 +244,7 @@ MIXED_TEXTS = ["a -1.5e3 kg", "", "none [NUM] <|0.00|>12", "1,234.5 é 7 8 9\n\n
 # The oracle, and sources that the oracle can be asked with ---------------------------------------------------------------------
 
 
-@functools.lru_cache(12)
+@kept
 def oracle(kind: str, numbers: Numbers = (TAKES_ALL,), grammar: Grammar | None = None, leading_space: str = "auto") -> Oracle:
     return Oracle(source(kind), ours(kind, numbers, grammar, leading_space).numtok)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import json
 import pickle
 import random
@@ -22,6 +21,7 @@ import trained
 from hostile import rows, texts, triples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept import kept
 from tokenizers import Tokenizer as Source
 
 import numtok
@@ -36,7 +36,7 @@ TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3); <|0.00|> v1.2.3 [NUM] 5 [/NUM]½
 GARBAGE = st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 1000), max_size=30)
 
 
-@functools.lru_cache(24)  # each holds engines of some megabytes
+@kept
 def tokenizer(kind: str, representations: int, engine: str = "auto") -> Tokenizer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import itertools
 import pickle
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kept import kept
 from torch_rows import PAD, ROWS, assert_same, cut, dense, slow_batch, sparse
 
 import numtok
@@ -32,7 +32,7 @@ def collator(**options: Any) -> NumberCollator:
     return NumberCollator(PAD, **{"objective": "causal", **options})
 
 
-@functools.cache
+@kept
 def tokenizer(*numbers: Any) -> numtok.Tokenizer:
     return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
 

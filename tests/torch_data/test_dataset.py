@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import json
 import pickle
@@ -17,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept import kept
 from torch_ranks import read_share, values
 
 import numtok
@@ -39,7 +39,7 @@ def numbered(count: int, start: int = 0) -> list[str]:
     return [f"document {number} of many" for number in range(start, start + count)]
 
 
-@functools.cache
+@kept
 def tokenizer(*numbers: Any) -> numtok.Tokenizer:
     return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
 

@@ -24,7 +24,7 @@ from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 
 _LARGEST_HEADER = 1 << 20
-_LONGEST_ROW = 1 << 27  # bytes; Arrow's parser holds several blocks of this size, so that it is half of what other formats take
+_LONGEST_ROW = 96 << 20  # bytes; Arrow's parser may hold half a dozen blocks of this size, so that it is less than other formats take
 _ENCODING = 'convert the file with "iconv -f ENCODING -t UTF-8"'
 _PATIENCE = 60  # seconds for a block that is being read, from standard input say
 _OPEN_QUOTE = 'a quote that opens here never closes; close it, or write a quote that is part of the text as "" inside quotes'
