@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,6 +32,7 @@ class DigitTokens:
         self._pattern = re.compile(b"|".join(re.escape(word.encode()) for word in longest_first)) if self._chosen else None
         self._whole_words = frozenset(word.encode() for word, token in self._chosen.items() if token["single_word"])
         self._tokens, self._normalizer = list(tokens), normalizer
+        self._common = os.path.commonprefix(list(self._chosen))  # noqa: RUF071  # of strings: all begin with it
         self._normalized = normalizer is not None and any(token["normalized"] for token in self._chosen.values())
 
     def __bool__(self) -> bool:
@@ -38,7 +40,9 @@ class DigitTokens:
 
     def may_be_in(self, text: str) -> bool:
         """Whether one of them may be in a text; False is certain."""
-        return self._normalized or (self._pattern is not None and self._pattern.search(text.encode("utf-8", "surrogatepass")) is not None)
+        if self._pattern is None or self._normalized or self._common not in text:
+            return self._normalized
+        return self._pattern.search(text.encode("utf-8", "surrogatepass")) is not None
 
     def outside(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
         """bool[n]: which numbers do not overlap one of the tokens in their text."""

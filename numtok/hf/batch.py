@@ -91,6 +91,8 @@ def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
     """The batch, or None if it takes the general way."""
     text, options = call.text, call.options
     single = isinstance(text, str)
+    if single and len(text) < SMALL:  # at once, for the short way
+        return None
     if not text or not (single or isinstance(text, list | tuple)) or call.pair is not None or any(options.get(name) for name in NOT_HERE):
         return None
     texts = [text] if single else list(text)

@@ -6,6 +6,7 @@ text, and the number streams if they were asked for.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -49,18 +50,27 @@ def encode_as_base(tokenizer: PreTrainedTokenizerFast, call: Call) -> Any:
 
 
 def encodings_later(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Callable[[], list[Any]]:
-    """A function that encodes a batch of texts, with everything as it is now, and returns the ``tokenizers.Encoding`` of each."""
-    post_processor = tokenizer.backend_tokenizer.post_processor
+    """A function that encodes texts, with everything as it is now, and returns the ``tokenizers.Encoding`` of each."""
+    make = _making(tokenizer, state, call, tokenizer.backend_tokenizer.post_processor)
+
+    def find_and_make() -> list[Any]:
+        texts = CallTexts(call.text, call.pair, False)
+        return make(texts, state.numtok.finder.numbers(TextRows.of(texts.strings), parse_special=True))
+
+    return find_and_make
+
+
+def _making(
+    tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call, post_processor: Any
+) -> Callable[[CallTexts, Numbers], list[Any]]:
+    """Likewise of texts and numbers that are known."""
     settings = vars(tokenizer).copy()
 
-    def make() -> list[Any]:
+    def make(texts: CallTexts, numbers: Numbers) -> list[Any]:
         as_now = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
         vars(as_now).update(settings)
-        bare = Call(call.text, None, False, {**call.options, "return_tensors": None, "verbose": False})
-        texts = CallTexts(call.text, None, False)
-        rows = TextRows.of(texts.strings)
-        numbers = state.numtok.finder.numbers(rows, parse_special=True)
-        return list(_encode_marked(as_now, state, texts, numbers, post_processor, bare).encodings)
+        bare = Call(call.text, call.pair, False, {**call.options, "return_tensors": None, "verbose": False})
+        return list(_encode_marked(as_now, state, texts, numbers, post_processor, bare, encodings=True).encodings)
 
     return make
 
@@ -78,22 +88,40 @@ def leave_backend_as_called(tokenizer: PreTrainedTokenizerFast, options: Mapping
 
 
 def _encode_marked(
-    tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: CallTexts, numbers: Numbers, post_processor: Any, call: Call
+    tokenizer: PreTrainedTokenizerFast,
+    state: BackendState,
+    texts: CallTexts,
+    numbers: Numbers,
+    post_processor: Any,
+    call: Call,
+    encodings: bool = False,
 ) -> Any:
-    """Let the base class encode the marked texts, with the post-processor of the moment of the call."""
+    """Let the base class encode the marked texts, with the post-processor of the moment of the call. ``encodings``: they will be asked for."""
     marks = state.marks_for(texts.strings)
     marks.tokenizer.post_processor = post_processor
     marked, streams = _marked(state, texts.strings, numbers, marks, call.with_streams)
-    of_call = with_marks(tokenizer, marks, texts.rows(marked), texts.split)
+    with_offsets = encodings or _needs_offsets(state, texts, call)
+    of_call = with_marks(tokenizer, marks, texts.rows(marked), texts.split, with_offsets)
     text, pair = texts.rebuilt([marked_text.text for marked_text in marked])
     base: Any = encode_as_base(of_call, Call(text, pair, False, call.options))
-    encodings = list(base.encodings)
-    out = LazyBatchEncoding.of(base, lambda: [encoding.restored() for encoding in encodings])
+    found = list(base.encodings)
+    if with_offsets:
+        out = LazyBatchEncoding.of(base, lambda: [encoding.restored() for encoding in found])
+    else:
+        out = LazyBatchEncoding.of(base, functools.partial(_making(tokenizer, state, call, post_processor), texts, numbers))
     if streams is not None:
         tensors = call.options.get("return_tensors")
-        by_row = [streams.spread(len(encoding), *encoding.number_tokens) for encoding in encodings]
+        by_row = [streams.spread(len(encoding), *encoding.number_tokens) for encoding in found]
         attach(out, by_row, tensors, not texts.batched and tensors is None and not call.options.get("return_overflowing_tokens"))
     return out
+
+
+def _needs_offsets(state: BackendState, texts: CallTexts, call: Call) -> bool:
+    """Whether the call takes offsets: for itself, or to tell which of several numbers a token is."""
+    if texts.split or call.options.get("return_offsets_mapping") or call.options.get("return_overflowing_tokens"):
+        return True
+    cut = call.options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE) != TruncationStrategy.DO_NOT_TRUNCATE
+    return call.with_streams and (cut or state.numbers_stay or not texts.one_each)
 
 
 def _marked(

@@ -31,11 +31,30 @@ Ints = npt.NDArray[np.int64]
 MOST_KEPT = 2  # copies of a tokenizer, each with other marks
 
 
+class WithoutOffsets:
+    """A ``tokenizers.Tokenizer`` for calls that ask for no offsets: it encodes up to a fifth faster."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.encode_batch = tokenizer.encode_batch_fast
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
+
+    @property
+    def encode_special_tokens(self) -> bool:
+        return bool(self._tokenizer.encode_special_tokens)
+
+    @encode_special_tokens.setter
+    def encode_special_tokens(self, value: bool) -> None:
+        self._tokenizer.encode_special_tokens = value
+
+
 class Marks:
     """The copy of a tokenizer that knows marks.
 
     Attributes:
-        tokenizer: the ``tokenizers.Tokenizer``.
+        tokenizer: the ``tokenizers.Tokenizer``. without_offsets: the same one, for calls that ask for none.
         code_points: int64, those of the marks.
         number: the mark of a number that is one token; empty if there is none.
         ids: int64, the source's id for each id of the copy.
@@ -52,6 +71,7 @@ class Marks:
         self.tokenizer = tokenizers.Tokenizer.from_str(
             json.dumps(numtok.config | {"added_tokens": entries, "truncation": None, "padding": None})
         )
+        self.without_offsets = WithoutOffsets(self.tokenizer)
         self.probe = self.tokenizer.encode("a", add_special_tokens=False)  # now: calls set truncation and padding
         characters = list(map(chr, self.code_points.tolist()))
         self.contents = {character: content for character, (_, content) in zip(characters, marked, strict=True)}
@@ -168,6 +188,14 @@ class MarkedText:
             return np.full(len(characters), -1)
         nearest = np.searchsorted(self.mark_starts, characters, "right") - 1
         return np.where((nearest >= 0) & (characters < self.mark_stops[np.maximum(nearest, 0)]), nearest, -1)
+
+    def all_marks(self, tokens: Ints) -> tuple[Ints, Ints, Ints] | None:
+        """(tokens, numbers, symbols) as of a :class:`NumberEncoding`, given the tokens that are marks; None if some of its marks are missing."""
+        if self.lengths is None or len(tokens) != self.lengths.sum():
+            return None
+        numbers = np.repeat(np.arange(len(self)), self.lengths)
+        symbols = np.arange(len(tokens)) - (np.cumsum(self.lengths) - self.lengths)[numbers]
+        return tokens, numbers + self.first, symbols
 
     def original(self, starts: Ints, stops: Ints) -> tuple[Ints, Ints]:
         """Spans of the marked text in the original one; a mark's is that of the whole number."""

@@ -34,6 +34,6 @@ def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
     advise_streams(tokenizer.deprecation_warnings, state.numtok)
     marks.tokenizer.post_processor = tokenizer.backend_tokenizer.post_processor
     marked = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
-    vars(marked).update(vars(tokenizer), _tokenizer=marks.tokenizer)
+    vars(marked).update(vars(tokenizer), _tokenizer=marks.without_offsets)
     base = PreTrainedTokenizerFast._encode_plus(marked, text=marked_text, **options)
     return LazyBatchEncoding.of(base, encodings_later(tokenizer, state, call))

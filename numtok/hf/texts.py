@@ -56,6 +56,13 @@ class CallTexts:
             raise InputError(f"expected text, got {type(tree).__name__}")
         return [self._placed(branch) for branch in tree]
 
+    @property
+    def one_each(self) -> bool:
+        """Whether every row is one text."""
+        return self._pair_places is None and all(
+            isinstance(place, int) for place in (self._text_places if self.batched else [self._text_places])
+        )
+
     def rebuilt(self, strings: Sequence[str]) -> tuple[Tree, Tree]:
         """``text`` and ``text_pair`` with other strings."""
         return _rebuilt(self._text, self._text_places, strings), _rebuilt(self._pair, self._pair_places, strings)

@@ -70,6 +70,7 @@ calls = st.fixed_dictionaries(
 @example(rows=MIXED_TEXTS, options={"return_numbers": True}, sides=("right", "right"))
 @example(rows=MIXED_TEXTS, options={"return_numbers": True, "padding": True, "truncation": True, "max_length": 5}, sides=("left", "left"))
 @example(rows=["5 <mask> 6", "7", "of 8"], options={"return_numbers": True}, sides=("right", "right"))
+@example(rows=["<|endoftext|>5"], options={"return_numbers": True}, sides=("left", "left"))
 @example(rows=["", ""], options={"return_numbers": True, "padding": True, "return_special_tokens_mask": True}, sides=("right", "left"))
 def test_quick_is_general(kind: str, name: str, rows: list[str], options: dict[str, Any], sides: tuple[str, str]) -> None:
     quick, general = both_ways(kind, name)
