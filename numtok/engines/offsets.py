@@ -72,12 +72,13 @@ class Spans(NamedTuple):
 def token_spans(ids: npt.NDArray[np.int32], offsets: Ints, rows: TextRows, numbers: Numbers, tokens: Ints, forms: TokenForms) -> Spans:
     """The spans of all tokens, int32[t] ids and int64[rows + 1] offsets, in the rows; int64[numbers] tokens are those that are numbers."""
     places = np.stack([numbers.start, numbers.stop, tokens], axis=1)
-    return Spans(*_spans(ids, offsets, rows.text, rows.offsets, places, numbers.per_document(), forms.widths, forms.leading, forms.unsafe))
+    return Spans(*_spans(ids, offsets, rows.text, rows.offsets, places, numbers.per_document(), forms))
 
 
 @allocating_kernel
-def _spans(ids, offsets, text, text_offsets, places, per_row, widths, leading, unsafe):  # type: ignore[no-untyped-def]
+def _spans(ids, offsets, text, text_offsets, places, per_row, forms):  # type: ignore[no-untyped-def]
     """(starts, stops, settled)."""
+    widths, leading, unsafe = forms.widths, forms.leading, forms.unsafe
     starts, stops = np.zeros(ids.size, np.int64), np.zeros(ids.size, np.int64)
     settled = np.ones(offsets.size - 1, np.bool_)
     for row in range(offsets.size - 1):
