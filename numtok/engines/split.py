@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.bitmarks import ONE
-from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
+from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.utf8 import class_at, class_before
 from numtok.engines.interface import Ints, Slots
@@ -125,7 +125,7 @@ def _split(given, tools, two_forms, rows, is_spaced):  # type: ignore[no-untyped
         rows[row + 1, 0], rows[row + 1, 1] = counts[HOLES], counts[DOCUMENTS]
 
 
-@inner_kernel
+@merged_kernel
 def _settle(tools, at, end, bare):  # type: ignore[no-untyped-def]
     """A hole for the delicate place ``at``, in a piece that ends at ``end``, perhaps with a bare number; up to where this settles the piece."""
     text, classes, counts = tools.text, tools.classes, tools.counts
@@ -156,7 +156,7 @@ def _settle(tools, at, end, bare):  # type: ignore[no-untyped-def]
     return last
 
 
-@inner_kernel
+@merged_kernel
 def _white_before(tools, start):  # type: ignore[no-untyped-def]
     """(kind of hole, its begin) for the bare number at ``start``, before which a character stands that may join it or is white space."""
     text, cut = tools.text, tools.counts[CUT]
@@ -173,7 +173,7 @@ def _white_before(tools, start):  # type: ignore[no-untyped-def]
     return np.int64(NUMBER), start
 
 
-@inner_kernel
+@merged_kernel
 def _white_begin(tools, at):  # type: ignore[no-untyped-def]
     """Where the ASCII white space that ends at ``at`` begins, as far as it is cut off from what stands before it; -1 if other white space does."""
     text, cut = tools.text, tools.counts[CUT]
@@ -188,7 +188,7 @@ def _white_begin(tools, at):  # type: ignore[no-untyped-def]
     return at
 
 
-@inner_kernel
+@merged_kernel
 def _look_up(tools, start, stop):  # type: ignore[no-untyped-def]
     """The place in the table of the white space [start, stop), or UNKNOWN, which is noted."""
     key = key_of(tools.text, start, stop)
@@ -206,7 +206,7 @@ def _look_up(tools, start, stop):  # type: ignore[no-untyped-def]
     return place
 
 
-@inner_kernel
+@merged_kernel
 def _put_white(tools, start, stop):  # type: ignore[no-untyped-def]
     """Overwrite white space with a space and digits: a word of its own before text, and one with a number's digits."""
     tools.counts[WHITE_BYTES] += stop - start
@@ -215,7 +215,7 @@ def _put_white(tools, start, stop):  # type: ignore[no-untyped-def]
         tools.text[k] = _ZERO
 
 
-@inner_kernel
+@merged_kernel
 def _put_hole(tools, begin, stop, kind):  # type: ignore[no-untyped-def]
     """The next hole; what is before its end is settled."""
     hole = tools.counts[HOLES]
@@ -224,7 +224,7 @@ def _put_hole(tools, begin, stop, kind):  # type: ignore[no-untyped-def]
     tools.counts[CUT] = stop
 
 
-@inner_kernel
+@merged_kernel
 def _end_document(tools, at):  # type: ignore[no-untyped-def]
     """End the open document at ``at``, where the next one begins."""
     counts = tools.counts
@@ -235,7 +235,7 @@ def _end_document(tools, at):  # type: ignore[no-untyped-def]
         counts[OPEN] = at
 
 
-@inner_kernel
+@merged_kernel
 def _end_if_number(tools, at, end):  # type: ignore[no-untyped-def]
     """End the open document at ``at`` if a character of category N stands there, which would join the digits before it."""
     kind, _ = class_at(tools.text, at, end, tools.classes)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays.kernels import inner_kernel
+from numtok.arrays.kernels import merged_kernel
 
 CHARACTERS = " \t\n\v\f\r"  # of which a run consists; what they are in a key is their place here and one
 BITS = 14
@@ -76,7 +76,7 @@ def text_of(key: int) -> str:
     return "".join(reversed(characters)) + " " * spaces
 
 
-@inner_kernel
+@merged_kernel
 def key_of(text, first, last):  # type: ignore[no-untyped-def]
     """uint64: the key of the run [first, last); 0 if it is too long for one."""
     spaces = last
@@ -90,7 +90,7 @@ def key_of(text, first, last):  # type: ignore[no-untyped-def]
     return key << _EIGHT | np.uint64(last - spaces)
 
 
-@inner_kernel
+@merged_kernel
 def place_of(keys, key):  # type: ignore[no-untyped-def]
     """The place of the run with that key, or UNKNOWN."""
     place = key * _MULTIPLIER >> _SHIFT
