@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from input_files import failure, read_all, write
 
 from numtok.corpus.read.documents import find_inputs, read_batches
+from numtok.corpus.read.sources import ByteStream
 from numtok.errors import InputError
 
 
@@ -106,3 +108,21 @@ def test_what_the_csv_module_writes_comes_back(
     data = out.getvalue() if ends else out.getvalue().removesuffix(line_break)
     path = write(tmp_path_factory.mktemp("csv"), "a.csv", data)
     assert read_all(path, batch_bytes=batch_bytes, text_column="text") == [text for _, text in rows]
+
+
+def test_nothing_reads_on_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow reads ahead in a thread, which must have ended when an error arrives, whoever keeps that: a process that ends meanwhile crashes."""
+    reads, read = [], ByteStream.read
+
+    def slowly(stream: ByteStream, size: int = -1) -> bytes:
+        time.sleep(0.02)
+        reads.append(size)
+        return read(stream, size)
+
+    monkeypatch.setattr(ByteStream, "read", slowly)
+    (tmp_path / "a.csv").write_bytes(b"id,text\n" + b"1,fine\n" * 20_000 + b"2,b,c\n" + b"3,fine\n" * 500_000)
+    with pytest.raises(InputError, match="Expected 2 columns, got 3") as caught:
+        read_all(tmp_path / "a.csv", batch_bytes=1 << 16)
+    done = len(reads)
+    time.sleep(0.2)
+    assert len(reads) == done < 25, caught.value

@@ -536,9 +536,7 @@ def test_dense_and_compact_say_the_same() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("numbers", "source"), [("xval", "neox_json"), ("fp15", "gpt2_json"), ("place", "gpt2_json"), ("p10", "neox_json")]
-)
+@pytest.mark.parametrize(("numbers", "source"), [("xval", "neox_json"), ("place", "gpt2_json"), ("p10", "gpt2_json")])
 def test_spaces(numbers: str, source: str, wiki_texts: list[str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With two forms a number costs its own tokens and no more, and the text keeps the ids it has in context."""
     monkeypatch.syspath_prepend(str(ROOT))
