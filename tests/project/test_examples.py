@@ -20,6 +20,7 @@ import numtok
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
+from numtok_cli.main import cli
 from places import EXAMPLES
 
 
@@ -42,15 +43,28 @@ def example(name: str) -> Any:
         return importlib.import_module(name)
 
 
+@pytest.fixture
+def commands_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands that an example would start a process for run here, in a second less each."""
+
+    def run(*words: str | Path) -> None:
+        cli([*map(str, words), "--overwrite", "--quiet"], standalone_mode=False)
+
+    monkeypatch.setattr(additions, "numtok_command", run)
+
+
 additions, fermat, word_problems = example("train_additions"), example("finetune_fermat"), example("word_problems")
 TINY = ["--steps", "3", "--sums", "200", "--held-out", "12", "--width", "16", "--layers", "1", "--batch-size", "8"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("numbers", ["xval,fone:3,0", "logfourier", "place", "p1000"])
-def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> None:
+    """One of them with the commands as processes, as it is in a shell."""
     from numtok_torch import NumberDataset, NumberModel
 
+    if numbers != "place":
+        request.getfixturevalue("commands_in_process")
     assert additions.main([*TINY, "--numbers", numbers, "--output", str(tmp_path)]) == 0
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.startswith(f"| `{numbers}` | ")
@@ -63,6 +77,7 @@ def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("commands_in_process")
 def test_additions_are_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of numbers up to 60, with FoNE; untrained, hardly any is right."""
     monkeypatch.setattr(additions, "LARGEST", 60)
@@ -75,6 +90,7 @@ def test_additions_are_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert after["unparseable"] == 0
 
 
+@pytest.mark.usefixtures("commands_in_process")
 def test_a_number_of_steps_asks_for_sums_that_were_not_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
     monkeypatch.setattr(additions, "train", lambda model, data, rows, folder, settings: seen.update(rows=len(data)))
