@@ -17,7 +17,7 @@ from pathlib import Path
 from places import ROOT
 from uv import find_uv_bin
 
-FROM_OUTSIDE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+FROM_OUTSIDE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONDONTWRITEBYTECODE")
 
 
 def repository_files() -> list[str]:
