@@ -48,7 +48,7 @@ class TokenForms(NamedTuple):
         forms = np.zeros((3, max(contents) + 1), np.int64)
         for number, (content, width) in contents.items():
             forms[:, number] = width, _spaces(content), _spaces(reversed(content))
-        return cls(*forms, flags("nfc_unsafe") if normalizer else np.empty(0, np.uint8))
+        return cls(forms[0], forms[1], forms[2], flags("nfc_unsafe") if normalizer else np.empty(0, np.uint8))
 
 
 def _spaces(characters: Any) -> int:

@@ -52,7 +52,7 @@ class SpecialRowsEngine:
         if named.all():
             return self.slow.encode(rows, slots)
         parts = [_Part.of(rows, slots, chosen) for chosen in (~named, named)]
-        return _together(parts, [engine.encode(part.rows, part.slots) for engine, part in zip((self.fast, self.slow), parts, strict=True)])
+        return _together(parts, [self.fast.encode(parts[0].rows, parts[0].slots), self.slow.encode(parts[1].rows, parts[1].slots)])
 
     def first_tokens(self, text: str, characters: list[int]) -> list[int]:
         """The token in which each character lies; for a character without one, the next that has."""

@@ -230,7 +230,8 @@ def with_numbers_marked(texts: Sequence[str], numbers: Numbers, slots: Slots | N
     places = iter(zip(starts.tolist(), stops.tolist(), spelled, strict=False))
     marked, first = [], 0
     for text, last in zip(texts, numbers.per_document()[1:].tolist(), strict=True):
-        pieces, at = [], 0
+        pieces: list[str] = []
+        at = 0
         for start, stop, own in itertools.islice(places, last - first):
             pieces += (text[at:start], own)
             at = stop

@@ -12,7 +12,7 @@ import multiprocessing
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def checked(threads: int | None) -> int:
+def checked(threads: Any) -> int:
     """The number of threads that is meant; ``None`` for as many as there are cores.
 
     Raises:
