@@ -38,7 +38,7 @@ from numtok.hf.batch import encode_quickly
 from numtok.hf.decoding import decode_row, rows_of
 from numtok.hf.general import encode_generally, leave_backend_as_called
 from numtok.hf.saving import SHIM, save_whole, write_own_files
-from numtok.hf.short import encode_shortly
+from numtok.hf.short_text import encode_shortly
 from numtok.hf.streams import pad_streams, take_streams
 from numtok.hf.texts import Call
 from numtok.hf.training import between_numbers, without_number_tokens

@@ -22,7 +22,7 @@ from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import DIGIT, LETTER, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.plain import bare_digits, plain_neighbours, plain_number
+from numtok.numbers.plain_numbers import bare_digits, plain_neighbours, plain_number
 from numtok.numbers.rules import copy_digits, digit_at, glued_end, in_parentheses, is_hexadecimal, look_back, numeral, uuid_end
 
 

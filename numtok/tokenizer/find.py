@@ -19,7 +19,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.numbers.short import PLACES, ShortTexts, short_texts
+from numtok.numbers.scan_short import PLACES, ShortTexts, short_texts
 from numtok.representations import Representation
 from numtok.tokenizer.results import EncodeReport
 

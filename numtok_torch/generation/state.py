@@ -23,8 +23,8 @@ from torch import Tensor
 from numtok import Tokenizer
 from numtok_torch.data.streams import number_streams
 from numtok_torch.embeddings.choose import PlaceTracker
-from numtok_torch.generation.numbers import decimals, doubtful, streams_of, texts_of
 from numtok_torch.generation.text import number_ids
+from numtok_torch.generation.written_numbers import decimals, doubtful, streams_of, texts_of
 from numtok_torch.heads.base import NumberPrediction
 from numtok_torch.model.model import NumberModel
 

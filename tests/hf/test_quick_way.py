@@ -21,7 +21,7 @@ from transformers import PreTrainedTokenizerFast
 from numtok.hf import NumberTokenizer
 from numtok.hf import batch as quick_way
 from numtok.hf import tokenizer as tokenizer_module
-from numtok.hf.short import encode_shortly
+from numtok.hf.short_text import encode_shortly
 from numtok.hf.texts import Call
 
 KINDS = ["gpt2", "llama3", "roberta"]

@@ -20,9 +20,9 @@ from numtok.representations import FoNE, PlaceValue, XVal
 from numtok_torch.data.collator import NumberCollator, NumberDataset
 from numtok_torch.embeddings.choose import PlaceTracker, XValEmbedding, embedding_from_config, embedding_from_schema
 from numtok_torch.generation.generate_texts import Generated, generate
-from numtok_torch.generation.numbers import streams_of
 from numtok_torch.generation.prompts import read_prompts
 from numtok_torch.generation.text import number_ids
+from numtok_torch.generation.written_numbers import streams_of
 from numtok_torch.heads.choose import ScalarHead, head_from_config
 from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.model import NumberModel

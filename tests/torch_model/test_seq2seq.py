@@ -22,9 +22,9 @@ from numtok.errors import InputError, SchemaError
 from numtok.representations import FoNE, XVal
 from numtok_torch import NumberDataset, Seq2SeqNumberCollator, embedding_from_schema, generate, head_from_schema
 from numtok_torch.embeddings.choose import embedding_from_config
-from numtok_torch.generation.numbers import streams_of
 from numtok_torch.generation.prompts import read_prompts
 from numtok_torch.generation.text import number_ids
+from numtok_torch.generation.written_numbers import streams_of
 from numtok_torch.heads.choose import head_from_config
 from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.model import NumberModel

@@ -1,7 +1,7 @@
 """The numbers of a short text, by regular expressions: where an array would cost more than the search.
 
 In: one text. Out: the same text with a mark for each number, or None where only the scanner can tell what is a number, as of one text in twenty. The
-expressions are made of the table by which the scanner settles most numbers (:func:`numtok.numbers.plain.plain_neighbours`).
+expressions are made of the table by which the scanner settles most numbers (:func:`numtok.numbers.plain_numbers.plain_neighbours`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.plain import plain_neighbours
+from numtok.numbers.plain_numbers import plain_neighbours
 
 PLACES = range(-15, 15)  # the powers of ten at which the digits of these numbers can stand
 BESIDE = (

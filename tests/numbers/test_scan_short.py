@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok import Grammar
-from numtok.numbers.short import ANY_DIGIT, short_texts
+from numtok.numbers.scan_short import ANY_DIGIT, short_texts
 from numtok.representations import FloatBits, FoNE, LogFourier, Representation, XVal
 
 MARK = "\U00100000"
