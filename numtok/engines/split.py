@@ -5,8 +5,8 @@ its own would be right (:mod:`numtok.engines.pieces`), but the calls cost more t
 (:mod:`numtok.engines.pre_tokenizers`), what is to be taken out stays in the text as a *hole*: it is overwritten, in a copy, by something that cannot
 touch the words around it, and the tokens that fall on it are dropped afterwards. There are three kinds of holes.
 
-- A *number*, with the space that its token takes along, becomes digits. Beside another character of category N, which would join the digits, the text is
-  cut into two documents.
+- A *number*, with the space that its token takes along, becomes digits, or letters behind that space, where nothing joins them and digits are not kept
+  with the space. Beside another character of category N, which would join the digits, the text is cut into two documents.
 - *White space* that is encoded otherwise than in its context: a run of spaces that is an added token, with the white space before it; and white space before
   a number, as what is last in a piece is cut otherwise than what is followed by a digit. Its ids come from a table (:mod:`numtok.engines.white`).
 - A *delicate place*: an added token, or characters that Unicode normalisation changes. From the space before the word it stands in to the space behind it
@@ -52,7 +52,7 @@ from numtok.engines.white import UNKNOWN, Whites, key_of, place_of
 
 LONG = 32  # bytes; above, a number is overwritten so that it falls into many short words, as BPE is not linear in the length of one
 _ASCII = 0x80
-_ZERO, _LINE_END, _RETURN = 0x30, 0x0A, 0x0D
+_ZERO, _LETTER, _LINE_END, _RETURN, _APOSTROPHE = 0x30, 0x78, 0x0A, 0x0D, 0x27
 _NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -119,7 +119,8 @@ def _split(given, tools, two_forms, rows, is_spaced):  # type: ignore[no-untyped
                 is_spaced[number] = spaced
                 if stop < end and ((text[stop] >= _ASCII) | (tools.classes[text[stop]] == NUMERIC)):
                     _end_if_number(tools, np.int64(stop), np.int64(end))
-                _overwrite(text, start, stop)
+                as_word = tools.line_ends & spaced & (stop < end) and _ends_word(text[stop])
+                _overwrite(text, start, stop, np.uint8(_LETTER if as_word else _ZERO))
             else:
                 _end_document(tools, np.int64(end))
         rows[row + 1, 0], rows[row + 1, 1] = counts[HOLES], counts[DOCUMENTS]
@@ -244,15 +245,23 @@ def _end_if_number(tools, at, end):  # type: ignore[no-untyped-def]
 
 
 @merged_kernel
-def _overwrite(text, start, stop):  # type: ignore[no-untyped-def]
-    """Make the number at [start, stop) zeros, mostly one token: as one run, or if it is long as many, with a digit at both ends."""
+def _ends_word(byte):  # type: ignore[no-untyped-def]
+    """Whether no pre-tokenizer takes this character to the letters before it; some do that with apostrophes."""
+    letter = np.uint8((byte | np.uint8(0x20)) - np.uint8(0x61)) < np.uint8(26)
+    digit = np.uint8(byte - np.uint8(_ZERO)) < np.uint8(10)
+    return (byte < _ASCII) & (not letter) & (not digit) & (byte != _APOSTROPHE)
+
+
+@merged_kernel
+def _overwrite(text, start, stop, filler):  # type: ignore[no-untyped-def]
+    """Make the number at [start, stop) zeros or letters, mostly one token: as one run, or if it is long as many, with one at both ends."""
     if stop - start <= np.uint64(8) and start + np.uint64(8) <= np.uint64(text.size):
         for k in range(np.uint64(8)):  # eight selects instead of a loop whose length nobody can predict
             at = start + k
-            text[at] = _ZERO if at < stop else text[at]
+            text[at] = filler if at < stop else text[at]
     else:
         for at in range(start, stop):
-            text[at] = _ZERO
+            text[at] = filler
         if stop - start > np.uint64(LONG):
             for at in range(start + ONE, stop - ONE, np.uint64(2)):
                 text[at] = _LINE_END

@@ -181,6 +181,8 @@ def test_known_patterns_cut_where_it_is_relied_on(pattern: str, before: str, run
             assert words(f"{before}000") == words(before) + digits
             inside = words(f"{before} 000{after}")  # and around a space with digits, whatever that is by itself
             assert inside == words(before) + words(" 000") + words(after)
+    if pattern != GPT2 and after[:1].isascii() and not after[:1].isalnum() and after[:1] not in ("'", ""):
+        assert words(f"{before}{run} xxx{after}") == [*words(f"{before}{run}"), " xxx", *words(after)]  # a space with letters
     if pattern != GPT2 and run.endswith(("\n", "\r")) and not after[:1].isspace():
         assert words(f"{before}{run}{after}") == words(f"{before}{run}") + words(after)  # behind the last line end
 
