@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import random
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -19,6 +20,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, pre_tokenizers
 
+from numtok.engines.choose import EngineWarning
 from numtok.engines.pre_tokenizers import GPT2, GPT4O, LLAMA3, QWEN2, known_cuts
 from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -195,3 +197,25 @@ def test_other_pre_tokenizers_are_not_taken_for_known_ones() -> None:
         assert known_cuts(changed) is None
     assert known_cuts({"type": "Sequence", "pretokenizers": []}) is None
     assert known_cuts({"type": "Whitespace"}) is None
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "named"),
+    [
+        (
+            "pre_tokenizer",
+            {"type": "Split", "pattern": {"Regex": "[0-9][0-9][0-9]"}, "behavior": "Isolated", "invert": False},
+            "[0-9][0-9][0-9]",
+        ),
+        ("pre_tokenizer", {"type": "Digits", "individual_digits": True}, "pre_tokenizer"),
+        ("normalizer", {"type": "Lowercase"}, "ormalizer"),
+    ],
+    ids=["falcon", "starcoder", "lowercase"],
+)
+def test_the_warning_names_the_part_that_gigatoken_cannot_read(part: str, content: Any, named: str) -> None:
+    config = trained.config("gpt2")
+    if part == "pre_tokenizer":
+        content = {"type": "Sequence", "pretokenizers": [content, config["pre_tokenizer"]]}
+    with pytest.warns(EngineWarning, match=re.escape(named)):
+        tok = Tokenizer(config | {part: content}, [TAKES_ALL])
+    assert tok.engine.name == "tokenizers"
