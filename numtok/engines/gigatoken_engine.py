@@ -104,7 +104,7 @@ class GigatokenEngine:
         """(a copy of the text with its holes overwritten, its parts, the table for its white space)."""
         while True:
             text, whites = own_text(rows), self._whites
-            parts = split(text, rows, slots, self._delicate_places(text, rules.whole_runs > 0), rules, whites)
+            parts = split(text, rows, slots, self._delicate_places(text, bool(rules.whole_runs)), rules, whites)
             if not len(parts.missing) or is_full(whites):
                 return text, parts, whites
             self._whites = with_more(whites, parts.missing.tolist(), self._white_ids)

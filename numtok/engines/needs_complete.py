@@ -55,7 +55,7 @@ def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
     stays[delicate] = changed[belongs[delicate]]
     if left.size:
         _keep_flagged(text, places, left, stays)
-    return places[stays]
+    return np.asarray(places[stays])
 
 
 @kernel
