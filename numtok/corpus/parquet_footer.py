@@ -6,6 +6,7 @@ know of: ``numtok.crc32:`` and eight hexadecimal digits, the CRC-32 of the foote
 
 from __future__ import annotations
 
+import hashlib
 import os
 import zlib
 from typing import Any, BinaryIO
@@ -71,6 +72,12 @@ def check(path: str, name: str | None = None) -> None:
         raise InputError(
             "the file is damaged: its footer does not have the checksum it was written with; fetch it again, or make it anew", name or path
         )
+
+
+def identity(path: str) -> str:
+    """What stands for all that a file holds: a digest of its footer, in which are places, sizes and types, of its own size, and of its time of change."""
+    found = os.stat(path)
+    return hashlib.sha256(f"{found.st_size} {found.st_mtime_ns}\n".encode() + _footer(path)[1]).hexdigest()
 
 
 def _footer(path: str) -> tuple[int, bytes]:

@@ -24,6 +24,7 @@ from torch.utils.data import Dataset
 
 from numtok.errors import SchemaError
 from numtok_torch.data.blocks import Blocks, Cutting, Read
+from numtok_torch.data.kept_rows import DISK_BYTES
 from numtok_torch.data.storage import Row, Storage
 from numtok_torch.data.streams import Ints, NumberTokens, stored_columns
 from numtok_torch.data.tokens import token_id
@@ -63,13 +64,15 @@ class Encoded:
         source: Any,
         columns: Sequence[str] | None,
         tokenizer: Any,
+        *,
         cache_bytes: int,
+        disk_bytes: int,
         block_size: int | None,
         separator: int | str | None,
         separate: bool,
         skip_nulls: bool,
     ) -> None:
-        self._storage = Storage(source, columns, cache_bytes)
+        self._storage = Storage(source, columns, cache_bytes, disk_bytes)
         check_fingerprint(self._storage, tokenizer)
         self.schema: pa.Schema = self._storage.schema
         self.metadata: dict[str, Any] = self._storage.metadata
@@ -80,7 +83,8 @@ class Encoded:
             self._check_columns()
             separator_id = self._separator_id(separator, tokenizer)
             cutting = Cutting(block_size, separator_id, separate, NumberTokens.from_metadata(self.metadata))
-            self._blocks = Blocks(Storage(source, ["input_ids", "number_index"], 0), cutting, skip_nulls)
+            narrow = Storage(source, ["input_ids", "number_index"], 0)
+            self._blocks = Blocks(self._storage if self._storage.in_pieces else narrow, cutting, skip_nulls)
         elif separator is not None:
             raise SchemaError(f"separator={separator!r} goes between the documents of a block; give block_size=... too")
         self._counts: Ints = (
@@ -123,16 +127,18 @@ class Encoded:
 class NumberDataset(Encoded, Dataset[Row]):
     """Rows by number: for a ``Trainer``, for samplers, for looking at.
 
-    Rows that are far apart lie in different row groups, of about 32 MB each, and all of a row group has to be read for one row: shuffled access to
-    Parquet is fast as long as the data fits into ``cache_bytes``. Beyond that, write an Arrow file without compression, which costs nothing but the
-    rows asked for, or take :class:`IterableNumberDataset`.
+    All of a row group of Parquet has to be read for one row. So the first time, it is kept uncompressed in the user's cache folder, in pieces that cost
+    nothing but the rows asked for, in this process or another (:mod:`numtok_torch.data.kept_rows`); ``NUMTOK_CACHE`` names the folder, and
+    ``NUMTOK_CACHE=0`` keeps nothing. Data that ``disk_bytes`` cannot hold belong into Arrow files without compression, which are mapped as they are, or
+    into an :class:`IterableNumberDataset`, which reads row groups in order.
 
     Args:
         source: a file, a folder, a list of them, a ``RecordBatch`` or a ``Table``.
         columns: to read beside ``input_ids`` and ``number_index``; None for all tensors. Texts such as ``number_text`` only come if named.
         tokenizer: a ``numtok.Tokenizer``, a ``numtok.hf.NumberTokenizer`` or a fingerprint: of the tokenizer that encoded the data; None for no check.
         nulls: what to do about null rows: ``"error"`` when asked for one, or ``"skip"`` them, after one pass over the data. Blocks ask for all.
-        cache_bytes: of Arrow data that each process keeps.
+        cache_bytes: of Arrow data that each process keeps in memory.
+        disk_bytes: that row groups kept in the cache folder may take, those of other data included; 0 keeps none.
         block_size: lay the documents end to end and cut them into rows of so many tokens, but not inside numbers (:mod:`numtok_torch.data.blocks`), after
             one pass over the data. No token is lost. None: a row is a document.
         separator: an id, or a token of ``tokenizer`` such as ``"<|endoftext|>"``, put behind every document of a block; None for none.
@@ -152,13 +158,24 @@ class NumberDataset(Encoded, Dataset[Row]):
         nulls: str = "error",
         cache_bytes: int = CACHE_BYTES,
         *,
+        disk_bytes: int = DISK_BYTES,
         block_size: int | None = None,
         separator: int | str | None = None,
         separate: bool = True,
     ) -> None:
         if nulls not in ("error", "skip"):
             raise SchemaError(f"nulls={nulls!r} is unknown; use 'error' or 'skip'")
-        super().__init__(source, columns, tokenizer, cache_bytes, block_size, separator, separate, nulls == "skip")
+        super().__init__(
+            source,
+            columns,
+            tokenizer,
+            cache_bytes=cache_bytes,
+            disk_bytes=disk_bytes,
+            block_size=block_size,
+            separator=separator,
+            separate=separate,
+            skip_nulls=nulls == "skip",
+        )
         self._valid: Ints | None = self._find_valid(source) if nulls == "skip" and block_size is None else None
 
     def _find_valid(self, source: Any) -> Ints:

@@ -78,7 +78,17 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         separator: int | str | None = None,
         separate: bool = True,
     ) -> None:
-        super().__init__(source, columns, tokenizer, 0, block_size, separator, separate, skip_nulls=True)
+        super().__init__(
+            source,
+            columns,
+            tokenizer,
+            cache_bytes=0,
+            disk_bytes=0,
+            block_size=block_size,
+            separator=separator,
+            separate=separate,
+            skip_nulls=True,
+        )
         if (rank is None) != (world_size is None):
             raise SchemaError(f"rank={rank} and world_size={world_size} must be given together, or neither")
         if rank is not None and world_size is not None and not 0 <= rank < world_size:

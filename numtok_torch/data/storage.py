@@ -21,11 +21,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.errors import InputError, SchemaError
 from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
-from numtok_torch.data.streams import Ints, Mask, stored_columns
+from numtok_torch.data.kept_group import KeptGroup
+from numtok_torch.data.kept_rows import Group, KeptRows, cut, kept_rows
+from numtok_torch.data.streams import Ints, stored_columns
 
 OPEN_FILES = 16
 
@@ -44,6 +47,7 @@ class Chunk:
         valid: [rows]; a row that is not is null.
         nbytes: of the Arrow data.
         made: what a reader made of it, to be kept as long as it.
+        backing: the map that its arrays are views of, if it is one of a row group that is kept.
     """
 
     arrays: list[tuple[str, npt.NDArray[Any], int]]
@@ -53,6 +57,7 @@ class Chunk:
     valid: list[bool]
     nbytes: int
     made: dict[str, Any] = attribute(default_factory=dict)
+    backing: KeptGroup | None = None
 
     def row(self, number: int) -> Row:
         """One row: arrays are read-only views, texts are Python's."""
@@ -77,17 +82,20 @@ class Storage:
         source: a file, a folder (searched for .parquet, .arrow, .feather and .ipc files, in the order of their paths), a list of these, or a
             ``RecordBatch`` or ``Table``.
         columns: to read; None for all tensors of ``FORMAT.md``.
-        cache_bytes: how much Arrow data of chunks read last is kept.
+        cache_bytes: how much Arrow data of chunks read last is kept in memory.
+        disk_bytes: how much disk the row groups of Parquet that are kept for reading at random may take (:mod:`numtok_torch.data.kept_rows`). A chunk is
+            then a piece of one. 0: none is kept.
 
     Raises:
         InputError: if a file is not there, or is of another kind, or damaged.
         SchemaError: if it was not written by numtok, the files do not belong together, or a column is missing.
     """
 
-    def __init__(self, source: Any, columns: Sequence[str] | None, cache_bytes: int) -> None:
+    def __init__(self, source: Any, columns: Sequence[str] | None, cache_bytes: int, disk_bytes: int = 0) -> None:
         self.cache_bytes = cache_bytes
         self._memory: list[pa.RecordBatch] = []
-        self._where: list[tuple[str, int, int]] = []  # per chunk: path, number in the file, first row in the file
+        self._groups: list[Group] = []
+        self._kept: KeptRows | None = None
         self._forget()
         if isinstance(source, pa.RecordBatch | pa.Table):
             whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
@@ -95,27 +103,34 @@ class Storage:
             self._memory = [conform(batch) for batch in whole.select(self.schema.names).to_batches() if batch.num_rows]
             counts = [batch.num_rows for batch in self._memory]
         else:
-            counts = self._survey(_find_files(source), columns)
+            counts = self._survey(_find_files(source), columns, disk_bytes)
         self.metadata = read_metadata(self.schema)
         self.rows: Ints = np.array(counts, np.int64)
 
-    def _survey(self, paths: Sequence[str], columns: Sequence[str] | None) -> list[int]:
+    def _survey(self, paths: Sequence[str], columns: Sequence[str] | None, disk_bytes: int) -> list[int]:
         """Rows per chunk of all files, and their common schema."""
-        counts: list[int] = []
         for path in paths:
             file = open_encoded(path, at_random=True)
             schema = _selected(file.schema, columns, path)
             if path == paths[0]:
                 self.schema = schema
+                self._kept = kept_rows(schema.names, disk_bytes, self.cache_bytes)
             else:
                 _check_same(self.schema, schema, paths[0], path)
-            chunk_rows = file.chunk_rows()
-            self._where += [(path, number, sum(chunk_rows[:number])) for number, count in enumerate(chunk_rows) if count]
-            counts += [count for count in chunk_rows if count]
-        return counts
+            self._groups += cut(path, file, self._kept)
+        if self._kept is not None:
+            self._kept.announce(self._groups)
+        pieces = [group.pieces for group in self._groups]
+        self._begins = np.cumsum([0, *map(len, pieces)])  # the first chunk of each group
+        return [rows for group in pieces for rows in group]
 
     def __len__(self) -> int:
         return int(self.rows.sum())
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether any chunk is a piece of a row group."""
+        return any(group.key for group in self._groups)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_files", "_cache", "_process")}
@@ -127,27 +142,57 @@ class Storage:
     def _forget(self) -> None:
         self._files: OrderedDict[str, EncodedFile] = OrderedDict()
         self._cache: OrderedDict[int, Chunk] = OrderedDict()
+        self._cached_bytes = 0
         self._process = os.getpid()
+        if self._kept is not None:
+            self._kept.forget()
 
     def read(self, number: int) -> Chunk:
         """A chunk, from the cache if it is there."""
         if self._process != os.getpid():  # forked: the parent's open files are its own
             self._forget()
         if (chunk := self._cache.get(number)) is not None:
-            if not self._memory and (file := self._files.get(self._where[number][0])) is not None:
-                file.check_size()
-            self._cache.move_to_end(number)
-            return chunk
-        chunk = self._cache[number] = self._decode(number)
-        while len(self._cache) > 1 and sum(kept.nbytes for kept in self._cache.values()) > self.cache_bytes:
-            self._cache.popitem(last=False)
+            if self._is_there(chunk, number):
+                self._cache.move_to_end(number)
+                return chunk
+            self._cached_bytes -= self._cache.pop(number).nbytes
+        chunk, keep = self._decode(number)
+        if keep:
+            self._cache[number] = chunk
+            self._cached_bytes += chunk.nbytes
+            while len(self._cache) > 1 and self._cached_bytes > self.cache_bytes:
+                self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
         return chunk
 
-    def _decode(self, number: int) -> Chunk:
+    def _is_there(self, chunk: Chunk, number: int) -> bool:
+        """Whether the map below a chunk is; that of a file which can be made again, or else an error."""
+        if chunk.backing is not None:
+            return chunk.backing.is_whole()
+        if not self._memory and (file := self._files.get(self._group(number)[0].path)) is not None:
+            file.check_size()
+        return True
+
+    def _group(self, number: int) -> tuple[Group, int]:
+        """What a chunk is a piece of, and which."""
+        at = int(np.searchsorted(self._begins, number, side="right")) - 1
+        return self._groups[at], number - int(self._begins[at])
+
+    def _decode(self, number: int) -> tuple[Chunk, bool]:
+        """A chunk, and whether to keep it: not if it is a piece of something larger, which is in memory already."""
         if self._memory:
-            return decode(self._memory[number], "", int(self.rows[:number].sum()))
-        path, index, first = self._where[number]
-        return decode(self._file(path).chunk(index, self.schema.names), path, first)
+            batch, first = self._memory[number], int(self.rows[:number].sum())
+            check_rows(batch, "", first)
+            return decode(batch), True
+        group, piece = self._group(number)
+        file = self._file(group.path)
+        if self._kept is not None and group.key:
+            batch, backing = self._kept.piece(group, piece, file)
+            chunk = decode(batch)
+            chunk.backing = backing
+            return chunk, backing is not None
+        batch = file.chunk(group.number, self.schema.names)
+        check_rows(batch, group.path, group.first_row)
+        return decode(batch), True
 
     def _file(self, path: str) -> EncodedFile:
         if path not in self._files:
@@ -202,13 +247,13 @@ def _check_same(schema: pa.Schema, other: pa.Schema, path: str, other_path: str)
         raise SchemaError(f"{path} and {other_path} do not have the same columns: {', '.join(schema.names)}; {', '.join(other.names)}")
 
 
-def decode(batch: pa.RecordBatch, where: str, first_row: int = 0) -> Chunk:
-    """A record batch as numpy arrays; rows whose columns disagree are a ``SchemaError``, see :func:`numtok.tokenizer.stored.check_rows`."""
-    check_rows(batch, where, first_row)
+def decode(batch: pa.RecordBatch) -> Chunk:
+    """A record batch, whose rows hold together (:func:`numtok.tokenizer.stored.check_rows`), as numpy arrays."""
     shared: list[Ints] = []  # each of them once
     scalars: dict[str, pa.Array] = {}
-    valid: Mask = batch.column("input_ids").is_valid().to_numpy(zero_copy_only=False)
-    chunk = Chunk([], [], [], scalars, valid.tolist(), batch.nbytes)
+    ids = batch.column("input_ids")
+    valid: list[bool] = ids.is_valid().to_pylist() if ids.null_count else [True] * len(ids)
+    chunk = Chunk([], [], [], scalars, valid, batch.nbytes)
     for field in batch.schema:
         column = batch.column(field.name)
         if not isinstance(column, pa.ListArray | pa.LargeListArray):
@@ -231,5 +276,5 @@ def _numpy(values: pa.Array) -> npt.NDArray[Any] | pa.Array:
     if isinstance(values, pa.FixedShapeTensorArray):
         return np.asarray(values.to_numpy_ndarray())
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_boolean(values.type):
-        return np.asarray(values.to_numpy(zero_copy_only=False))
+        return memory.from_arrow(values)
     return values

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from numtok.corpus import parquet_footer
 from numtok.corpus.arrow_files import ArrowFile, no_rows
 from numtok.corpus.read.parquet import PAGE_BUFFER, open_parquet
 from numtok.corpus.read.sources import Source, named_errors
@@ -22,6 +23,7 @@ from numtok.tokenizer.schema import METADATA_KEY
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
 
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
+_WIDTHS = {"INT_8": 1, "UINT_8": 1, "INT_16": 2, "UINT_16": 2, "BOOLEAN": 1, "INT32": 4, "FLOAT": 4}  # bytes of a value; of others 8
 _KIND = "Parquet or Arrow IPC"
 
 
@@ -32,9 +34,11 @@ class EncodedFile(ABC):
         path: of the file.
         schema: with numtok's types and metadata.
         rows: how many there are; None where that takes reading the file.
+        identity: what stands for all that it holds, where any row takes reading its whole chunk and the file was opened ``at_random``; else empty.
     """
 
     rows: int | None = None
+    identity: str = ""
 
     def __init__(self, path: str, schema: pa.Schema) -> None:
         self.path = path
@@ -45,6 +49,11 @@ class EncodedFile(ABC):
         """These columns of a chunk; its rows are not checked."""
         with named_errors(Source(self.path, _KIND)):
             return self._conformed(self._chunk(number, list(columns)))
+
+    def parts(self, number: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """The same, so many rows at a time."""
+        with named_errors(Source(self.path, _KIND)):
+            yield from (self._conformed(stored) for stored in self._parts(number, list(columns), rows))
 
     def batches(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
         """All rows, checked; at least one batch comes, if need be without rows. See :func:`read_encoded`."""
@@ -66,6 +75,14 @@ class EncodedFile(ABC):
     def chunk_rows(self) -> list[int]:
         """The rows of each chunk."""
 
+    def chunk_bytes(self, number: int, columns: Sequence[str]) -> int:
+        """Of these columns of a chunk, about, once they are decoded; 0 if they need not be."""
+        return 0
+
+    def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        chunk = self._chunk(number, columns)
+        yield from (chunk.slice(first, rows) for first in range(0, chunk.num_rows, rows))
+
     @abstractmethod
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         """These columns of a chunk, as stored."""
@@ -86,6 +103,7 @@ class _Parquet(EncodedFile):
     """Its pages are decoded into memory of their own, so it is not mapped."""
 
     def __init__(self, path: str, at_random: bool) -> None:
+        self.identity = parquet_footer.identity(path) if at_random else ""  # before it is opened: if that is another file, it is seen
         self._file = open_parquet(path, buffer_size=0 if at_random else PAGE_BUFFER)
         super().__init__(path, self._file.schema_arrow)
         self._metadata = self._file.metadata
@@ -93,6 +111,19 @@ class _Parquet(EncodedFile):
 
     def chunk_rows(self) -> list[int]:
         return [self._metadata.row_group(number).num_rows for number in range(self._metadata.num_row_groups)]
+
+    def chunk_bytes(self, number: int, columns: Sequence[str]) -> int:
+        group, size = self._metadata.row_group(number), 0
+        for index in range(self._metadata.num_columns):
+            leaf, chunk = self._metadata.schema.column(index), group.column(index)
+            if chunk.path_in_schema.split(".")[0] in columns:
+                width = _WIDTHS.get(leaf.converted_type) or _WIDTHS.get(leaf.physical_type, 8)
+                size += max(chunk.total_uncompressed_size if leaf.physical_type == "BYTE_ARRAY" else 0, chunk.num_values * width)
+        return size
+
+    def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
+        for batch in self._file.iter_batches(batch_size=rows, row_groups=[number], columns=columns, use_threads=False):
+            yield batch.select(columns)
 
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         table = self._file.read_row_group(number, columns=columns, use_threads=False).select(columns)

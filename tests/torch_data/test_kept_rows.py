@@ -1,0 +1,281 @@
+"""Rows at random from Parquet: row groups kept in the user's cache folder give the rows of the file, whatever becomes of what is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import multiprocessing
+import os
+import pickle
+import resource
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import numtok
+from numtok.corpus.write.encoded import open_writer
+from numtok.errors import InputError, SchemaError
+from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, XVal
+
+pytest.importorskip("torch")
+from torch.utils.data import DataLoader
+
+from numtok_torch.data import kept_rows
+from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
+
+ROWS = 2400
+POOLS: list[pa.MemoryPool] = []  # that are never freed, as something may have been allocated from them
+EVERY = [XVal(), FloatBits(), FoNE(6, 4), ExponentBins(), LogFourier(4)]
+
+
+def texts(start: int = 0) -> list[str | None]:
+    """Documents of up to 40 numbers, some empty, one null; document k begins with number k."""
+    values = np.random.default_rng(start).normal(scale=1000, size=(ROWS, 40)).round(4)
+    made: list[str | None] = [
+        " and ".join([str(start + row), *map(repr, values[row, : row % 40].tolist())]) if row % 9 else "" for row in range(ROWS)
+    ]
+    made[700] = None
+    return made
+
+
+def write(path: Path, numbers: list[Any], start: int = 0, group_bytes: int = 1 << 22) -> pa.RecordBatch:
+    batch = numtok.Tokenizer.from_pretrained(None, numbers).encode_batch(texts(start), keep_text=True)
+    with open_writer(path, batch.schema, row_group_bytes=group_bytes, overwrite=True) as writer:
+        writer.write(batch)
+    return batch
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Several row groups, each of several pieces, with the columns of five representations."""
+    path = tmp_path_factory.mktemp("encoded") / "data.parquet"
+    write(path, EVERY)
+    return path
+
+
+@pytest.fixture
+def file(original: Path, tmp_path: Path) -> Path:
+    """A copy, to be changed."""
+    return Path(shutil.copy2(original, tmp_path))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "rows"
+
+
+def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
+    return list(found) == list(expected) and all(
+        found[name] == values
+        if isinstance(values, list)
+        else found[name].dtype == values.dtype and np.array_equal(found[name], values, equal_nan=values.dtype.kind == "f")
+        for name, values in expected.items()
+    )
+
+
+def check(path: Path, **options: Any) -> NumberDataset:
+    """Every row, in a random order, is the one that is read without what is kept."""
+    plain = NumberDataset(path, nulls="skip", **options | {"disk_bytes": 0})
+    kept = NumberDataset(path, nulls="skip", **options)
+    assert len(plain) == len(kept) > 0
+    for number in np.random.default_rng(0).permutation(len(kept)).tolist():
+        assert same(kept[number], plain[number]), number
+    return kept
+
+
+def in_children(count: int, work: Callable[[], None]) -> None:
+    """In other processes, all at the same time."""
+    children = [multiprocessing.get_context("fork").Process(target=work) for _ in range(count)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(60)
+    assert [child.exitcode for child in children] == [0] * count
+
+
+@pytest.mark.parametrize("columns", [None, ["number_bits", "number_text", "number_fourier"], ["number_fourier"]])
+def test_rows_are_those_of_the_file(columns: list[str] | None, file: Path, cache: Path) -> None:
+    data = check(file, columns=columns)
+    assert len(list(cache.iterdir())) == pq.read_metadata(file).num_row_groups > 1
+    assert len(data._storage.rows) > 2 * pq.read_metadata(file).num_row_groups
+    assert same(pickle.loads(pickle.dumps(data))[7], data[7])
+    with pytest.raises(SchemaError, match="row 700 is null"):
+        NumberDataset(file, columns=columns)[700]
+
+
+def test_a_value_for_each_token(tmp_path: Path, cache: Path) -> None:
+    write(tmp_path / "places.parquet", [PlaceValue()], group_bytes=1 << 22)
+    check(tmp_path / "places.parquet")
+    check(tmp_path / "places.parquet", block_size=100)
+    assert list(cache.iterdir())
+
+
+@pytest.mark.parametrize("options", [{"block_size": 50}, {"block_size": 700, "separator": 5, "separate": False}])
+def test_blocks_are_those_of_the_file(options: dict[str, Any], file: Path, cache: Path) -> None:
+    check(file, **options)
+    assert list(cache.iterdir())
+
+
+def test_the_iterable_keeps_its_order_and_keeps_nothing(file: Path, cache: Path) -> None:
+    assert len(IterableNumberDataset(file, shuffle=True)._storage.rows) == pq.read_metadata(file).num_row_groups
+    assert not cache.exists()
+
+
+def test_small_row_groups_are_read_as_they_are(tmp_path: Path, cache: Path) -> None:
+    write(tmp_path / "small.parquet", EVERY, group_bytes=1 << 18)
+    check(tmp_path / "small.parquet")
+    assert not cache.exists()
+
+
+def test_another_process_reads_what_is_kept(file: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    expected = list(map(NumberDataset(file, nulls="skip", disk_bytes=0).__getitem__, range(ROWS - 1)))
+    assert caplog.text == ""
+    in_children(1, lambda: check(file) and None)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "numtok"):
+        data = NumberDataset(file)
+    assert caplog.text == ""  # no room is taken any more
+    with open(file, "r+b") as opened, keep_time(file):
+        opened.seek(4)
+        opened.write(bytes(100_000))  # of the pages
+    kept = [data[number] for number in range(ROWS) if number != 700]
+    assert all(map(same, kept, expected))
+    with pytest.raises(InputError):
+        NumberDataset(file, disk_bytes=0)[0]
+
+
+@contextlib.contextmanager
+def keep_time(path: Path) -> Iterator[None]:
+    """A change that leaves no trace but itself."""
+    before = path.stat()
+    yield
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_room_is_announced(file: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    NumberDataset(file)
+    assert str(cache) in caplog.text
+    assert "NUMTOK_CACHE" in caplog.text
+
+
+def test_a_changed_file_is_read_anew(file: Path, cache: Path) -> None:
+    check(file)
+    before = set(cache.iterdir())
+    write(file, EVERY, start=5000)
+    assert check(file)[1]["number_value"][0] == 5001
+    between = set(cache.iterdir())
+    assert before < between
+    os.utime(file)
+    check(file)
+    assert between < set(cache.iterdir())
+
+
+def test_a_file_changed_while_it_is_open_is_not_kept_as_what_it_was(file: Path, original: Path, cache: Path) -> None:
+    opened = NumberDataset(file)
+    write(file, EVERY, start=5000)
+    assert opened[1]["number_value"][0] == 5001
+    assert not list(cache.iterdir())
+    shutil.copy2(original, file)
+    assert check(file)[1]["number_value"][0] == 1
+
+
+@pytest.mark.parametrize("damage", ["bit", "table", "head", "cut", "empty"])
+@pytest.mark.parametrize("opened", [False, True])
+def test_damage_of_what_is_kept_is_noticed(damage: str, opened: bool, file: Path, cache: Path) -> None:
+    columns = ["number_fourier"]
+    data = check(file, columns=columns)
+    for path in cache.iterdir():
+        content = path.read_bytes()
+        at = {"bit": len(content) // 2, "table": len(content) - 20, "head": 3}.get(damage, 0)
+        kept = {"cut": content[: len(content) // 2], "empty": b""}
+        path.write_bytes(kept.get(damage, content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :]))
+    if opened and damage in ("cut", "empty"):  # a map of nothing
+        plain = NumberDataset(file, columns, disk_bytes=0)
+        assert all(same(data[number], plain[number + (number >= 700)]) for number in range(ROWS - 1))
+    else:
+        check(file, columns=columns)
+    assert all(len(path.read_bytes()) > 10_000 for path in cache.iterdir())
+
+
+def test_many_at_once(file: Path, cache: Path) -> None:
+    in_children(3, lambda: check(file) and None)
+    assert len(list(cache.iterdir())) == pq.read_metadata(file).num_row_groups  # and no temporary file
+    data = NumberDataset(file, nulls="skip")
+    loader = DataLoader(data, 100, shuffle=True, num_workers=2, collate_fn=NumberCollator.from_schema(data.schema, 0))
+    assert sum(int(batch["number_mask"].sum()) for batch in loader) == sum(len(data[number]["number_index"]) for number in range(len(data)))
+
+
+def test_without_room(file: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    check(file, disk_bytes=1)  # one is more
+    assert len(list(cache.iterdir())) == 1
+    assert "disk_bytes" in caplog.text
+    cache.rename(cache.with_name("old"))
+    cache.write_bytes(b"no folder")
+    check(file)
+
+
+def test_on_a_full_disk(file: Path, cache: Path) -> None:
+    def work() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+        check(file)
+        assert not list(cache.iterdir())
+
+    in_children(1, work)
+
+
+def test_what_nobody_opened_makes_room(file: Path, cache: Path) -> None:
+    check(file, columns=["number_fourier"])
+    first, *others = list(cache.iterdir())
+    os.utime(first, (time.time() - 2 * kept_rows.DAY,) * 2)
+    check(file, columns=["number_fourier", "number_bin"], disk_bytes=sum(path.stat().st_size for path in cache.iterdir()))
+    assert not first.exists()
+    assert all(path.exists() for path in others)
+
+
+@pytest.mark.parametrize("off", ["variable", "option"])
+def test_switched_off(off: str, file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if off == "variable":
+        monkeypatch.setenv("NUMTOK_CACHE", "0")
+    assert len(NumberDataset(file, disk_bytes=0 if off == "option" else 1 << 30)[1]["input_ids"]) > 0
+    assert not cache.exists()
+
+
+def test_rows_that_do_not_hold_together_are_not_kept(file: Path, cache: Path) -> None:
+    table = pq.read_table(file)
+    index = table["number_index"].to_pylist()
+    index[1999] = index[1999][::-1]
+    place = table.schema.get_field_index("number_index")
+    table = table.set_column(place, table.schema.field(place), pa.array(index, table.schema.field(place).type))
+    pq.write_table(table, file, row_group_size=1200)
+    data = NumberDataset(file)
+    assert len(data[5]["input_ids"])
+    for number in (1998, 1999):
+        with pytest.raises(SchemaError, match="row 1999"):
+            data[number]
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_memory_is_a_part_of_the_row_group(tmp_path: Path, cache: Path) -> None:
+    path = tmp_path / "large.parquet"
+    batch = numtok.Tokenizer.from_pretrained(None, [FoNE(6, 4)]).encode_batch(texts()[:600])
+    pq.write_table(pa.Table.from_batches([batch] * 50), path, row_group_size=1 << 20)
+    data = NumberDataset(path)
+    POOLS.append(pa.proxy_memory_pool(pa.default_memory_pool()))
+    pa.set_memory_pool(POOLS[-1])
+    try:
+        assert len(data[599 + 600 * 30]["input_ids"])
+    finally:
+        pa.set_memory_pool(pa.default_memory_pool())
+        del data
+        gc.collect()
+    (kept,) = cache.iterdir()
+    assert 0 < POOLS[-1].max_memory() < kept.stat().st_size / 3, (POOLS[-1].max_memory(), kept.stat().st_size)
