@@ -47,3 +47,12 @@ def next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
 def marked_run(marks, at):  # type: ignore[no-untyped-def]
     """Length of the run of marks that begins at ``at``, as far as its block of 64 bytes goes."""
     return lowest_bit(~(marks[at >> SIX] >> (at & SIXTY_THREE)))
+
+
+@inline_kernel
+def set_bits(bits):  # type: ignore[no-untyped-def]
+    """uint64: how many bits are set. LLVM knows these steps for the processor's own instruction."""
+    bits -= (bits >> ONE) & np.uint64(0x5555555555555555)
+    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)

@@ -91,14 +91,13 @@ def plain_number(text, at, start, stop, plain, classes, digits, filled):  # type
                 hyphen = True
             else:
                 return failed
-    limit = min(stop, at + np.uint64(digits.size) - filled)
     end = at
-    while end < limit and text[end] >= 0x30 and text[end] <= 0x39:
+    while end < stop and text[end] >= 0x30 and text[end] <= 0x39:
         digits[filled] = text[end] - 0x30
         filled += ONE
         end += ONE
-    if end >= limit:
-        return (end, np.uint64(0)) if end == stop and not hyphen else failed
+    if end >= stop:
+        return failed if hyphen else (end, np.uint64(0))
     length = end - at
     if (text[end] == 0x2D and (length == 8 or (hyphen and length == 4))) or (
         hyphen and (length == 12 or plain[text[end]] & 32)
@@ -111,11 +110,11 @@ def plain_number(text, at, start, stop, plain, classes, digits, filled):  # type
         return failed
     point = end
     end += ONE
-    while end < limit and text[end] >= 0x30 and text[end] <= 0x39:
+    while end < stop and text[end] >= 0x30 and text[end] <= 0x39:
         digits[filled] = text[end] - 0x30
         filled += ONE
         end += ONE
-    if end < limit and _ends_plainly(text, end, stop, plain, classes) == 1:
+    if _ends_plainly(text, end, stop, plain, classes) == 1:
         return end, end - point - ONE
     return failed
 
@@ -130,12 +129,7 @@ def bare_digits(rows, plain, place, start, stop, digits, filled):  # type: ignor
     before = plain[text[place - ONE]] if place > start else np.uint8(1)
     length = marked_run(rows.marks, place)
     end = stop
-    if (
-        length <= EIGHT
-        and (place & SIXTY_THREE) + length < np.uint64(64)
-        and filled + EIGHT <= np.uint64(digits.size)
-        and place + EIGHT < np.uint64(text.size)
-    ):
+    if length <= EIGHT and (place & SIXTY_THREE) + length < np.uint64(64) and place + EIGHT < np.uint64(text.size):
         for k in range(EIGHT):
             digits[filled + k] = text[place + k] - np.uint8(0x30)
         end = place + length

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.bitmarks import ONE, next_mark
+from numtok.arrays.bitmarks import ONE, SIXTY_THREE, next_mark, set_bits
 from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import DIGIT, LETTER, character_classes
@@ -24,6 +24,8 @@ from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.plain_numbers import bare_digits, plain_neighbours, plain_number
 from numtok.numbers.rules import copy_digits, digit_at, glued_end, in_parentheses, is_hexadecimal, look_back, numeral, uuid_end
+
+SPARE = 8  # bytes behind the digits, as ``bare_digits`` writes eight at a time
 
 
 class Rows(NamedTuple):
@@ -86,6 +88,18 @@ def _mark(text, first, last, marks):  # type: ignore[no-untyped-def]
     marks[whole] = bits
 
 
+@kernel
+def _count_marks(marks, first, last):  # type: ignore[no-untyped-def]
+    """(marks, runs of them) in the blocks from byte ``first`` to ``last``: the text there has no more digits, and each row no more numbers."""
+    total, runs, carry = np.uint64(0), np.uint64(0), np.uint64(0)
+    for block in range(first // 64, last // 64 + 1):
+        bits = marks[block]
+        total += set_bits(bits)
+        runs += set_bits(bits & ~(bits << ONE | carry))
+        carry = bits >> SIXTY_THREE
+    return total, runs
+
+
 @merged_kernel
 def _run_by_the_rules(rows, rules, at, start, stop, columns, count, filled):  # type: ignore[no-untyped-def]
     """Read the run of numerals whose first digit is at ``at``, in the document [start, stop), and keep or skip the whole of it.
@@ -105,7 +119,7 @@ def _run_by_the_rules(rows, rules, at, start, stop, columns, count, filled):  # 
         last, mantissa, fraction, exponent, fits = numeral(text, at, start, stop, dot, classes, rules.grouping, rules.exponent)
         keep = keep and fits
         if keep:
-            if count == columns.start.size or filled + (mantissa - at) > columns.digits.size:
+            if count == columns.start.size:
                 return np.int64(-1), count_before, filled_before
             filled = copy_digits(text, at, mantissa, classes, columns.digits, filled)
             columns.negative[count], columns.exponent[count] = minus, exponent - fraction
@@ -187,12 +201,14 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
 def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
     """The columns of all numbers in the rows; ``digit_ends`` are offsets here, int64[n + 1] from 0."""
     rules = _rules(grammar)
-    marks = memory.empty(len(rows.text) // 64 + 1, np.uint64)
-    _mark(rows.text, int(rows.offsets[0]), int(rows.offsets[-1]), marks)
+    marks, first, last = memory.empty(len(rows.text) // 64 + 1, np.uint64), int(rows.offsets[0]), int(rows.offsets[-1])
+    _mark(rows.text, first, last, marks)
+    digits, runs = _count_marks(marks, first, last)
     text = Rows(rows.text, marks, rows.offsets, rows.valid)
-    row, at, room, pieces = 0, 0, rows.nbytes // 16 + 64, []
-    while row < len(rows):  # with as much room as it turns out to need
-        columns, offsets = _room(room)
+    # Letters of some scripts are marked too, so runs of marks are not always numbers: with as much room as it turns out to need.
+    row, at, room, pieces = 0, 0, min(runs + len(rows), rows.nbytes // 3) + 64, []
+    while row < len(rows):
+        columns, offsets = _room(room, digits + SPARE)
         row, at, count, filled = _scan(text, rules, row, at, columns)
         pieces.append(columns.filled(count, filled)._replace(digit_ends=offsets[: count + 1]))
         room *= 2
@@ -212,7 +228,7 @@ def _rules(grammar: Grammar) -> Rules:
     )
 
 
-def _room(numbers: int) -> tuple[Columns, npt.NDArray[np.int64]]:
+def _room(numbers: int, digits: int) -> tuple[Columns, npt.NDArray[np.int64]]:
     """(empty columns, int64[numbers + 1] from 0 whose rest is their ``digit_ends``)."""
     offsets = memory.empty(numbers + 1, np.int64)
     offsets[0] = 0
@@ -223,14 +239,14 @@ def _room(numbers: int) -> tuple[Columns, npt.NDArray[np.int64]]:
         memory.full(numbers, False, np.bool_),  # these two are written only where they are not zero
         memory.full(numbers, 0, np.int64),
         offsets[1:],
-        memory.empty(4 * numbers, np.uint8),
+        memory.empty(digits, np.uint8),
     )
     return columns, offsets
 
 
 def _concatenated(pieces: list[Columns]) -> Columns:
     """Several turns, or none at all, as one."""
-    moved = [_room(0)[0]._replace(digit_ends=np.zeros(1, np.int64))]
+    moved = [_room(0, 0)[0]._replace(digit_ends=np.zeros(1, np.int64))]
     before = 0
     for piece in pieces:
         moved.append(piece._replace(digit_ends=piece.digit_ends[1:] + before))

@@ -45,7 +45,7 @@ def narrowed(decimals: Decimals, fast: tuple[Floats, Mask]) -> npt.NDArray[np.fl
     doubles, unsettled = fast
     values, unsure = memory.empty(len(doubles), np.float32), memory.empty(len(doubles), np.bool_)
     with np.errstate(over="ignore", under="ignore"):
-        _narrow(doubles, doubles.view(np.uint64), unsettled, values, unsure)
+        _narrow(doubles, doubles.view(np.uint64), decimals.exponent, unsettled, values, unsure)
     _round(decimals, values, unsure)
     values.flags.writeable = False
     return values
@@ -94,13 +94,14 @@ def _to_float64(digits, offsets, exponent, negative, powers, values, unsettled):
 
 
 @kernel
-def _narrow(doubles, bits, unsettled, values, unsure):  # type: ignore[no-untyped-def]
+def _narrow(doubles, bits, exponent, unsettled, values, unsure):  # type: ignore[no-untyped-def]
     """Fill ``values`` (float32[n]) from correctly rounded doubles, and mark in ``unsure`` where the decimal must decide.
 
-    That is where the double is not settled, where it lies half-way between two float32 (it may have been rounded there), and below float32's
-    normal range.
+    That is where the double is not settled, where it lies half-way between two float32 (it may have been rounded there, unless it is an integer
+    as it was written), and below float32's normal range.
     """
     for i in range(doubles.size):
         values[i] = np.float32(doubles[i])
         small = abs(doubles[i]) < 2.0**-125 and doubles[i] != 0.0
-        unsure[i] = unsettled[i] or small or (bits[i] & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
+        halfway = (bits[i] & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
+        unsure[i] = unsettled[i] or small or (halfway and exponent[i] != 0)

@@ -649,3 +649,11 @@ def test_extract_equals_oracle(text: str) -> None:
     numbers = numtok.extract(text)
     assert [(number.start, number.stop, number.text, number.value) for number in numbers] == find_numbers(text, Grammar())
     assert all(text[number.start : number.stop] == number.text for number in numbers)
+
+
+@pytest.mark.parametrize("number", ["7", "12", "1,234,567", "-0.25", "\u0669\u0660"])
+@pytest.mark.parametrize("between", [" ", "; ", " \u0639\u0649 "])  # Arabic letters are marked as digits are
+def test_numbers_as_dense_as_they_can_be_are_all_found(number: str, between: str) -> None:
+    found = numtok.scan([between.join([number] * 5000), number, "", number])
+    assert np.bincount(found.document, minlength=4).tolist() == [5000, 1, 0, 1]
+    assert set(found.to_decimal()) == set(numtok.scan([number]).to_decimal())
