@@ -11,13 +11,14 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays.bitmarks import ONE, SIXTY_THREE, marked_run
+from numtok.arrays.bitmarks import ONE, SIX, SIXTY_THREE, lowest_bit
 from numtok.arrays.kernels import inline_kernel, inner_kernel, merged_kernel
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
 
-EIGHT = np.uint64(8)
+ZERO, EIGHT = np.uint64(0), np.uint64(8)
+SEPARATOR = 64
 
 
 @functools.cache
@@ -25,7 +26,8 @@ def plain_neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
     """uint8[256] of what a byte beside a number tells at once.
 
     Bit flags: 1 = before a number it has no influence; 2 = it ends a number; 4 = it does if flag 2 holds for the next byte; 8 = decode the
-    character to know; 16 = a hyphen after it is not a sign; 32 = a letter that begins neither an exponent nor a chain, so perhaps a unit.
+    character to know; 16 = a hyphen after it is not a sign; 32 = a letter that begins neither an exponent nor a chain, so perhaps a unit;
+    64 = it groups digits; 128 = a sign may stand behind it.
     """
     classes = character_classes(grammar.unicode_digits)[:128]
     table = np.full(256, 8, np.uint8)
@@ -41,7 +43,8 @@ def plain_neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
         if len(separator) > 1:
             table[128:] = 0
         elif separator != b"_":
-            table[separator[0]] = 4
+            table[separator[0]] = 4 | SEPARATOR
+    table[:128][classes == OTHER] |= 128
     if grammar.accounting:
         table[ord(")")] = 1
     return table
@@ -120,21 +123,42 @@ def plain_number(text, at, start, stop, plain, classes, digits, filled):  # type
 
 
 @merged_kernel
-def bare_digits(rows, plain, place, start, stop, digits, filled):  # type: ignore[no-untyped-def]
-    """End of the number at ``place`` if it is up to eight bare digits between neighbours that do not matter, else 0. Writes its digits.
+def short_number(rows, plain, signs, place, start, stop, digits, filled):  # type: ignore[no-untyped-def]
+    """(end, fraction digits, sign?) of the number at ``place``: up to eight digits, perhaps as many behind a point, perhaps a sign before them.
 
-    Its length is that of a run of marks; eight bytes are copied whatever the length: nobody could predict it.
+    The end is 0 if its neighbours do not settle it. Lengths are those of runs of marks, and sixteen bytes are copied whatever they are: nobody could
+    predict it.
     """
-    text = rows.text
-    before = plain[text[place - ONE]] if place > start else np.uint8(1)
-    length = marked_run(rows.marks, place)
-    end = stop
-    if length <= EIGHT and (place & SIXTY_THREE) + length < np.uint64(64) and place + EIGHT < np.uint64(text.size):
-        for k in range(EIGHT):
-            digits[filled + k] = text[place + k] - np.uint8(0x30)
-        end = place + length
-    if end + ONE < stop and text[end - ONE] < 0x80:
-        after, later = plain[text[end]], plain[text[end + ONE]]
-        if before & ((after >> 1) | ((after >> 2) & (later >> 1))) & 1 and length != EIGHT:  # eight may begin a UUID
-            return end
-    return np.uint64(0)
+    text, marks = rows.text, rows.marks
+    block, shift = place >> SIX, place & SIXTY_THREE
+    if place + np.uint64(20) >= np.uint64(text.size) or block + ONE >= np.uint64(marks.size):
+        return np.uint64(0), np.uint64(0), np.uint64(0)
+    run = (marks[block] >> shift) | (marks[block + ONE] << ONE) << (SIXTY_THREE - shift)
+    whole = lowest_bit(~run)
+    point = np.uint64(text[place + whole] == 0x2E) & (run >> (whole + ONE))
+    fraction = (ZERO - point) & lowest_bit(~(run >> (whole + ONE)))
+    end = place + whole + fraction + point
+    if whole > EIGHT or fraction > EIGHT or end + ONE >= stop or text[end - ONE] >= 0x80:
+        return np.uint64(0), np.uint64(0), np.uint64(0)
+    for k in range(EIGHT):
+        digits[filled + k] = text[place + k] - np.uint8(0x30)
+    for k in range(EIGHT):
+        digits[filled + whole + k] = text[place + whole + ONE + k] - np.uint8(0x30)
+    # The two characters on either side; beyond an edge, as beside a space.
+    first, near = plain[0x20], plain[0x20]
+    sign = np.uint8(0)
+    inside = False  # a list such as 12,345: a separator behind a digit
+    if place > start:
+        byte, near = text[place - ONE], plain[text[place - ONE]]
+        sign = np.uint8(signs & ((byte == 0x2D) | (byte == 0x2B)))
+        if place - ONE > start:
+            first = plain[text[place - ONE - ONE]]
+            inside = (near & SEPARATOR != 0) & (np.uint8(text[place - ONE - ONE] - 0x30) < 10)
+    after, later = plain[text[end]], plain[text[end + ONE]]
+    begins = (near & 1 != 0) | ((near & SEPARATOR != 0) & (first & 8 == 0)) | (sign & (first >> 7) != 0)
+    groups_end = (after & SEPARATOR != 0) & ((point != 0) | (whole > np.uint64(3)) | inside)
+    ends = (after & 2 != 0) | ((after & 4 != 0) & (later & 2 != 0)) | groups_end
+    uuid = (text[end] == 0x2D) & (whole == EIGHT)
+    if begins & ends & (not uuid):
+        return end, fraction, np.uint64(sign)
+    return np.uint64(0), np.uint64(0), np.uint64(0)

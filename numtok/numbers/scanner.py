@@ -2,7 +2,7 @@
 
 1. :func:`_mark` marks every byte that may begin a digit, 64 bytes at a time in vector instructions.
 2. :func:`_scan` jumps from mark to mark. Most numbers are bare digits whose two neighbours show at once that nothing else belongs to them
-   (``bare_digits``), or digits with a fraction (``plain_number``).
+   (``short_number``), or digits with a fraction (``plain_number``).
 3. Every other one goes through the rules in :mod:`numtok.numbers.rules` (:func:`_run_by_the_rules`): look back a few characters (letter, dot, sign), read
    forward to the end of the run, and keep or skip the whole run.
 """
@@ -22,10 +22,10 @@ from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import DIGIT, LETTER, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.plain_numbers import bare_digits, plain_neighbours, plain_number
+from numtok.numbers.plain_numbers import plain_neighbours, plain_number, short_number
 from numtok.numbers.rules import copy_digits, digit_at, glued_end, in_parentheses, is_hexadecimal, look_back, numeral, uuid_end
 
-SPARE = 8  # bytes behind the digits, as ``bare_digits`` writes eight at a time
+SPARE = 16  # bytes behind the digits, as ``short_number`` writes sixteen at a time
 
 
 class Rows(NamedTuple):
@@ -163,10 +163,11 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
             place = next_mark(rows.marks, place, stop)
             if place >= stop:
                 break
-            end = bare_digits(rows, rules.plain, place, start, stop, columns.digits, filled)
+            end, fraction, sign = short_number(rows, rules.plain, rules.signs, place, start, stop, columns.digits, filled)
             if end != 0 and count < room:
-                filled += end - place
-                columns.start[count], columns.stop[count], columns.digit_ends[count] = place - start, end - start, filled
+                filled += end - place - np.uint64(fraction != 0)
+                columns.start[count], columns.stop[count], columns.digit_ends[count] = place - sign - start, end - start, filled
+                columns.negative[count], columns.exponent[count] = sign & np.uint64(text[place - ONE] == 0x2D), -np.int64(fraction)
                 count += ONE
                 place = end
                 continue
@@ -201,7 +202,7 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
 def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
     """The columns of all numbers in the rows; ``digit_ends`` are offsets here, int64[n + 1] from 0."""
     rules = _rules(grammar)
-    marks, first, last = memory.empty(len(rows.text) // 64 + 1, np.uint64), int(rows.offsets[0]), int(rows.offsets[-1])
+    marks, first, last = memory.empty(len(rows.text) // 64 + 2, np.uint64), int(rows.offsets[0]), int(rows.offsets[-1])
     _mark(rows.text, first, last, marks)
     digits, runs = _count_marks(marks, first, last)
     text = Rows(rows.text, marks, rows.offsets, rows.valid)
