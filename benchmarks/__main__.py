@@ -30,6 +30,7 @@ NAMES = (
     "command_line",
     "torch_layers",
     "torch_feeding",
+    "random_rows",
 )
 
 
@@ -41,6 +42,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         drop_in,
         drop_in_kinds,
         encode,
+        random_rows,
         representations,
         scan,
         start_up,
@@ -61,6 +63,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         command_line.run,
         torch_layers.run,
         torch_feeding.run,
+        random_rows.run,
     )
     return dict(zip(NAMES, runs, strict=True))
 

@@ -20,6 +20,7 @@ import shutil
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,8 @@ NOTE = (
     " folder, disk_bytes=0 keeps none"
 )
 NO_ROOM = "numtok: no more row groups can be kept in %s (%s), so that others are read whole for each row: make room, or raise disk_bytes"
+
+_told: set[Path] = set()
 
 
 @dataclass(frozen=True)
@@ -102,8 +105,11 @@ class KeptRows:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40] if identity else ""
 
     def announce(self, groups: Sequence[Group]) -> None:
-        """Say where room will be taken, unless all is there."""
-        if multiprocessing.parent_process() is None and not all(self._place(group).exists() for group in groups if group.key):
+        """Say once where room will be taken, unless all is there."""
+        if self.folder in _told or multiprocessing.parent_process() is not None:
+            return
+        if not all(self._place(group).exists() for group in groups if group.key):
+            _told.add(self.folder)
             logging.getLogger("numtok").warning(NOTE, self.folder)
 
     def piece(self, group: Group, number: int, file: EncodedFile) -> tuple[pa.RecordBatch, KeptGroup | None]:
@@ -159,7 +165,7 @@ class KeptRows:
     def _pieces(self, group: Group, file: EncodedFile) -> Iterator[pa.RecordBatch]:
         """The rows of a group, checked, a few megabytes in memory."""
         rows, first = group.step * READ_PIECES, 0
-        for batch in file.parts(group.number, self.columns, rows):
+        for batch in _read_ahead(file.parts(group.number, self.columns, rows)):
             check_rows(batch, group.path, group.first_row + first)
             first += batch.num_rows
             if batch.num_rows != rows and first != group.rows:
@@ -195,6 +201,15 @@ class KeptRows:
                 self._whole.popitem(last=False)
         self._whole.move_to_end(group)
         return self._whole[group]
+
+
+def _read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The next is decoded while one is written. The thread is ours, and ends: those of Arrow's pool would be missing after a fork."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
 
 
 def kept_rows(columns: Sequence[str], disk_bytes: int, memory_bytes: int) -> KeptRows | None:

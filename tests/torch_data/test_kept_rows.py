@@ -267,7 +267,7 @@ def test_rows_that_do_not_hold_together_are_not_kept(file: Path, cache: Path) ->
 def test_memory_is_a_part_of_the_row_group(tmp_path: Path, cache: Path) -> None:
     path = tmp_path / "large.parquet"
     batch = numtok.Tokenizer.from_pretrained(None, [FoNE(6, 4)]).encode_batch(texts()[:600])
-    pq.write_table(pa.Table.from_batches([batch] * 50), path, row_group_size=1 << 20)
+    pq.write_table(pa.Table.from_batches([batch] * 80), path, row_group_size=1 << 20)
     data = NumberDataset(path)
     POOLS.append(pa.proxy_memory_pool(pa.default_memory_pool()))
     pa.set_memory_pool(POOLS[-1])

@@ -1,0 +1,148 @@
+"""Rows of a Parquet file in random order: ``NumberDataset``, which keeps row groups uncompressed, beside ``datasets``, which converts the whole file.
+
+The corpus is encoded once and written as often as a file of 55 MB takes. Before the clock starts, rows are compared with those that pyarrow reads. Each turn
+asks for other rows of a data set that is open. To convert is to begin without anything kept: the file to ``datasets``, all row groups to us.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import numtok
+from benchmarks.corpus import Corpus
+from benchmarks.timing import Goal, Section, Timing, alternate, check
+from numtok.corpus.write.encoded import open_writer
+from numtok.representations import FloatBits, FoNE, Representation, XVal
+
+ROWS = 500
+FILE_BYTES, QUICK_BYTES = 55_000_000, 200_000
+BLOCK = 1024
+CASES: dict[str, tuple[Representation, str]] = {
+    "xVal": (XVal(), "number_scaled"),
+    "dense bits": (FloatBits(), "number_bits"),
+    "FoNE": (FoNE(6, 4), "number_fourier"),
+}
+
+
+def run(corpus: Corpus) -> Section:
+    """Each representation by itself, and blocks of the first."""
+    section = Section(f"Shuffled reading: {ROWS} random rows of a Parquet file, and what comes before the first")
+    if missing := [name for name in ("torch", "datasets") if importlib.util.find_spec(name) is None]:
+        section.checks.append(f"nothing: {', '.join(missing)} is not installed; pip install '.[torch]' datasets")
+        return section
+    import datasets
+
+    datasets.disable_progress_bars()
+    section.notes.append(f"datasets {version('datasets')}")
+    with tempfile.TemporaryDirectory() as name, kept_in(Path(name) / "kept"):
+        for case, (representation, column) in CASES.items():
+            measure(case, representation, column, corpus, Path(name), section)
+    return section
+
+
+@contextmanager
+def kept_in(folder: Path) -> Iterator[None]:
+    """Keep rows there, whatever the user has set."""
+    before = os.environ.get("NUMTOK_CACHE")
+    os.environ["NUMTOK_CACHE"] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop("NUMTOK_CACHE")
+        os.environ.update({} if before is None else {"NUMTOK_CACHE": before})
+
+
+def measure(case: str, representation: Representation, column: str, corpus: Corpus, folder: Path, section: Section) -> None:
+    """Write a file, compare rows, and time both."""
+    from datasets import Dataset
+
+    from numtok_torch.data.dataset import NumberDataset
+
+    path, kept, converted = folder / f"{case}.parquet", folder / "kept", folder / "converted"
+    write(path, representation, corpus)
+    ours, peer = NumberDataset(path), Dataset.from_parquet(str(path), cache_dir=str(converted))
+    check_rows(case, column, path, ours, peer)
+    section.checks.append(f"{case}: ids and {column} of rows at random are those that pyarrow reads; the peer's ids as well")
+    rows, blocks = drawn(len(ours)), NumberDataset(path, block_size=BLOCK)
+    places = drawn(len(blocks))
+    timings = alternate(
+        {
+            f"{case}: {ROWS} rows": lambda: [ours[row] for row in rows()],
+            f"{case}: {ROWS} blocks of {BLOCK} tokens": lambda: [blocks[row] for row in places()],
+            "  datasets: rows": lambda: [peer[row] for row in rows()],
+        },
+        corpus.budget(8),
+    )
+    begin = alternate(
+        {
+            f"{case}: to keep all": lambda: afresh(kept, lambda: visit(path, NumberDataset(path))),
+            "  datasets: to convert": lambda: afresh(converted, lambda: Dataset.from_parquet(str(path), cache_dir=str(converted))),
+        },
+        corpus.budget(8),
+    )
+    for found in (timings, begin):
+        section.add(found, path.stat().st_size / 1e6, next(iter(found)))
+    if not corpus.quick:
+        (rows_name, blocks_name, peer_rows), (keep, convert) = timings, begin
+        ratios = {
+            rows_name: timings[rows_name].median / timings[peer_rows].median,
+            blocks_name: timings[blocks_name].median / timings[peer_rows].median,
+            f"{rows_name}, from nothing": sum_of(timings[rows_name], begin[keep]) / sum_of(timings[peer_rows], begin[convert]),
+        }
+        section.goals += [Goal(f"{name}, of datasets' time", ratio, 1, None, "x", True) for name, ratio in ratios.items()]
+
+
+def sum_of(*timings: Timing) -> float:
+    """Seconds of one after the other."""
+    return sum(timing.median for timing in timings)
+
+
+def write(path: Path, representation: Representation, corpus: Corpus) -> None:
+    """The corpus, again and again."""
+    batch = numtok.Tokenizer.from_pretrained(corpus.tokenizer, numbers=[representation]).encode_batch(corpus.texts)
+    with open_writer(path, batch.schema) as writer:
+        while writer.bytes_written < (QUICK_BYTES if corpus.quick else FILE_BYTES):
+            writer.write(pa.concat_batches([batch] * max(1, (32 << 20) // max(1, batch.nbytes))))
+
+
+def check_rows(case: str, column: str, path: Path, ours: Any, peer: Any) -> None:
+    """Ids and values of a few rows are those of the file."""
+    table = pq.read_table(path, columns=["input_ids", column])
+    for row in drawn(len(ours))()[:20]:
+        expected, found = table.slice(row, 1).to_pylist()[0], ours[row]
+        check(expected["input_ids"] == found["input_ids"].tolist() == peer[row]["input_ids"], f"{case}: row {row} has other ids")
+        wanted = np.array(expected[column], found[column].dtype).ravel()
+        check(np.array_equal(wanted, found[column].ravel()), f"{case}: row {row} has other values in {column}")
+
+
+def drawn(count: int) -> Callable[[], list[int]]:
+    """Other rows in each turn."""
+    generator = np.random.default_rng(0)
+    return lambda: generator.integers(0, count, ROWS).tolist()
+
+
+def visit(path: Path, data: Any) -> None:
+    """The first row of each row group."""
+    footer = pq.read_metadata(path)
+    first = 0
+    for group in range(footer.num_row_groups):
+        data[first]
+        first += footer.row_group(group).num_rows
+
+
+def afresh(folder: Path, begin: Callable[[], object]) -> None:
+    """Begin with nothing kept."""
+    shutil.rmtree(folder, ignore_errors=True)
+    begin()
