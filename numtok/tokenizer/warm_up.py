@@ -12,7 +12,9 @@ from typing import Any
 from numtok.engines.choose import SELF_CHECK
 from numtok.engines.tokenizer_json import load_source, numbered
 from numtok.errors import OutputError
+from numtok.numbers.scan import scan
 from numtok.representations.parse import Representations
+from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.tokenizer import Tokenizer
 
 EVERY = ("xval", "bits", "fone:6,4", "logfourier", "exponent_bins", "place", "p10", "p1000", "b1999", "fp15", "subword")
@@ -53,5 +55,8 @@ def warm_up(
 
 
 def _use(tokenizer: Tokenizer) -> None:
-    for texts in (SELF_CHECK, [LONG, None]):
-        tokenizer.decode_batch(tokenizer.encode_batch(texts, keep_text=True))
+    for texts, keep_text in ((SELF_CHECK, True), (SELF_CHECK, False), ([LONG, None], True)):
+        tokenizer.decode_batch(tokenizer.encode_batch(texts, keep_text=keep_text))
+    numbers = scan(SELF_CHECK, tokenizer.grammar)[::2]
+    subword_spans(tokenizer, numbers)  # as the summary of a run and ``inspect`` do
+    numbers.format()
