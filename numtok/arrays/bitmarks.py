@@ -13,18 +13,20 @@ from numtok.arrays.kernels import inline_kernel
 # Positions are unsigned: Numba then leaves out the check for negative indices, in loops that see every number.
 ONE, SIX, SIXTY_THREE = np.uint64(1), np.uint64(6), np.uint64(63)
 
-# The number of the one bit set in b is LOWEST_BIT[(b * DE_BRUIJN) >> 58].
-_DE_BRUIJN = 0x03F79D71B4CB0A89
-DE_BRUIJN = np.uint64(_DE_BRUIJN)
-LOWEST_BIT = np.zeros(64, np.uint64)
-for _bit in range(64):
-    LOWEST_BIT[(_DE_BRUIJN << _bit & 0xFFFFFFFFFFFFFFFF) >> 58] = _bit
+
+@inline_kernel
+def set_bits(bits):  # type: ignore[no-untyped-def]
+    """uint64: how many bits are set. LLVM knows these steps for the processor's own instruction."""
+    bits -= (bits >> ONE) & np.uint64(0x5555555555555555)
+    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
 @inline_kernel
 def lowest_bit(bits):  # type: ignore[no-untyped-def]
-    """uint64: the number of the lowest bit that is set; 0 for none."""
-    return LOWEST_BIT[((bits & (~bits + ONE)) * DE_BRUIJN) >> np.uint64(58)]
+    """uint64: the number of the lowest bit that is set; 64 for none. It is that of the zeros below it."""
+    return set_bits(~bits & (bits - ONE))
 
 
 @inline_kernel
@@ -41,18 +43,3 @@ def next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
             return at
         ahead = marks[block]
     return at + lowest_bit(ahead)
-
-
-@inline_kernel
-def marked_run(marks, at):  # type: ignore[no-untyped-def]
-    """Length of the run of marks that begins at ``at``, as far as its block of 64 bytes goes."""
-    return lowest_bit(~(marks[at >> SIX] >> (at & SIXTY_THREE)))
-
-
-@inline_kernel
-def set_bits(bits):  # type: ignore[no-untyped-def]
-    """uint64: how many bits are set. LLVM knows these steps for the processor's own instruction."""
-    bits -= (bits >> ONE) & np.uint64(0x5555555555555555)
-    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)

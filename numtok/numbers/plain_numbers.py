@@ -17,8 +17,9 @@ from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, c
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
 
-ZERO, EIGHT = np.uint64(0), np.uint64(8)
+ZERO, THREE, FOUR, EIGHT = np.uint64(0), np.uint64(3), np.uint64(4), np.uint64(8)
 SEPARATOR = 64
+TOO_MANY = np.uint64(1 << 9)  # a mark that ends a run where it is too long anyway
 
 
 @functools.cache
@@ -122,24 +123,51 @@ def plain_number(text, at, start, stop, plain, classes, digits, filled):  # type
     return failed
 
 
+@inner_kernel
+def _grouped_number(text, run, place, whole, stop, plain, digits, filled):  # type: ignore[no-untyped-def]
+    """(end, digits) of the number at ``place`` if commas group its digits and nothing else belongs to it, else 0 and 0.
+
+    ``run`` are the marks from ``place`` on, ``whole`` the digits before the first comma, which are in ``digits`` already.
+    """
+    failed = (np.uint64(0), np.uint64(0))
+    if whole > THREE:
+        return failed
+    length, count, separator = whole, whole, text[place + whole]
+    while text[place + length] == separator:
+        group = (run >> (length + ONE)) & np.uint64(15)
+        if group & ONE == 0:
+            break  # only punctuation
+        if group != np.uint64(7) or length > np.uint64(32) or place + length + FOUR + ONE >= stop:
+            return failed
+        for k in range(THREE):
+            digits[filled + count + k] = text[place + length + ONE + k] - np.uint8(0x30)
+        length += FOUR
+        count += THREE
+    end = place + length
+    after, later = plain[text[end]], plain[text[end + ONE]]
+    if count > whole and text[end - ONE] < 0x80 and (after & 2 != 0 or (after & 4 != 0 and later & 2 != 0)):
+        return end, count
+    return failed
+
+
 @merged_kernel
 def short_number(rows, plain, signs, place, start, stop, digits, filled):  # type: ignore[no-untyped-def]
-    """(end, fraction digits, sign?) of the number at ``place``: up to eight digits, perhaps as many behind a point, perhaps a sign before them.
+    """(end, digits, fraction digits, sign?) of the number at ``place``; the end is 0 if its neighbours do not settle it.
 
-    The end is 0 if its neighbours do not settle it. Lengths are those of runs of marks, and sixteen bytes are copied whatever they are: nobody could
-    predict it.
+    It has up to eight digits, and perhaps a sign before them and as many behind a point; or commas group them. Lengths are those of runs of marks,
+    and sixteen bytes are copied whatever they are: nobody could predict it.
     """
     text, marks = rows.text, rows.marks
     block, shift = place >> SIX, place & SIXTY_THREE
     if place + np.uint64(20) >= np.uint64(text.size) or block + ONE >= np.uint64(marks.size):
-        return np.uint64(0), np.uint64(0), np.uint64(0)
+        return ZERO, ZERO, ZERO, ZERO
     run = (marks[block] >> shift) | (marks[block + ONE] << ONE) << (SIXTY_THREE - shift)
-    whole = lowest_bit(~run)
+    whole = lowest_bit(~run | TOO_MANY)
     point = np.uint64(text[place + whole] == 0x2E) & (run >> (whole + ONE))
-    fraction = (ZERO - point) & lowest_bit(~(run >> (whole + ONE)))
+    fraction = (ZERO - point) & lowest_bit(~(run >> (whole + ONE)) | TOO_MANY)
     end = place + whole + fraction + point
     if whole > EIGHT or fraction > EIGHT or end + ONE >= stop or text[end - ONE] >= 0x80:
-        return np.uint64(0), np.uint64(0), np.uint64(0)
+        return ZERO, ZERO, ZERO, ZERO
     for k in range(EIGHT):
         digits[filled + k] = text[place + k] - np.uint8(0x30)
     for k in range(EIGHT):
@@ -147,18 +175,24 @@ def short_number(rows, plain, signs, place, start, stop, digits, filled):  # typ
     # The two characters on either side; beyond an edge, as beside a space.
     first, near = plain[0x20], plain[0x20]
     sign = np.uint8(0)
+    hyphen = False  # which is no sign, behind a word
     inside = False  # a list such as 12,345: a separator behind a digit
     if place > start:
         byte, near = text[place - ONE], plain[text[place - ONE]]
         sign = np.uint8(signs & ((byte == 0x2D) | (byte == 0x2B)))
         if place - ONE > start:
             first = plain[text[place - ONE - ONE]]
+            hyphen = (byte == 0x2D) & (first & 16 != 0)
             inside = (near & SEPARATOR != 0) & (np.uint8(text[place - ONE - ONE] - 0x30) < 10)
     after, later = plain[text[end]], plain[text[end + ONE]]
-    begins = (near & 1 != 0) | ((near & SEPARATOR != 0) & (first & 8 == 0)) | (sign & (first >> 7) != 0)
-    groups_end = (after & SEPARATOR != 0) & ((point != 0) | (whole > np.uint64(3)) | inside)
+    sign &= first >> 7
+    begins = (near & 1 != 0) | hyphen | ((near & SEPARATOR != 0) & (first & 8 == 0)) | (sign != 0)
+    groups_end = (after & SEPARATOR != 0) & ((point != 0) | (whole > THREE) | inside)
     ends = (after & 2 != 0) | ((after & 4 != 0) & (later & 2 != 0)) | groups_end
-    uuid = (text[end] == 0x2D) & (whole == EIGHT)
+    uuid = (text[end] == 0x2D) & ((whole == EIGHT) | (hyphen & (whole == FOUR)))  # perhaps
     if begins & ends & (not uuid):
-        return end, fraction, np.uint64(sign)
-    return np.uint64(0), np.uint64(0), np.uint64(0)
+        return end, whole + fraction, fraction, np.uint64(sign)
+    if begins & (point == 0) & (after & SEPARATOR != 0):
+        end, count = _grouped_number(text, run, place, whole, stop, plain, digits, filled)
+        return end, count, ZERO, np.uint64(sign)
+    return ZERO, ZERO, ZERO, ZERO

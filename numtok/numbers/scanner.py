@@ -163,9 +163,9 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
             place = next_mark(rows.marks, place, stop)
             if place >= stop:
                 break
-            end, fraction, sign = short_number(rows, rules.plain, rules.signs, place, start, stop, columns.digits, filled)
+            end, written, fraction, sign = short_number(rows, rules.plain, rules.signs, place, start, stop, columns.digits, filled)
             if end != 0 and count < room:
-                filled += end - place - np.uint64(fraction != 0)
+                filled += written
                 columns.start[count], columns.stop[count], columns.digit_ends[count] = place - sign - start, end - start, filled
                 columns.negative[count], columns.exponent[count] = sign & np.uint64(text[place - ONE] == 0x2D), -np.int64(fraction)
                 count += ONE
