@@ -1,4 +1,4 @@
-"""The numbers that most numbers are: digits, perhaps with a fraction, between neighbours that show at once that nothing else belongs to them.
+"""The numbers that most numbers are: digits, perhaps with a fraction, a sign or commas, between neighbours that show at once that nothing else is theirs.
 
 In: bytes of text and a position. Out: where the number there ends, or 0 if it takes the rules in :mod:`numtok.numbers.rules` to know. What is settled
 here is settled as those rules would: the tests hold both to one oracle.

@@ -1,8 +1,9 @@
 """The compiled scanner: bytes of text to the columns of ``Numbers``, in one pass and linear time.
 
 1. :func:`_mark` marks every byte that may begin a digit, 64 bytes at a time in vector instructions.
-2. :func:`_scan` jumps from mark to mark. Most numbers are bare digits whose two neighbours show at once that nothing else belongs to them
-   (``short_number``), or digits with a fraction (``plain_number``).
+2. :func:`_scan` jumps from mark to mark. Most numbers are a few digits, perhaps with a sign, a fraction or commas, whose two neighbours on either side show
+   at once that nothing else belongs to them (``short_number``); some are longer, or have a unit or a character that is not ASCII beside them
+   (``plain_number``).
 3. Every other one goes through the rules in :mod:`numtok.numbers.rules` (:func:`_run_by_the_rules`): look back a few characters (letter, dot, sign), read
    forward to the end of the run, and keep or skip the whole run.
 """

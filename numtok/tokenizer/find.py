@@ -70,10 +70,11 @@ class NumberFinder:
         report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(outside) - len(numbers))
         numbers.to_float64()  # computed once here, whatever is left out below
         keep = self._held(numbers, report)
-        kept = numbers if keep.all() else numbers.select(keep)
-        self._count_inexact(kept, report)
-        outside[outside] = keep
-        return Taken(kept, outside, report)
+        if not keep.all():
+            numbers = numbers.select(keep)
+            outside[outside] = keep
+        self._count_inexact(numbers, report)
+        return Taken(numbers, outside, report)
 
     def replaced(self, text: str, mark: str, parse_special: bool = False) -> str | None:
         """A short text with ``mark`` in place of each number of :meth:`find`; None if only that can tell, or there is none."""
@@ -105,7 +106,9 @@ class NumberFinder:
         keep = np.ones(len(numbers), np.bool_)
         for representation in self.representations:
             fits = representation.fits(numbers)
-            if representation.overflow == "error" and not fits.all():
+            if fits.all():
+                continue
+            if representation.overflow == "error":
                 raise _overflow_error(representation, numbers.select(~fits))
             if representation.overflow == "text" and (left := int(np.count_nonzero(keep > fits))):
                 report.left_as_text[representation.name] = left
