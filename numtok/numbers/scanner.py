@@ -164,6 +164,11 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
             place = next_mark(rows.marks, place, stop)
             if place >= stop:
                 break
+            if text[place] >= 0x80:
+                code, width = decode(text, np.int64(place))
+                if classes[code] < DIGIT:
+                    place += np.uint64(width)
+                    continue
             end, written, fraction, sign = short_number(rows, rules.plain, rules.signs, place, start, stop, columns.digits, filled)
             if end != 0 and count < room:
                 filled += written
@@ -172,11 +177,6 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
                 count += ONE
                 place = end
                 continue
-            if text[place] >= 0x80:
-                code, width = decode(text, np.int64(place))
-                if classes[code] < DIGIT:
-                    place += np.uint64(width)
-                    continue
             end, fraction = plain_number(text, place, start, stop, rules.plain, classes, columns.digits, filled)
             if end != 0 and count < room:
                 filled += end - place
