@@ -99,7 +99,9 @@ def _hush(ctx: click.Context, param: click.Parameter, quiet: bool) -> bool:
     if quiet:
         import logging
 
-        logging.getLogger("numtok").setLevel(logging.ERROR)
+        logger = logging.getLogger("numtok")
+        ctx.call_on_close(lambda level=logger.level: logger.setLevel(level))
+        logger.setLevel(logging.ERROR)
     return quiet
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import resource
@@ -54,6 +55,12 @@ def ok(*arguments: str, input: str | bytes | None = None) -> Result:
     result = run(*arguments, input=input)
     assert result.exit_code == 0, result.output
     return result
+
+
+def test_a_quiet_command_hushes_itself_alone(folder: Path) -> None:
+    before = logging.getLogger("numtok").level
+    ok("encode", "sample.jsonl", "-o", "a.parquet", "-q")
+    assert logging.getLogger("numtok").level == before
 
 
 def process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
