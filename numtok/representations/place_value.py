@@ -80,8 +80,9 @@ class PlaceValue(SpelledOut):
 
     def encode(self, numbers: Numbers) -> Spelled:
         rows = numbers.rows
-        begins = rows.offsets[numbers.document]
-        surfaces = _Surfaces(rows.text, begins + numbers.start, begins + numbers.stop, np.diff(numbers.digit_offsets), numbers.exponent)
+        surfaces = _Surfaces(
+            rows.text, rows.offsets, numbers.document, numbers.start, numbers.stop, np.diff(numbers.digit_offsets), numbers.exponent
+        )
         symbols, offsets, places = _spell(surfaces, character_classes(), _SYMBOL_OF)
         if self.max_offset:
             _move(places, offsets, numbers.document, rows.text, rows.offsets, self.seed, self.max_offset)
@@ -113,9 +114,14 @@ _EXPONENTS = PlaceValue.alphabet.index("e"), PlaceValue.alphabet.index("E")
 
 
 class _Surfaces(NamedTuple):
-    """Number ``i`` is ``text[start[i]:stop[i]]``, and has ``digits[i]`` digits in its mantissa and an exponent behind the last of them."""
+    """Number ``i`` lies at ``start[i]`` to ``stop[i]`` in the row that begins at ``text[offsets[document[i]]]``.
+
+    It has ``digits[i]`` digits in its mantissa and an exponent behind the last of them.
+    """
 
     text: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+    document: npt.NDArray[np.int32]
     start: npt.NDArray[np.int64]
     stop: npt.NDArray[np.int64]
     digits: npt.NDArray[np.int64]
@@ -132,7 +138,8 @@ def _spell(surfaces, classes, symbol_of):  # type: ignore[no-untyped-def]
     out = np.zeros(count + 1, np.int64)
     filled = 0
     for i in range(count):
-        at, end, left = surfaces.start[i], surfaces.stop[i], surfaces.digits[i]
+        begin, left = surfaces.offsets[surfaces.document[i]], surfaces.digits[i]
+        at, end = begin + surfaces.start[i], begin + surfaces.stop[i]
         power = left - 1 + surfaces.exponent[i]  # of the next digit: the mantissa's digits come first, the exponent's after them
         while at < end:
             kind, width = class_at(text, at, end, classes)
