@@ -1,8 +1,9 @@
 """What Numba compiled, kept on disk: a file for each kernel, the types it is called with and the kind of processor.
 
 **No kernel is ever stale.** Numba's own cache takes a function that was compiled if the file that defines it is unchanged, and does not see a change in a
-module from which that file takes another kernel or a constant. Here the key is the content of all files in the rooms that hold kernels: equal in a
-checkout and in an installed wheel, whatever the times of the files. A file that is damaged, cut short or another version's is no file; it is written again.
+module from which that file takes another kernel or a constant. Here the key is the content of all files in the kernel's room and in the rooms below, from
+which alone it can take something: equal in a checkout and in an installed wheel, whatever the times of the files. A file that is damaged, cut short or
+another version's is no file; it is written again.
 
 They lie beside the package, in its ``__pycache__``, as trusted as the code itself; where that cannot be written, in the user's cache folder, if nobody else
 can write to it: Numba's format is pickled. Both are read. ``NUMBA_CACHE_DIR`` names another folder for all, on the word of whoever sets it.
@@ -28,7 +29,7 @@ from numba.core import caching, compiler, runtime, serialize
 from numba.core import config as numba_config
 
 from numtok.arrays import kept
-from numtok.arrays.stamp import PACKAGE, content_stamp
+from numtok.arrays.stamp import PACKAGE, ROOMS, content_stamp
 
 LEAST_TRIED = ("0.68.",)  # versions of Numba that are known to load functions with no more than `_prepare` does
 config: Any = numba_config  # Numba is hardly typed
@@ -36,7 +37,7 @@ compile_result: Any = compiler.CompileResult
 _dumps: Any = serialize.dumps
 OPTIMISED = config.OPT
 COMPILING = "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it beforehand"
-VERSIONS = 8  # of the package whose kernels are left in a folder
+VERSIONS = 8  # of a room, whose kernels are left in a folder
 
 
 def keep(dispatcher: Any) -> None:
@@ -79,17 +80,23 @@ class KernelCache(caching._Cache):
 
     def __init__(self, function: Any) -> None:
         self._name = f"{function.__module__}.{function.__qualname__}"
+        names = function.__module__.split(".")
+        self._room = names[1] if names[0] == "numtok" and names[1] in ROOMS else ROOMS[-1]
 
     @property
     def cache_path(self) -> str:
         """The first folder."""
-        return str(folders()[0])
+        return str(self._folders()[0])
+
+    def _folders(self) -> list[Path]:
+        """Those of the kernels of its room, as its source is now."""
+        return [folder / f"{self._room}-{content_stamp(self._room)[:16]}" for folder in folders()]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for these types, or None."""
         name = self._file_name(sig, target_context.codegen())
         _prepare(target_context)
-        for folder in folders():
+        for folder in self._folders():
             content = kept.read(folder / name)
             if content is not None:
                 with contextlib.suppress(Exception):  # whatever pickle finds wrong: it is compiled anew
@@ -105,7 +112,7 @@ class KernelCache(caching._Cache):
             return _warn_uncached(f"{self._name} holds an address")
         name, content = self._file_name(sig, data.codegen), _dumps((sig, data._reduce()))
         refused = "there is no folder for them"
-        for folder in folders():
+        for folder in self._folders():
             try:
                 _make(folder)
                 kept.write(folder / name, content)
@@ -138,12 +145,11 @@ class KernelCache(caching._Cache):
 
 
 def folders() -> list[Path]:
-    """Where kernels of this version are looked for, and written to the first that takes them."""
-    name = f"kernels-{content_stamp()[:16]}"
+    """Where kernels are looked for, and written to the first that takes them: in each, a folder for each room as its source is."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return [Path(chosen) / "numtok" / name]
+        return [Path(chosen) / "numtok" / "kernels"]
     user = kept.user_folder()
-    return [PACKAGE / "__pycache__" / name, *([] if user is None else [user / name])]
+    return [PACKAGE / "__pycache__" / "kernels", *([] if user is None else [user / "kernels"])]
 
 
 def writable_folder() -> Path | None:
@@ -158,13 +164,14 @@ def writable_folder() -> Path | None:
 
 
 def _make(folder: Path) -> None:
-    """Make the folder; and remove those of versions that were not used for long."""
+    """Make the folder; and remove those of its room that were not used for long."""
     if folder.is_dir():
         return
-    if folder.parent == kept.user_folder():
-        kept.make_private(folder.parent)
+    if (user := kept.user_folder()) is not None and user in folder.parents:
+        kept.make_private(user)
     folder.mkdir(parents=True, exist_ok=True)
-    others = sorted(folder.parent.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    of_the_room = folder.name.partition("-")[0] + "-*"
+    others = sorted(folder.parent.glob(of_the_room), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in others[VERSIONS:]:
         shutil.rmtree(old, ignore_errors=True)
 

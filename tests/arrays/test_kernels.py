@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -45,7 +46,18 @@ def test_a_change_in_an_imported_rule_is_seen(tmp_path: Path) -> None:
 def test_every_kernel_is_in_a_room_that_the_key_covers() -> None:
     holders = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if "arrays.kernels import" in path.read_text("utf-8")}
     assert holders <= set(ROOMS)
-    assert len(content_stamp()) == 64
+    assert len({content_stamp(room) for room in ROOMS}) == len(ROOMS) and content_stamp() == content_stamp(ROOMS[-1])
+
+
+def test_a_room_imports_nothing_from_those_above_it() -> None:
+    """Else the key of its kernels would not see all that they are made of."""
+    for above, room in enumerate(ROOMS, 1):
+        for path in (PACKAGE / room).glob("*.py"):
+            for later in ROOMS[above:]:
+                assert not re.search(rf"(from|import) numtok\.{later}\b|from numtok import .*\b{later}\b", path.read_text("utf-8")), (
+                    path,
+                    later,
+                )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a full disk is played by a limit that Windows lacks")
@@ -104,12 +116,12 @@ def test_a_damaged_cache_is_no_error_and_mended(harm: str, cache: Path) -> None:
 
 def test_kernels_of_another_version_are_not_taken(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert squared(3) == (9, 0)
-    monkeypatch.setattr(kernel_cache, "content_stamp", lambda: "another")
+    monkeypatch.setattr(kernel_cache, "content_stamp", lambda room: "another")
     assert squared(3) == (9, 0)
     for number in range(12):
-        monkeypatch.setattr(kernel_cache, "content_stamp", lambda number=number: f"{number:016}")
+        monkeypatch.setattr(kernel_cache, "content_stamp", lambda room, number=number: f"{number:016}")
         squared(3)
-    assert len(list(cache.glob("numtok/kernels-*"))) <= kernel_cache.VERSIONS
+    assert len(list(cache.glob("numtok/kernels/*"))) <= kernel_cache.VERSIONS
 
 
 def test_runs_at_the_same_time_share_a_cache(cache: Path) -> None:

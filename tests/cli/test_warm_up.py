@@ -20,7 +20,7 @@ def numtok(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 def test_it_says_what_it_prepared_and_where(tmp_path: Path) -> None:
     done = numtok("warm-up", "--numbers", "xval", NUMTOK_CACHE=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert "preparing xval" in done.stderr and "compiled functions" in done.stdout and "kernels-" in done.stdout
+    assert "preparing xval" in done.stderr and "compiled functions" in done.stdout and "kernels" in done.stdout
     assert len(list((tmp_path / "facts").glob("same-ids-*"))) == 2  # the default tokenizer, and one like others
     quiet = numtok("warm-up", "--numbers", "xval", "-q", NUMTOK_CACHE=str(tmp_path))
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
