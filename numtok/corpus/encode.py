@@ -7,11 +7,10 @@ Memory is bounded whatever the size of the input: a few batches are on their way
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,18 +18,11 @@ import pyarrow.compute as pc
 from numtok.corpus.decode import decode_corpus, tokenizer_of
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
+from numtok.corpus.pieces import Piece, Reader
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import Source, find_inputs, read_batches
+from numtok.corpus.read.documents import find_inputs
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
-from numtok.corpus.summary import (
-    SAMPLE_BYTES,
-    Progress,
-    Run,
-    Summary,
-    processors,
-    refuse_input_as_output,
-    sample,
-)
+from numtok.corpus.summary import Progress, Run, Summary, processors, refuse_input_as_output
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError
 from numtok.tokenizer import schema
@@ -42,13 +34,6 @@ __all__ = ["Progress", "Summary", "decode_corpus", "encode_corpus", "tokenizer_o
 ON_THE_WAY = 2  # batches between reader and writer, besides one for each worker
 
 Encoded = tuple[pa.RecordBatch, EncodeReport]
-
-
-class _Piece(NamedTuple):
-    """A batch, and the stored bytes of all inputs up to its end."""
-
-    batch: TextBatch
-    read: int
 
 
 def encode_corpus(
@@ -77,16 +62,34 @@ def encode_corpus(
     settings = EncodeSettings(**options)
     sources = find_inputs(inputs, settings.input_format)
     refuse_input_as_output(sources, output)
-    _refuse_own_names(settings.keep_columns, tokenizer)
-    run, summary = Run.start(sources, output, progress), Summary()
-    reader = _Reader(sources, settings)
-    pieces, kept = reader.with_kept_columns(settings.keep_columns)
+    refuse_own_names(settings.keep_columns, tokenizer)
+    return encode_sources(Run.start(sources, output, progress), tokenizer, settings, fit=fit)
+
+
+class Settled(NamedTuple):
+    """What a shard is told, where a file finds it out.
+
+    Attributes:
+        kept: the columns beside the texts, with their types.
+        metadata: what the schema of the output says besides.
+    """
+
+    kept: Sequence[pa.Field]
+    metadata: Mapping[bytes, bytes]
+
+
+def encode_sources(
+    run: Run, tokenizer: Tokenizer, settings: EncodeSettings, *, fit: ScaleFit | None = None, settled: Settled | None = None
+) -> Summary:
+    """:func:`encode_corpus` for sources that are found and options that are checked; with ``settled``, what numbers cost is not measured."""
+    summary, reader = Summary(), Reader(run.sources, settings)
+    pieces, kept = reader.with_kept_columns(settings.keep_columns, settled and settled.kept)
     if fit is not None:
         tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
     summary.representations = tuple(tokenizer.representations)
-    encoder = _Encoder(tokenizer, settings, kept)
+    encoder = _Encoder(tokenizer, settings, kept, settled.metadata if settled else {})
     # The costs are counted before the output gets its name: an interrupt then leaves nothing.
-    sink = functools.partial(_sink, encoder, run, lambda: summary.costs(reader.sampled, tokenizer))
+    sink = functools.partial(_sink, encoder, run, lambda: None if settled else summary.costs(reader.sampled, tokenizer))
     workers = settings.workers or processors()
     run_ordered(pieces, encoder, sink, _size, workers, (workers + ON_THE_WAY) * settings.batch_bytes, run.tick)
     return run.complete(summary)
@@ -99,12 +102,12 @@ class _Encoder:
         schema: of what comes out: numtok's columns, and the kept ones behind them.
     """
 
-    def __init__(self, tokenizer: Tokenizer, settings: EncodeSettings, kept: Sequence[pa.Field]) -> None:
+    def __init__(self, tokenizer: Tokenizer, settings: EncodeSettings, kept: Sequence[pa.Field], metadata: Mapping[bytes, bytes]) -> None:
         own = tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
-        self.settings, self.schema = settings, pa.schema([*own, *kept], own.metadata)
+        self.settings, self.schema = settings, pa.schema([*own, *kept], {**own.metadata, **metadata})
         self._tokenizer = tokenizer
 
-    def __call__(self, piece: _Piece) -> Encoded:
+    def __call__(self, piece: Piece) -> Encoded:
         how = self.settings
         with _located(piece.batch):
             encoded, report = self._tokenizer.encode_with_report(
@@ -114,59 +117,25 @@ class _Encoder:
 
 
 @contextmanager
-def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> Iterator[Sink[_Piece, Encoded]]:
+def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> Iterator[Sink[Piece, Encoded]]:
     """The output, and the counts of what is in it."""
     how = encoder.settings
     with open_writer(run.output, encoder.schema, how.output_format, how.compression, how.overwrite, tensors=how.tensors) as writer:
 
-        def write(piece: _Piece, result: Encoded) -> None:
+        def write(piece: Piece, result: Encoded) -> None:
             writer.write(result[0])
             run.report += result[1]
             if nulls := piece.batch.texts.null_count:
                 run.without_text += nulls
-                run.first_without_text = run.first_without_text or _first_null(piece.batch)
+                run.first_null = run.first_null or (piece.batch.source, _first_null(piece.batch))
+            run.rows[piece.batch.source] = piece.batch.first_row + len(piece.batch.texts) + piece.batch.skipped
             run.read, run.skipped, run.written = piece.read, run.skipped + piece.batch.skipped, writer.bytes_written
 
         yield write
         before_the_end()
 
 
-class _Reader:
-    """All batches of all sources, with the first megabyte of text put aside."""
-
-    def __init__(self, sources: Sequence[Source], settings: EncodeSettings) -> None:
-        self.sources = sources
-        self.how: dict[str, Any] = {name: getattr(settings, name) for name in ("text_column", "batch_bytes", "text_unit", "on_error")}
-        self.sampled: list[pa.Array] = []
-        self._sampled_bytes = 0
-
-    def with_kept_columns(self, names: Sequence[str]) -> tuple[Iterable[_Piece], list[pa.Field]]:
-        """(pieces, the fields of the kept columns): their types are those of the first batch."""
-        kinds: dict[str, pa.DataType] = {}
-        pieces = self._pieces(tuple(names), kinds)
-        if not names:
-            return pieces, []
-        first = list(itertools.islice(pieces, 1))
-        kinds.update({name: first[0].batch.kept[name].type if first else pa.string() for name in names})
-        return itertools.chain(first, pieces), [pa.field(name, kind) for name, kind in kinds.items()]
-
-    def _pieces(self, names: tuple[str, ...], kinds: dict[str, pa.DataType]) -> Iterator[_Piece]:
-        done = 0
-        for source in self.sources:
-            for batch in read_batches(source, keep_columns=names, kept_types=kinds, **self.how):
-                self._put_aside(batch.texts)
-                yield _Piece(batch, done + batch.position)
-            done += source.size or 0
-
-    def _put_aside(self, texts: pa.Array) -> None:
-        if self._sampled_bytes < SAMPLE_BYTES and len(texts):
-            some = sample(texts, SAMPLE_BYTES - self._sampled_bytes)
-            copied = pa.array(some.to_pylist(), pa.large_string())  # a slice would keep the whole batch in memory
-            self.sampled.append(copied)
-            self._sampled_bytes += copied.nbytes
-
-
-def _fitted(fit: ScaleFit, tokenizer: Tokenizer, reader: _Reader, pieces: Iterable[_Piece]) -> tuple[Tokenizer, Iterable[_Piece], Fit]:
+def _fitted(fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[Piece]) -> tuple[Tokenizer, Iterable[Piece], Fit]:
     """The tokenizer with the scale that was found; and all pieces, of which a pipe gives the first only once."""
     if any(source.size is None for source in reader.sources):
         texts, pieces = sample_stream(pieces, lambda piece: piece.batch.texts)
@@ -176,11 +145,11 @@ def _fitted(fit: ScaleFit, tokenizer: Tokenizer, reader: _Reader, pieces: Iterab
     return tokenizer.with_options(representations), pieces, found_on
 
 
-def _size(piece: _Piece) -> int:
+def _size(piece: Piece) -> int:
     return int(piece.batch.texts.nbytes)
 
 
-def _refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
+def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
     """A kept column must not look like one of numtok's, be it written this time or not."""
     own = schema.columns_of(tokenizer.representations, keep_text=True)
     taken = [name for name in keep_columns if name in own]
@@ -189,9 +158,9 @@ def _refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None
         raise InputError(f"column {taken[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}")
 
 
-def _first_null(batch: TextBatch) -> str:
-    """Where the first document without a text is."""
-    return f"{batch.source.name}, row {batch.first_row + pc.index(batch.texts.is_null(), True).as_py() + 1}"
+def _first_null(batch: TextBatch) -> int:
+    """The row, counted from 1, of the first document without a text."""
+    return int(batch.first_row + pc.index(batch.texts.is_null(), True).as_py() + 1)
 
 
 def _with_kept(encoded: pa.RecordBatch, batch: TextBatch, described: pa.Schema) -> pa.RecordBatch:

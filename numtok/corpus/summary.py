@@ -91,8 +91,14 @@ class Summary:
 
 @dataclass
 class Run:
-    """How far one run is, and its clock; the writer's thread fills it in."""
+    """How far one run is, and its clock; the writer's thread fills it in.
 
+    Attributes:
+        rows: read so far of each source; those that were skipped count.
+        first_null: the source and the row, counted from 1, of the first document without a text.
+    """
+
+    sources: Sequence[Source]
     output: Path
     total: int | None
     progress: Callable[[Progress], None] | None
@@ -100,14 +106,15 @@ class Run:
     read: int = 0
     skipped: int = 0
     without_text: int = 0
-    first_without_text: str = ""
+    first_null: tuple[Source, int] | None = None
+    rows: dict[Source, int] = field(default_factory=dict)
     written: int = 0
     started: float = field(default_factory=time.perf_counter)
 
     @classmethod
     def start(cls, sources: Sequence[Source], output: str | Path, progress: Callable[[Progress], None] | None) -> Run:
         sizes = [source.size for source in sources]
-        return cls(Path(output), None if None in sizes else sum(size or 0 for size in sizes), progress)
+        return cls(sources, Path(output), None if None in sizes else sum(size or 0 for size in sizes), progress)
 
     def tick(self) -> None:
         if self.progress:
@@ -119,7 +126,9 @@ class Run:
         for counted in dataclasses.fields(self.report):
             setattr(summary, counted.name, getattr(self.report, counted.name))
         summary.skipped, summary.output, summary.output_bytes = self.skipped, str(self.output), self.output.stat().st_size
-        summary.without_text, summary.first_without_text = self.without_text, self.first_without_text
+        summary.without_text = self.without_text
+        if self.first_null is not None:
+            summary.first_without_text = f"{self.first_null[0].name}, row {self.first_null[1]}"
         summary.seconds = time.perf_counter() - self.started
         return summary
 
