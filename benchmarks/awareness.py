@@ -22,13 +22,13 @@ VOCABULARY = 16_000
 def run(corpus: Corpus) -> Section:
     """The kinds of text with the corpus's tokenizer, then prose with tokenizers trained on other pages."""
     section = Section("Number awareness: encode_batch with XVal over gigatoken alone on the raw text, one thread")
-    size = 50_000 if corpus.quick else SIZE
+    size = 5_000 if corpus.quick else SIZE
     for kind in KINDS:
         _measure(section, corpus.with_texts(kind.name, kind.texts(corpus, size)), kind.floor, kind.aim)
     seen, held_out = corpus.texts[::2], corpus.texts[1::2] or corpus.texts
     with tempfile.TemporaryDirectory() as folder:
         for name, pattern in PATTERNS.items():
-            trained = _train(seen, pattern, Path(folder) / f"{name}.json", 1000 if corpus.quick else VOCABULARY)
+            trained = _train(seen, pattern, Path(folder) / f"{name}.json", 300 if corpus.quick else VOCABULARY)
             _measure(section, corpus.with_texts(f"prose, pattern of {name}", held_out, trained), 1.7, 1.3)
     return section
 

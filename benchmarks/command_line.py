@@ -20,7 +20,7 @@ import numtok
 from benchmarks.corpus import Corpus
 from benchmarks.timing import Goal, Row, Section, Timing, check
 
-BYTES, QUICK_BYTES, MUCH = 200_000_000, 1_000_000, 2_000_000_000
+BYTES, QUICK_BYTES, MUCH = 200_000_000, 20_000, 2_000_000_000
 CORES = 2
 NUMBERS = ("xval", "bits")  # the first is the default of the command
 MIB = 1024 * 1024

@@ -27,7 +27,7 @@ from numtok.corpus.write.encoded import open_writer
 from numtok.representations import FloatBits, FoNE, Representation, XVal
 
 ROWS = 500
-FILE_BYTES, QUICK_BYTES = 55_000_000, 200_000
+FILE_BYTES, BATCH_BYTES = 55_000_000, 32 << 20
 BLOCK = 1024
 CASES: dict[str, tuple[Representation, str]] = {
     "xVal": (XVal(), "number_scaled"),
@@ -110,11 +110,12 @@ def sum_of(*timings: Timing) -> float:
 
 
 def write(path: Path, representation: Representation, corpus: Corpus) -> None:
-    """The corpus, again and again."""
+    """The corpus, again and again; if little time is to be spent, once."""
     batch = numtok.Tokenizer.from_pretrained(corpus.tokenizer, numbers=[representation]).encode_batch(corpus.texts)
     with open_writer(path, batch.schema) as writer:
-        while writer.bytes_written < (QUICK_BYTES if corpus.quick else FILE_BYTES):
-            writer.write(pa.concat_batches([batch] * max(1, (32 << 20) // max(1, batch.nbytes))))
+        writer.write(batch)
+        while not corpus.quick and writer.bytes_written < FILE_BYTES:
+            writer.write(pa.concat_batches([batch] * max(1, BATCH_BYTES // max(1, batch.nbytes))))
 
 
 def check_rows(case: str, column: str, path: Path, ours: Any, peer: Any) -> None:

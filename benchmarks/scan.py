@@ -16,7 +16,7 @@ from benchmarks.timing import Goal, Section, alternate, check
 # What numtok's grammar says, as far as one short expression goes: signs, digit groups, fractions, exponents, no digits within words.
 LIKE = r"(?:(?<![\w)\]}%.+\-])[-+])?(?<![\w.])(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 BY_RE, BY_REGEX = re.compile(LIKE), regex.compile(LIKE)
-ORACLE = ROOT / "tests" / "grammar_oracle.py"
+ORACLE = ROOT / "tests" / "support" / "grammar_oracle.py"
 ORACLE_BYTES = 500_000
 
 

@@ -46,16 +46,16 @@ def run(corpus: Corpus) -> Section:
     section = Section("Start-up: processor time of the whole process, warm caches")
     with tempfile.TemporaryDirectory() as folder:
         measured = starts(corpus, Path(folder))
-        for start in measured.values():
-            launch(*start.arguments)
+        if corpus.quick:
+            measured = dict(list(measured.items())[::2])
+        seconds = {name: [launch(*start.arguments).cpu] for name, start in measured.items()}  # warms up, and is all of a quick run
         values = pq.read_table(Path(folder) / "line.parquet").column("number_value").to_pylist()
         check(values == [[-1500.0]], f"numtok encode gives {values}, expected [[-1500.0]]")
         section.checks.append("numtok encode gives -1500.0 for -1.5e3")
-        seconds: dict[str, list[float]] = {name: [] for name in measured}
-        for _ in range(2 if corpus.quick else 9):
+        for _ in range(0 if corpus.quick else 9):
             for name, start in measured.items():
                 seconds[name].append(launch(*start.arguments).cpu)
-    timings = {name: Timing(tuple(found)) for name, found in seconds.items()}
+    timings = {name: Timing(tuple(found[1:] or found)) for name, found in seconds.items()}
     section.add(timings, 0)
     for name, start in measured.items():
         if start.floor is not None:

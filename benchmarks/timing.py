@@ -147,7 +147,7 @@ def alternate(functions: Mapping[str, Callable[[], object]], budget: float, leas
     """Time the functions in turns, after one or two calls of each to warm up.
 
     A quick one is called several times in its turn, or it would be measured with the caches that a slow one leaves behind. Each turn begins with
-    another function: the first one finds the caches as the garbage collector leaves them.
+    another function: the first one finds the caches as the garbage collector leaves them. Without a budget, a turn is one call.
 
     Args:
         functions: by name; each is called as it is.
@@ -160,14 +160,18 @@ def alternate(functions: Mapping[str, Callable[[], object]], budget: float, leas
     for name, function in functions.items():
         first = seconds_of(function)
         estimate = first if first > 1 else seconds_of(function)
-        calls[name] = min(max(1, round(TURN / max(estimate, 1e-9))), 1000)
+        calls[name] = min(max(1, round(min(TURN, budget) / max(estimate, 1e-9))), 1000)
         cost += estimate * calls[name]
     turns = min(max(least, int(budget / cost)), most)
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     order = list(functions.items())
-    for _ in range(turns):
-        gc.collect()
-        for name, function in order:
-            seconds[name].append(seconds_of(function, calls[name]))
-        order.append(order.pop(0))
+    gc.freeze()  # what is there already is no turn's garbage; to look through it takes a fifth of a second once torch is loaded
+    try:
+        for _ in range(turns):
+            gc.collect()
+            for name, function in order:
+                seconds[name].append(seconds_of(function, calls[name]))
+            order.append(order.pop(0))
+    finally:
+        gc.unfreeze()
     return {name: Timing(tuple(measured)) for name, measured in seconds.items()}

@@ -28,7 +28,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.timing import Goal, Section, alternate, check
 from numtok.corpus.write.encoded import open_writer
 
-TOKENS, QUICK_TOKENS = 1_000_000, 20_000
+TOKENS, QUICK_TOKENS = 1_000_000, 2_000
 CORES = 2
 GROUP_BYTES = 2 << 20  # of a row group: several in this small file, so that two workers share it as they share a large one
 NEEDED = ("torch", "transformers", "datasets")
@@ -104,7 +104,7 @@ def measure(case: Case, corpus: Corpus, folder: Path, section: Section) -> None:
     tokens = sum(len(ids) for ids, *_ in expected) // 4
     rates: dict[int, list[float]] = {}
     for workers in (0, CORES):
-        for size in case.sizes:
+        for size in case.sizes[: 1 if corpus.quick else None]:
             name = f"{case.name}, {tokens / len(expected):.0f} on average, batches of {size}, {workers or 'no'} workers"
             loaders = {
                 name: our_loader(ours, size, workers, case.options),
