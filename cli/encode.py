@@ -34,6 +34,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
   numtok encode sample.jsonl -o digits.parquet --numbers xval,fone:6,4,bits --compact
   numtok encode sample.jsonl -o wide.parquet --numbers xval:log
   numtok encode sample.jsonl -o scaled.parquet --scale 0.002 --clip 5
+  numtok encode sample.jsonl -o tokens.parquet --layout token
   cat sample.jsonl | numtok encode - -o piped.parquet --quiet
 """
 VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which the user is told
@@ -68,6 +69,13 @@ VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which
     default="lists",
     show_default=True,
     help="In Parquet: plain lists, which every program reads, or Arrow's tensor type, which datasets refuses.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["number", "token"]),
+    default="number",
+    show_default=True,
+    help="A value per number, which is smallest, or one per token in every column: such rows can be sliced and joined.",
 )
 @workers_option
 @click.option(

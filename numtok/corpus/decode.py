@@ -24,6 +24,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.results import EncodeReport
+from numtok.tokenizer.stored import declared_columns
 from numtok.tokenizer.tokenizer import Tokenizer
 
 
@@ -119,8 +120,7 @@ def _described(path: str | Path) -> pa.Schema:
 def _decoded_schema(source: Source) -> pa.Schema:
     """The text, then the columns that are not numtok's, whatever they are called."""
     described = _described(source.path)
-    metadata = schema.read_metadata(described, source.path)
-    own = schema.columns_of([from_dict(options) for options in metadata["numbers"]], keep_text=True)
+    own = declared_columns(described, source.path)
     return pa.schema([pa.field("text", pa.large_string()), *(field for field in described if field.name not in own)])
 
 
@@ -141,4 +141,10 @@ def _size(piece: _Piece) -> int:
 
 def _report(batch: pa.RecordBatch, texts: pa.RecordBatch) -> EncodeReport:
     length = int(pc.sum(pc.binary_length(texts.column(0))).as_py() or 0)
-    return EncodeReport(batch.num_rows, length, len(batch.column("input_ids").flatten()), len(batch.column("number_index").flatten()))
+    return EncodeReport(batch.num_rows, length, len(batch.column("input_ids").flatten()), _numbers(batch))
+
+
+def _numbers(batch: pa.RecordBatch) -> int:
+    if "number_index" in batch.schema.names:
+        return len(batch.column("number_index").flatten())
+    return int(pc.sum(batch.column("number_mask").flatten()).as_py() or 0)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numtok.corpus.decode import decode_corpus, tokenizer_of
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
+from numtok.corpus.layout import rows_for
 from numtok.corpus.pieces import Piece, Reader
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import find_inputs
@@ -99,12 +100,13 @@ class _Encoder:
     """Encodes one piece; from several threads.
 
     Attributes:
-        schema: of what comes out: numtok's columns, and the kept ones behind them.
+        rows: what comes out, numtok's columns with the kept ones behind them, as it is laid out in the file.
     """
 
     def __init__(self, tokenizer: Tokenizer, settings: EncodeSettings, kept: Sequence[pa.Field], metadata: Mapping[bytes, bytes]) -> None:
         own = tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
-        self.settings, self.schema = settings, pa.schema([*own, *kept], {**own.metadata, **metadata})
+        self.settings, self._encoded = settings, pa.schema([*own, *kept], {**own.metadata, **metadata})
+        self.rows = rows_for(settings, self._encoded)
         self._tokenizer = tokenizer
 
     def __call__(self, piece: Piece) -> Encoded:
@@ -113,17 +115,18 @@ class _Encoder:
             encoded, report = self._tokenizer.encode_with_report(
                 piece.batch.texts, how.keep_text, how.add_special_tokens, how.parse_special
             )
-            return _with_kept(encoded, piece.batch, self.schema), report
+            return self.rows.convert(_with_kept(encoded, piece.batch, self._encoded)), report
 
 
 @contextmanager
 def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> Iterator[Sink[Piece, Encoded]]:
     """The output, and the counts of what is in it."""
     how = encoder.settings
-    with open_writer(run.output, encoder.schema, how.output_format, how.compression, how.overwrite, tensors=how.tensors) as writer:
+    with open_writer(run.output, encoder.rows.schema, how.output_format, how.compression, how.overwrite, tensors=how.tensors) as writer:
 
         def write(piece: Piece, result: Encoded) -> None:
-            writer.write(result[0])
+            for batch in encoder.rows.arrange(result[0]):
+                writer.write(batch)
             run.report += result[1]
             if nulls := piece.batch.texts.null_count:
                 run.without_text += nulls
@@ -132,6 +135,8 @@ def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> It
             run.read, run.skipped, run.written = piece.read, run.skipped + piece.batch.skipped, writer.bytes_written
 
         yield write
+        for batch in encoder.rows.rest():
+            writer.write(batch)
         before_the_end()
 
 

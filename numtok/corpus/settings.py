@@ -29,6 +29,7 @@ class EncodeOptions(TypedDict, total=False):
         overwrite: replace an output that is there already, once the new one is complete.
         tensors: how Parquet stores them; see :func:`numtok.corpus.write.encoded.open_writer`.
         on_error: ``"skip"`` leaves out bad rows of JSON lines and text files, and counts them.
+        layout: ``"number"`` has a value per number, which is smallest; ``"token"`` one per token in every column, so that rows can be sliced and joined.
     """
 
     text_column: str | None
@@ -45,6 +46,7 @@ class EncodeOptions(TypedDict, total=False):
     overwrite: bool
     tensors: Literal["lists", "extension"]
     on_error: Literal["raise", "skip"]
+    layout: Literal["number", "token"]
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,12 @@ class EncodeSettings:
     overwrite: bool = False
     tensors: Literal["lists", "extension"] = "lists"
     on_error: Literal["raise", "skip"] = "raise"
+    layout: Literal["number", "token"] = "number"
 
     def __post_init__(self) -> None:
         if isinstance(self.keep_columns, str):
             raise InputError(f"keep_columns={self.keep_columns!r} must be a list of names")
-        for name in ("text_unit", "on_error"):
+        for name in ("text_unit", "on_error", "layout"):
             check_choice(name, getattr(self, name), typing.get_args(typing.get_type_hints(EncodeSettings)[name]))
 
 

@@ -1,8 +1,8 @@
 """Columns, declared once: the Arrow schema, ``FORMAT.md``'s table, the drop-in's streams and the batches of torch all derive from here.
 
 A representation names its own columns (``Representation.declared``); those that every encoded text has stand at the end of this module. In a file, a
-column holds one value per token, per number or per row. In a batch, it is a tensor that runs along with the tokens: a number's value stands at
-its first token, and ``fill`` at all others.
+column holds one value per token, per number, per row, or per piece of a document in a packed row. In a batch, and in a file of token layout, it runs
+along with the tokens: a number's value stands at its first token, and ``fill`` at all others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Column:
     dtype: npt.DTypeLike | None = None
     shape: tuple[int, ...] = ()
     fill: float = 0
-    per: Literal["number", "token", "row"] = "number"
+    per: Literal["number", "token", "row", "piece"] = "number"
     bit_fields: tuple[int, ...] = ()
 
     @property
@@ -47,6 +47,12 @@ class Column:
     def shaped(self, *shape: int) -> Column:
         """The same with the shape that the options give it."""
         return dataclasses.replace(self, shape=shape)
+
+    def along_tokens(self) -> Column:
+        """The same where every column of numbers has one value per token: in token layout."""
+        if self == NUMBER_INDEX:
+            return NUMBER_MASK
+        return dataclasses.replace(self, per="token") if self.per == "number" else self
 
 
 def form(forms: Sequence[Column], axes: int) -> Column:
@@ -61,10 +67,16 @@ def neutral(column: Column, length: int, like: npt.NDArray[Any]) -> npt.NDArray[
 
 INPUT_IDS = Column("input_ids", pa.int32(), np.int64, per="token")
 NUMBER_INDEX = Column("number_index", pa.int32())
-NUMBER_MASK = Column("number_mask", pa.bool_(), np.bool_, per="token")  # what number_index becomes in a batch
+NUMBER_MASK = Column("number_mask", pa.bool_(), np.bool_, per="token")  # what number_index becomes in token layout, and in a batch
 NUMBER_VALUE = Column("number_value", pa.float64(), np.float64, fill=1.0)
 NUMBER_TEXT = Column("number_text", pa.string())
 TEXT = Column("text", pa.string(), per="row")
+SEQ_LENGTHS = Column("seq_lengths", pa.int32(), per="piece")  # of the pieces of documents in a packed row: tokens of each,
+SEQ_DOCUMENTS = Column("seq_documents", pa.int64(), per="piece")  # which document it is of,
+SEQ_REMAINING = Column("seq_remaining", pa.int64(), per="piece")  # how many tokens of that follow in later rows,
+SEQ_TEXT = Column("seq_text", pa.string(), per="piece")  # and what ``text`` is of a document, at its first piece
 
 ALWAYS = (INPUT_IDS, NUMBER_INDEX, NUMBER_VALUE)
 WITH_TEXT = (NUMBER_TEXT, TEXT)
+PACKED = (SEQ_LENGTHS, SEQ_DOCUMENTS, SEQ_REMAINING)
+PACKED_WITH_TEXT = (NUMBER_TEXT, SEQ_TEXT)

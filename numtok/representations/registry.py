@@ -11,7 +11,7 @@ from typing import TypeVar
 from numtok.errors import RepresentationError
 from numtok.representations.b1999 import B1999
 from numtok.representations.base import Representation
-from numtok.representations.columns import ALWAYS, NUMBER_MASK, NUMBER_VALUE, WITH_TEXT, Column
+from numtok.representations.columns import ALWAYS, NUMBER_MASK, NUMBER_VALUE, PACKED, PACKED_WITH_TEXT, WITH_TEXT, Column
 from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
 from numtok.representations.fone import FoNE
@@ -26,7 +26,7 @@ from numtok.representations.xval import XVal
 Kind = TypeVar("Kind", bound=type[Representation])
 
 REPRESENTATIONS: dict[str, type[Representation]] = {}
-COMMON = frozenset(column.name for column in (*ALWAYS, NUMBER_MASK, *WITH_TEXT))
+COMMON = frozenset(column.name for column in (*ALWAYS, NUMBER_MASK, *WITH_TEXT, *PACKED, *PACKED_WITH_TEXT))
 
 
 def register(kind: Kind) -> Kind:

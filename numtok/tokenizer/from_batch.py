@@ -23,6 +23,7 @@ from numtok.representations import NUM, Representation
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import detokenize, schema, stored
 from numtok.tokenizer.spelling import Spelling, first_ids, number_stops, read_symbols
+from numtok.tokenizer.token_layout import to_number_layout
 
 Ids = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
@@ -61,11 +62,12 @@ class Decoder:
                 f"the batch was encoded by another tokenizer (fingerprint {metadata['tokenizer']}, this one has {fingerprint}); load the one that"
                 " encoded it, with the same representations and grammar"
             )
+        batch = to_number_layout(batch)
         flat_ids, offsets = schema.flat(schema.column(batch, "input_ids"))
         index, number_offsets = schema.flat(schema.column(batch, "number_index"))
         ids = memory.from_arrow(flat_ids)
         positions = memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(number_offsets))
-        before, after = metadata["frame"]
+        before, after = metadata["frame"] if metadata["pack"] is None else ([], [])  # a packed row is the text of its tokens
         texts = self._text(ids, offsets, positions, self._number_texts(batch, ids, positions), (len(before), len(after)))
         return _restored(batch, texts)
 

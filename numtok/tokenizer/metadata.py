@@ -20,6 +20,9 @@ FORMAT_VERSION = 1
 LARGEST_VOCABULARY = 1 << 22  # four times that of any tokenizer known; a reader makes tables of this size
 LARGEST_FRAME = 1 << 10
 LEADING_SPACE = ("auto", "separate")
+LAYOUTS = ("number", "token")
+PACK_MODES = ("sequential", "best-fit")
+LARGEST_ROW = 1 << 30  # tokens of a packed row
 
 
 def parse_metadata(described: bytes) -> dict[str, Any]:
@@ -32,7 +35,7 @@ def parse_metadata(described: bytes) -> dict[str, Any]:
         parsed = _parse(described)
     except RecursionError:
         raise _damaged("nested too deep") from None
-    ours = (*_CHECKS, "symbols", "shapes")  # what else there is may be nested deeper than deepcopy can go
+    ours = (*_CHECKS, "symbols", "shapes", "pack")  # what else there is may be nested deeper than deepcopy can go
     return parsed | {key: copy.deepcopy(parsed[key]) for key in ours if key in parsed}
 
 
@@ -55,7 +58,7 @@ def _parse(described: bytes) -> dict[str, Any]:
     numbers = tuple(from_dict(options) for options in checked["numbers"])
     _check_ids(checked, numbers)
     checked["shapes"] = _check_shapes(metadata.get("shapes", {}), numbers)
-    return checked
+    return checked | _check_layout(metadata.get("layout", "number"), metadata.get("pack"))
 
 
 def _damaged(what: str) -> SchemaError:
@@ -177,6 +180,19 @@ def _check_shapes(shapes: Any, numbers: Sequence[Representation]) -> dict[str, l
     if not isinstance(shapes, dict) or any(expected.get(name) != shape for name, shape in shapes.items()):
         raise _damaged(f"'shapes' is {_shown(shapes)}, but the representations have {expected}")
     return expected
+
+
+def _check_layout(layout: Any, pack: Any) -> dict[str, Any]:
+    """The layout, and how rows are packed; None if they are not."""
+    if layout not in LAYOUTS:
+        raise _damaged(f"'layout' is {_shown(layout)}, not one of {', '.join(map(repr, LAYOUTS))}")
+    if pack is None:
+        return {"layout": layout, "pack": None}
+    if not isinstance(pack, dict) or not _is_integer(pack.get("length"), 1, LARGEST_ROW + 1) or pack.get("mode") not in PACK_MODES:
+        raise _damaged(f"'pack' is {_shown(pack)}, not an object with a 'length' and one of the modes {', '.join(map(repr, PACK_MODES))}")
+    if layout != "token":
+        raise _damaged(f"rows are packed, but 'layout' is {layout!r}")
+    return {"layout": layout, "pack": pack}
 
 
 def tensor_shapes(numbers: Sequence[Representation]) -> dict[str, list[int]]:

@@ -18,17 +18,21 @@ from numtok.arrays import memory
 from numtok.arrays.text_rows import ArrowArray
 from numtok.errors import InputError, SchemaError
 from numtok.representations import Representation
-from numtok.representations.columns import ALWAYS, WITH_TEXT, Column
+from numtok.representations.columns import ALWAYS, PACKED, PACKED_WITH_TEXT, WITH_TEXT, Column
 from numtok.tokenizer.metadata import FORMAT_VERSION, parse_metadata, tensor_shapes
 
 METADATA_KEY = b"numtok"
 LIST_LIMIT = 2**31 - 1
 
 
-def columns_of(representations: Sequence[Representation], keep_text: bool) -> dict[str, Column]:
-    """The columns of encoded text by name, in order."""
+def columns_of(
+    representations: Sequence[Representation], keep_text: bool, layout: str = "number", packed: bool = False
+) -> dict[str, Column]:
+    """The columns of encoded text by name, in order; packed rows have token layout, and know the pieces of documents in them."""
     own = (column for representation in representations for column in representation.columns().values())
-    return {column.name: column for column in (*ALWAYS, *own, *(WITH_TEXT if keep_text else ()))}
+    texts = (PACKED_WITH_TEXT if packed else WITH_TEXT) if keep_text else ()
+    columns = (*ALWAYS, *own, *texts, *(PACKED if packed else ()))
+    return {column.name: column for column in (columns if layout == "number" else (column.along_tokens() for column in columns))}
 
 
 def build_schema(representations: Sequence[Representation], keep_text: bool, metadata: dict[str, Any], large: bool = False) -> pa.Schema:

@@ -16,11 +16,13 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.errors import SchemaError
 from numtok.representations import from_dict
-from numtok.representations.columns import Column
+from numtok.representations.columns import SEQ_LENGTHS, SEQ_TEXT, Column
 from numtok.tokenizer.schema import METADATA_KEY, columns_of, flat, read_metadata
 from numtok.tokenizer.schema import column as named_column
 
 Ints = npt.NDArray[np.int64]
+
+_COUNTED = {"token": "input_ids", "number": "number_index", "piece": SEQ_LENGTHS.name}  # the column that tells how many there are
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -61,7 +63,8 @@ def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
 
 def declared_columns(schema: pa.Schema, where: str = "") -> dict[str, Column]:
     """What numtok may have written of the data, by the representations in its metadata; all else are somebody's own columns."""
-    return columns_of([from_dict(options) for options in read_metadata(schema, where)["numbers"]], keep_text=True)
+    metadata = read_metadata(schema, where)
+    return columns_of([from_dict(options) for options in metadata["numbers"]], True, metadata["layout"], metadata["pack"] is not None)
 
 
 def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
@@ -138,10 +141,10 @@ class _BadRow(Exception):
 
 
 def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
-    for needed in ("input_ids", "number_index"):
+    known = declared_columns(batch.schema)
+    per_number = metadata["layout"] == "number"
+    for needed in ("input_ids", "number_index" if per_number else "number_mask"):
         named_column(batch, needed)
-    numbers = [from_dict(options) for options in metadata["numbers"]]
-    known = columns_of(numbers, keep_text=True)
     columns = {name: column for name, column in known.items() if name in batch.schema.names and column.per != "row"}
     valid: npt.NDArray[np.bool_] = memory.from_arrow(batch.column("input_ids").is_valid())
     edges: dict[str, Ints] = {}
@@ -151,17 +154,35 @@ def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
         if other is not None and other.any():
             raise _BadRow(np.argmax(other), f"{name!r} and 'input_ids' are not null together")
         values, edges[name] = flat(column)
-        if values.null_count:
+        if values.null_count and columns[name] != SEQ_TEXT:
             row = _row_of(np.argmax(~memory.from_arrow(values.is_valid())), edges[name])
             raise _BadRow(row, f"{name!r} holds a null value")
     for name, declared in columns.items():
-        expected = edges["input_ids" if declared.per == "token" else "number_index"]
+        expected = edges[_COUNTED[declared.per]] if _COUNTED[declared.per] in edges else edges[name]
         if not np.array_equal(edges[name], expected):
             row = int(np.argmax(np.diff(edges[name]) != np.diff(expected)))
             count, wanted = (int(offsets[row + 1] - offsets[row]) for offsets in (edges[name], expected))
             raise _BadRow(row, f"{name!r} has {count} values, but there are {wanted} {declared.per}s")
-    _check_index(batch, edges, shared=numbers[0].stays_text)
-    _check_frame(batch, edges["input_ids"], valid, metadata["frame"])
+    if per_number:
+        _check_index(batch, edges, shared=from_dict(metadata["numbers"][0]).stays_text)
+    if metadata["pack"] is None:
+        _check_frame(batch, edges["input_ids"], valid, metadata["frame"])
+    elif SEQ_LENGTHS.name in edges:
+        _check_pieces(batch, edges)
+
+
+def _check_pieces(batch: pa.RecordBatch, edges: dict[str, Ints]) -> None:
+    """The pieces of documents in a packed row are all of its tokens."""
+    lengths = memory.from_arrow(flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
+    sums = np.append(0, np.cumsum(lengths))
+    rows = edges[SEQ_LENGTHS.name]
+    if (lengths < 0).any():
+        raise _BadRow(_row_of(np.argmax(lengths < 0), rows), f"{SEQ_LENGTHS.name!r} has {lengths.min()}, which is no length")
+    wrong = np.diff(sums[rows]) != np.diff(edges["input_ids"])
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        total, tokens = int(np.diff(sums[rows])[row]), int(np.diff(edges["input_ids"])[row])
+        raise _BadRow(row, f"{SEQ_LENGTHS.name!r} are {total} tokens, but there are {tokens}")
 
 
 def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) -> None:

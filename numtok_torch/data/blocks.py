@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from numtok.errors import SchemaError
 from numtok.representations import streams
+from numtok.representations.columns import NUMBER_MASK
 from numtok_torch.data.storage import Chunk, Row, Storage
 from numtok_torch.data.streams import Ints, NumberTokens
 
@@ -56,6 +57,7 @@ class Laid:
     """A chunk's documents laid end to end, separators included; places are counted in that.
 
     Attributes:
+        dense: whether the chunk is in token layout: all its columns have one value per token.
         ends: int64[rows], where each row ends.
         gaps: int64[separators], where separators are. raw: the same in the flat arrays of the chunk, before which each comes.
         begins, stops: int64[numbers], the first token of each number, and where its tokens end.
@@ -64,14 +66,19 @@ class Laid:
     def __init__(self, chunk: Chunk, cutting: Cutting) -> None:
         arrays = {name: (values, np.array(chunk.offsets[which], np.int64)) for name, values, which in chunk.arrays}
         ids, offsets = arrays["input_ids"]
-        index, number_offsets = arrays["number_index"]
+        self.dense = "number_mask" in arrays
         lengths = np.diff(offsets)
         marked = (lengths > 0) & (cutting.separator is not None)
         self.ends: Ints = np.cumsum(lengths + marked)
         self.gaps: Ints = self.ends[marked] - 1
         self.raw: Ints = offsets[1:][marked]
-        counts = np.diff(number_offsets)
-        first = index.astype(np.int64) + np.repeat(offsets[:-1], counts)  # in the flat ids
+        if self.dense:
+            first = np.flatnonzero(arrays["number_mask"][0])  # in the flat ids
+            counts = np.diff(np.searchsorted(first, offsets))
+        else:
+            index, number_offsets = arrays["number_index"]
+            counts = np.diff(number_offsets)
+            first = index.astype(np.int64) + np.repeat(offsets[:-1], counts)
         shift = np.repeat(self.ends - lengths - marked - offsets[:-1], counts)
         self.begins: Ints = first + shift
         self.stops: Ints = cutting.tokens.stops(ids, first, np.repeat(offsets[1:], counts)) + shift
@@ -84,18 +91,24 @@ class Laid:
         inside = slice(*np.searchsorted(self.gaps, [first, last]).tolist())
         raw = slice(first - inside.start, last - inside.stop)
         row: Row = {}
-        per_token = streams("token")
+        per_token = streams(None if self.dense else "token") | {NUMBER_MASK.name: (NUMBER_MASK,)}
         for name, values, _ in chunk.arrays:
             if name == "input_ids" or name in per_token:
                 fill = (cutting.separator or 0) if name == "input_ids" else per_token[name][0].fill
                 gaps = self.raw[inside] - raw.start
-                row[name] = np.insert(values[raw], gaps, fill) if len(gaps) else values[raw]
+                row[name] = np.insert(values[raw], gaps, fill, axis=0) if len(gaps) else values[raw]
             elif name == "number_index":
                 row[name] = (self.begins[low:high] - first).astype(values.dtype)
             else:
                 row[name] = values[low:high]
+        if self.dense and high < len(self.begins) and self.begins[high] < last:  # a number that reaches out has no value
+            row["number_mask"] = np.array(row["number_mask"])
+            row["number_mask"][self.begins[high] - first] = False
         for name, texts, _ in chunk.texts:
-            row[name] = texts[low:high].to_pylist()
+            shown = texts[raw] if self.dense else texts[low:high]
+            row[name] = shown.to_pylist()
+            for place in reversed((self.gaps[inside] - first).tolist() if self.dense else ()):
+                row[name].insert(place - int(np.searchsorted(self.gaps[inside], place + first)), "")
         if cutting.apart:
             inner = self.ends[np.searchsorted(self.ends, first, side="right") : np.searchsorted(self.ends, last)]  # ends within
             edges = np.concatenate([[first], inner, [last]])

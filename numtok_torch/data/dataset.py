@@ -4,7 +4,8 @@ In: what numtok wrote: Parquet or Arrow IPC files, or a record batch in memory. 
 columns, ready for :class:`numtok_torch.data.collator.NumberCollator`; read-only views of the data wherever it is not compressed.
 
 **Shape** of a row: ``input_ids`` int32 (tokens,), ``place_value`` int16 (tokens,), ``number_index`` int32 (numbers,), and per number ``number_value``
-float64 (numbers,), ``number_bits`` uint8 (numbers, 32) or uint32 (numbers,), ``number_fourier`` float32 (numbers, f, 2) and so on, as in FORMAT.md.
+float64 (numbers,), ``number_bits`` uint8 (numbers, 32) or uint32 (numbers,), ``number_fourier`` float32 (numbers, f, 2) and so on, as in FORMAT.md. In token
+layout, ``number_mask`` bool (tokens,) in place of ``number_index``, and all of these per token.
 
 **Null rows**, documents that were null, are no rows for a model. The iterable leaves them out. In a map, where the count has to be known, asking for
 one is a ``SchemaError`` unless ``nulls="skip"``, which looks for them once, when the data set is made, and does not count them.
@@ -83,7 +84,7 @@ class Encoded:
             self._check_columns()
             separator_id = self._separator_id(separator, tokenizer)
             cutting = Cutting(block_size, separator_id, separate, NumberTokens.from_metadata(self.metadata))
-            narrow = Storage(source, ["input_ids", "number_index"], 0)
+            narrow = Storage(source, [], 0)
             self._blocks = Blocks(self._storage if self._storage.in_pieces else narrow, cutting, skip_nulls)
         elif separator is not None:
             raise SchemaError(f"separator={separator!r} goes between the documents of a block; give block_size=... too")
@@ -134,7 +135,7 @@ class NumberDataset(Encoded, Dataset[Row]):
 
     Args:
         source: a file, a folder, a list of them, a ``RecordBatch`` or a ``Table``.
-        columns: to read beside ``input_ids`` and ``number_index``; None for all tensors. Texts such as ``number_text`` only come if named.
+        columns: to read beside ``input_ids`` and ``number_index`` or ``number_mask``; None for all tensors. Texts such as ``number_text`` only come if named.
         tokenizer: a ``numtok.Tokenizer``, a ``numtok.hf.NumberTokenizer`` or a fingerprint: of the tokenizer that encoded the data; None for no check.
         nulls: what to do about null rows: ``"error"`` when asked for one, or ``"skip"`` them, after one pass over the data. Blocks ask for all.
         cache_bytes: of Arrow data that each process keeps in memory.
@@ -180,7 +181,7 @@ class NumberDataset(Encoded, Dataset[Row]):
 
     def _find_valid(self, source: Any) -> Ints:
         """int64[valid rows]: their numbers through the whole data; reads the smallest columns there are."""
-        narrow = Storage(source, ["input_ids", "number_index"], 0)
+        narrow = Storage(source, [], 0)
         valid = [narrow.read(chunk).valid for chunk in range(len(narrow.rows))]
         return np.flatnonzero(np.concatenate(valid)) if valid else np.empty(0, np.int64)
 

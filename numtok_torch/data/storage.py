@@ -81,7 +81,7 @@ class Storage:
     Args:
         source: a file, a folder (searched for .parquet, .arrow, .feather and .ipc files, in the order of their paths), a list of these, or a
             ``RecordBatch`` or ``Table``.
-        columns: to read; None for all tensors of ``FORMAT.md``.
+        columns: to read besides those that tell the tokens and where numbers are; None for all tensors of ``FORMAT.md``.
         cache_bytes: how much Arrow data of chunks read last is kept in memory.
         disk_bytes: how much disk the row groups of Parquet that are kept for reading at random may take (:mod:`numtok_torch.data.kept_rows`). A chunk is
             then a piece of one. 0: none is kept.
@@ -226,12 +226,13 @@ def _hidden(path: Path) -> bool:
 
 def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> pa.Schema:
     """The part of the schema that is read."""
-    read_metadata(schema, where)
+    layout = read_metadata(schema, where)["layout"]
+    always = ["input_ids", "number_index" if layout == "number" else "number_mask"]
     wanted = [name for name in schema.names if name in stored_columns()] if columns is None else list(columns)
-    if missing := [name for name in ("input_ids", "number_index", *wanted) if name not in schema.names]:
+    if missing := [name for name in (*always, *wanted) if name not in schema.names]:
         raise SchemaError(f"{where} has no column {missing[0]!r}; it has {', '.join(schema.names)}")
     if columns is not None:
-        wanted = ["input_ids", "number_index", *(name for name in wanted if name not in ("input_ids", "number_index"))]
+        wanted = [*always, *(name for name in wanted if name not in always)]
     return pa.schema([schema.field(name) for name in wanted], {METADATA_KEY: schema.metadata[METADATA_KEY]})
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.representations import END_NUM, NUM, from_dict, streams
-from numtok.representations.columns import INPUT_IDS, NUMBER_INDEX, Column
+from numtok.representations.columns import INPUT_IDS, NUMBER_INDEX, NUMBER_MASK, Column
 from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.stored import conform_schema
 
@@ -52,7 +52,7 @@ def token_streams() -> dict[str, Forms]:
 
 def stored_columns() -> frozenset[str]:
     """The columns of a file that hold tensors."""
-    return frozenset({INPUT_IDS.name, NUMBER_INDEX.name, *streams()})
+    return frozenset({INPUT_IDS.name, NUMBER_INDEX.name, NUMBER_MASK.name, *streams()})
 
 
 def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:

@@ -146,8 +146,9 @@ class _Arrow(EncodedFile):
         super().__init__(path, self._file.schema)
 
     def chunk_rows(self) -> list[int]:
+        counted = "number_index" if "number_index" in self.schema.names else "number_mask"  # small, in either layout
         with named_errors(Source(self.path, _KIND)):
-            return [self._file.batch(number, ["number_index"]).num_rows for number in range(self._file.batches)]
+            return [self._file.batch(number, [counted]).num_rows for number in range(self._file.batches)]
 
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         return self._file.batch(number, columns)

@@ -1,0 +1,55 @@
+"""What becomes of encoded batches before they are written: the layout that was asked for.
+
+In: record batches in number layout, one row per document, in order. Out: those of the file. A :class:`Rows` is made once for a file: its ``convert`` is called
+by the threads that encode, ``arrange`` and ``rest`` by the one that writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from numtok.corpus.settings import EncodeSettings
+from numtok.tokenizer.token_layout import to_token_layout, token_schema
+
+
+class Rows:
+    """Rows as they were encoded: number layout.
+
+    Attributes:
+        schema: of the file.
+
+    Args:
+        encoded: the schema of the batches that come.
+    """
+
+    def __init__(self, encoded: pa.Schema) -> None:
+        self.schema = encoded
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """What can be done to a batch by itself; called from several threads."""
+        return batch
+
+    def arrange(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The batches to write once this one has come, in the order of the documents."""
+        yield batch
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Those to write at the end."""
+        return iter(())
+
+
+class TokenRows(Rows):
+    """One value per token in every column: :mod:`numtok.tokenizer.token_layout`."""
+
+    def __init__(self, encoded: pa.Schema) -> None:
+        super().__init__(token_schema(encoded))
+
+    def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return to_token_layout(batch)
+
+
+def rows_for(settings: EncodeSettings, encoded: pa.Schema) -> Rows:
+    """How the rows of a file are laid out."""
+    return TokenRows(encoded) if settings.layout == "token" else Rows(encoded)

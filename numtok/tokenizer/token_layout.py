@@ -1,0 +1,144 @@
+"""Encoded text in token layout: every column of numbers with one value per token, as the drop-in and the batches of torch have them.
+
+In: a record batch in number layout, as encoding gives it, where a column of numbers has one value per number. Out: the same rows in which
+``number_index`` is ``number_mask``, and each of these columns holds a number's value at its first token and the ``fill`` of its
+:class:`numtok.representations.Column` at all others: such rows can be sliced, joined and packed. :func:`to_number_layout` is the inverse, with the same
+bytes, but where two numbers begin in one token (Subword): the token has the value of the first.
+
+**Shape**: bool[tokens] for ``number_mask``; ``(tokens, *shape)`` for ``(numbers, *shape)``, of the same type; texts are empty where there is no number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.arrays import memory
+from numtok.representations import from_dict
+from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, Column, neutral
+from numtok.representations.values import tensor_array, tensor_values
+from numtok.tokenizer.schema import METADATA_KEY, columns_of, flat, list_array, read_metadata
+
+Ints = npt.NDArray[np.int64]
+
+
+def with_metadata(schema: pa.Schema, changes: Mapping[str, Any]) -> pa.Schema:
+    """The schema whose metadata say these things too, or instead; None takes a key away."""
+    described = json.loads(schema.metadata[METADATA_KEY])
+    described = {key: value for key, value in (described | changes).items() if value is not None}
+    text = json.dumps(described, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return schema.with_metadata({**schema.metadata, METADATA_KEY: text.encode()})
+
+
+def token_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of :func:`to_token_layout`'s batches; columns that are not numtok's stay."""
+    own, fields = _number_columns(schema), []
+    for field in schema:
+        if field.name == NUMBER_INDEX.name:
+            field = pa.field(NUMBER_MASK.name, _like(field.type, NUMBER_MASK.type))
+        fields.append(field if field.name not in own else field.with_type(_like(field.type, own[field.name].type)))
+    return with_metadata(pa.schema(fields, schema.metadata), {"layout": "token"})
+
+
+def number_schema(schema: pa.Schema) -> pa.Schema:
+    """The inverse of :func:`token_schema`."""
+    fields = [
+        pa.field(NUMBER_INDEX.name, _like(field.type, NUMBER_INDEX.type)) if field.name == NUMBER_MASK.name else field for field in schema
+    ]
+    return with_metadata(pa.schema(fields, schema.metadata), {"layout": None, "pack": None})
+
+
+def to_token_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows in token layout; those that are in it already as they are.
+
+    Args:
+        batch: whose rows hold together (:func:`numtok.tokenizer.stored.check_rows`).
+    """
+    if read_metadata(batch.schema)["layout"] == "token":
+        return batch
+    described, own = token_schema(batch.schema), _number_columns(batch.schema)
+    _, offsets = flat(batch.column("input_ids"))
+    index, number_offsets = flat(batch.column(NUMBER_INDEX.name))
+    places = memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(number_offsets))
+    first = np.diff(places, prepend=-1) > 0  # of those that begin in one token
+    total, columns = int(offsets[-1]), []
+    for column, field in zip(batch.columns, described, strict=True):
+        if field.name == NUMBER_MASK.name:
+            values: Any = np.zeros(total, np.bool_)
+            values[places] = True
+        elif field.name in own:
+            values = _spread(flat(column)[0], places, first, total, own[field.name])
+        else:
+            columns.append(column)
+            continue
+        columns.append(_lists(values, offsets, field, batch.column("input_ids")))
+    return pa.RecordBatch.from_arrays(columns, schema=described)
+
+
+def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The inverse of :func:`to_token_layout`; rows in number layout as they are."""
+    if read_metadata(batch.schema)["layout"] == "number":
+        return batch
+    described, own = number_schema(batch.schema), _number_columns(batch.schema)
+    mask, offsets = flat(batch.column(NUMBER_MASK.name))
+    places = np.flatnonzero(memory.from_arrow(mask))
+    number_offsets = np.searchsorted(places, offsets)
+    chosen, columns = memory.to_arrow(places), []
+    for column, field in zip(batch.columns, described, strict=True):
+        if field.name == NUMBER_INDEX.name:
+            values: Any = (places - np.repeat(offsets[:-1], np.diff(number_offsets))).astype(np.int32)
+        elif field.name in own:
+            values = flat(column)[0].take(chosen)
+        else:
+            columns.append(column)
+            continue
+        columns.append(_lists(values, number_offsets, field, batch.column("input_ids")))
+    return pa.RecordBatch.from_arrays(columns, schema=described)
+
+
+def _number_columns(schema: pa.Schema) -> dict[str, Column]:
+    """Those with one value per number in number layout, but for ``number_index``."""
+    numbers = [from_dict(options) for options in read_metadata(schema)["numbers"]]
+    known = columns_of(numbers, keep_text=True)
+    return {name: column for name, column in known.items() if column.per == "number" and column != NUMBER_INDEX}
+
+
+def _like(kind: pa.DataType, values: pa.DataType) -> pa.DataType:
+    return pa.large_list(values) if pa.types.is_large_list(kind) else pa.list_(values)
+
+
+def _lists(values: Any, offsets: Ints, field: pa.Field, like: pa.Array) -> pa.Array:
+    valid = memory.from_arrow(like.is_valid()) if like.null_count else np.ones(len(like), np.bool_)
+    return list_array(values, offsets, field.type.value_type, valid, pa.types.is_large_list(field.type))
+
+
+def _spread(values: pa.Array, places: Ints, first: npt.NDArray[np.bool_], total: int, column: Column) -> pa.Array:
+    """(tokens, ...): the values at their places, what says nothing elsewhere."""
+    if not first.all():
+        values, places = values.filter(memory.to_arrow(first)), places[first]
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        return _spread_texts(values, places, total)
+    if isinstance(values, pa.ExtensionArray):
+        tensors = tensor_values(values)
+        dense = neutral(column, total, tensors)
+        dense[places] = tensors
+        return tensor_array(dense, values.type)
+    plain = memory.from_arrow(values)
+    spread = memory.full(total, column.fill, plain.dtype)
+    spread[places] = plain
+    return memory.to_arrow(spread)
+
+
+def _spread_texts(texts: pa.Array, places: Ints, total: int) -> pa.Array:
+    """The texts at their places, empty ones elsewhere; their bytes are not touched."""
+    kind = np.dtype(np.int64 if pa.types.is_large_string(texts.type) else np.int32)
+    given = np.frombuffer(texts.buffers()[1], kind, len(texts) + 1, texts.offset * kind.itemsize) if len(texts) else np.zeros(1, kind)
+    which = np.zeros(total + 1, np.int64)  # how many texts end before each token
+    which[places + 1] = 1
+    offsets = given[np.cumsum(which)]
+    return pa.Array.from_buffers(texts.type, total, [None, pa.py_buffer(offsets), texts.buffers()[2] or pa.py_buffer(b"")])

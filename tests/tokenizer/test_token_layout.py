@@ -1,0 +1,88 @@
+"""Token layout: the same content with one value per token, which survives what lists per number do not."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hostile import rows
+from hypothesis import given, settings
+
+import numtok
+from numtok.errors import SchemaError
+from numtok.representations import streams
+from numtok.representations.chosen import choose
+from numtok.tokenizer.schema import read_metadata
+from numtok.tokenizer.stored import check_rows, conform, declared_columns, plain
+from numtok.tokenizer.token_layout import to_number_layout, to_token_layout
+
+NUMBERS = ["xval,fone:3,2,bits", "place", "p10", "subword", "bins,logfourier", "xval,fone:3,2,bits compact"]
+TEXTS = ["is -28.5 or 1,234", None, "", "none", "7 8 9.25"]
+
+
+@functools.cache
+def tokenizer(numbers: str) -> numtok.Tokenizer:
+    names, *compact = numbers.split()
+    return numtok.Tokenizer.from_pretrained(None, choose(names, compact=bool(compact)))
+
+
+@pytest.mark.parametrize("numbers", NUMBERS)
+@settings(max_examples=8)
+@given(texts=rows)
+def test_it_is_the_same_content(numbers: str, texts: list[str | None]) -> None:
+    tok = tokenizer(numbers)
+    batch = tok.encode_batch(texts, keep_text=True)
+    token = to_token_layout(batch)
+    token.validate(full=True)
+    check_rows(conform(plain(token)))
+    if numbers != "subword":  # where two numbers may begin in one token
+        assert to_number_layout(token).equals(batch)
+        assert to_number_layout(token).schema.equals(batch.schema, check_metadata=True)
+    assert tok.decode_batch(token).to_pylist() == tok.decode_batch(plain(token)).to_pylist() == texts
+    for first in range(0, len(texts), 3):
+        assert to_token_layout(batch.slice(first, 3)).equals(token.slice(first, 3))
+
+
+@pytest.mark.parametrize("numbers", NUMBERS)
+def test_each_value_stands_at_the_first_token_of_its_number(numbers: str) -> None:
+    batch = tokenizer(numbers).encode_batch(TEXTS, keep_text=True)
+    token = to_token_layout(batch)
+    fills = {name: forms[0].fill for name, forms in streams().items()} | {"number_text": ""}
+    for row, spread in zip(batch.to_pylist(), token.to_pylist(), strict=True):
+        if row["input_ids"] is None:
+            assert all(spread[name] is None for name in spread)
+            continue
+        assert [at for at, here in enumerate(spread["number_mask"]) if here] == row["number_index"]
+        for name in set(fills) & set(row):
+            assert len(spread[name]) == len(row["input_ids"])
+            if name != "place_value":
+                assert [spread[name][at] for at in row["number_index"]] == row[name]
+                others = [np.unique(value).tolist() for at, value in enumerate(spread[name]) if at not in row["number_index"]]
+                assert all(value == [fills[name]] for value in others)
+
+
+def test_the_metadata_say_so() -> None:
+    batch = tokenizer("place").encode_batch(TEXTS)
+    token = to_token_layout(batch)
+    described = json.loads(token.schema.metadata[b"numtok"])
+    assert described == {**json.loads(batch.schema.metadata[b"numtok"]), "layout": "token"}
+    assert (read_metadata(batch.schema)["layout"], read_metadata(token.schema)["layout"]) == ("number", "token")
+    assert to_token_layout(token) is token
+    assert to_number_layout(batch) is batch
+    assert set(declared_columns(token.schema)) >= set(token.schema.names)
+    wrong = token.replace_schema_metadata({b"numtok": json.dumps({**described, "layout": "word"}).encode()})
+    with pytest.raises(SchemaError, match="'layout' is 'word', not one of 'number', 'token'"):
+        read_metadata(wrong.schema)
+
+
+def test_rows_that_do_not_hold_together_are_refused() -> None:
+    token = to_token_layout(tokenizer("xval,fone:3,2,bits").encode_batch(["is -28.5", "7"]))
+    short = pa.array([[1.0], [1.0, 2.0]], pa.list_(pa.float64()))
+    place = token.schema.get_field_index("number_value")
+    with pytest.raises(SchemaError, match="'number_value' has 1 values, but there are 3 tokens"):
+        check_rows(token.set_column(place, token.schema.field(place), short))
+    with pytest.raises(SchemaError, match="no column 'number_mask'"):
+        check_rows(token.drop_columns(["number_mask"]))
