@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import numtok
-from numtok.corpus.encode import decode_corpus, encode_corpus
+from numtok.corpus import decode_corpus, encode_corpus
 from numtok.tokenizer.inspect import inspect_text
 
 SAMPLE = Path(__file__).with_name("sample.jsonl")

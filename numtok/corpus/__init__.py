@@ -6,6 +6,25 @@ two ways, with a tokenizer that is there already; ``pieces`` are what goes throu
 every other room of numtok but :mod:`numtok.hf`.
 """
 
-from numtok.corpus.encode import decode_corpus, encode_corpus, tokenizer_of
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numtok.corpus.decode import decode_corpus, tokenizer_of
+    from numtok.corpus.encode import encode_corpus
 
 __all__ = ["decode_corpus", "encode_corpus", "tokenizer_of"]
+
+
+def __getattr__(name: str) -> Any:
+    """Each way is loaded when it is first gone, with what it alone takes."""
+    if name == "encode_corpus":
+        from numtok.corpus.encode import encode_corpus
+
+        return encode_corpus
+    if name in ("decode_corpus", "tokenizer_of"):
+        from numtok.corpus import decode
+
+        return getattr(decode, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

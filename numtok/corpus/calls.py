@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
-from numtok.corpus.decode import decode_corpus
-from numtok.corpus.encode import encode_corpus
+from numtok import corpus
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.settings import EncodeOptions
 from numtok.corpus.summary import Progress, Summary
@@ -78,7 +77,7 @@ def encode_files(
         made = tokenizer if scaled is chosen else tokenizer.with_options(scaled)
     else:
         made = Tokenizer.from_pretrained(tokenizer, scaled, grammar or Grammar(), engine, leading_space)
-    return encode_corpus(_listed(inputs), output, made, fit=finding, progress=progress, **options)
+    return corpus.encode_corpus(_listed(inputs), output, made, fit=finding, progress=progress, **options)
 
 
 def decode_files(
@@ -104,7 +103,7 @@ def decode_files(
         NumtokError: if the files do not belong to the tokenizer, or cannot be read or written; no output is left then.
     """
     made, source = (tokenizer, None) if isinstance(tokenizer, Tokenizer) else (None, tokenizer)
-    return decode_corpus(_listed(inputs), output, made, source=source, workers=workers, overwrite=overwrite, progress=progress)
+    return corpus.decode_corpus(_listed(inputs), output, made, source=source, workers=workers, overwrite=overwrite, progress=progress)
 
 
 def _scaled(

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Unpack
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from numtok.corpus.decode import decode_corpus, tokenizer_of
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.layout import rows_for
@@ -29,8 +27,6 @@ from numtok.errors import InputError, NumtokError
 from numtok.tokenizer import schema
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
-
-__all__ = ["Progress", "Summary", "decode_corpus", "encode_corpus", "tokenizer_of"]
 
 ON_THE_WAY = 2  # batches between reader and writer, besides one for each worker
 
@@ -165,7 +161,7 @@ def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
 
 def _first_null(batch: TextBatch) -> int:
     """The row, counted from 1, of the first document without a text."""
-    return int(batch.first_row + pc.index(batch.texts.is_null(), True).as_py() + 1)
+    return int(batch.first_row + batch.texts.is_null().index(True).as_py() + 1)
 
 
 def _with_kept(encoded: pa.RecordBatch, batch: TextBatch, described: pa.Schema) -> pa.RecordBatch:

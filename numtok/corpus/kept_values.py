@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
@@ -110,6 +109,8 @@ def may_be_changed(column: pa.Array, data: bytes) -> bool:
         column = column.flatten()
     if not pa.types.is_floating(column.type) or not len(column):
         return False
+    import pyarrow.compute as pc
+
     large = pc.any(pc.or_kleene(pc.greater_equal(pc.abs(column), _EXACT), pc.is_nan(column))).as_py()
     return bool(large) or (bool(pc.any(pc.equal(column, 0.0)).as_py()) and _NEARLY_ZERO.search(data) is not None)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from numtok.arrays.text_rows import TextRows
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, read_batches
 from numtok.corpus.settings import EncodeSettings
@@ -55,6 +56,6 @@ class Reader:
     def _put_aside(self, texts: pa.Array) -> None:
         if self._sampled_bytes < SAMPLE_BYTES and len(texts):
             some = sample(texts, SAMPLE_BYTES - self._sampled_bytes)
-            copied = pa.array(some.to_pylist(), pa.large_string())  # a slice would keep the whole batch in memory
+            copied = TextRows.of(some.to_pylist()).array  # a slice would keep the whole batch in memory
             self.sampled.append(copied)
             self._sampled_bytes += copied.nbytes

@@ -15,12 +15,11 @@ import os
 import platform
 import sys
 import warnings
-from typing import Any
 
 import numpy as np
 
-from numtok.arrays import kept
-from numtok.arrays.kernels import allocating_kernel
+from numtok.arrays import kept, memory
+from numtok.arrays.kernels import kernel
 from numtok.engines.gigatoken_engine import GigatokenEngine
 from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, is_byte_level, without_numbers
 from numtok.engines.special_rows import SpecialRowsEngine
@@ -52,28 +51,23 @@ class EngineWarning(UserWarning):
 def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
     """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text encoded with its numbers in it."""
     rows, per_document = numbers.rows, numbers.per_document()
+    places, settled = memory.empty(len(numbers), np.int64), memory.full(len(rows), False, np.bool_)
     if isinstance(engine, GigatokenEngine):
-        places, settled = _walk(encoded.ids, encoded.offsets, rows.offsets, per_document, numbers.start, engine.widths)
+        _walk(encoded.ids, encoded.offsets, rows.offsets, per_document, numbers.start, engine.widths, places, settled)
         if engine.normalizes:
             settled &= ~engine.has_unsafe(rows)
-        slow: Any = engine.slow
-    else:
-        places, settled = np.empty(len(numbers), np.int64), np.zeros(len(rows), np.bool_)
-        slow = engine
     for row in np.flatnonzero(~settled & (np.diff(per_document) > 0)):
         text = rows.array[int(row)].as_py()
         encoded_text = text.encode()
         which = slice(per_document[row], per_document[row + 1])
         characters = [len(encoded_text[:start].decode()) for start in numbers.start[which]]
-        places[which] = np.array(slow.first_tokens(text, characters)) + encoded.offsets[row]
+        places[which] = np.array(engine.first_tokens(text, characters)) + encoded.offsets[row]
     return np.asarray(places)
 
 
-@allocating_kernel
-def _walk(ids, offsets, text_offsets, per_document, start, widths):  # type: ignore[no-untyped-def]
-    """(places, bool[rows]: whether the tokens' widths add up to the row's bytes)."""
-    places = np.empty(start.size, np.int64)
-    settled = np.ones(offsets.size - 1, np.bool_)
+@kernel
+def _walk(ids, offsets, text_offsets, per_document, start, widths, places, settled):  # type: ignore[no-untyped-def]
+    """The places; and in bool[rows] ``settled``, whether the tokens' widths add up to the row's bytes."""
     for row in range(offsets.size - 1):
         at, number = 0, per_document[row]
         for k in range(offsets[row], offsets[row + 1]):
@@ -82,7 +76,6 @@ def _walk(ids, offsets, text_offsets, per_document, start, widths):  # type: ign
                 places[number] = k
                 number += 1
         settled[row] = at == text_offsets[row + 1] - text_offsets[row]
-    return places, settled
 
 
 # Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks, emoji, code, and numbers beside all of them.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import weakref
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,10 @@ class GigatokenEngine:
         }
         return [[token for piece in row for token in ids[piece]] for row in pieces]
 
+    def first_tokens(self, text: str, characters: list[int]) -> list[int]:
+        """The token in which each character lies; for a character without one, the next that has."""
+        return self.slow.first_tokens(text, characters)
+
     def has_unsafe(self, rows: TextRows) -> npt.NDArray[np.bool_]:
         """bool[rows]: whether the normalizer may change the row."""
         places = places_of_events(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
@@ -151,11 +156,20 @@ class GigatokenEngine:
         return Tokens(np.concatenate(pieces), memory.offsets_of(np.array([len(ids) for ids in pieces], np.int64)))
 
 
+_loaded: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
+
+
 def _load(config: Config) -> Any:
+    """The tokenizer as gigatoken has it, one for all engines with this tokenizer.json: those that differ in their number tokens alone."""
     import gigatoken
 
-    with tokenizer_errors("gigatoken cannot load it"):
-        return gigatoken.Tokenizer.from_json(to_json(config))
+    text = to_json(config)
+    tokenizer = _loaded.get(text)
+    if tokenizer is None:
+        with tokenizer_errors("gigatoken cannot load it"):
+            tokenizer = gigatoken.Tokenizer.from_json(text)
+        _loaded[text] = tokenizer
+    return tokenizer
 
 
 def _gigatoken_tokens(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:

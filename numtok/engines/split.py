@@ -183,7 +183,7 @@ def _white_begin(tools, at):  # type: ignore[no-untyped-def]
         if before >= _ASCII:
             kind, _ = class_before(text, at, cut, tools.classes)
             return -1 if kind == WHITE else at
-        if tools.classes[before] != WHITE or (tools.line_ends and before in (_LINE_END, _RETURN)):
+        if tools.classes[before] != WHITE or (tools.line_ends and (before == _LINE_END) | (before == _RETURN)):
             return at
         at -= 1
     return at

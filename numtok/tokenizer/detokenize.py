@@ -7,7 +7,7 @@ here, byte for byte; the others by ``tokenizers``, whose decoders put spaces whe
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -63,16 +63,20 @@ def byte_of_character() -> dict[str, int]:
 
 def token_bytes(config: dict[str, Any]) -> TokenBytes:
     """The bytes of every token of a byte-level tokenizer; ids without a token are empty."""
-    table = byte_of_character()
-    contents = {
-        number: bytes(table[c] for c in token) for token, number in config["model"]["vocab"].items() if all(c in table for c in token)
-    }
-    contents |= {token["id"]: token["content"].encode() for token in config["added_tokens"]}
+    contents = contents_of(config)
     lengths = np.zeros(max(contents) + 2, np.int64)
     for number, content in contents.items():
         lengths[number + 1] = len(content)
     values = b"".join(contents.get(number, b"") for number in range(max(contents) + 1))
     return TokenBytes(np.frombuffer(values, np.uint8), np.cumsum(lengths))
+
+
+def contents_of(config: dict[str, Any], wanted: Collection[int] | None = None) -> dict[int, bytes]:
+    """The bytes of the tokens of a byte-level tokenizer by their ids: of all, or of those that are wanted."""
+    table = byte_of_character()
+    tokens = [(token, number) for token, number in config["model"]["vocab"].items() if wanted is None or number in wanted]
+    contents = {number: bytes(map(table.__getitem__, token)) for token, number in tokens if table.keys() >= set(token)}
+    return contents | {token["id"]: token["content"].encode() for token in config["added_tokens"]}
 
 
 class AsNumpy(Protocol):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.choose import first_tokens
 from numtok.numbers.numbers import Numbers
-from numtok.numbers.scan import extract, scan
+from numtok.numbers.scan import scan
 from numtok.tokenizer import detokenize
 from numtok.tokenizer.results import Encoding
 from numtok.tokenizer.to_batch import no_slots
@@ -80,9 +80,9 @@ class Inspection:
 
 def inspect_text(text: str, tokenizers: Sequence[Tokenizer]) -> Inspection:
     """Look at ``text`` through each of the tokenizers; the numbers are those of the first one's grammar."""
-    exact = extract(text, tokenizers[0].grammar)
-    floats = scan([text], tokenizers[0].grammar).to_float64().tolist()
-    numbers = tuple(NumberInText(n.text, n.start, n.stop, n.value, as_float) for n, as_float in zip(exact, floats, strict=True))
+    found = scan([text], tokenizers[0].grammar)
+    floats = found.to_float64().tolist()
+    numbers = tuple(NumberInText(n.text, n.start, n.stop, n.value, as_float) for n, as_float in zip(found, floats, strict=True))
     return Inspection(text, numbers, tuple(_view(text, tokenizer) for tokenizer in tokenizers))
 
 
@@ -112,7 +112,7 @@ def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64
 
 
 def _view(text: str, tokenizer: Tokenizer) -> View:
-    encoding = tokenizer.encode(text, keep_text=True)
+    encoding = tokenizer.encode(text)
     numbers, is_taken, _ = tokenizer.finder.find(TextRows.of([text]))
     taken = tuple(np.flatnonzero(is_taken).tolist())
     owner: dict[int, int] = {}
@@ -135,12 +135,11 @@ def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[
 def _token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
     """What each token stands for: its characters for byte-level tokenizers, else the token as it is in the vocabulary."""
     if detokenize.is_lossless(tokenizer.config):
-        table = detokenize.token_bytes(tokenizer.config)
-        pieces = [table.values[table.offsets[token] : table.offsets[token + 1]].tobytes() for token in ids]
-        return [piece.decode("utf-8", "backslashreplace") for piece in pieces]
+        contents = detokenize.contents_of(tokenizer.config, set(ids))
+        return [contents[token].decode("utf-8", "backslashreplace") for token in ids]
     vocabulary = tokenizer.config["model"]["vocab"]
-    contents = (
+    names = (
         dict(enumerate(token for token, _ in vocabulary)) if isinstance(vocabulary, list) else {n: token for token, n in vocabulary.items()}
     )
-    contents |= {token["id"]: token["content"] for token in tokenizer.config["added_tokens"]}
-    return [contents.get(token, f"#{token}") for token in ids]
+    names |= {token["id"]: token["content"] for token in tokenizer.config["added_tokens"]}
+    return [names.get(token, f"#{token}") for token in ids]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numtok
-from numtok.corpus.encode import decode_corpus, encode_corpus
+from numtok.corpus import decode_corpus, encode_corpus
 from numtok.errors import InputError, NumtokError, OutputError
 
 

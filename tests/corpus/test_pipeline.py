@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import numtok
-from numtok.corpus.encode import decode_corpus, encode_corpus, tokenizer_of
+from numtok.corpus import decode_corpus, encode_corpus, tokenizer_of
 from numtok.corpus.flow import Budget, run_ordered
 from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError

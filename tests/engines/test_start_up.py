@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -147,11 +148,40 @@ def test_the_folder_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.M
     assert len(facts(tmp_path)) <= 10
 
 
-def test_inspecting_a_line_loads_neither_pandas_nor_the_readers_of_files(tmp_path: Path) -> None:
-    inspect = (
-        "import sys; from numtok_cli.main import cli; cli(['inspect', 'A mass of -1.5e3 kg'], standalone_mode=False);"
-        "print([m for m in ('pandas', 'awkward', 'pyarrow.parquet', 'numtok.corpus') if m in sys.modules])"
-    )
-    environment = {**os.environ, "NUMTOK_CACHE": str(tmp_path)}
-    runs = [subprocess.run([sys.executable, "-c", inspect], env=environment, capture_output=True, text=True) for _ in range(2)]
-    assert runs[1].stdout.splitlines()[-1] == "[]", runs[1].stderr
+OTHERS = """
+import sys
+from numtok_cli.main import cli
+cli(sys.argv[1:], standalone_mode=False)
+heavy = ["pandas", "awkward", "tokenizers", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "numba.np.arrayobj"]
+print([m for m in heavy if m in sys.modules], sorted(m for m in sys.modules if m.startswith("numtok.corpus")))
+"""
+
+
+def loaded_by(cache: Path, *arguments: str) -> tuple[list[str], list[str]]:
+    """(heavy packages, modules of the corpus) that the second run of a command loads."""
+    environment = {**os.environ, "NUMTOK_CACHE": str(cache)}
+    runs = [subprocess.run([sys.executable, "-c", OTHERS, *arguments], env=environment, capture_output=True, text=True) for _ in range(2)]
+    assert runs[1].returncode == 0, runs[1].stderr
+    heavy, own = runs[1].stdout.splitlines()[-1].split("] [")
+    return ast.literal_eval(heavy + "]"), ast.literal_eval("[" + own)
+
+
+def test_inspecting_a_line_loads_nothing_of_files(tmp_path: Path) -> None:
+    assert loaded_by(tmp_path, "inspect", "A mass of -1.5e3 kg", "--numbers", "xval,bits", "--numbers", "subword") == ([], [])
+
+
+@pytest.mark.parametrize(("suffix", "needs"), [("parquet", ["pyarrow.parquet"]), ("arrow", [])])
+def test_encoding_a_line_loads_one_reader_and_one_writer(suffix: str, needs: list[str], tmp_path: Path) -> None:
+    (tmp_path / "line.jsonl").write_text(json.dumps({"text": LINE}))
+    output = str(tmp_path / f"line.{suffix}")
+    heavy, own = loaded_by(tmp_path / "cache", "encode", str(tmp_path / "line.jsonl"), "-o", output, "--overwrite")
+    assert heavy == needs
+    readers = {"arrow", "csv_table", "encoded", "json_document", "jsonl", "parquet", "text"}
+    assert readers & {name.rpartition(".")[2] for name in own if ".read." in name} == {"jsonl"}
+    assert "numtok.corpus.decode" not in own and "numtok.corpus.write.texts" not in own
+
+
+def test_tokenizers_of_one_source_share_what_gigatoken_makes_of_it() -> None:
+    first, other = Tokenizer.from_pretrained(numbers="xval").engine, Tokenizer.from_pretrained(numbers="p10").engine
+    assert isinstance(first, choose.GigatokenEngine) and isinstance(other, choose.GigatokenEngine)
+    assert first._bare is other._bare

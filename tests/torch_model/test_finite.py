@@ -16,7 +16,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 import numtok
 from numtok import Numbers, XVal
-from numtok.corpus.encode import encode_corpus, tokenizer_of
+from numtok.corpus import encode_corpus, tokenizer_of
 from numtok.corpus.fit import ScaleFit
 from numtok.representations import from_dict
 from numtok_torch import NumberCollator, NumberDataset, NumberModel, ScalarHead, XValEmbedding, embedding_from_schema, head_from_schema

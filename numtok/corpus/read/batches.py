@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
@@ -146,6 +145,8 @@ def _same(left: pa.Array, right: pa.Array) -> bool:
     """Equal, not-a-number being equal to itself."""
     if not pa.types.is_floating(left.type):
         return bool(left.equals(right))
+    import pyarrow.compute as pc
+
     equal = pc.or_kleene(pc.equal(left, right), pc.and_kleene(pc.is_nan(left), pc.is_nan(right)))
     return pc.all(equal).as_py() is not False
 
@@ -176,7 +177,7 @@ def without_dictionaries(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[li
     lengths = [_value_lengths(column.dictionary) for column in encoded]
     cuts: Iterable[tuple[int, int]] = [(0, batch.num_rows)]
     if batch.num_rows * sum(int(values.max()) for values in lengths) > max(batch_bytes, _SURELY_SMALL):
-        places = [pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False) for column in encoded]
+        places = [column.indices.fill_null(0).to_numpy(zero_copy_only=False) for column in encoded]
         cuts = _cuts(np.sum([values[place] for values, place in zip(lengths, places, strict=True)], 0), batch_bytes)
     for start, stop in cuts:
         part = batch.slice(start, stop - start)
@@ -189,6 +190,8 @@ def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
         return np.zeros(len(values), np.int64)
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
         values = values.cast(pa.large_binary())  # Arrow has no lengths for views
+    import pyarrow.compute as pc
+
     return np.asarray(pc.fill_null(pc.binary_length(values), 0), np.int64)
 
 
@@ -198,8 +201,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch
         return
-    lengths = pc.fill_null(pc.binary_length(batch.texts), 0).to_numpy(zero_copy_only=False)
-    for start, stop in _cuts(lengths, batch_bytes):
+    for start, stop in _cuts(_value_lengths(batch.texts), batch_bytes):
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
         yield TextBatch(texts, kept, batch.first_row + start, batch.position, batch.source, batch.skipped if start == 0 else 0)

@@ -17,34 +17,41 @@ suffix they are first unpacked into a temporary file.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from numtok.corpus.read.arrow import read_arrow
 from numtok.corpus.read.batches import ReadOptions, TextBatch
-from numtok.corpus.read.csv_table import read_csv
-from numtok.corpus.read.json_document import read_json
-from numtok.corpus.read.jsonl import read_json_lines
-from numtok.corpus.read.parquet import read_parquet
 from numtok.corpus.read.sources import Source
-from numtok.corpus.read.text import read_text
+
+Reader = Callable[[Source, ReadOptions], Iterator[TextBatch]]
 
 
 class Format(NamedTuple):
     """An input format: the suffixes of its files, and the reader of one."""
 
     suffixes: tuple[str, ...]
-    read: Callable[[Source, ReadOptions], Iterator[TextBatch]]
+    read: Reader
+
+
+def _in(module: str, name: str) -> Reader:
+    """A reader, which is imported when it first reads: each takes other parts of Arrow."""
+
+    def read(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
+        reader: Reader = getattr(importlib.import_module(f"numtok.corpus.read.{module}"), name)
+        return reader(source, options)
+
+    return read
 
 
 FORMATS: dict[str, Format] = {
     # the name of a format is the first of its suffixes
-    "jsonl": Format(("jsonl", "ndjson"), read_json_lines),
-    "json": Format(("json",), read_json),
-    "csv": Format(("csv",), read_csv),
-    "tsv": Format(("tsv",), read_csv),
-    "txt": Format(("txt",), read_text),
-    "parquet": Format(("parquet",), read_parquet),
-    "arrow": Format(("arrow", "feather", "ipc"), read_arrow),
+    "jsonl": Format(("jsonl", "ndjson"), _in("jsonl", "read_json_lines")),
+    "json": Format(("json",), _in("json_document", "read_json")),
+    "csv": Format(("csv",), _in("csv_table", "read_csv")),
+    "tsv": Format(("tsv",), _in("csv_table", "read_csv")),
+    "txt": Format(("txt",), _in("text", "read_text")),
+    "parquet": Format(("parquet",), _in("parquet", "read_parquet")),
+    "arrow": Format(("arrow", "feather", "ipc"), _in("arrow", "read_arrow")),
 }
 SUFFIXES = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.ipc
-import pyarrow.parquet as pq
 
 from numtok.corpus import parquet_footer
 from numtok.corpus.arrow_files import no_rows, seal
@@ -59,6 +58,8 @@ class BatchWriter:
         self._sink: Any
         with self._named_errors():
             if kind == "parquet":
+                import pyarrow.parquet as pq
+
                 self._stored = plain_schema(schema) if tensors == "lists" else schema
                 self._sealed = parquet_footer.SealedFile(file)
                 self._sink = pq.ParquetWriter(self._sealed, self._stored, **_parquet_options(self._stored, compression))
@@ -147,6 +148,8 @@ def _columns(schema: pa.Schema) -> str:
 
 def _parquet_options(schema: pa.Schema, compression: str) -> dict[str, Any]:
     """How to store each leaf column; the note at the top of this file says why."""
+    import pyarrow.parquet as pq
+
     memory = io.BytesIO()
     with pq.ParquetWriter(memory, schema):
         pass  # an empty file tells how Parquet names the leaves, such as input_ids.list.element
