@@ -35,6 +35,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
   numtok encode sample.jsonl -o wide.parquet --numbers xval:log
   numtok encode sample.jsonl -o scaled.parquet --scale 0.002 --clip 5
   numtok encode sample.jsonl -o tokens.parquet --layout token
+  numtok encode sample.jsonl -o packed.parquet --pack 2048
   cat sample.jsonl | numtok encode - -o piped.parquet --quiet
 """
 VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which the user is told
@@ -73,9 +74,26 @@ VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which
 @click.option(
     "--layout",
     type=click.Choice(["number", "token"]),
-    default="number",
+    help="A value per number (the default, and smallest), or one per token in every column: such rows can be sliced and joined.",
+)
+@click.option(
+    "--pack",
+    type=click.IntRange(1),
+    metavar="LENGTH",
+    help="Rows of at most so many tokens, in token layout, for trainers: documents joined with the end token, none lost, no number cut.",
+)
+@click.option(
+    "--pack-mode",
+    type=click.Choice(["sequential", "best-fit"]),
+    default="sequential",
     show_default=True,
-    help="A value per number, which is smallest, or one per token in every column: such rows can be sliced and joined.",
+    help="Fill row after row, or put whole documents where they leave the least room, and cut only longer ones.",
+)
+@click.option(
+    "--end-token",
+    metavar="TOKEN",
+    callback=lambda _context, _option, value: int(value) if value and value.isdecimal() else value,
+    help="Behind every packed document: a token or its id; by default <|endoftext|>, </s> or the like.",
 )
 @workers_option
 @click.option(
@@ -101,10 +119,12 @@ def encode(inputs: tuple[str, ...], output: str, grammar: str, pattern: str | No
         summary = encode_files(inputs, output, grammar=make_grammar(grammar, pattern), progress=progress, **options)
     if summary.without_text:
         share = f"{summary.without_text:,} of {summary.documents:,} documents have no text (it is missing or null)"
-        print_warning(f"{share} and are null rows, the first in {summary.first_without_text}")
+        print_warning(
+            f"{share} and are {'pieces without tokens' if options['pack'] else 'null rows'}, the first in {summary.first_without_text}"
+        )
     warn_of_losses(summary)
     if not quiet:
-        print_summary(summary, options["numbers"])
+        print_summary(summary, options["numbers"], options["pack"])
 
 
 def warn_of_losses(summary: Summary) -> None:
@@ -126,7 +146,16 @@ def scale_row(fit: Fit) -> tuple[str, str, str]:
     return "xval's scale", f"{fit.xval.scale!r}", f"{effect}; for more files: {again}"
 
 
-def print_summary(summary: Summary, numbers: str) -> None:
+def packing_rows(summary: Summary, length: int) -> list[tuple[str, str, str]]:
+    """How full packed rows are, and what was cut."""
+    full = (summary.tokens + summary.documents - summary.without_text) / max(summary.rows * length, 1)
+    rows = [("rows", f"{summary.rows:,}", f"of at most {length:,} tokens, {full:.2%} full")]
+    if summary.cut_numbers:
+        rows.append(("cut numbers", f"{summary.cut_numbers:,}", "longer than a row, so that they lie in several"))
+    return rows
+
+
+def print_summary(summary: Summary, numbers: str, pack: int | None = None) -> None:
     """The table at the end."""
     seconds = max(summary.seconds, 1e-9)
     rows = [
@@ -135,6 +164,7 @@ def print_summary(summary: Summary, numbers: str) -> None:
         ("tokens", f"{summary.tokens:,}", f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else ""),
         ("numbers", f"{summary.numbers:,}", f"as {numbers}"),
     ]
+    rows += packing_rows(summary, pack) if pack else []
     if summary.fit is not None:
         rows.append(scale_row(summary.fit))
     if summary.tokens_before is not None and summary.tokens_after is not None:

@@ -62,7 +62,7 @@ def encode_files(
         leading_space: the same.
         progress: called from the calling thread, several times a second.
         options: text_column, keep_columns, keep_text, add_special_tokens, parse_special, input_format, output_format, compression, text_unit, workers,
-            batch_bytes, overwrite, tensors, on_error, layout: see :class:`numtok.corpus.settings.EncodeOptions`.
+            batch_bytes, overwrite, tensors, on_error, layout, pack, pack_mode, end_token: see :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
         NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt.

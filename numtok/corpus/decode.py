@@ -17,6 +17,7 @@ from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.read.documents import Source, find_inputs
 from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, Summary, processors, refuse_input_as_output
+from numtok.corpus.unpack import Unpacker, is_packed
 from numtok.corpus.write.encoded import open_writer
 from numtok.corpus.write.texts import TEXT_FORMATS, open_text_writer
 from numtok.errors import NumtokError, SchemaError
@@ -129,9 +130,13 @@ def _pieces(sources: Sequence[Source], batch_bytes: int) -> Iterator[_Piece]:
     for source in sources:
         rows = 0
         with closing(open_encoded(source.path)) as file:
-            for batch in file.batches(batch_bytes):
-                rows += batch.num_rows
-                yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(file.rows or rows, 1))
+            unpacker = Unpacker(file.schema, source.name) if is_packed(file.schema) else None
+            for stored in file.batches(batch_bytes):
+                rows += stored.num_rows
+                for batch in (stored,) if unpacker is None else unpacker.documents(stored):
+                    yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(file.rows or rows, 1))
+            if unpacker is not None:
+                unpacker.finish()
         done += source.size or 0
 
 

@@ -14,9 +14,9 @@ from typing import NamedTuple, Unpack
 
 import pyarrow as pa
 
+from numtok.corpus.choose_rows import rows_for
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
-from numtok.corpus.layout import rows_for
 from numtok.corpus.pieces import Piece, Reader
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import find_inputs
@@ -89,6 +89,7 @@ def encode_sources(
     sink = functools.partial(_sink, encoder, run, lambda: None if settled else summary.costs(reader.sampled, tokenizer))
     workers = settings.workers or processors()
     run_ordered(pieces, encoder, sink, _size, workers, (workers + ON_THE_WAY) * settings.batch_bytes, run.tick)
+    summary.rows, summary.cut_numbers = encoder.rows.count, encoder.rows.cut_numbers
     return run.complete(summary)
 
 
@@ -102,7 +103,7 @@ class _Encoder:
     def __init__(self, tokenizer: Tokenizer, settings: EncodeSettings, kept: Sequence[pa.Field], metadata: Mapping[bytes, bytes]) -> None:
         own = tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
         self.settings, self._encoded = settings, pa.schema([*own, *kept], {**own.metadata, **metadata})
-        self.rows = rows_for(settings, self._encoded)
+        self.rows = rows_for(settings, self._encoded, tokenizer)
         self._tokenizer = tokenizer
 
     def __call__(self, piece: Piece) -> Encoded:
@@ -133,6 +134,7 @@ def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> It
         yield write
         for batch in encoder.rows.rest():
             writer.write(batch)
+        encoder.rows.count = writer.rows
         before_the_end()
 
 
@@ -152,7 +154,8 @@ def _size(piece: Piece) -> int:
 
 def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
     """A kept column must not look like one of numtok's, be it written this time or not."""
-    own = schema.columns_of(tokenizer.representations, keep_text=True)
+    layouts = (("number", False), ("token", True))
+    own = {name for layout, packed in layouts for name in schema.columns_of(tokenizer.representations, True, layout, packed)}
     taken = [name for name in keep_columns if name in own]
     if taken:
         hint = "use keep_text (--keep-text) to be able to give every text back" if taken[0] == "text" else "rename it in the input"

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from numtok.corpus.settings import EncodeSettings
 from numtok.tokenizer.token_layout import to_token_layout, token_schema
 
 
@@ -19,13 +18,14 @@ class Rows:
 
     Attributes:
         schema: of the file.
+        count: rows of the file, once it is whole. cut_numbers: numbers longer than a row, which were cut.
 
     Args:
         encoded: the schema of the batches that come.
     """
 
     def __init__(self, encoded: pa.Schema) -> None:
-        self.schema = encoded
+        self.schema, self.count, self.cut_numbers = encoded, 0, 0
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """What can be done to a batch by itself; called from several threads."""
@@ -48,8 +48,3 @@ class TokenRows(Rows):
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return to_token_layout(batch)
-
-
-def rows_for(settings: EncodeSettings, encoded: pa.Schema) -> Rows:
-    """How the rows of a file are laid out."""
-    return TokenRows(encoded) if settings.layout == "token" else Rows(encoded)

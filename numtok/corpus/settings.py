@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 
 from numtok.corpus.summary import BATCH_BYTES
 from numtok.errors import InputError
+from numtok.tokenizer.metadata import LARGEST_ROW
 
 
 class EncodeOptions(TypedDict, total=False):
@@ -30,6 +31,9 @@ class EncodeOptions(TypedDict, total=False):
         tensors: how Parquet stores them; see :func:`numtok.corpus.write.encoded.open_writer`.
         on_error: ``"skip"`` leaves out bad rows of JSON lines and text files, and counts them.
         layout: ``"number"`` has a value per number, which is smallest; ``"token"`` one per token in every column, so that rows can be sliced and joined.
+        pack: write rows of at most so many tokens, in token layout: documents joined with the end token and cut, but not inside a number that fits a row.
+        pack_mode: ``"sequential"`` fills row after row; ``"best-fit"`` puts whole documents where they leave the least room, and cuts only longer ones.
+        end_token: a token of the tokenizer, or its id, behind every packed document; by default ``<|endoftext|>``, ``</s>`` or the like.
     """
 
     text_column: str | None
@@ -46,7 +50,10 @@ class EncodeOptions(TypedDict, total=False):
     overwrite: bool
     tensors: Literal["lists", "extension"]
     on_error: Literal["raise", "skip"]
-    layout: Literal["number", "token"]
+    layout: Literal["number", "token"] | None
+    pack: int | None
+    pack_mode: Literal["sequential", "best-fit"]
+    end_token: str | int | None
 
 
 @dataclass(frozen=True)
@@ -67,13 +74,33 @@ class EncodeSettings:
     overwrite: bool = False
     tensors: Literal["lists", "extension"] = "lists"
     on_error: Literal["raise", "skip"] = "raise"
-    layout: Literal["number", "token"] = "number"
+    layout: Literal["number", "token"] | None = None
+    pack: int | None = None
+    pack_mode: Literal["sequential", "best-fit"] = "sequential"
+    end_token: str | int | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.keep_columns, str):
             raise InputError(f"keep_columns={self.keep_columns!r} must be a list of names")
-        for name in ("text_unit", "on_error", "layout"):
+        check_choice("layout", self.layout, (None, "number", "token"))
+        self._check_packing()
+        for name in ("text_unit", "on_error", "pack_mode"):
             check_choice(name, getattr(self, name), typing.get_args(typing.get_type_hints(EncodeSettings)[name]))
+
+    def _check_packing(self) -> None:
+        if self.pack is None:
+            for name, given in (("pack_mode", self.pack_mode != "sequential"), ("end_token", self.end_token is not None)):
+                if given:
+                    raise InputError(f"{name}={getattr(self, name)!r} is for packed rows; give pack=... too, the tokens of a row")
+            return
+        if isinstance(self.pack, bool) or not isinstance(self.pack, int) or not 0 < self.pack <= LARGEST_ROW:
+            raise InputError(f"pack={self.pack!r} must be the tokens of a row, a whole number from 1 to {LARGEST_ROW}")
+        if self.layout == "number":
+            raise InputError("packed rows are in token layout, as their columns are cut with them; leave out layout='number'")
+        if self.keep_columns:
+            raise InputError(
+                f"column {self.keep_columns[0]!r} cannot be kept: a packed row holds pieces of several documents, and has no value of each"
+            )
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:

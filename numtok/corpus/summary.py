@@ -60,6 +60,8 @@ class Summary:
         fit: what xVal's scale was found on; None if none was fitted.
         in_added_tokens: digits within the tokenizer's own tokens, which are not numbers.
         tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the first megabyte; None without numbers.
+        rows: of the file; as many as documents, unless they are packed.
+        cut_numbers: numbers longer than a packed row, which lie in several.
         output, output_bytes: the file.
         seconds: from the first read to the complete file.
     """
@@ -79,6 +81,8 @@ class Summary:
     in_added_tokens: int = 0
     tokens_before: float | None = None
     tokens_after: float | None = None
+    rows: int = 0
+    cut_numbers: int = 0
     output: str = ""
     output_bytes: int = 0
     seconds: float = 0.0

@@ -13,7 +13,7 @@ are views of the file's buffers, unless the block reaches over two chunks or hol
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ import numpy.typing as npt
 from numtok.errors import SchemaError
 from numtok.representations import streams
 from numtok.representations.columns import NUMBER_MASK
+from numtok.tokenizer.token_spans import row_ends
 from numtok_torch.data.storage import Chunk, Row, Storage
 from numtok_torch.data.streams import Ints, NumberTokens
 
@@ -142,8 +143,8 @@ class Blocks:
                 raise SchemaError(f"row {row} is null: its document was; make the data set with nulls='skip'")
             laid = Laid(chunk, cutting)
             ends = self._ends_in(laid, block - begin)
-            per_chunk.append(np.array(ends, np.int64) + begin)
-            block = int(per_chunk[-1][-1]) if ends else block
+            per_chunk.append(ends + begin)
+            block = int(per_chunk[-1][-1]) if len(ends) else block
             totals[number] = laid.total
             begin, rows = begin + laid.total, rows + len(chunk.valid)
         if block < begin:
@@ -153,22 +154,11 @@ class Blocks:
         homes = np.searchsorted(self._chunk_ends, np.append(0, self.ends)[:-1], side="right")
         self.counts: Ints = np.bincount(homes, minlength=len(totals)).astype(np.int64)
 
-    def _ends_in(self, laid: Laid, block: int) -> list[int]:
+    def _ends_in(self, laid: Laid, block: int) -> Ints:
         """The ends that lie in a chunk; ``block``, where the open block begins, is negative if that is before the chunk."""
-        size, ends = self.cutting.size, []
-        begins, stops = laid.begins, laid.stops
-        long: set[int] = set()
-        while (end := block + size) <= laid.total:
-            last = bisect_left(begins, end) - 1  # the last number that begins before
-            if last >= 0 and stops[last] > end:
-                if stops[last] - begins[last] <= size:
-                    end = int(begins[last])
-                else:
-                    long.add(last)
-            ends.append(end)
-            block = end
-        self.cut_numbers += len(long)
-        return ends
+        found = row_ends(np.array([[block, laid.total + 1]]), laid.begins, laid.stops, self.cutting.size)
+        self.cut_numbers += found.cut_numbers
+        return found.ends
 
     def row(self, number: int, read: Read) -> Row:
         """A block, from the chunks it lies in."""

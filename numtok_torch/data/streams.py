@@ -1,7 +1,7 @@
 """The names, dtypes and fillers of everything a batch carries, and which token ids numbers are made of.
 
 In: the Arrow schema of encoded text (numtok's ``FORMAT.md``). Out: :func:`number_streams` and :func:`token_streams`, the one vocabulary of row
-keys and batch tensors, as numtok's representations declare it, and :class:`NumberTokens`, which says where the tokens of each number end.
+keys and batch tensors, as numtok's representations declare it, and :class:`numtok.tokenizer.token_spans.NumberTokens`.
 
 **Shape.** A stream per token is ``(tokens,)`` in a row and ``(batch, seq)`` in a batch. A stream per number is ``(numbers, *inner)`` in a sparse
 row, ``(tokens, *inner)`` in a dense one, and ``(batch, seq, *inner)`` in a batch: the number's value at its first token, the filler elsewhere.
@@ -10,7 +10,6 @@ The filler says nothing (1.0 and 0 are values of numbers too): presence is ``num
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +17,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.representations import END_NUM, NUM, from_dict, streams
+from numtok.representations import streams
 from numtok.representations.columns import INPUT_IDS, NUMBER_INDEX, NUMBER_MASK, Column
-from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.stored import conform_schema
+from numtok.tokenizer.token_spans import NumberTokens
+
+__all__ = [
+    "BATCH_ONLY",
+    "Forms",
+    "Ints",
+    "Mask",
+    "NumberTokens",
+    "Placed",
+    "Rows",
+    "inner_shapes",
+    "number_streams",
+    "stored_columns",
+    "token_streams",
+]
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -60,59 +73,6 @@ def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:
     schema = conform_schema(schema)  # Parquet has tensors as plain lists
     kinds = {name: schema.field(name).type.value_type for name in number_streams() if name in schema.names}
     return {name: tuple(kind.shape) if isinstance(kind, pa.FixedShapeTensorType) else () for name, kind in kinds.items()}
-
-
-@dataclass(frozen=True)
-class NumberTokens:
-    """Which token ids belong to numbers.
-
-    Attributes:
-        ids: every id that numtok's number tokens have, ``[NUM]`` and the digits of spelled-out numbers among them: no random word is one of these.
-        own: those of them that no ordinary text contains: ``[NUM]``, `` [NUM]``, ``[/NUM]`` and the symbols of the Charton encodings.
-        end: the id of ``[/NUM]`` if numbers are in brackets, else None.
-        length: the tokens per number, if they are not.
-    """
-
-    ids: tuple[int, ...] = ()
-    own: tuple[int, ...] = ()
-    end: int | None = None
-    length: int = 1
-
-    @classmethod
-    def from_metadata(cls, metadata: Mapping[str, Any]) -> NumberTokens:
-        """From the ``numtok`` metadata of a schema (``numtok.tokenizer.schema.read_metadata``)."""
-        tokens: dict[str, int] = metadata.get("tokens", {})
-        runs = [run for form in metadata.get("symbols", {}).values() for run in form]
-        symbols = [number for first, count in runs for number in range(first, first + count)]
-        brackets = [tokens[content] for content in (NUM, f" {NUM}", END_NUM) if content in tokens]
-        first = from_dict(metadata["numbers"][0])
-        bracketed = first.bracketed
-        length = first.length or 1
-        ids = sorted({*tokens.values(), *symbols})
-        return cls(tuple(ids), tuple(sorted({*brackets, *symbols})), tokens[END_NUM] if bracketed else None, 1 if bracketed else length)
-
-    @classmethod
-    def from_schema(cls, schema: pa.Schema) -> NumberTokens:
-        """From a schema that numtok wrote; ``SchemaError`` for any other."""
-        return cls.from_metadata(read_metadata(schema))
-
-    def stops(self, ids: Ints, positions: Ints, row_stops: Ints) -> Ints:
-        """int64[numbers]: where each number's tokens end, exclusive.
-
-        A number in brackets ends behind its ``[/NUM]``; one that lacks it (the ids were cut by another program) before the next number, or with the row.
-
-        Args:
-            ids: int64[tokens], rows laid end to end.
-            positions: int64[numbers], ascending, the first token of each number.
-            row_stops: int64[numbers], where the row of each number ends.
-        """
-        following = np.append(positions[1:], len(ids))
-        limit = np.minimum(following, row_stops)
-        if self.end is None:
-            return np.asarray(np.minimum(positions + self.length, limit))
-        ends = np.flatnonzero(ids == self.end)
-        behind = np.append(ends, len(ids))[np.searchsorted(ends, positions)] + 1
-        return np.asarray(np.minimum(behind, limit))
 
 
 @dataclass

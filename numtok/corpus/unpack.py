@@ -1,0 +1,109 @@
+"""Packed rows back to documents: the inverse of :mod:`numtok.corpus.pack`.
+
+In: record batches of a packed file, in order. Out: the documents in the order of their numbers, as batches in number layout with the frame that the metadata
+tell, so that they are decoded like any other. What waits for its other pieces, or for a document before it, is kept in memory: a long document where rows
+were packed in sequence, the documents of a window where they were fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from numtok.arrays import memory
+from numtok.errors import SchemaError
+from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_LENGTHS, SEQ_REMAINING, SEQ_TEXT
+from numtok.tokenizer.flat_rows import FlatRows, joined
+from numtok.tokenizer.schema import METADATA_KEY, column, flat, read_metadata
+from numtok.tokenizer.token_layout import number_schema, to_number_layout
+
+Ints = npt.NDArray[np.int64]
+
+
+def is_packed(schema: pa.Schema) -> bool:
+    """Whether the rows of a schema are pieces of documents."""
+    return METADATA_KEY in (schema.metadata or {}) and read_metadata(schema)["pack"] is not None
+
+
+class Unpacker:
+    """Gathers the pieces of documents.
+
+    Attributes:
+        schema: of the batches of documents.
+
+    Args:
+        packed: the schema of the batches that come.
+        path: of the file, for messages.
+    """
+
+    def __init__(self, packed: pa.Schema, path: str) -> None:
+        own = {one.name for one in (*PACKED, SEQ_TEXT)}
+        rows = number_schema(pa.schema([field for field in packed if field.name not in own], packed.metadata))
+        self._has_text = SEQ_TEXT.name in packed.names
+        self.schema = rows.append(pa.field("text", SEQ_TEXT.type)) if self._has_text else rows
+        self._path, self._next = path, 0
+        self._waiting: list[pa.RecordBatch] = []  # a row for each piece, with what the SEQ_ columns say of it
+        self._ended: Ints = np.empty(0, np.int64)  # documents whose last piece waits
+
+    def documents(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The documents that are whole once this batch has come."""
+        pieces = self._pieces(batch)
+        remaining = memory.from_arrow(pieces.column(SEQ_REMAINING.name))
+        ended = memory.from_arrow(pieces.column(SEQ_DOCUMENTS.name))[remaining == 0]
+        self._waiting.append(pieces)
+        self._ended = np.sort(np.concatenate([self._ended, ended]))
+        whole = int((self._ended == self._next + np.arange(len(self._ended))).cumprod().sum())
+        if whole:
+            yield self._whole(self._next + whole)
+            self._ended, self._next = self._ended[whole:], self._next + whole
+
+    def finish(self) -> None:
+        """Refuse a file of which pieces are missing."""
+        if any(batch.num_rows for batch in self._waiting):
+            raise SchemaError(f"document {self._next + 1} is not whole: the file lacks rows, or their order was changed", path=self._path)
+
+    def _pieces(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A row for each piece."""
+        for name in (SEQ_LENGTHS.name, SEQ_DOCUMENTS.name, SEQ_REMAINING.name):
+            column(batch, name)
+        own = [one for one in (SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT) if one.name in batch.schema.names]
+        lengths = memory.from_arrow(flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
+        edges = memory.offsets_of(lengths)
+        rows = FlatRows(to_number_layout(batch.drop_columns([one.name for one in (SEQ_LENGTHS, *own)])))
+        pieces = rows.take(edges[:-1], edges[1:], np.arange(len(edges)))
+        for one in own:
+            pieces = pieces.append_column(pa.field(one.name, one.type), flat(batch.column(one.name))[0])
+        return pieces
+
+    def _whole(self, end: int) -> pa.RecordBatch:
+        """The documents before ``end``, all of whose pieces are here; the other pieces stay."""
+        waiting = joined(self._waiting)
+        documents = memory.from_arrow(waiting.column(SEQ_DOCUMENTS.name))
+        order = np.argsort(documents, kind="stable")
+        chosen, others = np.split(order, [np.count_nonzero(documents < end)])
+        laid = FlatRows(waiting)
+        starts, stops = laid.offsets[:-1][chosen], laid.offsets[1:][chosen]
+        rows = np.searchsorted(documents[chosen], np.arange(self._next, end + 1))
+        remaining = memory.from_arrow(waiting.column(SEQ_REMAINING.name))[chosen]
+        self._check(documents[chosen], stops - starts, remaining)
+        tokens = np.diff(memory.offsets_of(stops - starts)[rows])
+        whole = laid.take(starts, stops, rows, valid=tokens > 0)
+        columns = whole.columns
+        if self._has_text:
+            columns = [*columns, waiting.column(SEQ_TEXT.name).take(memory.to_arrow(chosen[rows[:-1]]))]
+        self._waiting = [waiting.take(memory.to_arrow(np.sort(others)))]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _check(self, documents: Ints, lengths: Ints, remaining: Ints) -> None:
+        """After each piece comes what it says remains, and documents have numbers of their own."""
+        same = documents[1:] == documents[:-1]
+        wrong = np.append(same & (remaining[:-1] != remaining[1:] + lengths[1:]) | ~same & (remaining[:-1] > 0), False)
+        if wrong.any() or (documents < self._next).any():
+            number = int(documents[np.argmax(wrong | (documents < self._next))])
+            raise SchemaError(
+                f"the pieces of document {number + 1} do not follow one another: rows are missing, or their order was changed",
+                path=self._path,
+            )

@@ -1,0 +1,226 @@
+"""Packed rows: every token of every document once, in order, no number cut that fits, and the documents back from them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import trained
+from click.testing import CliRunner
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numtok_cli.main import cli
+
+import numtok
+from numtok.corpus import pack
+from numtok.corpus.best_fit import best_fit
+from numtok.corpus.pack import PackedRows
+from numtok.corpus.unpack import Unpacker
+from numtok.errors import InputError, SchemaError, TokenizerError
+from numtok.tokenizer.end_token import end_token
+from numtok.tokenizer.stored import check_rows, conform
+from numtok.tokenizer.token_layout import to_token_layout
+
+WORDS = ["one", "-3.25", "12", "0", "the mass", "999999.5", "7 8 9", "1234567890123456789012345", "="]
+DOCUMENTS = st.lists(st.none() | st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=10)
+NUMBERS = ["xval,fone:3,2,bits", "place", "p10"]
+MODES = ["sequential", "best-fit"]
+END = "<|endoftext|>"
+
+
+@functools.cache
+def tokenizer(numbers: str) -> numtok.Tokenizer:
+    return numtok.Tokenizer.from_pretrained(None, numbers)
+
+
+def packed(tok: numtok.Tokenizer, batch: pa.RecordBatch, length: int, mode: str, step: int) -> pa.Table:
+    rows = PackedRows(batch.schema, length, mode, end_token(tok))
+    coming = (batch.slice(at, step) for at in range(0, batch.num_rows, step))
+    batches = [*itertools.chain.from_iterable(rows.arrange(part) for part in coming), *rows.rest()]
+    for one in batches:
+        one.validate(full=True)
+        check_rows(conform(one))
+    return pa.Table.from_batches(batches, rows.schema).combine_chunks()
+
+
+def pieces(table: pa.Table) -> list[tuple[int, int, dict[str, list[Any]]]]:
+    """(document, what remains of it, every column per token) of each piece, row by row."""
+    found = []
+    for row in table.to_pylist():
+        begin = 0
+        for length, document, remaining in zip(row["seq_lengths"], row["seq_documents"], row["seq_remaining"], strict=True):
+            part = {name: values[begin : begin + length] for name, values in row.items() if not name.startswith("seq_")}
+            found.append((document, remaining, part))
+            begin += length
+    return found
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=40, deadline=None)
+@example("place", ["12 -3.25 999999.5 12 12 12"] * 3, 9, 1, 100)
+@example("p10", ["-3.25 one 12", None, "", None], 4, 2, 100)  # five tokens a number, four a row
+@example("p10", [None, None], 4, 2, 100)
+@given(st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 40), st.integers(1, 4), st.integers(1, 60))
+def test_nothing_is_lost(mode: str, numbers: str, texts: list[str | None], length: int, step: int, window: int) -> None:
+    tok = tokenizer(numbers)
+    batch = tok.encode_batch(texts, keep_text=True)
+    documents = to_token_layout(batch).drop_columns(["text"]).to_pylist()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pack, "WINDOW_TOKENS", window)
+        patch.setattr(pack, "WINDOW_ROWS", 1)
+        patch.setattr(pack, "WRITTEN_TOKENS", 50)
+        table = packed(tok, batch, length, mode, step)
+        assert table.equals(packed(tok, batch, length, mode, max(1, len(texts))))  # whatever the batches
+    assert all(len(row) <= length for row in table["input_ids"].to_pylist())
+    back: dict[int, dict[str, list[Any]]] = {}
+    left: dict[int, int] = {}
+    for document, remaining, part in pieces(table):
+        whole = back.setdefault(document, {name: [] for name in part})
+        for name, values in part.items():
+            whole[name] += values
+        assert left.get(document, remaining + len(part["input_ids"])) == remaining + len(part["input_ids"])
+        left[document] = remaining
+    assert set(left.values()) <= {0}
+    assert len(back) == len(texts)
+    for number, document in enumerate(documents):
+        if document["input_ids"] is None:
+            assert not any(back[number].values())
+            continue
+        ended = [values.pop() for values in back[number].values()]
+        assert ended[0] == end_token(tok)
+        assert back[number] == document
+    if mode == "sequential":
+        assert [document for document, _, _ in pieces(table)] == sorted(document for document, _, _ in pieces(table))
+    check_cuts(tok, documents, table, length, mode)
+
+
+def check_cuts(tok: numtok.Tokenizer, documents: list[dict[str, Any]], table: pa.Table, length: int, mode: str) -> None:
+    """No number that fits a row lies in two, and in sequence a row is short only before a number that it has no room for."""
+    spans = [dict(number_spans(tok, document)) for document in documents]
+    read, before = [0] * len(documents), length
+    for row in table.to_pylist():
+        for at, (size, document) in enumerate(zip(row["seq_lengths"], row["seq_documents"], strict=True)):
+            first, read[document] = read[document], read[document] + size
+            if at == 0 and mode == "sequential" and before < length:
+                assert before + spans[document][first] - first > length
+            assert not any(begin < read[document] < stop <= begin + length for begin, stop in spans[document].items())
+        before = len(row["input_ids"])
+
+
+def number_spans(tok: numtok.Tokenizer, document: dict[str, Any]) -> list[tuple[int, int]]:
+    """First token and end of each number of a document, by a search of its own."""
+    ids, first = document["input_ids"] or [], tok.representations[0]
+    begins = [at for at, here in enumerate(document["number_mask"] or []) if here]
+    return [(at, ids.index(tok.tokens["[/NUM]"], at) + 1 if first.bracketed else at + (first.length or 1)) for at in begins]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=15, deadline=None)
+@given(st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 30), st.integers(1, 4), st.integers(1, 60))
+def test_documents_come_back_from_their_rows(mode: str, numbers: str, texts: list[str | None], length: int, step: int, window: int) -> None:
+    tok = tokenizer(numbers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pack, "WINDOW_TOKENS", window)
+        patch.setattr(pack, "WINDOW_ROWS", 1)
+        table = packed(tok, tok.encode_batch(texts, keep_text=True), length, mode, 3)
+    unpacker = Unpacker(table.schema, "a file")
+    back = [batch for part in table.to_batches(step) for batch in unpacker.documents(part)]
+    unpacker.finish()
+    assert [text for batch in back for text in tok.decode_batch(batch).to_pylist()] == texts
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 12), max_size=30), st.integers(12, 20))
+def test_best_fit_is_that_of_a_search(lengths: list[int], size: int) -> None:
+    rows, count = best_fit(np.array(lengths, np.int64), size)
+    room: list[int] = []
+    for piece in sorted(range(len(lengths)), key=lambda k: -lengths[k]):
+        least = min((left for left in room if left >= lengths[piece]), default=size)
+        taken = room[rows[piece]] if rows[piece] < len(room) else size
+        assert taken == least
+        room += [size] if rows[piece] == len(room) else []
+        room[rows[piece]] -= lengths[piece]
+    assert len(room) == count
+
+
+def corpus(folder: Path, texts: list[str | None]) -> Path:
+    path = folder / "in.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), "utf-8")
+    return path
+
+
+TEXTS = [f"{n} is -{n}.50 of 1,{n:03}.5\n" * (n % 9) if n % 5 else None for n in range(40)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("suffix", "numbers"), [("parquet", "place"), ("arrow", "xval,fone:6,4"), ("parquet", "bits")])
+def test_the_command_packs_and_gives_every_byte_back(mode: str, suffix: str, numbers: str, tmp_path: Path) -> None:
+    source, output, back = corpus(tmp_path, TEXTS), tmp_path / f"packed.{suffix}", tmp_path / "back.jsonl"
+    options = ["--numbers", numbers, "--keep-text", "--pack", "64", "--pack-mode", mode, "--quiet"]
+    result = CliRunner().invoke(cli, ["encode", str(source), "-o", str(output), *options])
+    assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(cli, ["decode", str(output), "-o", str(back)])
+    assert result.exit_code == 0, result.output
+    assert [json.loads(line)["text"] for line in back.read_text("utf-8").splitlines()] == TEXTS
+    again = tmp_path / f"again.{suffix}"
+    numtok.encode_files(source, again, numbers=numbers, keep_text=True, pack=64, pack_mode=mode, end_token=END, workers=1)  # type: ignore[arg-type]
+    assert again.read_bytes() == output.read_bytes()
+
+
+def test_a_normalizing_tokenizer_gives_its_texts_back(tmp_path: Path) -> None:
+    """``seq_text`` has what ids and numbers do not say; frames belong to documents, not to rows."""
+    tok = numtok.Tokenizer(trained.config("bert"), ["xval"])
+    texts = ["Héllo 5 WORLDS " * 9, None, "", "plain 7.50", "ALSO -1"]
+    numtok.encode_files(corpus(tmp_path, texts), tmp_path / "a.parquet", tokenizer=tok, keep_text=True, add_special_tokens=True, pack=16)
+    table = pq.read_table(tmp_path / "a.parquet")
+    described = json.loads(table.schema.metadata[b"numtok"])
+    assert described["pack"] == {"length": 16, "mode": "sequential"}
+    assert (
+        described["frame"] == json.loads(tok.batch_schema(add_special_tokens=True).metadata[b"numtok"])["frame"]
+    )  # ends with [SEP] already
+    numtok.decode_files(tmp_path / "a.parquet", tmp_path / "back.jsonl", tokenizer=tok)
+    assert [json.loads(line)["text"] for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()] == texts
+
+
+def test_missing_rows_are_noticed(tmp_path: Path) -> None:
+    tok = tokenizer("place")
+    table = packed(tok, tok.encode_batch(TEXTS), 32, "sequential", 7)
+    for kept in ([*range(5), *range(6, table.num_rows)], [*range(table.num_rows - 1)], [1, 0, *range(2, table.num_rows)]):
+        unpacker = Unpacker(table.schema, "a.parquet")
+        with pytest.raises(SchemaError, match=r"a\.parquet: .*(not whole|do not follow one another)"):
+            for batch in table.take(kept).combine_chunks().to_batches():
+                list(unpacker.documents(batch))
+            unpacker.finish()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"pack": 0}, InputError, "pack=0 must be the tokens of a row"),
+        ({"pack": 8, "layout": "number"}, InputError, "packed rows are in token layout.*leave out"),
+        ({"pack": 8, "keep_columns": ["id"]}, InputError, "'id' cannot be kept: a packed row holds pieces of several"),
+        ({"pack_mode": "best-fit"}, InputError, "pack_mode='best-fit' is for packed rows; give pack"),
+        ({"pack": 8, "pack_mode": "worst"}, InputError, "pack_mode='worst' is unknown"),
+        ({"pack": 8, "end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
+        ({"pack": 8, "end_token": 1 << 20}, TokenizerError, "is no token"),
+        ({"pack": 8, "end_token": "[NUM]"}, TokenizerError, "numbers are made of"),
+    ],
+)
+def test_what_cannot_be_packed(options: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path) -> None:
+    with pytest.raises(kind, match=message):
+        numtok.encode_files(corpus(tmp_path, ["one 2"]), tmp_path / "a.parquet", **options)
+    assert not (tmp_path / "a.parquet").exists()
+
+
+def test_the_end_token_is_found_or_asked_for() -> None:
+    assert end_token(tokenizer("place")) == 0
+    assert end_token(tokenizer("place"), "a") == end_token(tokenizer("place"), tokenizer("place").config["model"]["vocab"]["a"])
+    with pytest.raises(TokenizerError, match="none of the usual end tokens; name the one"):
+        end_token(numtok.Tokenizer({**trained.config("gpt2"), "added_tokens": []}, ["xval"]))
