@@ -334,9 +334,9 @@ def test_output_that_must_not_be_touched(tokenizer: numtok.Tokenizer, tmp_path: 
         decode_corpus([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
 
 
-@pytest.mark.parametrize("name", ["text", "input_ids", "number_scaled"])
+@pytest.mark.parametrize("name", ["text", "input_ids", "number_scaled", "number_mask", "seq_lengths"])
 def test_a_kept_column_must_not_look_like_ours(name: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_text('{"text": "1", "input_ids": [1], "number_scaled": 1}\n')
+    (tmp_path / "in.jsonl").write_text('{"text": "1", "input_ids": [1], "number_scaled": 1, "number_mask": 1, "seq_lengths": 1}\n')
     with pytest.raises(InputError, match=f"column '{name}' cannot be kept"):
         encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=[name])
 
