@@ -17,9 +17,11 @@ from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, c
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
 
-ZERO, TWO, THREE, FOUR, EIGHT = np.uint64(0), np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(8)
+ZERO, TWO, THREE, FOUR, EIGHT, TWELVE = np.uint64(0), np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(8), np.uint64(12)
 SEPARATOR = 64
-TOO_MANY = np.uint64(1 << 9)  # a mark that ends a run where it is too long anyway
+MANY = np.uint64(24)  # digits on either side of the point that are still copied eight at a time
+LONGEST = np.uint64(52)  # bytes that are looked at
+TOO_MANY = np.uint64(1 << 25)  # a mark that ends a run where it is too long anyway
 
 
 @functools.cache
@@ -171,19 +173,19 @@ def _is_dash(text, at):  # type: ignore[no-untyped-def]
 def short_number(rows, plain, signs, place, start, stop, digits, filled):  # type: ignore[no-untyped-def]
     """(end, digits, fraction digits, sign?) of the number at ``place``; the end is 0 if its neighbours do not settle it.
 
-    It has up to eight digits, and perhaps a sign before them and as many behind a point; or commas group them. Lengths are those of runs of marks,
-    and sixteen bytes are copied whatever they are: nobody could predict it.
+    It has up to 24 digits, mostly up to eight, and perhaps a sign before them and as many behind a point; or commas group them. Lengths are those of runs of
+    marks, and sixteen bytes are copied whatever they are: nobody could predict it.
     """
     text, marks = rows.text, rows.marks
     block, shift = place >> SIX, place & SIXTY_THREE
-    if place + np.uint64(20) >= np.uint64(text.size) or block + ONE >= np.uint64(marks.size):
+    if place + LONGEST >= np.uint64(text.size) or block + ONE >= np.uint64(marks.size):
         return ZERO, ZERO, ZERO, ZERO
     run = (marks[block] >> shift) | (marks[block + ONE] << ONE) << (SIXTY_THREE - shift)
     whole = lowest_bit(~run | TOO_MANY)
     point = np.uint64(text[place + whole] == 0x2E) & (run >> (whole + ONE))
     fraction = (ZERO - point) & lowest_bit(~(run >> (whole + ONE)) | TOO_MANY)
     end = place + whole + fraction + point
-    if whole > EIGHT or fraction > EIGHT or end + ONE >= stop or text[end - ONE] >= 0x80:
+    if whole > MANY or fraction > MANY or end + ONE >= stop or text[end - ONE] >= 0x80:
         return ZERO, ZERO, ZERO, ZERO
     copy_eight(text, place, digits, filled)
     copy_eight(text, place + whole + ONE, digits, filled + whole)
@@ -205,8 +207,14 @@ def short_number(rows, plain, signs, place, start, stop, digits, filled):  # typ
     begins = (near & 1 != 0) | hyphen | separated | (sign != 0) | (place >= start + THREE and _is_dash(text, place - THREE))
     groups_end = (after & SEPARATOR != 0) & ((point != 0) | (whole > THREE) | inside)
     ends = (after & 2 != 0) | ((after & 4 != 0) & (later & 2 != 0)) | groups_end | (end + THREE <= stop and _is_dash(text, end))
-    uuid = (text[end] == 0x2D) & ((whole == EIGHT) | (hyphen & (whole == FOUR)))  # perhaps
+    uuid = (text[end] == 0x2D) & ((whole == EIGHT) | (hyphen & (whole == FOUR))) | (hyphen & (whole == TWELVE))  # perhaps
     if begins & ends & (not uuid):
+        if whole > EIGHT:
+            for k in range(EIGHT, MANY, EIGHT):
+                copy_eight(text, place + k, digits, filled + k)
+        if whole > EIGHT or fraction > EIGHT:
+            for k in range(ZERO, MANY, EIGHT):
+                copy_eight(text, place + whole + ONE + k, digits, filled + whole + k)
         return end, whole + fraction, fraction, np.uint64(sign)
     if begins & (point == 0) & (after & SEPARATOR != 0):
         end, count = _grouped_number(text, run, place, whole, stop, plain, digits, filled)

@@ -26,7 +26,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.plain_numbers import plain_neighbours, plain_number, short_number
 from numtok.numbers.rules import copy_digits, digit_at, glued_end, in_parentheses, is_hexadecimal, look_back, numeral, uuid_end
 
-SPARE = 16  # bytes behind the digits, as ``short_number`` writes sixteen at a time
+SPARE = 48  # bytes behind the digits, as ``short_number`` writes more than there are
 
 
 class Rows(NamedTuple):

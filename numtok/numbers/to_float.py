@@ -1,7 +1,7 @@
 """Exact decimals to floats, each rounded once, from the decimal, to nearest even (IEEE 754).
 
-In: :class:`~numtok.numbers.decimals.Decimals`. Out: float64[n] or float32[n]. A fast path settles nearly all; Arrow's correctly rounding parser reads
-the others from their text.
+In: :class:`~numtok.numbers.decimals.Decimals`. Out: float64[n] or float32[n]. Clinger's fast path settles nearly all, up to 15 digits; that of Eisel and
+Lemire (:mod:`numtok.numbers.long_floats`) most of those with up to 19; Arrow's correctly rounding parser reads the others from their text.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.numbers.decimals import Decimals
+from numtok.numbers.long_floats import settle_long
 from numtok.numbers.to_text import to_text
 
 Floats = npt.NDArray[np.float64]
@@ -25,10 +26,12 @@ _POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
 
 
 def fast_float64(decimals: Decimals) -> tuple[Floats, Mask]:
-    """(float64[n], bool[n]: which of them are not settled yet) by the fast path."""
+    """(float64[n], bool[n]: which of them are not settled yet) by the fast paths."""
     count = len(decimals.exponent)
     values, unsettled = memory.empty(count, np.float64), memory.full(count, False, np.bool_)
     _to_float64(*decimals, _POWERS_OF_TEN, values, unsettled)
+    if unsettled.any():
+        settle_long(decimals, values, unsettled)
     return values, unsettled
 
 
@@ -98,10 +101,11 @@ def _narrow(doubles, bits, exponent, unsettled, values, unsure):  # type: ignore
     """Fill ``values`` (float32[n]) from correctly rounded doubles, and mark in ``unsure`` where the decimal must decide.
 
     That is where the double is not settled, where it lies half-way between two float32 (it may have been rounded there, unless it is an integer
-    as it was written), and below float32's normal range.
+    as it was written, and has no more than 53 bits), and below float32's normal range.
     """
     for i in range(doubles.size):
         values[i] = np.float32(doubles[i])
         small = abs(doubles[i]) < 2.0**-125 and doubles[i] != 0.0
         halfway = (bits[i] & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
-        unsure[i] = unsettled[i] or small or (halfway and exponent[i] != 0)
+        exact = exponent[i] == 0 and abs(doubles[i]) <= 2.0**53
+        unsure[i] = unsettled[i] or small or (halfway and not exact)

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import numtok
 from numtok import Grammar, Numbers
 from numtok.errors import InputError
+from numtok.numbers.long_floats import LARGEST_POWER, powers_of_five
 
 # ---- References, written from IEEE 754 and from the docstring of `format`
 
@@ -144,6 +145,30 @@ def test_halfway_between_two_float32() -> None:
     above[np.isinf(above)] = 2.0**128
     middles = (below + above) / 2  # 25 significant bits: exact in float64, among subnormals and before infinity too
     check([literal for middle in middles.tolist() for literal in beside(Decimal(middle))])
+
+
+def test_more_digits_than_a_double_has() -> None:
+    """What Clinger's fast path leaves: 16 to 21 digits, and powers of ten beyond its table; and halfway between two integers."""
+    dice = random.Random(6)
+    literals = [f"{dice.randrange(10 ** dice.randrange(1, 22))}e{dice.randrange(-150, 150)}" for _ in range(4000)]
+    literals += [f"{dice.randrange(10**6)}.{dice.randrange(10**12):012}" for _ in range(500)]
+    literals += [str((dice.getrandbits(53) | 1) << dice.randrange(11)) for _ in range(500)]
+    literals += [str((2 * dice.getrandbits(24) | 1 << 25 | 1) << dice.randrange(38) | dice.getrandbits(1)) for _ in range(500)]
+    check(literals)
+    assert Numbers.parse(literals).to_float64().tolist() == [float(literal) for literal in literals]
+
+
+def test_the_table_of_powers_of_five() -> None:
+    """Lemire 2021, section 5: 5**q to 128 bits that begin with 1, truncated; rounded up where 5**-q has at most 64 bits, for -27 <= q < 0."""
+    table = powers_of_five()
+    for q in range(-LARGEST_POWER, LARGEST_POWER + 1):
+        held = int(table[q + LARGEST_POWER, 0]) << 64 | int(table[q + LARGEST_POWER, 1])
+        exact = Fraction(5) ** q
+        while exact < 1 << 127:
+            exact *= 2
+        while exact >= 1 << 128:
+            exact /= 2
+        assert held == (math.ceil(exact) if -27 <= q < 0 else math.floor(exact)), q
 
 
 def test_halfway_between_two_float64() -> None:

@@ -269,6 +269,26 @@ def test_equals_oracle_for_every_combination_of_options() -> None:
         assert found == expected, (grammar, [texts[row] for row in sorted({pair[0] for pair in set(found) ^ set(expected)})])
 
 
+def test_digits_of_every_length_beside_everything() -> None:
+    """Before and behind the point: what is copied eight bytes at a time, what is too long for it, and every end of either."""
+    dice = random.Random(3)
+    beside = [*" \t\n,.-+–−()'/:eExXaZ_é\u00a0½٤", "", "", " -", "–-", "a-", "1,", "e5", "x2", "km", ".5", ",5"]
+    texts = []
+    for whole, fraction in itertools.product(range(27), range(-1, 27)):
+        digits = (
+            "".join(dice.choices("0123456789", k=whole)) + ("." if fraction >= 0 else "") + "".join(dice.choices("0123456789", k=fraction))
+        )
+        texts += [f"{dice.choice(beside)}{digits}{dice.choice(beside)}{dice.choice(beside)}" for _ in range(3)]
+    texts += [
+        "abcdefab-cdef-abcd-efab-123456789012 is one",
+        "abcdefab-cdef-abcd-1234-abcdefabcdef",
+        "ab-123456789012 is",
+        "ab-12345678901 is",
+    ]
+    texts.append(" " * 64)  # the last bytes of all are read otherwise
+    assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
+
+
 @pytest.mark.parametrize("unicode_digits", [True, False])
 def test_characters_of_every_class_beside_a_number(unicode_digits: bool) -> None:
     """The edges of every range of letters and digits: before a number, before its sign, after it, between two, and beside a dot."""
