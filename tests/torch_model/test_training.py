@@ -65,30 +65,30 @@ def train(parameters: list[nn.Parameter], loss: Callable[[], Tensor], steps: int
     return found.item()
 
 
-def test_fone_adds_three_digit_numbers_exactly() -> None:
+def test_fone_adds_two_digit_numbers_exactly() -> None:
     """``[NUM] + [NUM] =``: at ``=`` the head reads the sum. 99% of unseen sums right in every digit, on decimal strings."""
-    fone, d = FoNE(4, 0, compact=True), 64
-    model, head = Transformer(d, FoNEEmbedding(d, 4, 0)), FoNEHead(d, 4, 0, linear=True)
+    fone, d = FoNE(3, 0, compact=True), 32
+    model, head = Transformer(d, FoNEEmbedding(d, 3, 0)), FoNEHead(d, 3, 0, linear=True)
     generator = torch.Generator().manual_seed(1)
-    pairs = torch.randperm(1_000_000, generator=generator)
-    unseen, seen = pairs[:5000], pairs[5000:]
-    powers = 10 ** torch.arange(4)
+    pairs = torch.randperm(10_000, generator=generator)
+    unseen, seen = pairs[:2500], pairs[2500:]
+    powers = 10 ** torch.arange(3)
 
     def digits(values: Tensor) -> Tensor:
         return (values.unsqueeze(-1) // powers % 10).to(torch.uint8)
 
     def batch_of(pair: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        a, b = pair // 1000, pair % 1000
-        stream = torch.zeros(len(pair), 4, 4, dtype=torch.uint8)
+        a, b = pair // 100, pair % 100
+        stream = torch.zeros(len(pair), 4, 3, dtype=torch.uint8)
         stream[:, 0], stream[:, 2] = digits(a), digits(b)
         ids = torch.tensor([NUM, PLUS, NUM, EQUALS]).repeat(len(pair), 1)
         return {"input_ids": ids, "number_mask": ids == NUM, "number_digits": stream}, a + b
 
     def loss() -> Tensor:
-        batch, total = batch_of(seen[torch.randint(len(seen), (256,), generator=generator)])
+        batch, total = batch_of(seen[torch.randint(len(seen), (128,), generator=generator)])
         return head.loss(model(batch)[:, -1], digits(total))
 
-    train([*model.parameters(), *head.parameters()], loss, steps=900, lr=4e-3)
+    train([*model.parameters(), *head.parameters()], loss, steps=220, lr=8e-3)
     batch, total = batch_of(unseen)
     with torch.no_grad():
         found = head.predict(model(batch)[:, -1])
@@ -100,7 +100,7 @@ def test_fone_adds_three_digit_numbers_exactly() -> None:
 
 def test_xval_computes_two_operand_expressions() -> None:
     """``[NUM] op [NUM] =`` for op in + - ×: R² above 0.99 on unseen numbers, for each of them."""
-    d = 64
+    d = 32
     model, head = Transformer(d, XValEmbedding(d)), ScalarHead(d, scale=0.2)
     generator = torch.Generator().manual_seed(1)
 
@@ -119,7 +119,7 @@ def test_xval_computes_two_operand_expressions() -> None:
         batch, result = batch_of(128)
         return head.loss(model(batch)[:, -1], 0.2 * result)
 
-    train([*model.parameters(), *head.parameters()], loss, steps=900, lr=2e-3)
+    train([*model.parameters(), *head.parameters()], loss, steps=300, lr=6e-3)
     batch, result = batch_of(3000)
     with torch.no_grad():
         values = head.predict(model(batch)[:, -1]).values
@@ -150,7 +150,7 @@ def test_a_mixture_finds_two_peaks_where_a_scalar_gives_their_mean() -> None:
             batch, _, y = batch_of(128)
             return head.loss(model(batch)[:, -1], y.double() if isinstance(head, MixtureHead) else y)
 
-        train([*model.parameters(), *head.parameters()], loss, steps=400, lr=2e-3)
+        train([*model.parameters(), *head.parameters()], loss, steps=200, lr=4e-3)
         batch, x, _ = batch_of(2000)
         with torch.no_grad():
             hidden = model(batch)[:, -1]
@@ -187,7 +187,7 @@ def test_bits_teach_masked_words_with_the_backbone_frozen() -> None:
         ids[:, 0] = first_thing + kind
         return {"input_ids": ids}, kind
 
-    assert train([*model.parameters(), *out.parameters()], lambda: loss_of(*sentences()), steps=150, lr=3e-3) < 0.05
+    assert train([*model.parameters(), *out.parameters()], lambda: loss_of(*sentences()), steps=80, lr=6e-3) < 0.05
     model.embedding = bits
     frozen = [*model.words.parameters(), model.positions, *model.blocks.parameters(), *model.norm.parameters(), *out.parameters()]
     before = [parameter.detach().clone() for parameter in frozen]
@@ -208,7 +208,7 @@ def test_bits_teach_masked_words_with_the_backbone_frozen() -> None:
     unseen, kind = numbers(2000)
     with torch.no_grad():
         start = loss_of(unseen, kind).item()
-    train(list(bits.parameters()), lambda: loss_of(*numbers(128)), steps=300, lr=3e-3)
+    train(list(bits.parameters()), lambda: loss_of(*numbers(128)), steps=150, lr=6e-3)
     with torch.no_grad():
         end = loss_of(unseen, kind).item()
     assert end < 0.1 < 1 < start
