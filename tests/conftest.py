@@ -38,6 +38,7 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 10, 10)  # a tokenizer.json is a hundred thousand objects, none of them garbage
 
 
 @pytest.fixture

@@ -56,6 +56,8 @@ texts = st.lists(
     st.one_of(st.sampled_from(FRAGMENTS), st.sampled_from(NUMBERS), st.text(st.characters(codec="utf-8"), max_size=3)), max_size=12
 ).map("".join)
 rows = st.lists(st.one_of(texts, texts, texts, st.none()), max_size=4)
+# A batch of twelve texts costs little more than one of two: as many texts in fewer examples.
+many_rows = st.lists(st.one_of(texts, texts, texts, st.none()), max_size=12)
 
 
 def triples(numbers: list[str] = NUMBERS) -> list[str]:

@@ -84,6 +84,18 @@ SPACED = st.sampled_from(
     ["5 6 7", " -3 +4", "a -12.5e-3", "x (−8) 9", "[NUM:+] 5", " [NUM:602]6", "[NUM:-] [NUM:E-1]", "1e400 -1e-400", "-0 0.0"]
 )
 
+FAMILIES = [
+    "xval",
+    "bits compact",
+    "fone chunks compact",
+    "place",
+    "p10",
+    "fp15",
+    "all",
+    "subword",
+]  # what differs in the text around a number
+ON_GPT2 = [("gpt2", case) for case in CASES]
+
 cases = pytest.mark.parametrize("case", CASES)
 # One of each family: every kind is held to the contract in test_subword.py.
 kinds = pytest.mark.parametrize("kind", ["gpt2", "neox", "bert_lower", "t5"])
@@ -114,8 +126,7 @@ def number_forms(tok: Tokenizer) -> tuple[set[int], set[int]]:
 # Round trips -----------------------------------------------------------------------------------------------------------
 
 
-@cases
-@kinds
+@pytest.mark.parametrize(("kind", "case"), [*ON_GPT2, *((kind, case) for kind in ("neox", "bert_lower", "t5") for case in FAMILIES)])
 def test_round_trip_and_engines(kind: str, case: str) -> None:
     """Byte for byte with the text kept, in both ways with spaces; the engines agree."""
     documents = [TEXT, None, "", "none", "5", " 5 ", "5 6", "-3 -3"]
@@ -147,10 +158,12 @@ def test_round_trip_of_anything(kind: str, case: str, documents: list[list[str |
 
 
 @pytest.mark.parametrize("case", ["fone", "p10", "b1999", "fp15", "xval,fone,bits"])
-@pytest.mark.parametrize("leading_space", ["auto", "separate"])
-@kinds
-@settings(max_examples=15)
-@given(documents=st.lists(st.one_of(SPACED, rows.map(lambda some: "".join(filter(None, some)))), max_size=4))
+@pytest.mark.parametrize(
+    ("kind", "leading_space"),  # tokenizers that are not byte-level have one form of a token in either way
+    [("gpt2", "auto"), ("gpt2", "separate"), ("neox", "auto"), ("neox", "separate"), ("bert_lower", "auto"), ("t5", "auto")],
+)
+@settings(max_examples=10)
+@given(documents=st.lists(st.one_of(SPACED, rows.map(lambda some: "".join(filter(None, some)))), max_size=8))
 def test_contract(kind: str, leading_space: str, case: str, documents: list[str]) -> None:
     """The text around gets the ids of the source with an added token in place of what was cut out: digits, or sign and digits."""
     tok = tokenizer(kind, case, "auto", leading_space)
@@ -225,8 +238,9 @@ def held(representation: Charton, value: Decimal) -> Decimal:
 VALUES = ["5", "-3.5", "1234.567", "-0.0625", "999999", "0", "+7", "1,234.5", "0.1", "-99.95", "12345.6", "6.02e3", "-1e-3"]
 
 
-@cases
-@pytest.mark.parametrize("kind", ["gpt2", "llama3", "bert", "metaspace_first"])
+@pytest.mark.parametrize(
+    ("kind", "case"), [*ON_GPT2, *((kind, case) for kind in ("llama3", "bert", "metaspace_first") for case in FAMILIES)]
+)
 def test_values_without_the_text(kind: str, case: str) -> None:
     tok = tokenizer(kind, case)
     documents = [f"is {literal} or" for literal in VALUES]
@@ -324,12 +338,13 @@ def test_cut_short_and_out_of_order() -> None:
 
 @pytest.mark.parametrize("case", ["p10", "p1000", "b1999", "fp15", "fone", "place", "logfourier"])
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_always", "llama_legacy", "t5"])
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_decode_of_garbage(kind: str, case: str, data: st.DataObject) -> None:
     tok = tokenizer(kind, case)
-    ours = st.sampled_from(sorted(tok.tokens.values())[:40] + sorted(tok.tokens.values())[-40:])
-    ids = data.draw(st.lists(st.one_of(ours, ours, st.integers(-(2**31), 2**31 - 1), st.integers(0, tok.vocab_size)), max_size=30))
+    known = sorted(tok.tokens.values())
+    ours = st.sampled_from(known[:40] + known[-40:])
+    ids = data.draw(st.lists(st.one_of(ours, ours, st.integers(-(2**31), 2**31 - 1), st.integers(0, tok.vocab_size)), max_size=60))
     text = tok.decode(ids)
     assert text.encode().decode() == text
 
@@ -396,8 +411,7 @@ def test_overflow_of_combinations() -> None:
 # Saving, loading, other representations --------------------------------------------------------------------------------------
 
 
-@cases
-@pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
+@pytest.mark.parametrize(("kind", "case"), [*ON_GPT2, *((kind, case) for kind in ("bert", "t5") for case in FAMILIES)])
 def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
     tok = tokenizer(kind, case)
     tok.save_pretrained(tmp_path)
@@ -535,18 +549,17 @@ def test_dense_and_compact_say_the_same() -> None:
 # The shared text -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("numbers", "source"), [("xval", "neox_json"), ("place", "gpt2_json"), ("p10", "gpt2_json")])
+@pytest.mark.parametrize(("numbers", "source"), [("xval", "neox_json"), ("place", "gpt2"), ("p10", "gpt2")])
 def test_spaces(numbers: str, source: str, wiki_texts: list[str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With two forms a number costs its own tokens and no more, and the text keeps the ids it has in context."""
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.spaces import measure
 
     length = {"place": 4.8, "p10": 5.0}.get(numbers, 1.0)
-    path = request.getfixturevalue(source)
-    auto, separate = (measure(wiki_texts[:15], path, parse(numbers), mode) for mode in ("auto", "separate"))
+    known = request.getfixturevalue(source) if source.endswith("_json") else trained.source(source)
+    auto, separate = (measure(wiki_texts[:15], known, parse(numbers), mode) for mode in ("auto", "separate"))
     assert abs(auto.tokens_per_number - length) < 0.4 if numbers == "place" else length <= auto.tokens_per_number < length + 0.02
-    assert auto.text_ids_changed < 0.002 < 0.02 < separate.text_ids_changed
+    assert auto.text_ids_changed < 0.002 < 0.008 < separate.text_ids_changed
     assert separate.tokens_per_number > auto.tokens_per_number + 0.15
 
 
@@ -575,10 +588,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "options",
     [
-        "fone:6,4",
-        "p10",
         "p1000:4",
-        "b1999",
         "fp15:2",
         "exponent_bins:50",
         "logfourier:6",
@@ -636,8 +646,8 @@ def test_inspect_shows_all(folder: Path) -> None:
     assert " [NUM:-602]|[NUM:E-1]|" in told and " [NUM:-602E-1]|" in told
     for column in ("number_scaled", "number_bits", "number_fourier", "number_bin", "number_log_fourier"):
         assert column in told
-    run("inspect", text, "--numbers", "fp15", "--numbers", "xval,fone:6,4", "--html", "page.html")
-    assert "NUM:-602E-1" in Path("page.html").read_text()
+    run("inspect", text, "--numbers", "b1999", "--numbers", "xval,fone:6,4", "--html", "page.html")
+    assert "NUM:-602" in Path("page.html").read_text()
 
 
 # The documentation -------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import trained
-from hostile import rows, texts, triples
+from hostile import many_rows, texts, triples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept import kept
@@ -33,7 +33,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 REPRESENTATIONS: list[list[Representation]] = [[XVal()], [FloatBits()], [FloatBits(compact=True), XVal()], [PlaceValue()], [Subword()]]
 TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3); <|0.00|> v1.2.3 [NUM] 5 [/NUM]½6"
-GARBAGE = st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 1000), max_size=30)
+GARBAGE = st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 1000), max_size=50)
 
 
 @kept
@@ -54,45 +54,46 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int] | None]:
 # Round trips -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
 @pytest.mark.parametrize("kind", trained.KINDS)
-@settings(max_examples=25)
-@given(documents=rows, frame=st.booleans(), parse_special=st.booleans())
-def test_round_trip(kind: str, representations: int, documents: list[str | None], frame: bool, parse_special: bool) -> None:
-    tok = tokenizer(kind, representations)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        batch = tok.encode_batch(documents, keep_text=True, add_special_tokens=frame, parse_special=parse_special)
-    decoded = tok.decode_batch(batch)
-    assert decoded.type == pa.string()
-    assert decoded.to_pylist() == documents
-    assert tok.decode_batch(batch.slice(1, 2)).to_pylist() == documents[1:3]
+@settings(max_examples=12)
+@given(documents=many_rows, frame=st.booleans(), parse_special=st.booleans())
+def test_round_trip(kind: str, documents: list[str | None], frame: bool, parse_special: bool) -> None:
+    for representations in range(len(REPRESENTATIONS)):
+        tok = tokenizer(kind, representations)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            batch = tok.encode_batch(documents, keep_text=True, add_special_tokens=frame, parse_special=parse_special)
+        decoded = tok.decode_batch(batch)
+        assert decoded.type == pa.string()
+        assert decoded.to_pylist() == documents
+        assert tok.decode_batch(batch.slice(1, 2)).to_pylist() == documents[1:3]
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
 def test_round_trip_beside_every_fragment(kind: str) -> None:
-    documents = triples(["-3", "1,234"])
+    documents = triples(["-3", "1,234"])[len(kind) % 2 :: 2]  # every pair of fragments, around one number or the other
     tok = tokenizer(kind, 0)
     assert tok.decode_batch(tok.encode_batch(documents, keep_text=True)).to_pylist() == documents
 
 
-@given(documents=rows)
 @pytest.mark.parametrize("kind", ["gpt2", "llama3", "roberta"])
+@settings(max_examples=40)
+@given(documents=many_rows)
 def test_lossless_tokenizers_store_no_text(kind: str, documents: list[str | None]) -> None:
     """Byte-level ids and the surfaces of the numbers are all there is to know: the fall-back column stays empty."""
     batch = tokenizer(kind, 0).encode_batch(documents, keep_text=True)
     assert batch["text"].null_count == len(documents)
 
 
-@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
 @pytest.mark.parametrize("kind", ["gpt2", "llama3"])
-@settings(max_examples=60)
-@given(documents=rows)
-def test_without_text_numbers_become_canonical(kind: str, representations: int, documents: list[str | None]) -> None:
+@settings(max_examples=24)
+@given(documents=many_rows)
+def test_without_text_numbers_become_canonical(kind: str, documents: list[str | None]) -> None:
     """The text around numbers stays as it is; a number reads back as its float64, and nothing else changes."""
-    tok = tokenizer(kind, representations)
-    decoded = tok.decode_batch(tok.encode_batch(documents)).to_pylist()
-    assert decoded == [None if text is None else canonical(tok, text) for text in documents]
+    for representations in range(len(REPRESENTATIONS)):
+        tok = tokenizer(kind, representations)
+        decoded = tok.decode_batch(tok.encode_batch(documents)).to_pylist()
+        assert decoded == [None if text is None else canonical(tok, text) for text in documents]
 
 
 def canonical(tok: Tokenizer, text: str) -> str:
@@ -148,19 +149,20 @@ def test_spoken_numbers(kind: str, representation: Representation, surface: str,
 # One by one, all at once, and from many threads ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "qwen", "bert_lower", "metaspace_first", "t5"])
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(documents=st.lists(texts, max_size=4))
-def test_batch_equals_loop(kind: str, representations: int, documents: list[str]) -> None:
-    tok = tokenizer(kind, representations)
-    batch = tok.encode_batch(documents)
-    assert tok.decode_batch(batch).to_pylist() == [tok.decode(tok.encode(text)) for text in documents]
-    for number, text in enumerate(documents):
-        one = tok.encode(text)
-        assert one.batch.equals(batch.slice(number, 1), check_metadata=True)
-        assert one.input_ids.tolist() == one["input_ids"].tolist() == batch["input_ids"][number].as_py()
-        assert len(one) == len(one.input_ids)
+def test_batch_equals_loop(kind: str, documents: list[str]) -> None:
+    for representations in range(len(REPRESENTATIONS)):
+        tok = tokenizer(kind, representations)
+        batch = tok.encode_batch(documents)
+        decoded = tok.decode_batch(batch).to_pylist()
+        for number, text in enumerate(documents):
+            one = tok.encode(text)
+            assert tok.decode(one) == decoded[number]
+            assert one.batch.equals(batch.slice(number, 1), check_metadata=True)
+            assert one.input_ids.tolist() == one["input_ids"].tolist() == batch["input_ids"][number].as_py()
+            assert len(one) == len(one.input_ids)
 
 
 def test_encoding_columns() -> None:
@@ -177,7 +179,7 @@ def test_encoding_columns() -> None:
 @pytest.mark.parametrize("kind", ["gpt2", "qwen", "metaspace_first"])
 def test_threads(kind: str) -> None:
     """One tokenizer, shared, and used for the first time by four threads at once."""
-    documents = triples(["5", "-3"])
+    documents = triples(["5", "-3"])[::3]
     parts = [documents[k::4] for k in range(4)]
     shared = make(kind, XVal())
     expected = [make(kind, XVal()).encode_batch(part, keep_text=True, parse_special=True) for part in parts]
@@ -553,18 +555,18 @@ def test_decode_spelled_out_ids() -> None:
     assert tok.decode(cut[:-2]) == "is -60"
 
 
-@pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "bert", "metaspace_always", "llama_legacy", "t5"])
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(ids=GARBAGE, seed=st.integers(0, 9))
-def test_decode_of_garbage(kind: str, representations: int, ids: list[int], seed: int) -> None:
+def test_decode_of_garbage(kind: str, ids: list[int], seed: int) -> None:
     """Whatever a model samples, out of order, cut short or out of range, is text that UTF-8 can hold."""
-    tok = tokenizer(kind, representations)
-    ours = [*tok.tokens.values(), -1, tok.vocab_size]
-    mixed = [token for pair in zip(ids, random.Random(seed).choices(ours, k=len(ids)), strict=True) for token in pair]
-    for sample in (ids, mixed, [token % tok.vocab_size for token in mixed]):
-        text = tok.decode(sample)
-        assert text.encode().decode() == text
+    for representations in range(len(REPRESENTATIONS)):
+        tok = tokenizer(kind, representations)
+        ours = [*tok.tokens.values(), -1, tok.vocab_size]
+        mixed = [token for pair in zip(ids, random.Random(seed).choices(ours, k=len(ids)), strict=True) for token in pair]
+        for sample in (ids, mixed, [token % tok.vocab_size for token in mixed]):
+            text = tok.decode(sample)
+            assert text.encode().decode() == text
 
 
 def test_decode_refuses_other_batches() -> None:
@@ -587,8 +589,8 @@ def test_decode_refuses_other_batches() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "roberta", "llama3", "gpt2"])
-@settings(max_examples=30)
-@given(documents=rows)
+@settings(max_examples=12)
+@given(documents=many_rows)
 def test_frame(kind: str, documents: list[str | None]) -> None:
     """``add_special_tokens`` puts ids around each row, moves every position, and nothing else."""
     for representations in (0, 3):
@@ -641,6 +643,8 @@ def test_a_million_digits(kind: str, engine: str, representations: int) -> None:
 )
 @pytest.mark.parametrize("kind", ["gpt2", "metaspace_first"])
 def test_many_small_rows(kind: str, documents: list[str | None]) -> None:
+    if kind != "gpt2":  # by the slower engine
+        documents = documents[:10_000]
     tok = tokenizer(kind, 0)
     batch = tok.encode_batch(documents, keep_text=True)
     assert batch.num_rows == len(documents)
