@@ -147,7 +147,8 @@ def alternate(functions: Mapping[str, Callable[[], object]], budget: float, leas
     """Time the functions in turns, after one or two calls of each to warm up.
 
     A quick one is called several times in its turn, or it would be measured with the caches that a slow one leaves behind. Each turn begins with
-    another function: the first one finds the caches as the garbage collector leaves them. Without a budget, a turn is one call.
+    another function: the first one finds the caches as the garbage collector leaves them. Without a budget, a turn is one call, and
+    garbage is left.
 
     Args:
         functions: by name; each is called as it is.
@@ -165,13 +166,10 @@ def alternate(functions: Mapping[str, Callable[[], object]], budget: float, leas
     turns = min(max(least, int(budget / cost)), most)
     seconds: dict[str, list[float]] = {name: [] for name in functions}
     order = list(functions.items())
-    gc.freeze()  # what is there already is no turn's garbage; to look through it takes a fifth of a second once torch is loaded
-    try:
-        for _ in range(turns):
+    for _ in range(turns):
+        if budget:  # it takes a fifth of a second once torch is loaded
             gc.collect()
-            for name, function in order:
-                seconds[name].append(seconds_of(function, calls[name]))
-            order.append(order.pop(0))
-    finally:
-        gc.unfreeze()
+        for name, function in order:
+            seconds[name].append(seconds_of(function, calls[name]))
+        order.append(order.pop(0))
     return {name: Timing(tuple(measured)) for name, measured in seconds.items()}
