@@ -6,7 +6,11 @@ VENV   ?= .venv
 ARGS   ?=
 JOBS   ?= 2
 
+# Tests start some hundred processes, and each would compile our modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -c constraints.txt
 
 # One stamp per set of extras, renewed when the requirements change. "dev" contains the other.
@@ -17,17 +21,20 @@ NEEDS := $(READY) pyproject.toml setup.py constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench wheel clean
+.PHONY: help demo test test-slow check format bench wheel clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
 	@echo "Variables: PYTHON=$(PYTHON) VENV=$(VENV) ARGS=$(ARGS) JOBS=$(JOBS)"
 
 demo: $(CORE) ## install the core alone and run examples/demo.py
 	$(BIN)/python examples/demo.py $(ARGS)
 
 test: $(DEV) ## install everything and run the tests, JOBS at once (ARGS go to pytest)
-	$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-slow: $(DEV) ## what is installed, what compiles from nothing, and core properties with 1,000 examples
+	$(PYTEST) -m "slow or thorough" --hypothesis-profile=thorough $(ARGS)
 
 check: $(DEV) ## lint, formatting and types
 	$(BIN)/ruff check .

@@ -371,7 +371,6 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 """
 
 
-@pytest.mark.slow
 def test_memory_is_bounded(large: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", MEASURED, "encode", str(large), "-o", str(tmp_path / "a.parquet"), "-q"]
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
@@ -379,7 +378,6 @@ def test_memory_is_bounded(large: Path, tmp_path: Path) -> None:
     assert pq.read_metadata(tmp_path / "a.parquet").num_rows == large.read_bytes().count(b"\n")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_leaves_nothing(sent: signal.Signals, code: int, large: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "numtok_cli.main", "encode", str(large), "-o", str(tmp_path / "a.parquet"), "--compression", "none"]
@@ -412,7 +410,6 @@ def test_an_interrupt_while_waiting_for_standard_input(numbers: str, tmp_path: P
         stream.close()
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_an_error_and_leaves_nothing(large: Path, tmp_path: Path) -> None:
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -46,7 +46,6 @@ def read_apart(path: Path, unit: str = "line", keep: str = "") -> tuple[str, int
     return said, int(peak)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "head", "unit"),
     [
@@ -67,7 +66,6 @@ def test_one_endless_line(tmp_path: Path, name: str, head: bytes, unit: str) -> 
     assert peak < 1024, "MiB"
 
 
-@pytest.mark.slow
 def test_endless_small_rows_are_read_piece_by_piece(tmp_path: Path) -> None:
     row = b'{"text": "12 of 34"}\n'
     path = tmp_path / "a.jsonl.gz"

@@ -378,7 +378,6 @@ def test_a_bug_in_a_thread_is_raised_with_its_place(tokenizer: numtok.Tokenizer,
 # Large ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_line_of_20_megabytes(tmp_path: Path) -> None:
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     """More than one block of any kind holds."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 import regex
 import trained
+from effort import examples
 from engine_oracle import Oracle
 from hostile import NUMBERS, rows, texts, triples
 from hypothesis import given, settings
@@ -71,7 +72,8 @@ def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
-@settings(max_examples=50)
+@pytest.mark.thorough
+@settings(max_examples=examples(50))
 @given(documents=rows, parse_special=st.booleans(), add_special_tokens=st.booleans(), separate=st.booleans())
 def test_contract(
     kind: str, engine: str, documents: list[str | None], parse_special: bool, add_special_tokens: bool, separate: bool

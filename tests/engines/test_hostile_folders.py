@@ -58,7 +58,6 @@ def use(folder: Path) -> None:
     Tokenizer.from_pretrained(folder).encode("a -5.2 é7", keep_text=True)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("kind", "several"), [("gpt2", 500), ("t5", 400)])
 def test_every_variant_is_one_clear_error(kind: str, several: int, tmp_path: Path) -> None:
@@ -69,7 +68,6 @@ def test_every_variant_is_one_clear_error(kind: str, several: int, tmp_path: Pat
     assert [name for name, what in found.items() if what == "good" and any(one in name for one in MUST_FAIL)] == []
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_drop_in_too(tmp_path: Path) -> None:
     hf = pytest.importorskip("numtok.hf")

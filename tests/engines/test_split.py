@@ -58,6 +58,7 @@ def oracle(kind: str, leading_space: str) -> Oracle:
     return Oracle(trained.config(kind), tokenizer(kind, leading_space).tokens)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @given(documents=st.lists(texts, min_size=1, max_size=4), leading_space=st.sampled_from(["auto", "separate"]))
 @example(documents=["a ", "  b"], leading_space="auto")  # a run of spaces over the end of a row
@@ -170,6 +171,7 @@ def cut(pattern: str) -> Any:
     return lambda text: [word for word, _ in pre_tokenizer.pre_tokenize_str(text)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("pattern", [GPT2, LLAMA3, QWEN2, GPT4O], ids=["gpt2", "llama3", "qwen2", "gpt4o"])
 @given(before=around, run=white, after=around)
 def test_known_patterns_cut_where_it_is_relied_on(pattern: str, before: str, run: str, after: str) -> None:

@@ -33,7 +33,6 @@ def differing(kind: str, texts: list[str]) -> list[str]:
     return [] if fast.equals(slow) else [text for text, a, b in zip(texts, fast.to_pylist(), slow.to_pylist(), strict=True) if a != b]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["neox", "qwen"])
 def test_every_mark_beside_everything(kind: str) -> None:
     """All of category M, all with a combining class, and all that NFC may change, beside letters, numbers and marks in both orders."""
@@ -44,7 +43,6 @@ def test_every_mark_beside_everything(kind: str) -> None:
     assert differing(kind, [form.replace("{}", mark) for mark in marks for form in AROUND]) == []
 
 
-@pytest.mark.slow
 def test_every_composed_character_beside_marks() -> None:
     """All with a canonical or compatibility decomposition, Hangul syllables among them."""
     composed = matching(r"[\p{NFKD_Quick_Check=No}--\p{Cn}]")

@@ -64,7 +64,6 @@ def test_class_may_be_swapped() -> None:
     assert other.decode(tok(TEXTS[0])["input_ids"]) == tok.decode(tok(TEXTS[0])["input_ids"])
 
 
-@pytest.mark.slow
 def test_spawned_workers() -> None:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context

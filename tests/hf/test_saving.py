@@ -107,7 +107,6 @@ def test_beside_a_model(model: str, tmp_path: Path) -> None:
     checks.check_same_tokenizer(tok, hf.NumberTokenizer.from_pretrained(tmp_path), TEXTS)
 
 
-@pytest.mark.slow
 def test_new_process(tmp_path: Path) -> None:
     """AutoTokenizer where nobody imported numtok: a plain tokenizer, with trust ours, and ours once the class is imported; pickle and dill."""
     tok = ours("roberta")

@@ -221,27 +221,32 @@ def literals(draw: st.DrawFn) -> str:
     return f"{sign}{digits[:point]}{fraction}" + ("" if exponent is None else f"e{exponent}")
 
 
+@pytest.mark.thorough
 @given(st.lists(literals(), max_size=20))
 def test_all_conversions(given_literals: list[str]) -> None:
     check(given_literals)
 
 
+@pytest.mark.thorough
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False), max_size=20))
 def test_parse_takes_decimals(values: list[Decimal]) -> None:
     assert [value.as_tuple() for value in Numbers.parse(values).to_decimal()] == [value.as_tuple() for value in values]
 
 
+@pytest.mark.thorough
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
 def test_parse_takes_floats(values: list[float]) -> None:
     assert bits(Numbers.parse(values).to_float64()) == bits(np.array(values, np.float64))
 
 
+@pytest.mark.thorough
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=20))
 def test_float32_survives_its_shortest_decimal(values: list[float]) -> None:
     expected = np.array(values, np.float32)
     assert bits(Numbers.parse([str(value) for value in expected]).to_float32()) == bits(expected)
 
 
+@pytest.mark.thorough
 @given(st.lists(st.integers(), max_size=20))
 def test_parse_takes_integers(values: list[int]) -> None:
     assert Numbers.parse(values).to_decimal() == values
@@ -280,6 +285,7 @@ def numbers_of(rows: list[tuple[bool, list[int], int]]) -> Numbers:
     return Numbers.from_digits(np.array(negative, np.bool_), flat, offsets, np.array(exponent, np.int64))
 
 
+@pytest.mark.thorough
 @given(st.lists(any_number(), min_size=1, max_size=20))
 @example([(False, [1, 2, 3], LARGEST)])
 @example([(True, [0, 1], -LARGEST - 1)])
@@ -394,6 +400,7 @@ def test_select() -> None:
     assert dtypes(picked) == dtypes(numbers)
 
 
+@pytest.mark.thorough
 @given(st.lists(literals(), min_size=1, max_size=20), st.data())
 def test_select_equals_a_loop(given_literals: list[str], data: st.DataObject) -> None:
     numbers = Numbers.parse(given_literals)

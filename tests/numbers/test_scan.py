@@ -247,11 +247,13 @@ grammars = st.builds(
 )
 
 
+@pytest.mark.thorough
 @given(st.lists(texts_to_hurt, max_size=4))
 def test_equals_oracle(texts: list[str]) -> None:
     assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
 
 
+@pytest.mark.thorough
 @given(st.lists(texts_to_hurt | st.text(max_size=8), max_size=4), grammars)
 def test_equals_oracle_with_options(texts: list[str], grammar: Grammar) -> None:
     assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
@@ -563,6 +565,7 @@ SIMPLE = r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?"
 simple_numbers = st.sampled_from(["1", "-2.50", "+3", "1e5", "-7.25E-3", "007", "1,234,567", "٤٢", "0", "-0"])
 
 
+@pytest.mark.thorough
 @given(st.lists(st.lists(simple_numbers | st.sampled_from(["word", "é", "年", "(", "="]), max_size=8).map(" ".join), max_size=4))
 def test_pattern_equals_built_in_on_simple_text(texts: list[str]) -> None:
     found, expected = numtok.scan(texts, Grammar.from_pattern(SIMPLE)), numtok.scan(texts)
@@ -626,6 +629,7 @@ def test_pattern_with_overlapping_numbers() -> None:
 # ---- Options
 
 
+@pytest.mark.thorough
 @given(grammars | st.just(Grammar.prose()) | st.just(Grammar.data()) | st.just(Grammar.from_pattern(SIMPLE, grouping=None)))
 def test_options_round_trip(grammar: Grammar) -> None:
     options = grammar.to_dict()
@@ -664,6 +668,7 @@ def test_extract_counts_characters() -> None:
     assert [(number.start, number.stop) for number in numbers] == [(6, 8), (12, 16), (20, 22), (28, 35)]
 
 
+@pytest.mark.thorough
 @given(texts_to_hurt)
 def test_extract_equals_oracle(text: str) -> None:
     numbers = numtok.extract(text)

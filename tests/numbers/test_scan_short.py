@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -45,7 +46,8 @@ def written(text: str, grammar: Grammar) -> str:
     return "".join(pieces) + text[at:]
 
 
-@settings(max_examples=400)
+@pytest.mark.thorough
+@settings(max_examples=examples(400))
 @given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join), grammar=st.sampled_from(GRAMMARS))
 @example(text="12345678-1234-1234-1234-123456789012 5", grammar=Grammar())
 @example(text="5 00001234-abcd-1234-1234-1234567890ab", grammar=Grammar())

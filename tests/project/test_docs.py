@@ -115,7 +115,6 @@ def the_promise(document: str, block: Block) -> Promise | None:
     return found[0] if found else None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
 def test_the_blocks_run_and_keep_their_promise(path: Path) -> None:
     document = str(path.relative_to(ROOT))

@@ -57,7 +57,6 @@ additions, fermat, word_problems = example("train_additions"), example("finetune
 TINY = ["--steps", "3", "--sums", "200", "--held-out", "12", "--width", "16", "--layers", "1", "--batch-size", "8"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("numbers", ["xval,fone:3,0", "logfourier", "place", "p1000"])
 def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> None:
     """One of them with the commands as processes, as it is in a shell."""
@@ -76,7 +75,6 @@ def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.Ca
     assert NumberModel.from_pretrained(folder / "model").causal
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("commands_in_process")
 def test_additions_are_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of numbers up to 60, with FoNE; untrained, hardly any is right."""
@@ -223,7 +221,6 @@ SMALL = ["--steps", "3", "--problems", "40", "--questions", "4", "--width", "16"
 SMALL += ["--threads", "1", "--vocab-size", "300"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("order", ["lsd", "msd"])
 def test_fermat_the_whole_way(order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Then again from what it wrote, as from a pretrained model."""
@@ -249,7 +246,6 @@ def test_fermat_the_whole_way(order: str, tmp_path: Path, capsys: pytest.Capture
     assert fermat.main([*sources, *SMALL, *again]) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("order", ["lsd", "msd"])
 def test_a_few_problems_are_learnt_by_heart(order: str, tmp_path: Path) -> None:
     """Encoding, training, writing and reading fit together: what was learnt comes out."""

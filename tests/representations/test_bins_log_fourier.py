@@ -53,6 +53,7 @@ def literals(low: int, high: int) -> st.SearchStrategy[str]:
 # ---- ExponentBins
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "bins", [ExponentBins(), ExponentBins(7, 0.5, 1e30), ExponentBins(30000, 1e-300, 1e300), ExponentBins(1, 1.0, 2.0)]
 )
@@ -115,6 +116,7 @@ def test_bins_that_cannot_be() -> None:
 # ---- LogFourier
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("frequencies", [2, 3, 8, 16])
 def test_log_fourier_holds_its_error_bound(frequencies: int) -> None:
     fourier = LogFourier(frequencies)
@@ -129,6 +131,7 @@ def test_log_fourier_holds_its_error_bound(frequencies: int) -> None:
     check()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("frequencies", [2, 8])
 def test_log_fourier_is_exact_for_seven_digits(frequencies: int) -> None:
     fourier = LogFourier(frequencies)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -159,13 +160,14 @@ def test_every_symbol_of_fp15_reads_back_as_itself() -> None:
     np.testing.assert_array_equal(representation.encode(Numbers.parse(texts)).symbols, every.symbols)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("digits", "decades"), [(1, (0, 0)), (2, (-20, -3)), (3, (-7, 8)), (3, (2, 5))])
 def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple[int, int]) -> None:
     representation = kind(digits=digits, decades=decades)
     assert len(representation.alphabet) == representation.n_symbols
 
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     @given(literals(ANY_DIGITS, st.integers(-45, 15)))
     def check(literal: str) -> None:
         expected = Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(literal)
@@ -177,6 +179,7 @@ def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple
     check()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("digits", [1, 5, 17, 18])
 def test_p10_takes_many_digits(digits: int) -> None:
     representation = P10(digits=digits, decades=(-400, 400))

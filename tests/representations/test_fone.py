@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,6 +87,7 @@ def test_the_example_of_the_paper() -> None:
     assert FoNE(1, 2).digits(Numbers.parse(["4.17"])).tolist() == [[7, 1, 4]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("before", "after"), LENGTHS)
 def test_features_are_the_definition(before: int, after: int) -> None:
     @given(decimals(before, after))
@@ -96,6 +98,7 @@ def test_features_are_the_definition(before: int, after: int) -> None:
     check()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("bases", [(2, 5, 10), (5,), (7,), (2, 5), (3, 9)])
 def test_bases_have_the_periods_of_the_published_code_and_an_inverse(bases: tuple[int, ...]) -> None:
     fone = FoNE(5, 3, bases)
@@ -129,12 +132,13 @@ def test_long_numbers_do_not_go_through_float64() -> None:
 # ---- The decoders
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("before", "after"), LENGTHS)
 @pytest.mark.parametrize("compact", [False, True])
 def test_decode_inverts_encode(before: int, after: int, compact: bool) -> None:
     fone = FoNE(before, after, compact=compact)
 
-    @settings(max_examples=30)
+    @settings(max_examples=examples(30))
     @given(st.lists(decimals(before, after), max_size=5))
     def check(literals: list[str]) -> None:
         numbers = Numbers.parse(literals)
@@ -242,6 +246,7 @@ def test_the_sign_stays_in_the_text() -> None:
 # ---- Layouts and columns
 
 
+@pytest.mark.thorough
 def test_chunks_are_numbers_of_their_own() -> None:
     fone = FoNE(10, 2, chunk=5)
     assert fone.shape == (3, 5, 2)

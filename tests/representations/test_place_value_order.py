@@ -53,6 +53,7 @@ def test_accounts_are_written_with_a_minus_in_front() -> None:
     assert spelled(PlaceValue(order="lsd"), numbers) == [("-432,1", [0, 1, 2, 3, 0, 4])]
 
 
+@pytest.mark.thorough
 @given(st.lists(SURFACES, max_size=6), st.sampled_from(["msd", "lsd"]), st.sampled_from([0, 1, 100]), st.integers(0, 2**63 - 1))
 def test_decode_inverts_encode(literals: list[str], order: str, max_offset: int, seed: int) -> None:
     numbers = Numbers.parse(literals)
@@ -60,6 +61,7 @@ def test_decode_inverts_encode(literals: list[str], order: str, max_offset: int,
     assert place.decode(place.encode(numbers)).to_pylist() == literals
 
 
+@pytest.mark.thorough
 @given(st.lists(SURFACES, max_size=6))
 def test_the_order_moves_digits_together_with_their_indices(literals: list[str]) -> None:
     numbers = Numbers.parse(literals)

@@ -146,6 +146,7 @@ def test_tokens() -> None:
 # Inverses ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("representation", [XVal(), FloatBits(), FloatBits(compact=True)], ids=str)
 @given(values=st.lists(FLOATS, max_size=20))
 @example(values=[0.0, -0.0, MAX, -MAX, TINY, -TINY, 1.1754943508222875e-38, 70000.0, 2049.0, 0.0])
@@ -176,6 +177,7 @@ def test_no_half_precision_on_the_way(representation: SingleToken, surface: str)
     assert back.negative.tolist() == [surface.startswith("-")]
 
 
+@pytest.mark.thorough
 @given(surface=literals)
 def test_the_value_is_the_nearest_float32(surface: str) -> None:
     """Rounded once, from the decimal; the oracle compares distances as fractions."""
@@ -191,6 +193,7 @@ def test_the_value_is_the_nearest_float32(surface: str) -> None:
     assert struct.unpack("<I", struct.pack("<f", value))[0] == FloatBits(compact=True).encode(numbers_of(surface))["number_bits"][0].as_py()
 
 
+@pytest.mark.thorough
 @given(surface=st.from_regex(r"\A[-+]?([0-9]{1,3}(,[0-9]{3}){1,4}|[0-9]{1,40})(\.[0-9]{1,40})?([eE][-+]?[0-9]{1,3})?\Z", fullmatch=True))
 def test_place_values_spell_the_number_as_written(surface: str) -> None:
     numbers = numbers_of(surface)
@@ -208,6 +211,7 @@ def test_place_values_spell_the_number_as_written(surface: str) -> None:
     assert all((place != 0) <= character.isdigit() for character, place in zip(surface, spelled.stream, strict=True))
 
 
+@pytest.mark.thorough
 @given(surfaces=st.lists(literals, max_size=8))
 def test_many_numbers_are_one_by_one(surfaces: list[str]) -> None:
     numbers = numbers_of(*surfaces)
@@ -271,6 +275,7 @@ def test_edges_of_float32(kind: Any, sign: str, surface: str, fits: bool) -> Non
         assert abs(float(back)) == (MAX if "-" not in surface else TINY)
 
 
+@pytest.mark.thorough
 @given(surface=literals)
 def test_fits_float32(surface: str) -> None:
     numbers = numbers_of(surface)
@@ -324,6 +329,7 @@ def test_scale() -> None:
     assert XVal(scale=1e10).fits(numbers_of("1e35", "1e-50", "-1e20")).tolist() == [False, True, True]
 
 
+@pytest.mark.thorough
 @given(value=FLOATS, scale=st.sampled_from([0.5, 2.0, 0.01, 1e-3, 3.0, 1e5]))
 def test_scaling_keeps_all_but_the_last_bit(value: float, scale: float) -> None:
     assume(value == 0 or 1e-30 < abs(value) < 1e30)

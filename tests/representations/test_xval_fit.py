@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numtok_cli.main import cli
@@ -59,7 +60,8 @@ def test_one_freak_number_does_not_make_the_others_vanish() -> None:
     assert (int(largest.clipped(numbers).sum()), int(largest.vanishing(numbers).sum())) == (0, 999)
 
 
-@settings(max_examples=50)
+@pytest.mark.thorough
+@settings(max_examples=examples(50))
 @given(
     values=st.lists(
         st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0, 2014.0, 5e-324, 1.7e308, -1e-310]), max_size=30
@@ -114,6 +116,7 @@ def test_vanishing_is_what_a_model_can_hardly_tell_from_zero() -> None:
 # xval:log ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 @given(value=st.floats(allow_nan=False, allow_infinity=False), scale=st.sampled_from([1.0, 0.21, 5.0, 1e-3]))
 def test_log_is_the_formula_and_comes_back_within_the_stated_error(value: float, scale: float) -> None:
     xval = XVal(scale=scale, log=True)

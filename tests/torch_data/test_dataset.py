@@ -318,7 +318,6 @@ def test_iterable_options(options: dict[str, Any], message: str, folder: Path) -
         IterableNumberDataset(folder, **options)
 
 
-@pytest.mark.slow
 def test_ranks_of_torch_distributed(folder: Path, tmp_path: Path) -> None:
     torch.multiprocessing.spawn(read_share, (str(folder), str(tmp_path)), nprocs=2)  # raises what a process raises
     shares = [pickle.loads((tmp_path / f"rank{rank}").read_bytes()) for rank in range(2)]
@@ -358,7 +357,6 @@ def test_batches_of_a_map_style_loader(folder: Path) -> None:
     assert sorted(torch.cat(found).int().tolist()) == list(range(150))
 
 
-@pytest.mark.slow
 def test_command_line_to_spawned_workers(tmp_path: Path) -> None:
     """`numtok encode`, then two spawned workers with pinned memory where there is a GPU: every value arrives, bit for bit."""
     from numtok_cli.main import cli

@@ -79,7 +79,6 @@ def test_cached_is_uncached_is_batched(source: str, head: str) -> None:
     assert sum(map(len, found[0].values)) >= 6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "kind"), [*((source, "gpt2") for source in SOURCES), ("bits", "gpt_neox"), ("bits", "llama"), ("all", "llama")]
 )

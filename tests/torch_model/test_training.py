@@ -18,8 +18,6 @@ from numtok.representations import FloatBits, FoNE
 from numtok_torch.embeddings.choose import FloatBitsEmbedding, FoNEEmbedding, XValEmbedding
 from numtok_torch.heads.choose import FoNEHead, MixtureHead, ScalarHead
 
-pytestmark = pytest.mark.slow
-
 NUM, PLUS, MINUS, TIMES, EQUALS, MASK = range(6)
 
 
