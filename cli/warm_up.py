@@ -26,11 +26,11 @@ def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> Non
     For images of containers and nodes of a cluster. Compiled functions go beside the installed package, for every user, or into your own cache folder if
     that cannot be written; NUMBA_CACHE_DIR names another. What is found out about the tokenizer goes into your cache folder (NUMTOK_CACHE names another).
     """
+    from numtok.arrays.kernel_cache import compiled_in
     from numtok.tokenizer.warm_up import warm_up
 
     clock = Clock()
     say = (lambda name: None) if quiet else lambda name: click.echo(f"numtok: preparing {name}", err=True)
     folder = warm_up(tokenizer, numbers or None, say)
     if not quiet:
-        count = sum(1 for _ in folder.glob("*.kernel"))
-        print_table([("compiled functions", f"{count:,}", ""), ("time", duration(clock()), "")], str(folder))
+        print_table([("compiled functions", f"{compiled_in(folder):,}", ""), ("time", duration(clock()), "")], str(folder))

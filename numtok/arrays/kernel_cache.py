@@ -90,7 +90,7 @@ class KernelCache(caching._Cache):
 
     def _folders(self) -> list[Path]:
         """Those of the kernels of its room, as its source is now."""
-        return [folder / f"{self._room}-{content_stamp(self._room)[:16]}" for folder in folders()]
+        return [_of_room(folder, self._room) for folder in folders()]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for these types, or None."""
@@ -161,6 +161,15 @@ def writable_folder() -> Path | None:
             (folder / "probe").unlink(missing_ok=True)
             return folder
     return None
+
+
+def compiled_in(folder: Path) -> int:
+    """How many compiled functions of the source as it is now lie there."""
+    return sum(1 for room in ROOMS for _ in _of_room(folder, room).glob("*.kernel"))
+
+
+def _of_room(folder: Path, room: str) -> Path:
+    return folder / f"{room}-{content_stamp(room)[:16]}"
 
 
 def _make(folder: Path) -> None:
