@@ -20,6 +20,7 @@ from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.pieces import Piece, Reader
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import find_inputs
+from numtok.corpus.read.parts import rows_before
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Run, Summary, processors, refuse_input_as_output
 from numtok.corpus.write.encoded import open_writer
@@ -183,9 +184,10 @@ def _located(batch: TextBatch) -> Iterator[None]:
     try:
         yield
     except NumtokError as error:
-        row = batch.first_row + (error.document or 0) + 1
+        row = rows_before(batch.source) + batch.first_row + (error.document or 0) + 1
         error.move_to_file(batch.source.name, row, near=error.document is None or batch.skipped > 0)
         raise
     except Exception as error:
-        error.add_note(f"while encoding rows {batch.first_row + 1} to {batch.first_row + len(batch.texts)} of {batch.source.name}")
+        first = rows_before(batch.source) + batch.first_row
+        error.add_note(f"while encoding rows {first + 1} to {first + len(batch.texts)} of {batch.source.name}")
         raise

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numtok.corpus.read.batches import ReadOptions, TextBatch
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.formats import FORMATS
+from numtok.corpus.read.parts import in_whole_file
 from numtok.corpus.read.sources import Source, named_errors
 
 __all__ = ["Source", "TextBatch", "find_inputs", "read_batches"]
@@ -52,5 +53,5 @@ def read_batches(
         InputError: naming the file, and the line and column as far as known. No text is ever changed to make it fit.
     """
     options = ReadOptions(text_column, tuple(keep_columns), batch_bytes, text_unit, on_error, dict(kept_types or {}))
-    with named_errors(source):
+    with named_errors(source), in_whole_file(source):
         yield from FORMATS[source.format].read(source, options)

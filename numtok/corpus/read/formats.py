@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from numtok.corpus.read.batches import ReadOptions, TextBatch
 from numtok.corpus.read.sources import Source
@@ -28,10 +28,11 @@ Reader = Callable[[Source, ReadOptions], Iterator[TextBatch]]
 
 
 class Format(NamedTuple):
-    """An input format: the suffixes of its files, and the reader of one."""
+    """An input format: the suffixes of its files, the reader of one, and where such a file can be cut into parts if it is not compressed."""
 
     suffixes: tuple[str, ...]
     read: Reader
+    cut: Literal["lines", "row groups"] | None = None
 
 
 def _in(module: str, name: str) -> Reader:
@@ -46,12 +47,12 @@ def _in(module: str, name: str) -> Reader:
 
 FORMATS: dict[str, Format] = {
     # the name of a format is the first of its suffixes
-    "jsonl": Format(("jsonl", "ndjson"), _in("jsonl", "read_json_lines")),
+    "jsonl": Format(("jsonl", "ndjson"), _in("jsonl", "read_json_lines"), "lines"),
     "json": Format(("json",), _in("json_document", "read_json")),
     "csv": Format(("csv",), _in("csv_table", "read_csv")),
     "tsv": Format(("tsv",), _in("csv_table", "read_csv")),
-    "txt": Format(("txt",), _in("text", "read_text")),
-    "parquet": Format(("parquet",), _in("parquet", "read_parquet")),
+    "txt": Format(("txt",), _in("text", "read_text"), "lines"),
+    "parquet": Format(("parquet",), _in("parquet", "read_parquet"), "row groups"),
     "arrow": Format(("arrow", "feather", "ipc"), _in("arrow", "read_arrow")),
 }
 SUFFIXES = {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}

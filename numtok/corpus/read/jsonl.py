@@ -7,6 +7,7 @@ slow parse is the reference: it decides what is valid) or tells line, column and
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -98,13 +99,21 @@ def _check_surrogates(text: str, name: str) -> None:
 
 def read_json_lines(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """The documents of a JSON lines file; see ``read_batches``."""
+    columns = _columns_of_head(source, options) if source.start else None
     with ByteStream(source) as stream:
-        yield from batches_of_blocks(read_blocks(stream, options.batch_bytes), source, options)
+        yield from batches_of_blocks(read_blocks(stream, options.batch_bytes), source, options, columns)
 
 
-def batches_of_blocks(blocks: Iterator[Block], source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """One batch per block that has rows. The columns are settled by the first block that has any field at all."""
-    columns: Columns | None = None
+def _columns_of_head(source: Source, options: ReadOptions) -> Columns | None:
+    """The columns of a part of a file: those by which the parts before it are read."""
+    head = dataclasses.replace(source, start=0, stop=source.start, size=source.start)
+    with ByteStream(head) as stream:
+        settled = (_settle_columns(block, head, options) for block in read_blocks(stream, options.batch_bytes))
+        return next((columns for columns in settled if columns), None)
+
+
+def batches_of_blocks(blocks: Iterator[Block], source: Source, options: ReadOptions, columns: Columns | None = None) -> Iterator[TextBatch]:
+    """One batch per block that has rows. The columns are settled by the first block that has any field at all, if they are not given."""
     first_row = 0
     for block in blocks:
         columns = columns or _settle_columns(block, source, options)

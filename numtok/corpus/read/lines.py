@@ -18,7 +18,7 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines: their bytes, the 1-based number of the first, its byte offset, and stored bytes consumed after them."""
+    """Whole lines: their bytes, the 1-based number of the first in the source, its byte offset in the file, and stored bytes consumed after them."""
 
     data: bytes
     line: int
@@ -38,7 +38,7 @@ def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> It
     """
     waiting: list[bytes] = []  # pieces of a line that is not complete yet; joined once, so that a long line costs linear time
     held = 0
-    line, offset, start = 1, 0, True
+    line, offset, start = 1, stream.source.start, stream.source.start == 0
     size = max(size, len(BOM))
     while piece := stream.read(size):
         last = len(piece) < size

@@ -43,7 +43,9 @@ def open_parquet(path: str, name: str | None = None, buffer_size: int = 0) -> pq
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """The documents of a Parquet file, page by page."""
     with plain_path(source) as path, open_parquet(path, source.name, PAGE_BUFFER) as file:
-        schema, total = file.schema_arrow, file.metadata.num_rows
+        schema = file.schema_arrow
+        groups = list(range(file.metadata.num_row_groups))[source.start : source.stop]
+        total = sum(file.metadata.row_group(group).num_rows for group in groups)
         text = pick_text_column(source, options.text_column, schema.names, text_columns(schema), options.keep_columns)
         wanted = list(dict.fromkeys([text, *options.keep_columns]))
         types = {name: schema.field(name).type for name in wanted if is_bytes(schema.field(name).type)}
@@ -53,7 +55,7 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         dictionaries = [name for name in types if name not in other]
         first_row = 0
         with _as_dictionaries(path, file.metadata, dictionaries) as encoded:
-            for batch in encoded.iter_batches(batch_size=rows, columns=wanted, use_threads=False):
+            for batch in encoded.iter_batches(batch_size=rows, row_groups=groups, columns=wanted, use_threads=False):
                 stop = first_row + batch.num_rows
                 ordered = batch.select(wanted)  # Parquet gives the columns in the order of the file
                 yield from checked_batches(source, ordered, wanted, first_row, (source.size or 0) * stop // total, options, types)

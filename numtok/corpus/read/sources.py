@@ -24,12 +24,22 @@ COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
 
 @dataclass(frozen=True)
 class Source:
-    """One input: ``path`` (``-`` is standard input), ``format``, ``compression`` or None, ``size`` in stored bytes or None."""
+    """One input, or a part of one.
+
+    Attributes:
+        path: ``-`` is standard input.
+        format: see :mod:`numtok.corpus.read.formats`.
+        compression: None if there is none.
+        size: of the file, or of the part, in stored bytes; None where that is not known before the end.
+        start, stop: of a part: bytes of a file of lines, row groups of a Parquet file; None for its end. See :mod:`numtok.corpus.read.parts`.
+    """
 
     path: str
     format: str
     compression: str | None = None
     size: int | None = None
+    start: int = 0
+    stop: int | None = None
 
     @property
     def name(self) -> str:
@@ -57,10 +67,13 @@ class _Counted:
 
     closed = False
 
-    def __init__(self, raw: BinaryIO) -> None:
-        self.raw, self.count = raw, 0
+    def __init__(self, raw: BinaryIO, limit: int | None) -> None:
+        self.raw, self.count, self.limit = raw, 0, limit
 
     def read(self, size: int = -1) -> bytes:
+        if self.limit is not None:
+            left = self.limit - self.count
+            size = left if size < 0 else min(size, left)
         data = self.raw.read(size)
         self.count += len(data)
         return data
@@ -79,12 +92,14 @@ class _Counted:
 
 
 class ByteStream:
-    """The decompressed bytes of a source: ``position`` counts the stored bytes consumed."""
+    """The decompressed bytes of a source, or the bytes of a part of one: ``position`` counts the stored bytes consumed."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.raw: BinaryIO = sys.stdin.buffer if source.path == "-" else open(source.path, "rb")  # noqa: SIM115 (closed by __exit__)
-        self.counted = _Counted(self.raw)
+        if source.start:
+            self.raw.seek(source.start)
+        self.counted = _Counted(self.raw, None if source.stop is None else source.stop - source.start)
         self.stream: Any = self.counted
         if source.compression == "xz":
             self.stream = lzma.LZMAFile(self.counted)  # type: ignore[arg-type]  # noqa: SIM115
