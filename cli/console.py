@@ -95,10 +95,11 @@ def _share(progress: Progress) -> str:
 
 
 def _figures(progress: Progress) -> str:
-    rate = progress.read / progress.seconds if progress.seconds else 0.0
+    rate = (progress.read - progress.resumed) / progress.seconds if progress.seconds else 0.0
+    shards = f"  {progress.shards[0]:,} of {progress.shards[1]:,} shards" if progress.shards else ""
     of = f" of {size(progress.total)}" if progress.total else ""
     left = f"  {duration((progress.total - progress.read) / rate)} left" if progress.total and rate else ""
-    return f"{size(progress.read)}{of}  {size(rate)}/s{left}"
+    return f"{size(progress.read)}{of}  {size(rate)}/s{left}{shards}"
 
 
 def size(count: float) -> str:

@@ -1,13 +1,15 @@
-"""``numtok encode``: text files to one Parquet or Arrow file of tokens and number tensors."""
+"""``numtok encode``: text files to a Parquet or Arrow file of tokens and number tensors, or to a folder of them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from .console import ProgressLine, counts, debug_option, duration, print_table, print_warning, size
+from .console import ProgressLine, debug_option, print_warning
+from .jobs import config_option, sharding_options
 from .options import (
+    Names,
     OnceCommand,
     check_scale,
     grammar_options,
@@ -21,10 +23,7 @@ from .options import (
     tokenizer_option,
     workers_option,
 )
-
-if TYPE_CHECKING:
-    from numtok.corpus.fit import Fit
-    from numtok.corpus.summary import Summary
+from .summary import print_summary, warn_of_losses
 
 EPILOG = """\b
 Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
@@ -37,15 +36,20 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
   numtok encode sample.jsonl -o tokens.parquet --layout token
   numtok encode sample.jsonl -o packed.parquet --pack 2048
   cat sample.jsonl | numtok encode - -o piped.parquet --quiet
+  numtok encode sample.jsonl -o shards/ --shards 4
 """
-VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which the user is told
 
 
 @click.command(cls=OnceCommand, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@click.option("-o", "--output", required=True, metavar="FILE", help="A .parquet, .arrow, .feather or .ipc file.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="A .parquet, .arrow, .feather or .ipc file; or FOLDER/.")
 @click.option(
-    "--numbers", default="xval", show_default=True, metavar="LIST", help="Representations, such as xval or xval,fone:6,4,bits or p10."
+    "--numbers",
+    type=Names(),
+    default="xval",
+    show_default=True,
+    metavar="LIST",
+    help="Representations, such as xval or xval,fone:6,4,bits or p10.",
 )
 @click.option("--compact", is_flag=True, help="Store bits as one integer and fone as digits; the torch layers take either.")
 @scale_options
@@ -95,7 +99,9 @@ VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which
     callback=lambda _context, _option, value: int(value) if value and value.isdecimal() else value,
     help="Behind every packed document: a token or its id; by default <|endoftext|>, </s> or the like.",
 )
+@sharding_options
 @workers_option
+@click.option("--batch-bytes", type=click.IntRange(1), hidden=True, help="About how much text is encoded at once.")
 @click.option(
     "--on-error",
     type=click.Choice(["raise", "skip"]),
@@ -104,17 +110,22 @@ VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which
     help="Stop at a bad row, or leave it out and count it.",
 )
 @overwrite_option
+@config_option
 @quiet_option
 @debug_option
 def encode(inputs: tuple[str, ...], output: str, grammar: str, pattern: str | None, quiet: bool, **options: Any) -> None:
-    """Encode text files into one file of tokens and number tensors.
+    """Encode text files into one file of tokens and number tensors, or a folder of them.
 
     INPUT is a file, a folder, a pattern such as 'data/*.jsonl.zst', or - for standard input. JSON lines, JSON, CSV, TSV, text,
     Parquet and Arrow are read, plain or compressed (.gz, .zst, .bz2, .xz).
+
+    A folder is for corpora of any size: it gets shards, which --workers processes write; after a kill, the same command goes on where it was.
     """
     from numtok import encode_files
 
     check_scale(options["scale"], options["fit"], options["fit_quantile"])
+    if options["batch_bytes"] is None:
+        del options["batch_bytes"]
     with ProgressLine(quiet) as progress:
         summary = encode_files(inputs, output, grammar=make_grammar(grammar, pattern), progress=progress, **options)
     if summary.without_text:
@@ -125,57 +136,3 @@ def encode(inputs: tuple[str, ...], output: str, grammar: str, pattern: str | No
     warn_of_losses(summary)
     if not quiet:
         print_summary(summary, options["numbers"], options["pack"])
-
-
-def warn_of_losses(summary: Summary) -> None:
-    """Say it where a scale loses many numbers."""
-    log = any(getattr(representation, "log", False) for representation in summary.representations)
-    kept = max(summary.numbers - sum(summary.left_as_text.values()), 1)
-    vanishing, clipped = summary.vanishing.get("xval", 0), summary.clipped.get("xval", 0)
-    if vanishing > VANISHING * kept or clipped > CLIPPED * kept:
-        lost = f"{vanishing / kept:.1%} of the numbers are nearly zero for the model and {clipped / kept:.1%} are clipped"
-        wider = "--numbers bits holds" if log else "--numbers xval:log holds more of them, and bits holds"
-        print_warning(f"with this scale of xval, {lost}; {wider} numbers of all magnitudes")
-
-
-def scale_row(fit: Fit) -> tuple[str, str, str]:
-    """The scale, what it was found on, and how to encode other files alike."""
-    where = f"{fit.numbers:,} numbers of {fit.documents:,} documents"
-    effect = f"{fit.largest:.4g} becomes 5 ({where})" if fit.largest is not None else "there is no number but zero to fit it to"
-    again = f"--scale {fit.xval.scale!r} --clip {fit.xval.clip:g}"
-    return "xval's scale", f"{fit.xval.scale!r}", f"{effect}; for more files: {again}"
-
-
-def packing_rows(summary: Summary, length: int) -> list[tuple[str, str, str]]:
-    """How full packed rows are, and what was cut."""
-    full = (summary.tokens + summary.documents - summary.without_text) / max(summary.rows * length, 1)
-    rows = [("rows", f"{summary.rows:,}", f"of at most {length:,} tokens, {full:.2%} full")]
-    if summary.cut_numbers:
-        rows.append(("cut numbers", f"{summary.cut_numbers:,}", "longer than a row, so that they lie in several"))
-    return rows
-
-
-def print_summary(summary: Summary, numbers: str, pack: int | None = None) -> None:
-    """The table at the end."""
-    seconds = max(summary.seconds, 1e-9)
-    rows = [
-        ("documents", f"{summary.documents:,}", f"{summary.skipped:,} bad rows left out" if summary.skipped else ""),
-        ("text", size(summary.bytes), f"{duration(summary.seconds)}, {size(summary.bytes / seconds)}/s, without start-up"),
-        ("tokens", f"{summary.tokens:,}", f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else ""),
-        ("numbers", f"{summary.numbers:,}", f"as {numbers}"),
-    ]
-    rows += packing_rows(summary, pack) if pack else []
-    if summary.fit is not None:
-        rows.append(scale_row(summary.fit))
-    if summary.tokens_before is not None and summary.tokens_after is not None:
-        rows.append(("tokens per number", f"{summary.tokens_after:.2f}", f"{summary.tokens_before:.2f} by the tokenizer alone"))
-    if any(summary.left_as_text.values()):
-        rows.append(("left as text", f"{sum(summary.left_as_text.values()):,}", f"cannot be held: {counts(summary.left_as_text)}"))
-    if summary.clipped:
-        rows.append(("clipped", f"{sum(summary.clipped.values()):,}", counts(summary.clipped)))
-    if summary.vanishing:
-        rows.append(("nearly zero", f"{sum(summary.vanishing.values()):,}", f"below 0.001 once scaled: {counts(summary.vanishing)}"))
-    if summary.in_added_tokens:
-        rows.append(("in added tokens", f"{summary.in_added_tokens:,}", "digits within the tokenizer's own tokens, not numbers"))
-    rows.append(("output", size(summary.output_bytes), f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"))
-    print_table(rows, summary.output)

@@ -14,6 +14,7 @@ from .console import print_error, print_warning
 from .decode import decode
 from .encode import encode
 from .inspect import inspect
+from .jobs import finish
 from .streams import open_streams, shown
 from .train import train
 from .warm_up import warm_up
@@ -82,7 +83,7 @@ def cli() -> None:
     """
 
 
-for _command in (encode, decode, inspect, train, warm_up):
+for _command in (encode, finish, decode, inspect, train, warm_up):
     cli.add_command(_command)
 
 

@@ -36,7 +36,7 @@ def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) 
     return name
 
 
-def _all(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def all_of(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Several options as one decorator, shown in this order."""
 
     def apply(command: Command) -> Command:
@@ -47,13 +47,29 @@ def _all(*options: Callable[[Command], Command]) -> Callable[[Command], Command]
     return apply
 
 
+class Names(click.ParamType):
+    """Representations by name; those that a file of options gave are there already."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value
+
+
+class _GrammarName(click.Choice[str]):
+    """The name of a grammar; one that a file of options gave is there already."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(value, param, ctx) if isinstance(value, str) else value
+
+
 tokenizer_option = click.option(
     "--tokenizer", metavar="PATH", help="A tokenizer.json, its folder or a hub id. Default: the small English one inside numtok."
 )
-grammar_options = _all(
+grammar_options = all_of(
     click.option(
         "--grammar",
-        type=click.Choice(["prose", "data"]),
+        type=_GrammarName(["prose", "data"]),
         default="prose",
         show_default=True,
         help="What counts as a number. prose: 1,234 is one number; data (JSON, CSV, code): a comma never groups.",
@@ -65,7 +81,7 @@ overflow_option = click.option(
     type=click.Choice(["text", "clip", "error"]),
     help="Numbers that the representation cannot hold stay text (the default), become the nearest it can hold, or are an error.",
 )
-scale_options = _all(
+scale_options = all_of(
     click.option(
         "--scale", type=click.FloatRange(0, min_open=True), metavar="X", help="Multiply xval's values by this. Default: fitted; 1 is raw."
     ),
@@ -90,7 +106,9 @@ input_format_option = click.option(
 text_column_option = click.option(
     "--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings."
 )
-workers_option = click.option("--workers", type=click.IntRange(1), metavar="N", help="Threads. Default: one per processor.")
+workers_option = click.option(
+    "--workers", type=click.IntRange(1), metavar="N", help="Threads; for a folder processes. Default: one per processor."
+)
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 
 
@@ -108,10 +126,12 @@ def _hush(ctx: click.Context, param: click.Parameter, quiet: bool) -> bool:
 quiet_option = click.option("-q", "--quiet", is_flag=True, callback=_hush, help="No progress, no summary.")
 
 
-def make_grammar(name: str, pattern: str | None) -> Grammar:
+def make_grammar(name: str | Grammar, pattern: str | None) -> Grammar:
     """The grammar of ``--grammar`` and ``--pattern``."""
     from numtok import Grammar
 
+    if isinstance(name, Grammar):
+        return name
     if pattern is not None:
         return Grammar.from_pattern(pattern, grouping="," if name == "prose" else None)
     return Grammar.data() if name == "data" else Grammar.prose()

@@ -13,7 +13,7 @@ from numtok.tokenizer.results import EncodeReport, Encoding
 from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from numtok.corpus.calls import decode_files, encode_files
+    from numtok.corpus.calls import decode_files, encode_files, finish_job
 
     __version__: str
 
@@ -39,6 +39,7 @@ __all__ = [
     "decode_files",
     "encode_files",
     "extract",
+    "finish_job",
     "scan",
 ]
 
@@ -47,7 +48,7 @@ def __getattr__(name: str) -> Any:
     """What takes longer to load than it is worth for most: the calls on whole files, which need more of Arrow, and the version."""
     if name == "__version__":
         return _version()
-    if name in ("decode_files", "encode_files"):
+    if name in ("decode_files", "encode_files", "finish_job"):
         from numtok.corpus import calls
 
         return getattr(calls, name)

@@ -113,5 +113,19 @@ class OutputError(NumtokError, OSError):
     """Output that cannot be written; nothing half-written is left under the final name."""
 
 
+class JobError(NumtokError, RuntimeError):
+    """A job that cannot go on, or shards of it that could not be made; what is finished stays.
+
+    Attributes:
+        failures: of shards: number to the reason.
+    """
+
+    failures: dict[int, str]
+
+    def __init__(self, message: str = "", path: str | None = None, failures: dict[int, str] | None = None) -> None:
+        super().__init__(message, path=path)
+        self.failures = failures or {}
+
+
 class MissingDependencyError(NumtokError, ImportError):
     """An optional package is not installed; the message names the extra that brings it."""

@@ -21,6 +21,7 @@ from typing import BinaryIO
 from numtok.errors import OutputError
 
 _RUN = re.compile(r"\d+-[0-9a-f]{12}\.tmp")
+_TEMPORARY = re.compile(rf"\..+\.[\w-]+\.{_RUN.pattern}")
 _LONGEST_NAME = 180  # bytes; file systems allow 255, and host, number and random part take up to 60
 
 
@@ -78,6 +79,11 @@ def write_file(path: str | Path, content: str | bytes) -> None:
         refusal = OutputError(f"cannot write {path}: {error.strerror or error}; make room or choose another place, then run again")
         refusal.errno = error.errno
         raise refusal from error
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a file of this name is one that a run writes, or died over."""
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 def _is_special(path: Path) -> bool:

@@ -1,9 +1,13 @@
 """Corpora: files of text to files of encoded rows and back, in bounded memory.
 
-``calls`` is what ``numtok encode`` and ``numtok decode`` do, as :func:`numtok.encode_files` and :func:`numtok.decode_files`; ``encode`` and ``decode`` are the
-two ways, with a tokenizer that is there already; ``pieces`` are what goes through their pipeline, ``flow``; ``fit`` finds xVal's scale, ``summary`` tells.
-``read`` has one file for each input format, ``write`` for each kind of output; they share ``arrow_files``, ``parquet_footer`` and ``kept_values``. May import
-every other room of numtok but :mod:`numtok.hf`.
+``calls`` is what ``numtok encode``, ``numtok finish`` and ``numtok decode`` do, as :func:`numtok.encode_files` and so on; ``encode`` and ``decode`` are the two
+ways, with a tokenizer that is there already; ``pieces`` are what goes through their pipeline, ``flow``; ``fit`` finds xVal's scale, ``summary`` tells.
+``read`` has one file for each input format, ``write`` for each kind of output; they share ``arrow_files``, ``parquet_footer`` and ``kept_values``.
+
+A folder of shards is a ``job``: a ``request`` becomes a ``plan`` (``planning``, ``cut``), ``run`` has it done by this process or others (``pool``, ``worker``),
+each ``attempt`` at one of the ``shards`` leaves a receipt, ``finish`` adds them up. ``store`` alone knows where files lie, ``config`` reads options from one.
+
+May import every other room of numtok but :mod:`numtok.hf`.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numtok.corpus.decode import decode_corpus, tokenizer_of
     from numtok.corpus.encode import encode_corpus
+    from numtok.corpus.finish import finish_folder
+    from numtok.corpus.job import encode_folder
 
-__all__ = ["decode_corpus", "encode_corpus", "tokenizer_of"]
+__all__ = ["decode_corpus", "encode_corpus", "encode_folder", "finish_folder", "tokenizer_of"]
 
 
 def __getattr__(name: str) -> Any:
@@ -27,4 +33,12 @@ def __getattr__(name: str) -> Any:
         from numtok.corpus import decode
 
         return getattr(decode, name)
+    if name == "encode_folder":
+        from numtok.corpus.job import encode_folder
+
+        return encode_folder
+    if name == "finish_folder":
+        from numtok.corpus.finish import finish_folder
+
+        return finish_folder
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

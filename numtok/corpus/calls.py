@@ -1,7 +1,7 @@
 """``numtok encode`` and ``numtok decode`` as one call each: everything may be given by name, as on the command line.
 
-In: files, and what to make of them. Out: one file, and a ``Summary``. :mod:`numtok.corpus.encode` and :mod:`numtok.corpus.decode` do the work, with a
-tokenizer that is made already.
+In: files, and what to make of them. Out: one file, or a folder of shards, and a ``Summary``. :mod:`numtok.corpus.encode`, :mod:`numtok.corpus.job` and
+:mod:`numtok.corpus.decode` do the work, with a tokenizer that is made already.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, Literal, Unpack
 
 from numtok import corpus
 from numtok.corpus.fit import ScaleFit, xval_place
-from numtok.corpus.settings import EncodeOptions
+from numtok.corpus.settings import EncodeOptions, EncodeSettings
+from numtok.corpus.sharding import Encoder, Sharding, is_folder
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar
@@ -41,14 +42,18 @@ def encode_files(
     fit_quantile: float | None = None,
     engine: Literal["auto", "gigatoken", "tokenizers"] = "auto",
     leading_space: Literal["auto", "separate"] | None = None,
+    shards: int | None = None,
+    shard_size: int | None = None,
+    shard: tuple[int, int] | None = None,
     progress: Callable[[Progress], None] | None = None,
     **options: Unpack[EncodeOptions],
 ) -> Summary:
-    """Encode files into one Parquet or Arrow file, a row per document: what ``numtok encode`` does.
+    """Encode files, a row per document, into one Parquet or Arrow file, or into a folder of them: what ``numtok encode`` does.
 
     Args:
         inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them.
-        output: ends in .parquet, .arrow, .feather or .ipc.
+        output: ends in .parquet, .arrow, .feather or .ipc; or a folder, which ends in a slash, or is there, or is told by the options for shards. It gets
+            shards, which ``workers`` processes write, and the same call goes on where another was killed (``docs/corpora.md``).
         tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it; or a ``Tokenizer``, which has its numbers and its grammar.
         numbers: representations, ``"xval"`` if not given, or their names, ``"xval,fone:6,4"``.
         grammar: what counts as a number; ``Grammar.prose()`` if not given.
@@ -60,12 +65,16 @@ def encode_files(
         fit_quantile: of the magnitudes, to be scaled to 5.
         engine: as :meth:`numtok.Tokenizer.from_pretrained` takes it.
         leading_space: the same.
+        shards: of the folder, at most; each has about as much input.
+        shard_size: bytes of input in each, about; 256 MiB if neither is given.
+        shard: (i, n): do every n-th shard only, from the i-th on, counted from 1, as others do the rest; :func:`numtok.finish_job` when all are done.
         progress: called from the calling thread, several times a second.
         options: text_column, keep_columns, keep_text, add_special_tokens, parse_special, input_format, output_format, compression, text_unit, workers,
             batch_bytes, overwrite, tensors, on_error, layout, pack, pack_mode, end_token: see :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
         NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt.
+        JobError: if shards failed; those that are done stay.
     """
     own = isinstance(tokenizer, Tokenizer)
     if own:
@@ -77,7 +86,36 @@ def encode_files(
         made = tokenizer if scaled is chosen else tokenizer.with_options(scaled)
     else:
         made = Tokenizer.from_pretrained(tokenizer, scaled, grammar or Grammar(), engine, leading_space)
-    return corpus.encode_corpus(_listed(inputs), output, made, fit=finding, progress=progress, **options)
+    encoder = Encoder.of(made, tokenizer, engine, finding)
+    return _encode(_listed(inputs), output, encoder, Sharding(shards, shard_size, shard), progress, options)
+
+
+def _encode(
+    inputs: Sequence[str | Path],
+    output: str | Path,
+    encoder: Encoder,
+    sharding: Sharding,
+    progress: Callable[[Progress], None] | None,
+    options: EncodeOptions,
+) -> Summary:
+    """Into a folder or a file, as it is named."""
+    settings = EncodeSettings(**options)
+    if is_folder(output, sharding, settings):
+        return corpus.encode_folder(inputs, output, encoder, settings, sharding, progress)
+    return corpus.encode_corpus(inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options)
+
+
+def finish_job(folder: str | Path, *, check: bool = False) -> Summary:
+    """Check that a folder whose shards several machines have written is complete, and write its manifest: what ``numtok finish`` does.
+
+    Args:
+        folder: that :func:`encode_files` wrote to.
+        check: also read every shard, and hold it to the SHA-256 of its receipt.
+
+    Raises:
+        JobError: if shards are missing or damaged, or somebody works in the folder.
+    """
+    return corpus.finish_folder(folder, check)
 
 
 def decode_files(

@@ -36,6 +36,8 @@ class Progress(NamedTuple):
         documents, tokens: written so far.
         written: bytes of the output file so far.
         seconds: since the start.
+        shards: (done, all) of a job; None if there are no shards.
+        resumed: bytes of ``read`` that an earlier run had done.
     """
 
     read: int
@@ -44,6 +46,8 @@ class Progress(NamedTuple):
     tokens: int
     written: int
     seconds: float
+    shards: tuple[int, int] | None = None
+    resumed: int = 0
 
 
 @dataclass
@@ -63,7 +67,10 @@ class Summary:
         rows: of the file; as many as documents, unless they are packed.
         cut_numbers: numbers longer than a packed row, which lie in several.
         output, output_bytes: the file.
-        seconds: from the first read to the complete file.
+        seconds: from the first read to the complete file; of a job, those of this run.
+        shards, shards_done: of a job: all that it has, and those that are done; 0 without shards.
+        resumed: of ``shards_done``, those that an earlier run had done.
+        share: whether this is what became of a share of the shards; the counts are of that share.
     """
 
     documents: int = 0
@@ -86,6 +93,10 @@ class Summary:
     output: str = ""
     output_bytes: int = 0
     seconds: float = 0.0
+    shards: int = 0
+    shards_done: int = 0
+    resumed: int = 0
+    share: bool = False
 
     def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
         """Measure ``tokens_before`` and ``tokens_after`` on some texts."""

@@ -120,7 +120,9 @@ def test_the_examples_of_all_help_texts_run_in_one_folder(folder: Path) -> None:
     for name in COMMANDS:
         for line in examples(name):
             run_example(line)
-    outputs = [found[1] for name in COMMANDS for line in examples(name) if (found := re.search(r" (?:-o|--html) (\S+)", line))]
+    outputs = [
+        found[1].removesuffix("/") for name in COMMANDS for line in examples(name) if (found := re.search(r" (?:-o|--html) (\S+)", line))
+    ]
     assert len(outputs) == len(set(outputs)) and only_files(folder) == {"sample.jsonl", *outputs}
     assert [json.loads(line)["text"] for line in Path("back.jsonl").read_text().splitlines()] == [
         json.loads(line)["text"] for line in SAMPLE.read_text().splitlines()

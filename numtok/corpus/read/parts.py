@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Iterator
 
 from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.read.parquet import open_parquet
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError
 
@@ -34,6 +33,8 @@ def line_start(path: str, position: int, size: int) -> int:
 
 def group_sizes(source: Source) -> list[int]:
     """The bytes of each row group, as stored."""
+    from numtok.corpus.read.parquet import open_parquet  # only what reads Parquet loads it
+
     with named_errors(source), open_parquet(source.path) as file:
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
         return [sum(group.column(column).total_compressed_size for column in range(group.num_columns)) for group in groups]
@@ -55,6 +56,8 @@ def rows_before(source: Source) -> int:
     if not source.start:
         return 0
     if FORMATS[source.format].cut == "row groups":
+        from numtok.corpus.read.parquet import open_parquet
+
         with open_parquet(source.path) as file:
             return sum(file.metadata.row_group(number).num_rows for number in range(source.start))
     rows, rest = 0, b""

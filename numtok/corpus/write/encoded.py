@@ -194,9 +194,7 @@ def open_writer(
             interrupt, the temporary file is removed; what a killed process leaves, never ``NAME``, is removed by the next run.
     """
     path = Path(path)
-    kind, codec = _check_options(path, format, compression)
-    if tensors not in TENSORS:
-        raise OutputError(f"{path}: tensors={tensors!r} is unknown; use one of {', '.join(map(repr, TENSORS))}")
+    kind, codec = check_options(path, format, compression, tensors)
     with new_file(path, overwrite) as file:
         writer = BatchWriter(path, file, schema, kind, codec, row_group_bytes, tensors)
         try:
@@ -206,7 +204,7 @@ def open_writer(
             writer.abandon()
 
 
-def _check_options(path: Path, format: str | None, compression: str | None) -> tuple[str, str]:
+def check_options(path: Path, format: str | None, compression: str | None, tensors: str) -> tuple[str, str]:
     """Format and compression, or an ``OutputError`` that lists the possible ones."""
     kind = format if format is not None else _FORMATS.get(path.suffix.lower())
     if kind not in _COMPRESSIONS:
@@ -216,4 +214,6 @@ def _check_options(path: Path, format: str | None, compression: str | None) -> t
     codec = compression or "none"
     if codec not in _COMPRESSIONS[kind]:
         raise OutputError(f"{path}: no compression {codec!r} in {kind} files; choose one of {', '.join(_COMPRESSIONS[kind])}")
+    if tensors not in TENSORS:
+        raise OutputError(f"{path}: tensors={tensors!r} is unknown; use one of {', '.join(map(repr, TENSORS))}")
     return kind, codec

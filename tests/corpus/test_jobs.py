@@ -1,0 +1,300 @@
+"""Folders of shards: the same rows as one file, the same bytes whoever writes them, resumed, shared, finished."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jobs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import numtok
+from numtok.corpus.summary import Progress
+from numtok.errors import InputError, JobError, OutputError, RepresentationError
+
+OPTIONS: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return jobs.make_corpus(tmp_path_factory.mktemp("corpus") / "in")
+
+
+@pytest.fixture(scope="module")
+def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A job of seven shards, in one run and one process."""
+    folder = tmp_path_factory.mktemp("unbroken") / "out"
+    numtok.encode_files(corpus, folder, shards=7, workers=1, **OPTIONS)
+    return folder
+
+
+@pytest.fixture
+def done(unbroken: Path, tmp_path: Path) -> Path:
+    """The same, to be spoilt."""
+    shutil.copytree(unbroken, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def encode(corpus: Path, folder: Path, **options: Any) -> numtok.corpus.summary.Summary:
+    return numtok.encode_files(corpus, folder, **({"shards": 7, "workers": 1} | OPTIONS | options))
+
+
+def test_the_shards_hold_the_rows_of_one_file(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
+    one = numtok.encode_files(corpus, tmp_path / "one.parquet", **OPTIONS)
+    assert len(list(unbroken.glob("*.parquet"))) == 7
+    whole, parts = pq.read_table(tmp_path / "one.parquet"), jobs.table(unbroken)
+    assert parts.replace_schema_metadata(None).equals(whole.replace_schema_metadata(None))
+    assert parts.schema.metadata[b"numtok"] == whole.schema.metadata[b"numtok"], "with the same scale"
+    again = encode(corpus, unbroken)
+    assert again.resumed == again.shards == again.shards_done == 7
+    for name in (
+        "documents",
+        "bytes",
+        "numbers",
+        "tokens",
+        "without_text",
+        "first_without_text",
+        "tokens_before",
+        "tokens_after",
+        "fit",
+        "representations",
+    ):
+        assert getattr(again, name) == getattr(one, name), name
+    assert again.documents == 5 * jobs.ROWS and again.first_without_text == f"{corpus}/a.jsonl, row 14"
+
+
+def test_the_bytes_do_not_depend_on_who_writes_them(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
+    encode(corpus, tmp_path / "out", workers=2)
+    assert jobs.shards(tmp_path / "out") == jobs.shards(unbroken)
+    for path in (unbroken / "_numtok").glob("*.json"):
+        assert path.read_bytes() == (tmp_path / "out" / "_numtok" / path.name).read_bytes(), path.name
+
+
+def test_shares_of_the_shards(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
+    share = encode(corpus, tmp_path / "out", shard=(1, 3))
+    assert (share.share, share.shards_done, share.documents < 5 * jobs.ROWS) == (True, 3, True)
+    with pytest.raises(JobError, match=r"4 of 7 shards are not done: 1, 2, 4, 5; run the same"):
+        numtok.finish_job(tmp_path / "out")
+    assert encode(corpus, tmp_path / "out", shard=(3, 3)).shards_done == 5
+    assert encode(corpus, tmp_path / "out", shard=(2, 3)).shards_done == 7
+    assert not (tmp_path / "out" / "_numtok" / "manifest.json").exists()
+    assert numtok.finish_job(tmp_path / "out", check=True).documents == 5 * jobs.ROWS
+    assert jobs.shards(tmp_path / "out") == jobs.shards(unbroken)
+    assert jobs.manifest(tmp_path / "out") == jobs.manifest(unbroken)
+
+
+def test_only_what_is_missing_is_done(corpus: Path, unbroken: Path, done: Path) -> None:
+    (done / "_numtok" / "00002.json").unlink()  # killed before the receipt
+    (done / "_numtok" / "00005.json").unlink()
+    (done / "00005-of-00007.parquet").write_bytes(b"half")
+    (done / "_numtok" / "manifest.json").unlink()
+    left = done / f".00003-of-00007.parquet.another-host.17-{'0a' * 6}.tmp"
+    left.write_bytes(b"what a dead worker left")
+    before = {path: path.stat().st_ino for path in done.glob("*.parquet")}
+    said: list[Progress] = []
+    summary = encode(corpus, done, progress=said.append)
+    assert summary.resumed == 5
+    changed = {path.name[:5] for path, inode in before.items() if path.stat().st_ino != inode}
+    assert changed == {"00002", "00005"}
+    assert not left.exists()
+    assert jobs.shards(done) == jobs.shards(unbroken) and jobs.manifest(done) == jobs.manifest(unbroken)
+    assert said[-1].shards == (7, 7) and said[-1].read == said[-1].total and 0 < said[0].resumed < said[0].total
+
+
+def test_another_job_is_refused_by_what_differs(corpus: Path, done: Path) -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"shards": 3}, "shards was 7, now it is 3"),
+        ({"keep_text": False}, "keep_text was true, now it is false"),
+        ({"numbers": "bits"}, "numbers was .*xval.*, now it is .*bits"),
+        ({"compression": "lz4"}, 'compression was "zstd", now it is "lz4"'),
+    ]
+    for options, message in cases:
+        with pytest.raises(JobError, match=f"out: holds another job: .*{message}.*--overwrite"):
+            encode(corpus, done, **options)
+    with pytest.raises(JobError, match=r"another job: 5 fewer inputs, such as .*b\.jsonl"):
+        encode(corpus / "a.jsonl", done)
+    summary = encode(corpus, done, shards=3, overwrite=True)
+    assert (summary.shards, summary.resumed, sorted(path.name for path in done.glob("*.parquet"))[0]) == (3, 0, "00000-of-00003.parquet")
+    assert not list(done.glob("*-of-00007*")) and not (done / "_numtok" / "00005.json").exists()
+
+
+def test_other_versions_are_other_jobs(corpus: Path, done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numtok.corpus.plan.version", lambda package: "0.0.1")
+    with pytest.raises(JobError, match=r"numtok was version .*, now it is 0\.0\.1"):
+        encode(corpus, done)
+
+
+def test_an_input_that_changed_is_named(corpus: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "in"
+    shutil.copytree(corpus, mine)
+    encode(mine, tmp_path / "out", shard=(1, 2))
+    os.utime(mine / "c.jsonl.zst", ns=(0, 0))
+    with pytest.raises(InputError, match=r"c\.jsonl\.zst: changed since the job was planned: was written to"):
+        encode(mine, tmp_path / "out")
+    with open(mine / "a.jsonl", "a") as file:
+        file.write("{}\n")
+    with pytest.raises(InputError, match=r"a\.jsonl: changed since the job was planned: has [\d,]+ bytes, it had .*--overwrite"):
+        encode(mine, tmp_path / "out")
+    (mine / "a.jsonl").unlink()
+    with pytest.raises(JobError, match=r"1 fewer inputs, such as .*a\.jsonl"):
+        encode(mine, tmp_path / "out")
+    assert encode(mine, tmp_path / "out", overwrite=True).documents == 4 * jobs.ROWS
+
+
+def test_damage_is_named_with_the_way_out(corpus: Path, done: Path) -> None:
+    own = done / "_numtok"
+
+    def refused(path: Path, content: bytes, message: str) -> None:
+        kept = path.read_bytes()
+        path.write_bytes(content)
+        with pytest.raises(JobError, match=message):
+            encode(corpus, done) if "tokenizer" in str(path) else numtok.finish_job(done)
+        path.write_bytes(kept)
+
+    receipt, plan, settings = own / "00004.json", own / "plan.json", own / "tokenizer" / "numtok.json"
+    for content in (b"", b"{", b"[]", b"{}", b'{"check": 7}', receipt.read_bytes().replace(b'"rows"', b'"rose"')):
+        refused(receipt, content, r"00004\.json: is damaged or was changed by hand; remove it \(rm '.*00004\.json'\) and run the same")
+    refused(receipt, (own / "00003.json").read_bytes(), r"00004\.json: is the receipt of another job or shard")
+    refused(plan, plan.read_bytes().replace(b"zstd", b"zstf"), r"plan\.json: is damaged .* begin the job anew with --overwrite")
+    refused(done / "00004-of-00007.parquet", b"short", "00004.*: has 5 bytes instead of .*remove the receipt")
+    refused(settings, settings.read_bytes().replace(b"0.0", b"0.1"), "is not the tokenizer that the job was planned with")
+    data = bytearray((done / "00004-of-00007.parquet").read_bytes())
+    data[200] ^= 1
+    (done / "00004-of-00007.parquet").write_bytes(data)
+    with pytest.raises(JobError, match=r"00004-of-00007\.parquet: is damaged: it does not have the SHA-256"):
+        numtok.finish_job(done, check=True)
+    (done / "00004-of-00007.parquet").unlink()
+    with pytest.raises(JobError, match="is not there, as its receipt says"):
+        numtok.finish_job(done)
+
+
+def test_a_foreign_file_is_not_taken_for_a_shard(corpus: Path, done: Path, tmp_path: Path) -> None:
+    (done / "more.parquet").touch()
+    with pytest.raises(JobError, match=r"more\.parquet: is no shard of this job.*move it away"):
+        encode(corpus, done)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "x.parquet").touch()
+    with pytest.raises(OutputError, match=r"holds x\.parquet.*choose another folder"):
+        encode(corpus, tmp_path / "other", overwrite=True)
+    with pytest.raises(OutputError, match="lies in the output folder"):
+        encode(corpus, corpus)
+
+
+def test_what_cannot_be_a_job_is_refused_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    cases: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"shards": 0}, InputError, "whole number"),
+        ({"shard_size": 10}, InputError, "leave out one"),
+        ({"shard": (3, 2)}, InputError, "one of 1/2 to 2/2"),
+        ({"compression": "none", "output_format": "csv"}, OutputError, "unknown output format"),
+        ({"compression": "rar"}, OutputError, "no compression 'rar'"),
+        ({"keep_columns": ["text"]}, InputError, "cannot be kept"),
+        ({"shard": (1, 2), "overwrite": True}, JobError, "would remove what the others have written"),
+    ]
+    for options, kind, message in cases:
+        with pytest.raises(kind, match=message):
+            encode(corpus, out, **options)
+    with pytest.raises(InputError, match="cannot be cut into shards"):
+        numtok.encode_files("-", out, shards=2)
+    with pytest.raises(OutputError, match="named like a file"):
+        encode(corpus, tmp_path / "out.parquet")
+    with pytest.raises(OutputError, match=r"cannot make the folder: .*check the folder and its permissions"):
+        encode(corpus, Path("/sys/numtok"))
+    assert not out.exists()
+    with pytest.raises(JobError, match="is not the folder of a job"):
+        numtok.finish_job(corpus)
+
+
+# Errors within shards -----------------------------------------------------------------------------------------------------
+
+
+def test_the_others_finish_and_the_error_names_the_line_of_the_file(tmp_path: Path) -> None:
+    lines = [json.dumps({"text": f"row {number} is {number}"}) for number in range(300)]
+    lines[250:250] = ["", "  "]
+    lines[270] = '{"text": "row 268'
+    lines[30] = '{"text": 7}'
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(JobError, match=r"2 of 8 shards failed \(0, 7\).*the others are done.*run the same command again") as caught:
+        numtok.encode_files(tmp_path / "a.jsonl", tmp_path / "out", numbers="bits", shards=8, workers=1)
+    assert set(caught.value.failures) == {0, 7}
+    assert caught.value.failures[0].startswith(f"{tmp_path}/a.jsonl:31: text column 'text' holds a number")
+    assert caught.value.failures[7].startswith(f"{tmp_path}/a.jsonl:271:10: not valid JSON")
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == 6
+    skipped = numtok.encode_files(
+        tmp_path / "a.jsonl", tmp_path / "out", numbers="bits", shards=8, workers=1, on_error="skip", overwrite=True
+    )
+    assert (skipped.documents, skipped.skipped) == (298, 2)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "txt", "parquet"])
+def test_the_error_names_the_row_of_the_file(tmp_path: Path, kind: str) -> None:
+    texts = [f"row {number}" for number in range(100)]
+    texts[81] = "1" * 60
+    path = tmp_path / f"a.{kind}"
+    if kind == "jsonl":
+        path.write_text("".join(json.dumps({"text": text}) + "\n\n" for text in texts))  # blank lines are no rows
+    elif kind == "txt":
+        path.write_bytes("\r\n".join(texts).encode())
+    else:
+        pq.write_table(pa.table({"text": texts}), path, row_group_size=7)
+    job = {"numbers": "fone:6,4", "overflow": "error", "shards": 4, "workers": 1}
+    with pytest.raises(JobError) as caught:
+        numtok.encode_files(path, tmp_path / "out", **job)
+    with pytest.raises(RepresentationError) as whole:
+        numtok.encode_files(path, tmp_path / "out.parquet", numbers="fone:6,4", overflow="error")
+    assert list(caught.value.failures.values()) == [str(whole.value)] and "row 82" in str(whole.value)
+
+
+def test_bytes_that_are_not_utf8_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
+    for name, line in (("a.jsonl", b'{"text": "caf\xe9"}'), ("a.txt", b"caf\xe9")):
+        path = tmp_path / name
+        path.write_bytes(b'{"text": "1"}\n' * 90 + line + b"\n" + b'{"text": "1"}\n' * 9)
+        with pytest.raises(InputError) as whole:
+            numtok.encode_files(path, tmp_path / "out.parquet", numbers="bits")
+        with pytest.raises(JobError) as caught:
+            numtok.encode_files(path, tmp_path / f"{name}.d", numbers="bits", shards=5, workers=1)
+        assert list(caught.value.failures.values()) == [str(whole.value)] and ":91:" in str(whole.value)
+
+
+def test_the_columns_of_a_part_are_those_of_the_file(tmp_path: Path) -> None:
+    """Which column is the text, and the types of kept ones, is settled by the head of a file, not by that of each part."""
+    lines = [{"note": "a", "text": "is 1", "x": 1.5}] * 50 + [{"note": "b 2", "x": 2}] * 50 + [{"content": "5", "text": None}] * 50
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    options: dict[str, Any] = {"numbers": "bits", "keep_columns": ["note", "x"]}
+    numtok.encode_files(tmp_path / "a.jsonl", tmp_path / "one.parquet", **options)
+    numtok.encode_files(tmp_path / "a.jsonl", tmp_path / "out", shards=6, **options)
+    parts = jobs.table(tmp_path / "out")
+    assert parts.replace_schema_metadata(None).equals(pq.read_table(tmp_path / "one.parquet").replace_schema_metadata(None))
+    assert pc.sum(parts["x"]).as_py() == 175.0
+
+
+# What the folder says ----------------------------------------------------------------------------------------------------
+
+
+def test_where_it_comes_from(corpus: Path, unbroken: Path) -> None:
+    made = jobs.manifest(unbroken)
+    assert [given["path"] for given in made["inputs"]] == [str(path) for path in sorted(corpus.iterdir())]
+    assert made["rows"] == sum(shard["rows"] for shard in made["shards"]) == 5 * jobs.ROWS
+    assert {shard["file"]: shard["sha256"] for shard in made["shards"]} == jobs.shards(unbroken)
+    assert made["versions"]["pyarrow"] == pa.__version__ and made["versions"]["numtok"] == numtok.__version__
+    assert made["options"]["keep_columns"] == ["id"] and made["options"]["compression"] == "zstd"
+    schema = pq.read_schema(unbroken / "00001-of-00007.parquet")
+    job = json.loads(schema.metadata[b"numtok_job"])
+    assert job["tokenizer"] == made["tokenizer"] and job["options"] == made["options"] and job["versions"] == made["versions"]
+    assert json.loads(schema.metadata[b"numtok"])["tokenizer"] == made["tokenizer"]["fingerprint"]
+    assert job["inputs"][0][0] == f"{corpus}/a.jsonl" and job["inputs"][0][1] > 0
+
+
+def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("is 1\n" * 50)
+    kind = type("FromScript", (numtok.XVal,), {"__module__": "__main__"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("numtok.corpus.run.run_processes", None)
+        made = numtok.Tokenizer.from_pretrained(numbers=[kind(0.5)])
+        assert numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", tokenizer=made, shards=3, workers=2).documents == 50
