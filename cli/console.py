@@ -120,15 +120,15 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def print_table(rows: Sequence[tuple[str, str, str]], title: str) -> None:
+def print_table(rows: Sequence[tuple[str, str, str]], title: str, to_stderr: bool = False) -> None:
     """Rows of (label, figure, remark): figures right-aligned."""
     rows = [(shown(label), shown(figure), shown(remark)) for label, figure, remark in rows]
     labels, figures = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
-    coloured = use_colour(sys.stdout)
-    click.echo(click.style(shown(title), bold=True), color=coloured)
+    coloured = use_colour(sys.stderr if to_stderr else sys.stdout)
+    click.echo(click.style(shown(title), bold=True), color=coloured, err=to_stderr)
     for label, figure, remark in rows:
         line = f"  {click.style(label.ljust(labels), dim=True)}  {figure.rjust(figures)}"
-        click.echo(line + (f"  {click.style(remark, dim=True)}" if remark else ""), color=coloured)
+        click.echo(line + (f"  {click.style(remark, dim=True)}" if remark else ""), color=coloured, err=to_stderr)
 
 
 def counts(by_name: dict[str, int]) -> str:

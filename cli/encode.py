@@ -37,12 +37,20 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
   numtok encode sample.jsonl -o packed.parquet --pack 2048
   cat sample.jsonl | numtok encode - -o piped.parquet --quiet
   numtok encode sample.jsonl -o shards/ --shards 4
+  cat sample.jsonl | numtok encode - -o - --quiet | head -n 1
 """
 
 
 @click.command(cls=OnceCommand, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@click.option("-o", "--output", required=True, metavar="FILE", help="A .parquet, .arrow, .feather or .ipc file; or FOLDER/.")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help="A .parquet, .arrow, .feather or .ipc file; or FOLDER/; - for standard output."
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(["parquet", "arrow", "jsonl"]),
+    help="Of the output, whatever its suffix. Standard output takes jsonl, its default, and arrow, as a stream.",
+)
 @click.option(
     "--numbers",
     type=Names(),

@@ -15,7 +15,7 @@ from .decode import decode
 from .encode import encode
 from .inspect import inspect
 from .jobs import finish
-from .streams import open_streams, shown
+from .streams import discard_output, open_streams, shown
 from .train import train
 from .warm_up import warm_up
 
@@ -32,8 +32,11 @@ class _Group(click.Group):
         except click.UsageError as error:
             error.message = shown(error.message)  # type: ignore[misc]  # it quotes arguments, which may be names of files
             raise
-        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except BrokenPipeError:  # whoever reads, such as head, has seen enough
+            discard_output()
+            ctx.exit(0)
         except KeyboardInterrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would only spoil the tidy end
             print_error("interrupted; nothing half-written is left")

@@ -54,12 +54,21 @@ class _Stream(io.TextIOWrapper):
         """What is still in the buffer goes nowhere, or Python would complain once more at the end."""
         if isinstance(error, BrokenPipeError) and not self.silent:
             raise error
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, self.fileno())
-        os.close(null)
+        _discard(self.fileno())
         if not self.silent:
             reason = f"{error.strerror}; send it elsewhere, or print nothing with --quiet (what was to be written to files is complete)"
             raise StreamError(f"cannot write to standard output: {reason}")
+
+
+def discard_output() -> None:
+    """Send what is still to come on standard output nowhere, as nobody reads it."""
+    _discard(sys.stdout.fileno())
+
+
+def _discard(descriptor: int) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
 
 
 def open_streams() -> None:

@@ -67,7 +67,7 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
     if summary.shards:
         rows.append(("shards", f"{summary.shards:,}", shards_left(summary)))
     rows.append(("output", size(summary.output_bytes), f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"))
-    print_table(rows, summary.output)
+    print_table(rows, "standard output" if summary.output == "-" else summary.output, to_stderr=summary.output == "-")
 
 
 def time_taken(summary: Summary) -> str:

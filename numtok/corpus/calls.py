@@ -52,8 +52,9 @@ def encode_files(
 
     Args:
         inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them.
-        output: ends in .parquet, .arrow, .feather or .ipc; or a folder, which ends in a slash, or is there, or is told by the options for shards. It gets
-            shards, which ``workers`` processes write, and the same call goes on where another was killed (``docs/corpora.md``).
+        output: ends in .parquet, .arrow, .feather or .ipc; or ``-`` for standard output, as JSON lines or an Arrow stream; or a folder, which ends in a slash,
+            or is there, or is told by the options for shards. It gets shards, which ``workers`` processes write, and the same call goes on where another
+            was killed (``docs/corpora.md``).
         tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it; or a ``Tokenizer``, which has its numbers and its grammar.
         numbers: representations, ``"xval"`` if not given, or their names, ``"xval,fone:6,4"``.
         grammar: what counts as a number; ``Grammar.prose()`` if not given.

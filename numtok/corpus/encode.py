@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
@@ -23,7 +23,8 @@ from numtok.corpus.read.documents import find_inputs
 from numtok.corpus.read.parts import rows_before
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Run, Summary, processors, refuse_input_as_output
-from numtok.corpus.write.encoded import open_writer
+from numtok.corpus.write.encoded import BatchWriter, open_writer
+from numtok.corpus.write.stream import StreamWriter, open_stream
 from numtok.errors import InputError, NumtokError
 from numtok.tokenizer import schema
 from numtok.tokenizer.results import EncodeReport
@@ -47,7 +48,7 @@ def encode_corpus(
 
     Args:
         inputs: files, folders, globs, or ``-`` for standard input; see :func:`numtok.corpus.read.find.find_inputs`.
-        output: ends in .parquet, .arrow, .feather or .ipc, unless ``output_format`` tells.
+        output: ends in .parquet, .arrow, .feather or .ipc, unless ``output_format`` tells; or ``-`` for standard output.
         tokenizer: what encodes; its ``encode_with_report`` is called from several threads.
         fit: find the scale and the clip of the tokenizer's xVal first, on a sample of the texts: from all over the files, or, where one of the
             inputs is a pipe, on the first 32 MB, which are kept in memory meanwhile. ``Summary.fit`` says what was found.
@@ -120,7 +121,7 @@ class _Encoder:
 def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> Iterator[Sink[Piece, Encoded]]:
     """The output, and the counts of what is in it."""
     how = encoder.settings
-    with open_writer(run.output, encoder.rows.schema, how.output_format, how.compression, how.overwrite, tensors=how.tensors) as writer:
+    with _open(run, encoder.rows.schema, how) as writer:
 
         def write(piece: Piece, result: Encoded) -> None:
             for batch in encoder.rows.arrange(result[0]):
@@ -137,6 +138,12 @@ def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> It
             writer.write(batch)
         encoder.rows.count = writer.rows
         before_the_end()
+
+
+def _open(run: Run, described: pa.Schema, how: EncodeSettings) -> AbstractContextManager[BatchWriter | StreamWriter]:
+    if run.to_stdout:
+        return open_stream(described, how.output_format, how.compression)
+    return open_writer(run.output, described, how.output_format, how.compression, how.overwrite, tensors=how.tensors)
 
 
 def _fitted(fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[Piece]) -> tuple[Tokenizer, Iterable[Piece], Fit]:

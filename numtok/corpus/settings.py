@@ -22,7 +22,7 @@ class EncodeOptions(TypedDict, total=False):
         add_special_tokens: put the source tokenizer's special tokens around each text.
         parse_special: read special tokens that are written in the text as such.
         input_format: of the inputs, whatever their suffix.
-        output_format: parquet or arrow, whatever the suffix.
+        output_format: parquet or arrow, whatever the suffix; jsonl (the default there) or arrow for standard output.
         compression: of the output; see :func:`numtok.corpus.write.encoded.open_writer`.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
         workers: threads that encode; by default one per processor.

@@ -126,6 +126,10 @@ class Run:
     written: int = 0
     started: float = field(default_factory=time.perf_counter)
 
+    @property
+    def to_stdout(self) -> bool:
+        return str(self.output) == "-"
+
     @classmethod
     def start(cls, sources: Sequence[Source], output: str | Path, progress: Callable[[Progress], None] | None) -> Run:
         sizes = [source.size for source in sources]
@@ -140,7 +144,8 @@ class Run:
         """``summary`` with what this run counted."""
         for counted in dataclasses.fields(self.report):
             setattr(summary, counted.name, getattr(self.report, counted.name))
-        summary.skipped, summary.output, summary.output_bytes = self.skipped, str(self.output), self.output.stat().st_size
+        summary.skipped, summary.output = self.skipped, str(self.output)
+        summary.output_bytes = self.written if self.to_stdout else self.output.stat().st_size
         summary.without_text = self.without_text
         if self.first_null is not None:
             summary.first_without_text = f"{self.first_null[0].name}, row {self.first_null[1]}"
@@ -155,7 +160,11 @@ def processors() -> int:
 
 def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> None:
     """Raise OutputError if the output is one of the inputs, which it would replace."""
-    if os.path.exists(output) and any(source.path != "-" and os.path.samefile(source.path, output) for source in sources):
+    if (
+        str(output) != "-"
+        and os.path.exists(output)
+        and any(source.path != "-" and os.path.samefile(source.path, output) for source in sources)
+    ):
         raise OutputError(f"{output} is also an input; choose another name")
 
 
