@@ -47,11 +47,6 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
     "-o", "--output", required=True, metavar="FILE", help="A .parquet, .arrow, .feather or .ipc file; or FOLDER/; - for standard output."
 )
 @click.option(
-    "--output-format",
-    type=click.Choice(["parquet", "arrow", "jsonl"]),
-    help="Of the output, whatever its suffix. Standard output takes jsonl, its default, and arrow, as a stream.",
-)
-@click.option(
     "--numbers",
     type=Names(),
     default="xval",
