@@ -12,7 +12,7 @@ S, number streams     (batch, seq, ...), as declared              as declared
 labels                int64 (batch, seq)                          -100
 number_labels_mask    bool (batch, seq), masked objective         False
 S_labels              as S, likewise                              as S
-position_ids          int64 (batch, seq), packing and blocks      0
+position_ids          int64 (batch, seq), packed rows and blocks  0
 ====================  ==========================================  ================
 
 The streams S are ``number_value`` and what the representations declare (:func:`numtok.representations.streams`), with the dtype, the shape and the fill of
@@ -69,7 +69,8 @@ class NumberCollator:
         padding_side, truncation_side: ``"right"`` or ``"left"``.
         pad_to_multiple_of: the width is rounded up to one of these, perhaps beyond ``max_length``.
         pack: put several rows into one line of at most ``max_length``. ``position_ids`` begin at 0 in each; the label of each row's first token is
-            -100, as it does not follow from the row before. The same holds for the documents in rows that have ``position_ids``, such as blocks.
+            -100, as it does not follow from the row before. The same holds for the documents in rows that have ``position_ids``, such as blocks, or
+            ``seq_lengths``, the rows of packed files as ``datasets`` reads them.
         pack_attention_mask: give lines of several rows or documents an ``attention_mask`` too; then each sees those before it in its line. Without,
             :class:`numtok_torch.NumberModel` keeps them apart, and so do causal models of transformers with ``use_cache=False``.
         mask_token_id, vocab_size, mlm_probability, mask, mask_share, random_share: of the masked objective; ``mask`` is ``"all"``, ``"numbers"``,
@@ -105,7 +106,7 @@ class NumberCollator:
     tokens: NumberTokens = field(default_factory=NumberTokens)
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     frame: tuple[int, int] = (0, 0)
-    drop: Sequence[str] = ("text", "number_text")
+    drop: Sequence[str] = ("text", "number_text", "seq_documents", "seq_remaining", "seq_text")
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -143,11 +144,12 @@ class NumberCollator:
         """
         metadata = read_metadata(schema)
         before, after = metadata["frame"]
+        whole = metadata["pack"] is None  # else the frame is that of documents, and rows are cut anywhere
         known: dict[str, Any] = {
             "tokens": NumberTokens.from_metadata(metadata),
             "shapes": inner_shapes(schema),
             "vocab_size": metadata.get("vocab_size"),
-            "frame": (len(before), len(after)),
+            "frame": (len(before), len(after)) if whole else (0, 0),
             "special_token_ids": (*before, *after),
         }
         return cls(pad_token_id, **known | options)

@@ -10,6 +10,8 @@ layout, ``number_mask`` bool (tokens,) in place of ``number_index``, and all of 
 **Null rows**, documents that were null, are no rows for a model. The iterable leaves them out. In a map, where the count has to be known, asking for
 one is a ``SchemaError`` unless ``nulls="skip"``, which looks for them once, when the data set is made, and does not count them.
 
+**Packed files.** Rows are pieces of documents; ``position_ids`` int64 (tokens,) begin at 0 with each.
+
 **Blocks.** With ``block_size`` a row is not a document but so many tokens of all of them, laid end to end (:mod:`numtok_torch.data.blocks`).
 """
 
@@ -24,8 +26,10 @@ import pyarrow as pa
 from torch.utils.data import Dataset
 
 from numtok.errors import SchemaError
+from numtok.representations.columns import SEQ_LENGTHS
 from numtok_torch.data.blocks import Blocks, Cutting, Read
 from numtok_torch.data.kept_rows import DISK_BYTES
+from numtok_torch.data.packing import within
 from numtok_torch.data.storage import Row, Storage
 from numtok_torch.data.streams import Ints, NumberTokens, stored_columns
 from numtok_torch.data.tokens import token_id
@@ -78,8 +82,10 @@ class Encoded:
         self.schema: pa.Schema = self._storage.schema
         self.metadata: dict[str, Any] = self._storage.metadata
         self.fingerprint: str = self.metadata["tokenizer"]
-        self.block_size = block_size
+        self.block_size, self._separate = block_size, separate
         self._blocks: Blocks | None = None
+        if block_size is not None and self.metadata["pack"]:
+            raise SchemaError(f"the rows are packed already, in {self.metadata['pack']['length']} tokens each; leave out block_size")
         if block_size is not None:
             self._check_columns()
             separator_id = self._separator_id(separator, tokenizer)
@@ -122,7 +128,13 @@ class Encoded:
         if self._blocks is not None:
             return self._blocks.row(number, read)
         held = read(chunk)
-        return held.row(local) if held.valid[local] else None
+        if not held.valid[local]:
+            return None
+        row = held.row(local)
+        if SEQ_LENGTHS.name in row:
+            lengths = row.pop(SEQ_LENGTHS.name).astype(np.int64)
+            row |= {"position_ids": within(lengths)} if self._separate else {}
+        return row
 
 
 class NumberDataset(Encoded, Dataset[Row]):
@@ -143,8 +155,8 @@ class NumberDataset(Encoded, Dataset[Row]):
         block_size: lay the documents end to end and cut them into rows of so many tokens, but not inside numbers (:mod:`numtok_torch.data.blocks`), after
             one pass over the data. No token is lost. None: a row is a document.
         separator: an id, or a token of ``tokenizer`` such as ``"<|endoftext|>"``, put behind every document of a block; None for none.
-        separate: give blocks ``position_ids`` that begin at 0 with each document, by which the collator and the model keep documents apart: none sees
-            the one before it. False: a block is one text.
+        separate: give blocks and packed rows ``position_ids`` that begin at 0 with each document, by which the collator and the model keep documents
+            apart: none sees the one before it. False: a row is one text.
 
     Raises:
         InputError: for files that cannot be read. SchemaError: for files that numtok did not write, that do not belong together, or that another

@@ -47,6 +47,11 @@ def since(begins: Mask) -> Ints:
     return np.arange(len(begins)) - np.repeat(starts, np.diff(np.append(starts, len(begins))))
 
 
+def within(lengths: Ints) -> Ints:
+    """int64[tokens]: the place of each token in its own piece, for pieces of so many tokens, end to end."""
+    return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
 def round_up(width: int, multiple: int | None) -> int:
     """The next multiple, at least ``width``."""
     return width if multiple is None else -(-width // multiple) * multiple
@@ -75,6 +80,5 @@ def pack(lengths: Ints, capacity: int, width: int, side: str) -> Layout:
 
 
 def _layout(lengths: Ints, begins: Ints, batch: int, width: int) -> Layout:
-    starts = np.cumsum(lengths) - lengths
-    local = np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
+    local = within(lengths)
     return Layout(batch, width, local + np.repeat(begins, lengths), local)

@@ -8,7 +8,7 @@ or per number of all rows. Two kinds of rows are read, and give the same:
 - **dense**, as a transformers tokenizer with numbers gives them: ``number_mask`` bool[tokens], and one value per token in each; whatever
   stands where the mask is False is ignored.
 
-``place_value`` and everything else per token is the same in both.
+``place_value`` and everything else per token is the same in both. The ``seq_lengths`` of packed rows become ``position_ids``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ import numpy.typing as npt
 import torch
 
 from numtok.errors import SchemaError
-from numtok.representations.columns import form
+from numtok.representations.columns import SEQ_LENGTHS, form
+from numtok_torch.data.packing import within
 from numtok_torch.data.streams import Forms, Ints, Mask, NumberTokens, Rows, number_streams, token_streams
 
 SPANS = "mask_spans"
@@ -42,7 +43,7 @@ def read_rows(features: Sequence[Mapping[str, Any]], drop: Sequence[str] = (), s
         SchemaError: for a key that has no place in a batch, or arrays that do not fit together, with the row and the way out.
     """
     keys = _common_keys(features)
-    wanted = [key for key in keys if key not in drop and key not in ("number_index", "number_mask", SPANS)]
+    wanted = [key for key in keys if key not in drop and key not in ("number_index", "number_mask", SPANS, SEQ_LENGTHS.name)]
     _check_known(wanted, keys)
     per_number, per_token = number_streams(), token_streams()
     ids, lengths = _end_to_end("input_ids", [row["input_ids"] for row in features])
@@ -59,9 +60,19 @@ def read_rows(features: Sequence[Mapping[str, Any]], drop: Sequence[str] = (), s
             values, given_lengths = _end_to_end(key, [row[key] for row in features])
             _check_lengths(key, given_lengths, lengths, "token")
             rows.tokens[key] = values.astype(per_token[key][0].dtype, copy=False)
+    if SEQ_LENGTHS.name in keys:
+        rows.tokens.setdefault("position_ids", _within_pieces(features, lengths))
     if SPANS in keys:
         rows.spans = _spans(features, rows)
     return rows
+
+
+def _within_pieces(features: Sequence[Mapping[str, Any]], lengths: Ints) -> Ints:
+    """The place of each token of packed rows in its piece of a document."""
+    pieces, counts = _end_to_end(SEQ_LENGTHS.name, [row[SEQ_LENGTHS.name] for row in features])
+    sums = np.append(0, np.cumsum(pieces.astype(np.int64)))
+    _check_lengths(SEQ_LENGTHS.name, np.diff(sums[np.append(0, np.cumsum(counts))]), lengths, "token")
+    return within(pieces.astype(np.int64))
 
 
 def _common_keys(features: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -24,6 +24,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.errors import InputError, SchemaError
+from numtok.representations.columns import SEQ_LENGTHS
 from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
 from numtok_torch.data.kept_group import KeptGroup
@@ -226,8 +227,9 @@ def _hidden(path: Path) -> bool:
 
 def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> pa.Schema:
     """The part of the schema that is read."""
-    layout = read_metadata(schema, where)["layout"]
-    always = ["input_ids", "number_index" if layout == "number" else "number_mask"]
+    metadata = read_metadata(schema, where)
+    always = ["input_ids", "number_index" if metadata["layout"] == "number" else "number_mask"]
+    always += [SEQ_LENGTHS.name] if metadata["pack"] else []
     wanted = [name for name in schema.names if name in stored_columns()] if columns is None else list(columns)
     if missing := [name for name in (*always, *wanted) if name not in schema.names]:
         raise SchemaError(f"{where} has no column {missing[0]!r}; it has {', '.join(schema.names)}")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.representations import streams
-from numtok.representations.columns import INPUT_IDS, NUMBER_INDEX, NUMBER_MASK, Column
+from numtok.representations.columns import INPUT_IDS, NUMBER_INDEX, NUMBER_MASK, SEQ_LENGTHS, Column
 from numtok.tokenizer.stored import conform_schema
 from numtok.tokenizer.token_spans import NumberTokens
 
@@ -64,8 +64,8 @@ def token_streams() -> dict[str, Forms]:
 
 
 def stored_columns() -> frozenset[str]:
-    """The columns of a file that hold tensors."""
-    return frozenset({INPUT_IDS.name, NUMBER_INDEX.name, NUMBER_MASK.name, *streams()})
+    """The columns of a file that hold tensors, or say how a packed row is to be read."""
+    return frozenset({INPUT_IDS.name, NUMBER_INDEX.name, NUMBER_MASK.name, SEQ_LENGTHS.name, *streams()})
 
 
 def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:

@@ -14,10 +14,11 @@ from typing import Any
 from torch import Tensor
 
 from numtok.representations import streams
-from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK
+from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, SEQ_LENGTHS
 from numtok_torch.model.backbone import ModelError
 
 LABELS, LABELS_MASK = "_labels", "number_labels_mask"
+_OF_FILES = {NUMBER_INDEX.name: "number", SEQ_LENGTHS.name: "piece of a document"}  # which the collator needs
 
 
 def name_streams(forward: Callable[..., Any]) -> None:
@@ -25,7 +26,7 @@ def name_streams(forward: Callable[..., Any]) -> None:
     *own, rest = inspect.signature(inspect.unwrap(forward)).parameters.values()
     named = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
-        for name in (NUMBER_MASK.name, *streams(), NUMBER_INDEX.name)
+        for name in (NUMBER_MASK.name, *streams(), *_OF_FILES)
     ]
     own = [parameter for parameter in own if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]  # named before
     forward.__signature__ = inspect.Signature([*own, *named, rest])  # type: ignore[attr-defined]  # what inspect looks for
@@ -37,7 +38,8 @@ def take_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
     Raises:
         ModelError: for rows of a file that nobody made a batch of.
     """
-    if kwargs.pop(NUMBER_INDEX.name, None) is not None:
-        raise ModelError("number_index is a column of a file, which has one value per number; batch its rows with NumberCollator")
+    for name, counted in _OF_FILES.items():
+        if kwargs.pop(name, None) is not None:
+            raise ModelError(f"{name} is a column of a file, which has one value per {counted}; batch its rows with NumberCollator")
     known = {NUMBER_MASK.name, LABELS_MASK, *streams()}
     return {name: kwargs.pop(name) for name in list(kwargs) if name in known or name.endswith(LABELS)}
