@@ -65,7 +65,7 @@ def decode_corpus(
     """
     sources = find_inputs(inputs)
     refuse_input_as_output(sources, output)
-    run = Run.start(sources, output, progress)
+    run, workers = Run.start(sources, output, progress), workers or processors()
     tokenizer = tokenizer or tokenizer_of(sources[0].path, source)
     described = _decoded_schema(sources[0])
 
@@ -83,7 +83,9 @@ def decode_corpus(
     @contextmanager
     def sink() -> Iterator[Sink[_Piece, pa.RecordBatch]]:
         kind = TEXT_FORMATS.get(run.output.suffix.lower())
-        opened: Any = open_text_writer(run.output, kind, overwrite) if kind else open_writer(output, described, overwrite=overwrite)
+        opened: Any = (
+            open_text_writer(run.output, kind, overwrite) if kind else open_writer(output, described, overwrite=overwrite, threads=workers)
+        )
         with opened as writer:
 
             def write(piece: _Piece, texts: pa.RecordBatch) -> None:
@@ -93,7 +95,6 @@ def decode_corpus(
 
             yield write
 
-    workers = workers or processors()
     run_ordered(_pieces(sources, batch_bytes), work, sink, _size, workers, (workers + 2) * batch_bytes, run.tick)
     return run.complete(Summary())
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
@@ -143,7 +143,8 @@ def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> It
 def _open(run: Run, described: pa.Schema, how: EncodeSettings) -> AbstractContextManager[BatchWriter | StreamWriter]:
     if run.to_stdout:
         return open_stream(described, how.output_format, how.compression)
-    return open_writer(run.output, described, how.output_format, how.compression, how.overwrite, tensors=how.tensors)
+    stored: dict[str, Any] = {"format": how.output_format, "compression": how.compression, "tensors": how.tensors}
+    return open_writer(run.output, described, overwrite=how.overwrite, threads=how.workers or processors(), **stored)
 
 
 def _fitted(fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[Piece]) -> tuple[Tokenizer, Iterable[Piece], Fit]:

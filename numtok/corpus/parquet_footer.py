@@ -1,6 +1,6 @@
 """A checksum for the footer of a Parquet file, which the format has for pages only: a flipped bit there is another name, type or number of rows.
 
-In: a file that is being written, or a whole one. Out: twenty-one bytes right before the footer, where every reader of Parquet skips what it does not
+In: a footer that is to be written, or a whole file. Out: twenty-one bytes right before the footer, where every reader of Parquet skips what it does not
 know of: ``numtok.crc32:`` and eight hexadecimal digits, the CRC-32 of the footer, its length and the ending ``PAR1``. ``FORMAT.md`` is the normative text.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from typing import Any, BinaryIO
 
 from numtok.errors import InputError
 
@@ -18,45 +17,10 @@ _DIGITS = 8
 _TAIL = 8  # the footer's length, and PAR1
 
 
-class SealedFile:
-    """An open file that Arrow's Parquet writer writes to: :meth:`begin` before it writes the footer, :meth:`end` after."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-        self._start = self._crc = 0
-
-    @property
-    def closed(self) -> bool:
-        return self.file.closed
-
-    def write(self, data: Any) -> int:
-        """Write all of it."""
-        rest = memoryview(data).cast("B")
-        self._crc = zlib.crc32(rest, self._crc) if self._start else 0
-        size = len(rest)
-        while rest:
-            rest = rest[self.file.write(rest) :]
-        return size
-
-    def tell(self) -> int:
-        return self.file.tell()
-
-    def flush(self) -> None:
-        self.file.flush()
-
-    def close(self) -> None:
-        """Closing is the business of who opened the file."""
-
-    def begin(self) -> None:
-        """Make room for the checksum, behind the last row group."""
-        self.write(MARK + b"0" * _DIGITS)
-        self._start = self.file.tell()
-
-    def end(self) -> None:
-        """Fill in the checksum."""
-        self.file.seek(self._start - _DIGITS)
-        self.file.write(b"%08x" % self._crc)
-        self.file.seek(0, os.SEEK_END)
+def sealed(footer: bytes) -> bytes:
+    """The end of a file with this footer: its checksum, itself, its length and the ending."""
+    end = footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    return MARK + b"%08x" % zlib.crc32(end) + end
 
 
 def check(path: str, name: str | None = None) -> None:

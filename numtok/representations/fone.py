@@ -72,7 +72,7 @@ class FoNE(SingleToken):
     exact: ClassVar[bool] = True
     name: ClassVar[str] = "fone"
     declared: ClassVar[tuple[Column, ...]] = (  # with chunks, one more axis in front
-        Column("number_fourier", pa.float32(), np.float32, (0, 2)),
+        Column("number_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),
         Column("number_digits", pa.uint8(), np.uint8, (0,)),
     )
     carries_sign: ClassVar[bool] = False

@@ -135,14 +135,43 @@ def test_tensors_come_back_without_copies(tmp_path: Path) -> None:
         assert np.shares_memory(column.to_numpy_ndarray(), column.storage.flatten().to_numpy(zero_copy_only=True))
 
 
-def test_how_parquet_columns_are_stored(tmp_path: Path) -> None:
+def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
     group = pq.read_metadata(write(tmp_path / "a.parquet", [encoded([50] * 50)])).row_group(0)
-    stored = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
-    assert "PLAIN" in stored["input_ids.list.element"].encodings and not stored["input_ids.list.element"].has_dictionary_page
-    assert "DELTA_BINARY_PACKED" in stored["number_index.list.element"].encodings
-    bits = stored["number_bits.list.element.list.element"]
-    assert bits.has_dictionary_page and bits.total_uncompressed_size < bits.num_values // 2, "a bit takes few bits"
+    stored = {group.column(i).path_in_schema.split(".")[0]: group.column(i) for i in range(group.num_columns)}
+    declared = {
+        "input_ids": "BYTE_STREAM_SPLIT",
+        "number_index": "DELTA_BINARY_PACKED",
+        "number_bits": "BYTE_STREAM_SPLIT",
+        "number_fourier": "PLAIN",
+    }
+    for name, encoding in declared.items():
+        assert encoding in stored[name].encodings and not stored[name].has_dictionary_page, name
+    assert all(column.has_dictionary_page for name, column in stored.items() if name not in declared), "also what nobody declares"
     assert {column.compression for column in stored.values()} == {"ZSTD"}
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+def test_threads_do_not_change_a_byte(tmp_path: Path, compression: str) -> None:
+    batches = [encoded([5] * 40), encoded([0, 3]), *(encoded([k % 7] * 30) for k in range(20))]
+    options = {"row_group_bytes": 20_000, "compression": compression}
+    files = [write(tmp_path / f"{threads}.parquet", batches, threads=threads, **options) for threads in (1, 2, 5)]
+    assert pq.read_metadata(files[0]).num_row_groups > 10
+    assert len({file.read_bytes() for file in files}) == 1
+    assert read(files[2]).equals(pa.Table.from_batches(batches))
+
+
+def test_row_groups_are_told_as_arrow_would(tmp_path: Path) -> None:
+    # Each is made as a file of its own; what the footer says of their places is held to the file that Arrow itself writes.
+    batches = [ids(300, seed=seed) for seed in range(20)]
+    joined = pq.read_metadata(write(tmp_path / "a.parquet", batches, row_group_bytes=100_000))
+    with pq.ParquetWriter(
+        tmp_path / "b.parquet", ids(1).schema, compression="zstd", compression_level=1, write_statistics=False, write_page_checksum=True
+    ) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    expected = pq.read_metadata(tmp_path / "b.parquet").to_dict()
+    assert joined.num_row_groups == 20
+    assert {**joined.to_dict(), "serialized_size": 0} == {**expected, "serialized_size": 0}
 
 
 def test_row_groups_are_bounded(tmp_path: Path) -> None:
