@@ -8,7 +8,9 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ from numtok.errors import TokenizerError
 
 SMALL_TEXT = 1 << 16
 FEW_PIECES = 50
+WAIT = 1e-4  # seconds until it is asked again; a text of SMALL_TEXT takes about as long
 
 
 class GigatokenEngine:
@@ -181,22 +184,33 @@ def _gigatoken_tokens(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints
             arrays = _one_by_one(tokenizer, pieces)
             ids = np.concatenate([np.empty(0, np.uint32), *arrays])
             return Tokens(ids, memory.offsets_of(np.fromiter(map(len, arrays), np.int64, len(arrays))))
-        lists = tokenizer.encode_batch_list(pieces, parallel=False)
+        lists = _beside_others(tokenizer.encode_batch_list, pieces)
         ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
         return Tokens(ids, memory.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists))))
     import awkward as ak
 
     characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
     documents = ak.contents.ListOffsetArray(ak.index.Index64(offsets), characters, parameters={"__array__": "string"})
-    layout = tokenizer.encode_batch(ak.Array(documents), parallel=False).layout
+    layout = _beside_others(tokenizer.encode_batch, ak.Array(documents)).layout
     return Tokens(np.asarray(layout.content.data), np.asarray(layout.offsets.data))
 
 
 def _one_by_one(tokenizer: Any, pieces: list[bytes]) -> list[npt.NDArray[np.uint32]]:
     try:
         return [tokenizer.encode(piece) for piece in pieces]
-    except RuntimeError:  # another thread encodes with it, beside which gigatoken's encode does not run, but its encode_batch_list does
-        return [np.array(ids, np.uint32) for ids in tokenizer.encode_batch_list(pieces, parallel=False)]
+    except RuntimeError:  # another thread encodes with it, beside which gigatoken's encode does not run, but its encode_batch_list may
+        return [np.array(ids, np.uint32) for ids in _beside_others(tokenizer.encode_batch_list, pieces)]
+
+
+def _beside_others(encode: Callable[..., Any], texts: Any) -> Any:
+    """What the tokenizer gives, once no other thread's ``encode`` has it for itself: gigatoken refuses at once, where it could wait."""
+    while True:
+        try:
+            return encode(texts, parallel=False)
+        except RuntimeError as error:
+            if "borrowed" not in str(error):
+                raise
+            time.sleep(WAIT)
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
