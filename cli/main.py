@@ -15,6 +15,7 @@ from .decode import decode
 from .encode import encode
 from .inspect import inspect
 from .jobs import finish
+from .stats import stats
 from .streams import discard_output, open_streams, shown
 from .train import train
 from .warm_up import warm_up
@@ -86,7 +87,7 @@ def cli() -> None:
     """
 
 
-for _command in (encode, finish, decode, inspect, train, warm_up):
+for _command in (encode, finish, decode, inspect, stats, train, warm_up):
     cli.add_command(_command)
 
 

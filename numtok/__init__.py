@@ -14,6 +14,8 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numtok.corpus.calls import decode_files, encode_files, finish_job
+    from numtok.corpus.stats import corpus_stats
+    from numtok.statistics import Statistics
 
     __version__: str
 
@@ -33,9 +35,11 @@ __all__ = [
     "Numbers",
     "NumtokError",
     "PlaceValue",
+    "Statistics",
     "Subword",
     "Tokenizer",
     "XVal",
+    "corpus_stats",
     "decode_files",
     "encode_files",
     "extract",
@@ -52,6 +56,10 @@ def __getattr__(name: str) -> Any:
         from numtok.corpus import calls
 
         return getattr(calls, name)
+    if name in ("corpus_stats", "Statistics"):
+        from numtok.corpus import stats
+
+        return getattr(stats, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -99,22 +99,37 @@ class XVal(SingleToken):
 
     @classmethod
     def fit_values(
-        cls, values: Floats, target: float = TARGET, quantile: float | None = None, overflow: str = "text", log: bool = False
+        cls,
+        values: Floats,
+        target: float = TARGET,
+        quantile: float | None = None,
+        overflow: str = "text",
+        log: bool = False,
+        counts: npt.NDArray[np.int64] | None = None,
     ) -> XVal:
-        """:meth:`fit` for float64[n]."""
+        """:meth:`fit` for float64[n], each of which occurs once or ``counts`` times, int64[n]."""
         if not (np.isfinite(target) and target > 0):
             raise RepresentationError(f"xval: target={target} must be a positive, finite number")
         if quantile is not None and not 0 < quantile <= 1:
             raise RepresentationError(f"xval: quantile={quantile} must be above 0 and at most 1, or None to lose the fewest numbers")
         magnitude = np.abs(values)
-        magnitude = np.sort(magnitude[np.isfinite(magnitude) & (magnitude > 0)])
+        usable = np.isfinite(magnitude) & (magnitude > 0)
+        if counts is None:
+            magnitude = np.sort(magnitude[usable])
+        else:
+            order = np.flatnonzero(usable)[np.argsort(magnitude[usable], kind="stable")]
+            magnitude, counts = magnitude[order], counts[order]
         if not len(magnitude):
             raise RepresentationError(f"xval: none of the {len(values)} numbers is finite and not zero, so there is no scale to fit")
         if log:
             magnitude = np.maximum(np.log1p(magnitude) / LN10, np.finfo(np.float64).smallest_subnormal)
-        chosen = _largest_kept(magnitude, target) if quantile is None else np.quantile(magnitude, quantile, method="inverted_cdf")
+        below = np.arange(len(magnitude) + 1) if counts is None else np.concatenate([[0], np.cumsum(counts)])
+        if quantile is None:
+            chosen = _largest_kept(magnitude, below, target)
+        else:
+            chosen = float(np.quantile(magnitude, quantile, method="inverted_cdf", weights=counts))
         with np.errstate(over="ignore"):
-            scale = min(target / float(chosen), LARGEST_SCALE)
+            scale = min(target / chosen, LARGEST_SCALE)
         return cls(_rounded_down(scale), target, log, overflow)
 
     @property
@@ -185,10 +200,13 @@ class XVal(SingleToken):
         return numbers_from_floats(np.where(np.isfinite(scaled), np.clip(powers, -LARGEST, LARGEST), scaled), self.name)
 
 
-def _largest_kept(magnitude: Floats, target: float) -> float:
-    """Of sorted magnitudes the one that, scaled to the target, loses the fewest: above it clipped, far below it vanishing. Of several, the largest."""
-    vanishing = np.searchsorted(magnitude, magnitude * (VANISHING / target), side="left")
-    clipped = len(magnitude) - np.searchsorted(magnitude, magnitude, side="right")
+def _largest_kept(magnitude: Floats, below: npt.NDArray[np.int64], target: float) -> float:
+    """Of sorted magnitudes the one that, scaled to the target, loses the fewest: above it clipped, far below it vanishing. Of several, the largest.
+
+    ``below`` says how many numbers the first k magnitudes are, int64[n + 1].
+    """
+    vanishing = below[np.searchsorted(magnitude, magnitude * (VANISHING / target), side="left")]
+    clipped = below[-1] - below[np.searchsorted(magnitude, magnitude, side="right")]
     lost = vanishing + clipped
     return float(magnitude[len(magnitude) - 1 - int(np.argmin(lost[::-1]))])
 

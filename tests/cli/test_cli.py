@@ -36,7 +36,7 @@ from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.representations import REPRESENTATIONS, Column, SingleToken
 from numtok.representations.values import numbers_from_floats
 
-COMMANDS = ("encode", "decode", "inspect", "train")
+COMMANDS = ("encode", "decode", "inspect", "stats", "train")
 
 
 @pytest.fixture
@@ -121,7 +121,10 @@ def test_the_examples_of_all_help_texts_run_in_one_folder(folder: Path) -> None:
         for line in examples(name):
             run_example(line)
     outputs = [
-        found[1].removesuffix("/") for name in COMMANDS for line in examples(name) if (found := re.search(r" (?:-o|--html) (\S+)", line))
+        found[1].removesuffix("/")
+        for name in COMMANDS
+        for line in examples(name)
+        if (found := re.search(r" (?:-o|--html|--json) (\w\S+)", line))
     ]
     assert len(outputs) == len(set(outputs)) and only_files(folder) == {"sample.jsonl", *outputs}
     assert [json.loads(line)["text"] for line in Path("back.jsonl").read_text().splitlines()] == [

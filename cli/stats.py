@@ -1,0 +1,91 @@
+"""``numtok stats``: what numbers a corpus holds, what each representation would lose of them, and which one suits."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .console import ProgressLine, debug_option
+from .options import (
+    OnceCommand,
+    grammar_options,
+    input_format_option,
+    make_grammar,
+    quiet_option,
+    text_column_option,
+    tokenizer_option,
+    workers_option,
+)
+from .stats_text import print_report
+
+if TYPE_CHECKING:
+    from numtok.representations import Representation
+
+EPILOG = """\b
+Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
+  numtok stats sample.jsonl
+  numtok stats sample.jsonl --json counts.json --quiet
+  numtok stats sample.jsonl --numbers fone:4,2 --numbers xval,bits --grammar data
+  cat sample.jsonl | numtok stats - --json -
+"""
+
+
+@click.command(cls=OnceCommand, epilog=EPILOG)
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.option("--json", "data", metavar="FILE", help="Also write all counts, for programs; - for standard output, and nothing else then.")
+@click.option(
+    "--numbers",
+    multiple=True,
+    metavar="LIST",
+    help="Compare these representations, such as xval or fone:8,2; repeatable.  [default: all, fitted to the corpus]",
+)
+@tokenizer_option
+@text_column_option
+@input_format_option
+@click.option("--text-unit", type=click.Choice(["line", "file"]), default="line", show_default=True, help="In .txt: what a document is.")
+@grammar_options
+@workers_option
+@click.option(
+    "--on-error",
+    type=click.Choice(["raise", "skip"]),
+    default="raise",
+    show_default=True,
+    help="Stop at a bad row, or leave it out.",
+)
+@quiet_option
+@debug_option
+def stats(
+    inputs: tuple[str, ...],
+    data: str | None,
+    numbers: tuple[str, ...],
+    grammar: str,
+    pattern: str | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Show what numbers a corpus holds, and which representation suits it.
+
+    INPUT is what encode takes, or a file that encode wrote, whose stored numbers are then counted.
+    """
+    from numtok import corpus_stats
+    from numtok.files import write_file
+    from numtok.statistics.report import Report
+
+    compared = _chosen(numbers)
+    with ProgressLine(quiet or data == "-") as progress:
+        counted = corpus_stats(inputs, grammar=make_grammar(grammar, pattern), progress=progress, **options)
+    report = Report.of(counted, compared)
+    if data == "-":
+        click.echo(json.dumps(report.to_json()))
+    elif data is not None:
+        write_file(data, json.dumps(report.to_json(), indent=1) + "\n")
+    if not quiet and data != "-":
+        print_report(report, ", ".join(inputs))
+
+
+def _chosen(numbers: tuple[str, ...]) -> list[Representation] | None:
+    from numtok.representations import parse
+
+    return [one for names in numbers for one in parse(names)] if numbers else None

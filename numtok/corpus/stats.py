@@ -1,0 +1,145 @@
+"""The statistics of whole corpora: files of text, or encoded ones, to one :class:`~numtok.statistics.Statistics`.
+
+In: what ``numtok encode`` takes, and the files that it wrote. Out: the statistics. Memory is bounded whatever the size of the input, and the
+result does not depend on the number of threads. Tokens are counted on a part of every batch, as that takes longer than all the rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+
+from numtok.corpus.encoded_stats import is_encoded, statistics_of_encoded
+from numtok.corpus.flow import Sink, run_ordered
+from numtok.corpus.read.batches import TextBatch
+from numtok.corpus.read.documents import Source, find_inputs, read_batches
+from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.summary import BATCH_BYTES, Progress, processors
+from numtok.errors import NumtokError
+from numtok.numbers.grammar import Grammar, check_grammar
+from numtok.representations import Subword
+from numtok.statistics import Statistics
+from numtok.statistics.tokens import TokenCosts, front
+from numtok.tokenizer.tokenizer import Tokenizer
+
+TOKEN_SHARE, TOKEN_BYTES = 16, 1 << 16  # of each batch's text one part in so many is also tokenized, and of a small one so much
+ON_THE_WAY = 2  # batches between reader and the end, besides one for each worker
+
+
+class _Piece(NamedTuple):
+    """A batch, of texts or encoded, where it comes from, and the stored bytes of all inputs up to its end."""
+
+    batch: TextBatch | pa.RecordBatch
+    path: str
+    read: int
+
+
+def corpus_stats(
+    inputs: str | Path | Sequence[str | Path],
+    *,
+    tokenizer: Any = None,
+    grammar: Grammar | None = None,
+    text_column: str | None = None,
+    input_format: str | None = None,
+    text_unit: Literal["line", "file"] = "line",
+    on_error: Literal["raise", "skip"] = "raise",
+    workers: int | None = None,
+    batch_bytes: int = BATCH_BYTES,
+    progress: Callable[[Progress], None] | None = None,
+) -> Statistics:
+    """What numbers files hold: what ``numtok stats`` shows.
+
+    Args:
+        inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them. Of what ``numtok encode`` wrote, what it stored is counted,
+            unless ``text_column`` is given.
+        tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it, whose tokens per number are counted.
+        grammar: what counts as a number in texts; ``Grammar.prose()`` if not given. Encoded files have their own.
+        text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or the only column of strings.
+        input_format: of the inputs, whatever their suffix.
+        text_unit: in ``.txt``, whether a line or the whole file is a document.
+        on_error: ``"skip"`` leaves out bad rows of JSON lines and text files.
+        workers: threads that count; by default one per processor.
+        batch_bytes: about how much text is counted at once.
+        progress: called from the calling thread, several times a second.
+
+    Raises:
+        NumtokError: naming the file and row.
+    """
+    sources = find_inputs([os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs, input_format)
+    rules = check_grammar(grammar)
+    reading = {"text_column": text_column, "batch_bytes": batch_bytes, "text_unit": text_unit, "on_error": on_error}
+    run = _Run([source.size for source in sources], progress)
+    counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), rules), rules)
+    workers = workers or processors()
+    run_ordered(_pieces(sources, reading), counting, run.sink, _size, workers, (workers + ON_THE_WAY) * batch_bytes, run.tick)
+    return run.statistics
+
+
+class _Counting:
+    """Counts one piece; from several threads."""
+
+    def __init__(self, tokenizer: Tokenizer, grammar: Grammar) -> None:
+        self._tokenizer, self._grammar = tokenizer, grammar
+
+    def __call__(self, piece: _Piece) -> Statistics:
+        if not isinstance(piece.batch, TextBatch):
+            return statistics_of_encoded(piece.batch, piece.path)
+        batch = piece.batch
+        try:
+            made = Statistics.of_batch(batch.texts, self._grammar)
+            tokens = TokenCosts.of(front(batch.texts, max(TOKEN_BYTES, batch.texts.nbytes // TOKEN_SHARE)), self._tokenizer, self._grammar)
+        except NumtokError as error:
+            row = batch.first_row + (error.document or 0) + 1
+            error.move_to_file(batch.source.name, row, near=error.document is None or batch.skipped > 0)
+            raise
+        return dataclasses.replace(made, tokens=tokens)
+
+
+class _Run:
+    """What was counted so far, and how far that is."""
+
+    def __init__(self, sizes: Sequence[int | None], progress: Callable[[Progress], None] | None) -> None:
+        self.statistics = Statistics()
+        self._total = None if None in sizes else sum(size or 0 for size in sizes)
+        self._progress, self._read, self._started = progress, 0, time.perf_counter()
+
+    @contextmanager
+    def sink(self) -> Iterator[Sink[_Piece, Statistics]]:
+        """Adds up, in order."""
+
+        def add(piece: _Piece, counted: Statistics) -> None:
+            self.statistics = self.statistics + counted
+            self._read = piece.read
+
+        yield add
+
+    def tick(self) -> None:
+        if self._progress:
+            seconds = time.perf_counter() - self._started
+            self._progress(Progress(self._read, self._total, self.statistics.documents, self.statistics.tokens.tokens, 0, seconds))
+
+
+def _pieces(sources: Sequence[Source], reading: dict[str, Any]) -> Iterator[_Piece]:
+    done = 0
+    for source in sources:
+        if reading["text_column"] is None and is_encoded(source):
+            rows = 0
+            with closing(open_encoded(source.path)) as file:
+                for batch in file.batches(reading["batch_bytes"]):
+                    rows += batch.num_rows
+                    yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(file.rows or rows, 1))
+        else:
+            for texts in read_batches(source, **reading):
+                yield _Piece(texts, source.name, done + texts.position)
+        done += source.size or 0
+
+
+def _size(piece: _Piece) -> int:
+    return int(piece.batch.texts.nbytes if isinstance(piece.batch, TextBatch) else piece.batch.nbytes)

@@ -1,0 +1,77 @@
+"""The representations that are compared, each fitted to the numbers: xVal's scale, and as many digits for FoNE as nearly all of them have.
+
+In: :class:`~numtok.statistics.Statistics`. Out: representations, in the order of the registry.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from numtok.representations import FoNE, Representation, XVal
+from numtok.representations.registry import REPRESENTATIONS
+from numtok.representations.xval import TARGET
+from numtok.statistics.digits import MOST_DIGITS, magnitude_ends
+from numtok.statistics.statistics import Statistics
+
+COVERED = 0.99  # of the numbers, whose digits FoNE is given; a few long ones would widen it for all
+MOST_FONE_DIGITS = 16  # before the point, and behind it
+
+
+def candidates(statistics: Statistics) -> list[Representation]:
+    """All that are registered, but those that need options of their own; xVal plain and with ``log``."""
+    fitted: dict[str, Callable[[Statistics], list[Representation]]] = {"xval": _xvals, "fone": lambda of: [fitted_fone(of)]}
+    found: list[Representation] = []
+    for name, kind in REPRESENTATIONS.items():
+        if name in fitted:
+            found += fitted[name](statistics)
+        elif all(_has_default(option) for option in dataclasses.fields(kind)):  # type: ignore[arg-type]  # every concrete one is a dataclass
+            found.append(kind())
+    return found
+
+
+def name_of(representation: Representation) -> str:
+    """What ``--numbers`` takes: ``xval:log``, ``fone:6,4``, ``bits``; options that can only be given in Python are not in it."""
+    options: dict[str, Any] = {option.name: option for option in dataclasses.fields(representation)}  # type: ignore[arg-type]
+    flags = [flag for flag in representation.flags if getattr(representation, flag)]
+    given = [str(getattr(representation, name)) for name in representation.positional]
+    if not flags and all(
+        _has_default(options[name]) and getattr(representation, name) == options[name].default for name in representation.positional
+    ):
+        given = []
+    return ":".join([representation.name, *([",".join([*flags, *given])] if flags or given else [])])
+
+
+def fitted_xval(statistics: Statistics, log: bool = False) -> XVal:
+    """With the scale with which the fewest numbers are lost, or 1 if all are zero.
+
+    Magnitudes are known to 3%, so the scale is up to that much smaller than that of :meth:`numtok.XVal.fit`.
+    """
+    bins = np.flatnonzero(statistics.digits.magnitude)
+    if not len(bins):
+        return XVal(1.0, TARGET, log)
+    return XVal.fit_values(magnitude_ends(bins), log=log, counts=statistics.digits.magnitude[bins])
+
+
+def fitted_fone(statistics: Statistics) -> FoNE:
+    """With as many digits before and after the point as 99% of the numbers have, each for itself; at least one before it, and at most 16."""
+    integer, fraction = (min(covering(counts), MOST_FONE_DIGITS) for counts in (statistics.digits.integer, statistics.digits.fraction))
+    return FoNE(max(integer, 1), fraction)
+
+
+def covering(counts: npt.NDArray[np.int64]) -> int:
+    """The fewest digits that ``COVERED`` of the numbers do not exceed; ``MOST_DIGITS`` if those are more than were counted."""
+    total = int(counts.sum())
+    return min(int(np.searchsorted(np.cumsum(counts), COVERED * total)), MOST_DIGITS) if total else 0
+
+
+def _xvals(statistics: Statistics) -> list[Representation]:
+    return [fitted_xval(statistics), fitted_xval(statistics, log=True)]
+
+
+def _has_default(option: Any) -> bool:
+    return option.default is not dataclasses.MISSING or option.default_factory is not dataclasses.MISSING

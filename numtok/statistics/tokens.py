@@ -1,0 +1,108 @@
+"""What numbers cost in tokens: before, by the source tokenizer alone, and spelled out by each representation that does so.
+
+In: some of the texts. Out: :class:`TokenCosts`, sums, so that those of several batches add up. Tokenizing takes longer than counting numbers, so
+it is done on a part of a corpus (:func:`front`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.arrays.text_rows import TextRows, Texts
+from numtok.errors import InputError
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.scan import scan
+from numtok.representations import Representation
+from numtok.representations.registry import REPRESENTATIONS
+from numtok.tokenizer.inspect import subword_spans
+from numtok.tokenizer.to_batch import no_slots
+from numtok.tokenizer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class TokenCosts:
+    """Sums over the texts that were looked at.
+
+    Attributes:
+        tokenizer: the fingerprint of the source tokenizer with numbers as ordinary text; empty if nothing was looked at.
+        bytes, numbers: of the texts.
+        tokens: that the source tokenizer gives to the texts.
+        before: those of them that overlap a number; one that overlaps two counts twice.
+        spelled: by name of a representation that spells numbers out, the tokens that they become.
+    """
+
+    tokenizer: str = ""
+    bytes: int = 0
+    numbers: int = 0
+    tokens: int = 0
+    before: int = 0
+    spelled: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, texts: Texts, tokenizer: Tokenizer, grammar: Grammar | None = None) -> TokenCosts:
+        """Of some texts, by a tokenizer whose representation is :class:`~numtok.Subword`."""
+        rows = TextRows.of(texts)
+        numbers = scan(rows, grammar)
+        tokens = len(tokenizer.engine.encode(rows, no_slots(numbers)).ids)
+        before, spelled = 0, {}
+        if len(numbers):
+            first, last = subword_spans(tokenizer, numbers)
+            before = int((last - first + 1).sum())
+        for representation in spelling_ones():
+            fits = representation.fits(numbers)
+            counts = representation.token_counts(numbers.select(fits))
+            # What stays text costs what it cost before.
+            left = int((last - first + 1)[~fits].sum()) if not fits.all() else 0
+            spelled[representation.name] = left + (0 if counts is None else int(counts.sum()))
+        return cls(tokenizer.fingerprint, rows.nbytes, len(numbers), tokens, before, spelled)
+
+    def __add__(self, other: TokenCosts) -> TokenCosts:
+        if not (self.tokenizer and other.tokenizer):
+            return self if self.tokenizer else other
+        if self.tokenizer != other.tokenizer:
+            raise InputError(
+                "these statistics were counted with two tokenizers, whose tokens cannot be added up; count both with one of them"
+            )
+        sums = {name: getattr(self, name) + getattr(other, name) for name in ("bytes", "numbers", "tokens", "before")}
+        both = {name: self.spelled[name] + other.spelled[name] for name in self.spelled if name in other.spelled}
+        return TokenCosts(self.tokenizer, **sums, spelled=both)
+
+    def to_json(self) -> dict[str, Any]:
+        """The attributes by name."""
+        return {
+            "tokenizer": self.tokenizer,
+            "bytes": self.bytes,
+            "numbers": self.numbers,
+            "tokens": self.tokens,
+            "before": self.before,
+            "spelled": dict(self.spelled),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> TokenCosts:
+        """The inverse of :meth:`to_json`."""
+        return cls(**data)
+
+
+def spelling_ones() -> list[Representation]:
+    """The representations that spell numbers out and need no options."""
+    found = []
+    for kind in REPRESENTATIONS.values():
+        if not kind.one_token and not kind.stays_text:
+            found.append(kind())
+    return found
+
+
+def front(texts: pa.Array, limit: int) -> pa.Array:
+    """The first rows of up to ``limit`` bytes; if the first is longer, its front, up to a space if there is one."""
+    rows = TextRows.of(texts)
+    count = int(np.searchsorted(rows.offsets, rows.offsets[0] + limit, side="right")) - 1
+    if count > 0 or not len(rows):
+        return rows.array.slice(0, count)
+    first = rows.text[rows.offsets[0] : rows.offsets[0] + limit].tobytes()
+    text = first.decode("utf-8", "ignore")
+    return pa.array([text[: text.rfind(" ") + 1] or text], pa.large_string())
