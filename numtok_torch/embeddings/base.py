@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
+from numtok_torch.embeddings.put import NOTHING, put
 
 Batch = Mapping[str, Tensor]
 
@@ -94,19 +95,9 @@ class NumberEmbedding(NumberLayer):
         return batch[name]
 
     def at_numbers(self, inputs_embeds: Tensor, batch: Batch, stream: Tensor, embed: Callable[[Tensor], Tensor]) -> Tensor:
-        """``embed`` of the stream's rows, (n, ...) to (n, d_model), at the numbers; 0 elsewhere: (batch, seq, d_model).
-
-        On a CPU only the numbers are computed. Else all tokens are, as picking them out would wait for the device, and break a compiled graph.
-        """
+        """``embed`` of the stream's rows, (n, ...) to (n, d_model), at the numbers; 0 elsewhere: (batch, seq, d_model)."""
         mask = self.read(inputs_embeds, batch, "number_mask").to(torch.bool)  # (batch, seq)
-        at = mask.unsqueeze(-1)  # (batch, seq, 1)
-        if inputs_embeds.device.type == "cpu" and not torch.compiler.is_compiling():
-            vectors = embed(stream[mask]).to(inputs_embeds.dtype)  # (numbers, d_model)
-            return torch.zeros_like(inputs_embeds).masked_scatter(at, vectors)
-        rows = stream.flatten(0, 1)  # (batch * seq, ...)
-        elsewhere = ~mask.flatten().view(-1, *[1] * (rows.dim() - 1))  # (batch * seq, 1, ...)
-        vectors = embed(rows.masked_fill(elsewhere, 0)).to(inputs_embeds.dtype).view_as(inputs_embeds)
-        return torch.where(at, vectors, 0)
+        return put(torch.full_like(inputs_embeds, NOTHING), mask, stream, embed, replace=True)
 
 
 def option_names(kind: type[nn.Module]) -> list[str]:

@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from numtok.representations import ExponentBins
-from numtok_torch.embeddings.base import Batch, NumberEmbedding
+from numtok_torch.embeddings.base import Batch
+from numtok_torch.embeddings.vectors import VectorEmbedding
 
 
-class ExponentBinsEmbedding(NumberEmbedding):
+class ExponentBinsEmbedding(VectorEmbedding):
     """Adds a vector for the bin of each number's magnitude to its word vector.
 
     Args:
@@ -33,9 +34,13 @@ class ExponentBinsEmbedding(NumberEmbedding):
         self.vectors = nn.Embedding(n + 1, d_model)
         nn.init.normal_(self.vectors.weight, std=0.0 if zero_init else 0.02)
 
-    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        stream = self.read(inputs_embeds, batch, "number_bin").to(torch.int64)  # (batch, seq)
-        return self.at_numbers(inputs_embeds, batch, stream, self.vectors)
+    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self.at_mask(inputs_embeds, batch, "number_bin")
+
+    def embed(self, stream: Tensor) -> Tensor:
+        """Bins (n,) to (n, d_model)."""
+        vectors: Tensor = self.vectors(stream.to(torch.int64))
+        return vectors
 
 
 ExponentEmbedding = ExponentBinsEmbedding  # its former name

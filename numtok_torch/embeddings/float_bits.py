@@ -5,15 +5,18 @@ In: word vectors, float (batch, seq, d_model), ``number_mask`` and ``number_bits
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.embeddings.base import Batch, NumberEmbedding, linear
+from numtok_torch.embeddings.base import Batch, linear
 from numtok_torch.embeddings.bits import as_bits
+from numtok_torch.embeddings.vectors import VectorEmbedding
 
 
-class FloatBitsEmbedding(NumberEmbedding):
+class FloatBitsEmbedding(VectorEmbedding):
     """Replaces the word vector of each number by a small network of its 32 bits (Floating-Point Embedding, equation 3).
 
     The paper's form, with r = ReLU: x1 = r(W1 b), x2 = W3 r(W2 x1), R(b) = r(x1 + x2); the last linear layer has its ReLU behind the sum. W1 is
@@ -49,35 +52,26 @@ class FloatBitsEmbedding(NumberEmbedding):
         super().__init__(d_model, depth=depth, **options)
         if depth < 1:
             raise RepresentationError(f"bits: depth={depth} must be at least 1")
-        self.residual, self.signed_bits = residual, signed_bits
+        self.residual, self.signed_bits, self.replaces = residual, signed_bits, not zero_init
         self.layers = nn.ModuleList(nn.Linear(d_model if k else 32, d_model, bias=bias) for k in range(depth))
         self.gain = nn.Parameter(torch.zeros(d_model)) if zero_init else None
 
+    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self.at_mask(inputs_embeds, batch, "number_bits")
+
     def embed(self, stream: Tensor) -> Tensor:
-        """R of the numbers' bits: (n,) or (n, 32) to (n, d_model)."""
+        """R of the numbers' bits, times the gain if there is one: (n,) or (n, 32) to (n, d_model)."""
         bits = as_bits(stream, 1).to(torch.float32)  # (n, 32)
         first, *others = self.layers
         x1 = torch.relu(linear(2 * bits - 1 if self.signed_bits else bits, first))  # type: ignore[arg-type]  # (n, d_model)
-        if not others:
-            return x1
+        vectors = self._behind_the_first(x1, others) if others else x1
+        return vectors if self.gain is None else self.gain * vectors
+
+    def _behind_the_first(self, x1: Tensor, others: Sequence[nn.Module]) -> Tensor:
+        """r(x1 + x2), or r(x2), from x1: (n, d_model)."""
         *between, last = others
         hidden = x1
         for layer in between:
             hidden = torch.relu(layer(hidden))  # (n, d_model)
         x2 = last(hidden)  # (n, d_model)
         return torch.relu(x1 + x2 if self.residual else x2)
-
-    def _vectors(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        return self.at_numbers(inputs_embeds, batch, self.read(inputs_embeds, batch, "number_bits"), self.embed)  # (batch, seq, d_model)
-
-    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        vectors = self._vectors(inputs_embeds, batch)
-        if self.gain is not None:
-            return (self.gain * vectors).to(inputs_embeds.dtype)
-        return torch.where(batch["number_mask"].to(torch.bool).unsqueeze(-1), vectors - inputs_embeds, 0)
-
-    def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        if self.gain is not None:
-            return super().forward(inputs_embeds, batch)
-        vectors = self._vectors(inputs_embeds, batch)
-        return torch.where(batch["number_mask"].to(torch.bool).unsqueeze(-1), vectors, inputs_embeds)

@@ -13,11 +13,12 @@ from torch import Tensor
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FoNE
-from numtok_torch.embeddings.base import Batch, NumberEmbedding, project, projection_layer
+from numtok_torch.embeddings.base import Batch, project, projection_layer
 from numtok_torch.embeddings.fourier import digit_table, features_of_digits, features_per_number
+from numtok_torch.embeddings.vectors import VectorEmbedding
 
 
-class FoNEEmbedding(NumberEmbedding):
+class FoNEEmbedding(VectorEmbedding):
     """Adds the Fourier features of each number to its word vector (FoNE: Zhou et al. 2025, algorithm 1).
 
     From compact digits the features are computed here, in float32, on the device; see ``fourier``.
@@ -55,6 +56,9 @@ class FoNEEmbedding(NumberEmbedding):
         self._width = features_per_number(fone.n_digits, fone.bases, chunk)
         self.projection = projection_layer(self.name, self._width, d_model, projection, zero_init)
 
+    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self.at_mask(inputs_embeds, batch, "number_digits", "number_fourier")
+
     def embed(self, stream: Tensor) -> Tensor:
         """Digits (n, ...) or features (n, ..., 2) to (n, d_model)."""
         fone = self._representation
@@ -69,12 +73,8 @@ class FoNEEmbedding(NumberEmbedding):
             raise SchemaError(f"number_fourier holds {features.shape[1]} features per number, the layer was made for {self._width}")
         return project(features, self.projection, self.d_model)
 
-    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        stream = self.read(inputs_embeds, batch, "number_digits", "number_fourier")  # (batch, seq, ...)
-        return self.at_numbers(inputs_embeds, batch, stream, self.embed)
 
-
-class FoNEDigitEmbedding(NumberEmbedding):
+class FoNEDigitEmbedding(VectorEmbedding):
     """FoNE on digit tokens: φ(j, 10), the cosine and sine of 2πj/10, at each token of a digit j, whatever its place.
 
     With :class:`PlaceValueEmbedding` in a :class:`~numtok_torch.SumEmbedding` it is FoNE with Abacus (Zhou et al. 2025, section 5, Q3): "the
@@ -106,22 +106,13 @@ class FoNEDigitEmbedding(NumberEmbedding):
             raise RepresentationError("fone_digits: zero_init leaves a model as it was, which combine='replace' cannot; take combine='add'")
         self.projection = projection_layer(self.name, 2, d_model, projection, zero_init)
         self._digit_ids, self.combine = tuple(int(digit_id) for digit_id in digit_ids), combine
+        self.replaces = combine == "replace"
 
-    def _features(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The digits' features, (batch, seq, d_model), and where they are, bool (batch, seq, 1)."""
+    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         ids = self.read(inputs_embeds, batch, "input_ids")  # (batch, seq)
         chosen = ids.unsqueeze(-1) == torch.tensor(self._digit_ids, device=ids.device)  # (batch, seq, 10)
-        at = chosen.any(-1, keepdim=True)  # (batch, seq, 1)
-        digit = chosen.to(torch.int64).argmax(-1)  # (batch, seq)
-        phases = digit_table((10,), ids.device)[digit] * at  # (batch, seq, 2)
-        return project(phases, self.projection, self.d_model).to(inputs_embeds.dtype), at
+        return chosen.any(-1), chosen.to(torch.int64).argmax(-1)  # (batch, seq) each
 
-    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        features, at = self._features(inputs_embeds, batch)
-        return features if self.combine == "add" else torch.where(at, features - inputs_embeds, 0)
-
-    def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        if self.combine == "add":
-            return super().forward(inputs_embeds, batch)
-        features, at = self._features(inputs_embeds, batch)
-        return torch.where(at, features, inputs_embeds)
+    def embed(self, stream: Tensor) -> Tensor:
+        """Digits (n,) to (n, d_model)."""
+        return project(digit_table((10,), stream.device)[stream], self.projection, self.d_model)

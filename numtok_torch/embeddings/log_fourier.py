@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 from numtok.errors import SchemaError
 from numtok.representations import LogFourier
-from numtok_torch.embeddings.base import Batch, NumberEmbedding, linear
+from numtok_torch.embeddings.base import Batch, linear
+from numtok_torch.embeddings.vectors import VectorEmbedding
 
 
-class LogFourierEmbedding(NumberEmbedding):
+class LogFourierEmbedding(VectorEmbedding):
     """Adds a linear map, without bias, of the sign, the zero flag and the Fourier features of each number's logarithm.
 
     Args:
@@ -34,6 +35,9 @@ class LogFourierEmbedding(NumberEmbedding):
         if zero_init:
             nn.init.zeros_(self.projection.weight)
 
+    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        return self.at_mask(inputs_embeds, batch, "number_log_fourier")
+
     def embed(self, stream: Tensor) -> Tensor:
         """Features (n, k + 1, 2) to (n, d_model)."""
         features = stream.flatten(1)  # (n, 2 (k + 1))
@@ -41,6 +45,3 @@ class LogFourierEmbedding(NumberEmbedding):
             expected = self.projection.in_features // 2
             raise SchemaError(f"number_log_fourier has the shape {tuple(stream.shape)}, the layer was made for (n, {expected}, 2)")
         return linear(features, self.projection)
-
-    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        return self.at_numbers(inputs_embeds, batch, self.read(inputs_embeds, batch, "number_log_fourier"), self.embed)

@@ -37,12 +37,13 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.embeddings.base import Batch, NumberEmbedding
+from numtok_torch.embeddings.base import Batch
+from numtok_torch.embeddings.vectors import VectorEmbedding
 
 ORDERS = ("msd", "lsd")
 
 
-class PlaceValueEmbedding(NumberEmbedding):
+class PlaceValueEmbedding(VectorEmbedding):
     """Adds a vector for each digit's place; zero-initialised, so that a pretrained model starts unchanged.
 
     Args:
@@ -83,7 +84,7 @@ class PlaceValueEmbedding(NumberEmbedding):
     def options_for(cls, representation: Any) -> dict[str, Any]:
         return {"max_place": 64 + representation.max_offset, "written": representation.order}  # the offset merges no places
 
-    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
+    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         place = self.read(inputs_embeds, batch, "place_value").to(torch.int64)  # (batch, seq)
         labels = batch.get("labels")
         if self.written is not None and labels is not None and batch.get("place_value_labels") is None:
@@ -91,9 +92,12 @@ class PlaceValueEmbedding(NumberEmbedding):
         if self.training and self.max_offset:
             offset = torch.randint(self.max_offset + 1, (len(place), 1), device=place.device)  # (batch, 1)
             place = place + offset * place.sign()
-        index = place.clamp(-self.max_place, self.max_place) + self.max_place  # (batch, seq)
-        vectors: Tensor = self.vectors(index)  # (batch, seq, d_model)
-        return vectors.to(inputs_embeds.dtype)
+        return place != 0, place
+
+    def embed(self, stream: Tensor) -> Tensor:
+        """Places (n,) to (n, d_model)."""
+        vectors: Tensor = self.vectors(stream.clamp(-self.max_place, self.max_place) + self.max_place)
+        return vectors
 
 
 def places_when_written(place: Tensor, order: str) -> Tensor:

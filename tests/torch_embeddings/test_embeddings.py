@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._dynamo.testing import CompileCounterWithBackend
 
 import numtok
 from numtok import Numbers
@@ -133,11 +134,12 @@ def test_values_are_the_formula_and_words_stay_bit_for_bit(name: str, compiled: 
     if compiled:  # the path without data-dependent shapes
         monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     layer, batch, e = made(name), batch_of(filler=float("nan")), words()
+    e[..., ::5] = -0.0
     before = e.clone()
     found = layer(e, batch)
     assert found.shape == e.shape and found.dtype == e.dtype and torch.equal(e, before)
     at = presence(name, batch)
-    assert torch.equal(found[~at], e[~at])
+    assert torch.equal(found[~at].view(torch.int32), e[~at].view(torch.int32))  # -0.0 is not 0.0
     literals = iter(LITERALS)
     for row, column in at.nonzero().tolist():
         digit, place = int(batch["input_ids"][row, column]) - 40, int(batch["place_value"][row, column])
@@ -189,6 +191,41 @@ def test_gradients_reach_every_parameter_and_the_words(name: str) -> None:
     assert torch.isfinite(e.grad).all() and e.grad.any()
     for key, parameter in layer.named_parameters():
         assert parameter.grad is not None and torch.isfinite(parameter.grad).all() and parameter.grad.any(), key
+
+
+PARAMETERS = {
+    "bits": ["layers.0.weight", "layers.1.weight", "layers.2.weight"],
+    "fone linear": ["projection.weight"],
+    "bins": ["vectors.weight"],
+    "logfourier": ["projection.weight"],
+    "place": ["vectors.weight"],
+    "fone_digits": ["projection.weight"],
+    "sum": [*(f"embeddings.1.layers.{k}.weight" for k in range(3)), "embeddings.2.projection.weight"],
+}
+
+
+@EVERY
+def test_saved_weights_have_the_names_that_they_always_had(name: str) -> None:
+    assert list(made(name).state_dict()) == PARAMETERS.get(name, [])
+    gains = {"xval": ["gain"], "bits": ["gain", *PARAMETERS["bits"]]}
+    if name in gains:
+        assert list(made(name, zero_init=True).state_dict()) == gains[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [*((name, {}) for name in MAKERS), ("xval", {"zero_init": True}), ("bits", {"zero_init": True})]
+)
+def test_the_ways_to_compute_have_the_same_gradients(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the numbers alone, and at every token: of the word vectors, and of each parameter."""
+    layer, batch, goal = made(name, **options), batch_of(filler=float("nan")), words(seed=5)
+    gradients: list[list[Any]] = []
+    for compiled in (False, True):
+        monkeypatch.setattr(torch.compiler, "is_compiling", lambda compiled=compiled: compiled)
+        e = words().requires_grad_()
+        found = torch.autograd.grad((layer(e, batch) - goal).square().sum(), [e, *layer.parameters()])
+        gradients.append(list(found))
+    for few, every in zip(*gradients, strict=True):
+        torch.testing.assert_close(few, every, rtol=1e-5, atol=1e-6)
 
 
 @EVERY
@@ -262,12 +299,28 @@ def test_values_beyond_float16_are_multiplied_in_float32() -> None:
     assert found[0, 0, 0].item() == pytest.approx(70, rel=1e-3)
 
 
-@EVERY
-def test_compiles_to_one_graph(name: str) -> None:
+def test_every_layer_compiles_to_one_graph_for_batches_of_any_size() -> None:
+    """Forward and backward, without a break, and compiled once."""
+    alone = [made(name) for name in MAKERS if name not in ("fone", "sum")]  # which are parts of the others
+    every = [*alone, layers.SumEmbedding(alone[:2]), layers.PlaceValueEmbedding(D, zero_init=False, written="lsd")]
+
+    def embed(e: Any, batch: dict[str, Any]) -> Any:
+        return torch.stack([layer(e, batch) for layer in every])
+
     torch.compiler.reset()
-    layer, batch, e = made(name).eval(), batch_of(), words()
-    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(e, batch), layer(e, batch), rtol=1e-6, atol=1e-6)
+    counter = CompileCounterWithBackend("eager")
+    compiled = torch.compile(embed, fullgraph=True, dynamic=True, backend=counter)
+    parameters = [parameter for layer in every for parameter in layer.parameters()]
+    for rows, length in [(3, 7), (4, 6), (8, 5)]:
+        chosen = torch.arange(rows) % 2
+        batch, e = {key: stream[chosen, :length] for key, stream in batch_of().items()}, words()[chosen, :length].requires_grad_()
+        batch["labels"] = batch["input_ids"]
+        ours, theirs = (one(e, batch) for one in (compiled, embed))
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+        goal = torch.randn(ours.shape, generator=torch.Generator().manual_seed(rows))
+        gradients = [torch.autograd.grad((found * goal).sum(), [e, *parameters]) for found in (ours, theirs)]
+        torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)
+    assert counter.frame_count == 1
 
 
 # ---- Zero-initialised variants
