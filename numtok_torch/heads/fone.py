@@ -124,5 +124,18 @@ class FoNEHead(NumberHead):
         if fone.n_digits <= EXACT_DIGITS:
             powers = 10 ** torch.arange(fone.n_digits, device=digits.device)  # (digits,)
             return (digits.to(torch.int64) * powers).sum(-1).double() / 10.0**fone.frac_digits
-        exact = fone.numbers(digits.flatten(0, -2).cpu().numpy() if digits.dim() > 1 else digits.cpu().numpy()[None])
-        return torch.tensor(exact.to_float64(), device=digits.device).view(digits.shape[:-1])
+        values: Tensor = nearest_doubles(digits, fone.int_digits, fone.frac_digits)
+        return values
+
+
+@torch.library.custom_op("numtok::nearest_doubles", mutates_args=())  # numtok's own kernels, which a compiled graph calls as they are
+def nearest_doubles(digits: Tensor, int_digits: int, frac_digits: int) -> Tensor:
+    """Digits (..., digits), least significant first, to the float64 (...) nearest to what they say, however many there are."""
+    rows = digits.reshape(-1, digits.shape[-1]).cpu().numpy()  # (n, digits)
+    exact = FoNE(int_digits, frac_digits).numbers(rows).to_float64()
+    return torch.tensor(exact, device=digits.device).view(digits.shape[:-1])
+
+
+@nearest_doubles.register_fake
+def _(digits: Tensor, int_digits: int, frac_digits: int) -> Tensor:
+    return digits.new_empty(digits.shape[:-1], dtype=torch.float64)

@@ -96,26 +96,30 @@ class NumberTokenLoss(nn.Module):
             logits, labels = logits[:, :-1], labels[:, 1:]
         if logits.shape[:-1] != labels.shape:
             raise SchemaError(f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} differ in batch or sequence")
-        total, count = logits.new_zeros((), dtype=torch.float32), 0
+        total, count = logits.new_zeros((), dtype=torch.float32), labels.new_zeros(())
         for group in self._groups:
             ids = torch.tensor(list(group), device=labels.device)  # (tokens,), ascending
             chosen = torch.isin(labels, ids)  # (batch, seq)
             values = torch.tensor(list(group.values()), device=labels.device)  # (tokens,)
-            target = values[torch.searchsorted(ids, labels[chosen])]  # (n,)
-            losses = self._losses(logits[chosen].to(torch.float32), ids, values, target)  # (n,)
-            total, count = total + losses.sum(), count + len(losses)
-        return total / max(count, 1)
+            if torch.compiler.is_compiling():  # all of them, as no shape in an unbroken graph can hang on the labels
+                rows, known = logits.masked_fill(~chosen.unsqueeze(-1), 0).flatten(0, -2), torch.where(chosen, labels, ids[0]).flatten()
+                losses = self._losses(rows, ids, values, values[torch.searchsorted(ids, known)]) * chosen.flatten()  # (batch * seq,)
+            else:
+                losses = self._losses(logits[chosen], ids, values, values[torch.searchsorted(ids, labels[chosen])])  # (n,)
+            total, count = total + losses.sum(), count + chosen.sum()
+        return total / count.clamp(min=1)
 
     def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, target: Tensor) -> Tensor:
         """(n,) from logits (n, vocabulary), the group's ids and values (tokens,), and the values of the labels (n,)."""
-        p = logits[:, ids].softmax(-1)  # (n, tokens)
+        near = logits[:, ids].to(torch.float32)  # (n, tokens)
+        p = near.softmax(-1)  # (n, tokens)
         if self.kind == "was":
             losses = (p * (values - target.unsqueeze(-1)).abs()).sum(-1)  # (n,)
         else:
             losses = ((p * values).sum(-1) - target).square()  # (n,)
         if self.reweigh:
             largest = (values.max() - values.min()) ** (1 if self.kind == "was" else 2)
-            share = (logits[:, ids].logsumexp(-1) - logits.logsumexp(-1)).exp()  # (n,)
+            share = (near.logsumexp(-1) - logits.to(torch.float32).logsumexp(-1)).exp()  # (n,)
             losses = losses * share + REWEIGHED * largest * (1 - share)
         return losses
 

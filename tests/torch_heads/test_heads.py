@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._dynamo.testing import CompileCounterWithBackend
 
 import numtok
 from numtok import Numbers
@@ -20,6 +21,7 @@ from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import B1999, FP15, P10, P1000, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, XVal
 from numtok_torch.embeddings.bits import words_of_bits
 from numtok_torch.heads import choose as heads
+from numtok_torch.heads import mixture
 from numtok_torch.heads.losses import NumberTokenLoss
 
 D, N = 24, 5
@@ -188,12 +190,32 @@ def test_low_precision_and_autocast(name: str) -> None:
     assert loss.item() == pytest.approx(head.loss(h, target(name)).item(), rel=0.1)
 
 
-@EVERY
-def test_losses_compile(name: str) -> None:
+def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses, also those of tokens, and predictions: without a break, and compiled once."""
+    every = {name: made(name) for name in MAKERS if name not in ("mixture", "fone plain", "bits")}  # which the others hold
+    of_tokens = [NumberTokenLoss([DIGITS]), NumberTokenLoss([DIGITS], "mse", reweigh=True)]
+
+    def run(states: Any, targets: dict[str, Any], logits: Any, labels: Any) -> tuple[list[Any], list[Any]]:
+        losses = [head.loss(states, targets[name]) for name, head in every.items()]
+        found = [head.predict(states) for head in every.values()]
+        predictions = [
+            one for each in found for one in (each.values, each.confidence, each.bounds, *each.streams.values()) if one is not None
+        ]
+        return losses + [loss(logits, labels, causal=True) for loss in of_tokens], predictions
+
+    monkeypatch.setattr(mixture, "STEPS", 1)  # each of the 30 is a part of the graph
     torch.compiler.reset()
-    head = made(name)
-    loss = torch.compile(head.loss, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(loss(hidden(), target(name)), head.loss(hidden(), target(name)))
+    counter = CompileCounterWithBackend("eager")
+    compiled = torch.compile(run, fullgraph=True, dynamic=True, backend=counter)
+    parameters = [parameter for head in every.values() for parameter in head.parameters()]
+    for rows in (7, 11):
+        logits, labels = text(rows, (rows, 8))
+        states, logits = hidden(rows).requires_grad_(), logits.requires_grad_()
+        both = [one(states, {name: target(name, rows) for name in every}, logits, labels) for one in (compiled, run)]
+        torch.testing.assert_close(*both, rtol=1e-5, atol=1e-6)
+        gradients = [torch.autograd.grad(torch.stack(losses).sum(), [states, logits, *parameters]) for losses, _ in both]
+        torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
+    assert counter.frame_count == 1
 
 
 # ---- ScalarHead
