@@ -26,7 +26,7 @@ def decode(inputs: tuple[str, ...], output: str, tokenizer: str | None, workers:
     """Give back the text of files that `numtok encode` wrote.
 
     Byte for byte if they were encoded with --keep-text; else with the numbers in canonical form. Give the same --tokenizer as
-    then; the rest is in the files. Columns that were kept come along, except into .txt.
+    then; the rest is in the files, and in a folder of shards the tokenizer too. Columns that were kept come along, except into .txt.
     """
     from numtok import decode_files
 

@@ -74,7 +74,7 @@ config_option = click.option(
     expose_value=False,
     callback=_configure,
     metavar="FILE",
-    help="Take options from a .toml file, by their names here; or repeat the job of a _numtok/manifest.json. Options given here win.",
+    help="Take options from a .toml file, by their names here; or repeat the job of a __numtok/manifest.json. Options given here win.",
 )
 sharding_options = all_of(
     click.option("--shards", type=click.IntRange(1), metavar="N", help="Write a folder of so many files, at most."),

@@ -131,7 +131,7 @@ def decode_files(
     """The texts of encoded files, as .jsonl, .txt, .parquet or .arrow: what ``numtok decode`` does.
 
     Args:
-        inputs: files that :func:`encode_files` wrote: one, or a list of them.
+        inputs: files or folders that :func:`encode_files` wrote: one, or a list of them.
         output: its suffix decides. ``.txt`` has one text per line and nothing else.
         tokenizer: the source tokenizer or the ``Tokenizer`` that they were encoded with.
         workers: threads that decode; by default one per processor.

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.corpus.flow import Sink, run_ordered
+from numtok.corpus.job_folder import saved_beside
 from numtok.corpus.read.documents import Source, find_inputs
 from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, Summary, processors, refuse_input_as_output
@@ -51,10 +52,10 @@ def decode_corpus(
     """The texts of encoded files, as .jsonl, .txt, .parquet or .arrow, together with the columns that were kept.
 
     Args:
-        inputs: files that :func:`encode_corpus` wrote.
+        inputs: files that :func:`encode_corpus` wrote, or folders of them.
         output: its suffix decides. ``.txt`` has one text per line and nothing else.
         tokenizer: the one they were encoded with; without it, one made by :func:`tokenizer_of` from the first file and ``source``.
-        source: the source tokenizer, where ``tokenizer`` is not given; by default the one inside the package.
+        source: the source tokenizer, where ``tokenizer`` is not given; see :func:`tokenizer_of` for the default.
         workers: threads that decode; by default one per processor.
         batch_bytes: about how much encoded data is decoded at once.
         overwrite: replace an output that is there already, once the new one is complete.
@@ -102,9 +103,15 @@ def decode_corpus(
 def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     """The tokenizer of an encoded file: ``source`` with the representations and the grammar that the file's metadata tell.
 
+    Args:
+        path: of the file, or of a folder of shards.
+        source: the source tokenizer; by default the one that a job left beside its shards, or else the one inside the package.
+
     Raises:
         SchemaError: if the file was encoded with another source tokenizer.
     """
+    source = saved_beside(path) if source is None else source
+    path = find_inputs([path])[0].path
     metadata = schema.read_metadata(_described(path), str(path))
     numbers, grammar = [from_dict(options) for options in metadata["numbers"]], Grammar.from_dict(metadata["grammar"])
     tokenizer = Tokenizer.from_pretrained(source, numbers, grammar, leading_space=metadata["leading_space"])

@@ -1,6 +1,6 @@
 """The end of a job: every shard is there, together they hold each input exactly once, and the manifest says what it all comes to.
 
-In: a folder whose shards are done, by whatever machines. Out: ``_numtok/manifest.json``, the same bytes whoever writes it, and a ``Summary``.
+In: a folder whose shards are done, by whatever machines. Out: ``__numtok/manifest.json``, the same bytes whoever writes it, and a ``Summary``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from numtok.corpus.fit import Fit
-from numtok.corpus.plan import FILE, FORMAT, MANIFEST, Plan
+from numtok.corpus.job_folder import DATA, MANIFEST, PLAN
+from numtok.corpus.plan import FORMAT, Plan
 from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.sharding import DATA
 from numtok.corpus.shards import Receipt, check_file, read_plan, read_receipt, total
 from numtok.corpus.store import Folder
 from numtok.corpus.summary import Summary
@@ -38,7 +38,7 @@ def finish_folder(output: str | Path, check: bool = False) -> Summary:
     with folder.lock("lock"):
         plan = read_plan(folder)
         if plan is None:
-            raise JobError(f"has no plan ({FILE}); give the folder that `numtok encode` wrote to", str(output))
+            raise JobError(f"has no plan ({PLAN}); give the folder that `numtok encode` wrote to", str(output))
         folder.remove_leftovers()
         return complete(folder, plan, check)
 

@@ -21,14 +21,12 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from numtok.corpus.cut import Part
+from numtok.corpus.job_folder import OWN
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.store import OWN, digest
+from numtok.corpus.store import digest
 from numtok.errors import InputError, JobError
 
-FILE = f"{OWN}/plan.json"
-MANIFEST = f"{OWN}/manifest.json"
-TOKENIZER = f"{OWN}/tokenizer"
 FORMAT = 1
 METADATA_KEY = b"numtok_job"
 NOT_SETTLED = ("workers", "overwrite")  # options that do not change a byte

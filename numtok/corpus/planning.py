@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 
 from numtok.corpus.cut import cut
 from numtok.corpus.fit import Fit, sample_files
+from numtok.corpus.job_folder import DATA, MANIFEST, OWN, PLAN, TOKENIZER
 from numtok.corpus.pieces import Reader
-from numtok.corpus.plan import FILE, MANIFEST, TOKENIZER, Plan, differences, identify, kept_to_text, versions
+from numtok.corpus.plan import Plan, differences, identify, kept_to_text, versions
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.parts import group_sizes
 from numtok.corpus.read.sources import Source
 from numtok.corpus.request import Request
-from numtok.corpus.sharding import DATA
 from numtok.corpus.shards import read_plan, saved_tokenizer
-from numtok.corpus.store import OWN, Folder
+from numtok.corpus.store import Folder
 from numtok.corpus.summary import SAMPLE_BYTES, Summary
 from numtok.errors import InputError, JobError, OutputError, RepresentationError
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -66,7 +66,7 @@ def clear(folder: Folder) -> None:
     for name in folder.names():
         if _SHARD.fullmatch(name):
             folder.remove(name)
-    folder.remove(FILE)
+    folder.remove(PLAN)
     folder.remove(TOKENIZER)
 
 
@@ -78,7 +78,7 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
         )
     plan, tokenizer = make_plan(request)
     tokenizer.save_pretrained(folder.file(TOKENIZER))
-    folder.write_json(FILE, plan.to_dict())
+    folder.write_json(PLAN, plan.to_dict())
     return plan, tokenizer
 
 

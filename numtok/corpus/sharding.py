@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from numtok.corpus.fit import ScaleFit
+from numtok.corpus.job_folder import DATA
 from numtok.corpus.settings import EncodeSettings
 from numtok.errors import InputError, OutputError
 from numtok.tokenizer.tokenizer import Tokenizer
-
-DATA = (".parquet", ".arrow", ".feather", ".ipc")  # files that readers of a folder take for a part of the corpus
 
 
 class Sharding(NamedTuple):

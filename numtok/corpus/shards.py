@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from numtok.corpus.encode import Settled, encode_sources
-from numtok.corpus.plan import FILE, FORMAT, TOKENIZER, Plan
+from numtok.corpus.job_folder import PLAN, TOKENIZER
+from numtok.corpus.plan import FORMAT, Plan
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.store import Folder
 from numtok.corpus.summary import Progress, Run
@@ -30,8 +31,8 @@ def read_plan(folder: Folder) -> Plan | None:
     Raises:
         JobError: if it is damaged, or of another version.
     """
-    content = folder.read_json(FILE)
-    return None if content is None else Plan.from_dict(content, str(folder.file(FILE)))
+    content = folder.read_json(PLAN)
+    return None if content is None else Plan.from_dict(content, str(folder.file(PLAN)))
 
 
 def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:

@@ -1,6 +1,6 @@
 """The folder that a job writes to: where files lie is decided here alone.
 
-In: names below the folder, such as ``_numtok/plan.json``. Out: their contents, whole or not there at all; and locks that end with the process that holds them.
+In: names below the folder, such as ``__numtok/plan.json``. Out: their contents, whole or not there at all; and locks that end with the process that holds them.
 JSON is written in one form only, with a digest of itself: the same content gives the same bytes, and damage is noticed.
 """
 
@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from numtok.corpus.job_folder import OWN, PLAN
 from numtok.errors import JobError, OutputError
 from numtok.files import is_temporary, write_file
 
-OWN = "_numtok"  # what the job keeps about itself
 _CHECK = "check"
 _BLOCK = 8 << 20
 
@@ -105,7 +105,7 @@ class Folder:
         return dict(content)
 
     def _way_out(self, name: str) -> str:
-        if name == f"{OWN}/plan.json":
+        if name == PLAN:
             return "put the file back, or begin the job anew with --overwrite"
         return f"remove it (rm '{self.file(name)}') and run the same command again, which makes it anew"
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.corpus.job_folder import refuse_unfinished
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.errors import InputError, SchemaError
 from numtok.representations.columns import SEQ_LENGTHS
@@ -209,6 +210,7 @@ def _find_files(source: Any) -> list[str]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if path.is_dir():
+            refuse_unfinished(path)
             files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and not _hidden(file.relative_to(path)))
             if not files:
                 raise InputError(f"the folder holds no {', '.join(SUFFIXES)} file; give what `numtok encode` wrote", str(path))

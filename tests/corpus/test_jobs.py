@@ -72,8 +72,8 @@ def test_the_shards_hold_the_rows_of_one_file(corpus: Path, unbroken: Path, tmp_
 def test_the_bytes_do_not_depend_on_who_writes_them(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
     encode(corpus, tmp_path / "out", workers=2)
     assert jobs.shards(tmp_path / "out") == jobs.shards(unbroken)
-    for path in (unbroken / "_numtok").glob("*.json"):
-        assert path.read_bytes() == (tmp_path / "out" / "_numtok" / path.name).read_bytes(), path.name
+    for path in (unbroken / "__numtok").glob("*.json"):
+        assert path.read_bytes() == (tmp_path / "out" / "__numtok" / path.name).read_bytes(), path.name
 
 
 def test_shares_of_the_shards(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
@@ -83,17 +83,17 @@ def test_shares_of_the_shards(corpus: Path, unbroken: Path, tmp_path: Path) -> N
         numtok.finish_job(tmp_path / "out")
     assert encode(corpus, tmp_path / "out", shard=(3, 3)).shards_done == 5
     assert encode(corpus, tmp_path / "out", shard=(2, 3)).shards_done == 7
-    assert not (tmp_path / "out" / "_numtok" / "manifest.json").exists()
+    assert not (tmp_path / "out" / "__numtok" / "manifest.json").exists()
     assert numtok.finish_job(tmp_path / "out", check=True).documents == 5 * jobs.ROWS
     assert jobs.shards(tmp_path / "out") == jobs.shards(unbroken)
     assert jobs.manifest(tmp_path / "out") == jobs.manifest(unbroken)
 
 
 def test_only_what_is_missing_is_done(corpus: Path, unbroken: Path, done: Path) -> None:
-    (done / "_numtok" / "00002.json").unlink()  # killed before the receipt
-    (done / "_numtok" / "00005.json").unlink()
+    (done / "__numtok" / "00002.json").unlink()  # killed before the receipt
+    (done / "__numtok" / "00005.json").unlink()
     (done / "00005-of-00007.parquet").write_bytes(b"half")
-    (done / "_numtok" / "manifest.json").unlink()
+    (done / "__numtok" / "manifest.json").unlink()
     left = done / f".00003-of-00007.parquet.another-host.17-{'0a' * 6}.tmp"
     left.write_bytes(b"what a dead worker left")
     before = {path: path.stat().st_ino for path in done.glob("*.parquet")}
@@ -121,7 +121,7 @@ def test_another_job_is_refused_by_what_differs(corpus: Path, done: Path) -> Non
         encode(corpus / "a.jsonl", done)
     summary = encode(corpus, done, shards=3, overwrite=True)
     assert (summary.shards, summary.resumed, sorted(path.name for path in done.glob("*.parquet"))[0]) == (3, 0, "00000-of-00003.parquet")
-    assert not list(done.glob("*-of-00007*")) and not (done / "_numtok" / "00005.json").exists()
+    assert not list(done.glob("*-of-00007*")) and not (done / "__numtok" / "00005.json").exists()
 
 
 def test_other_versions_are_other_jobs(corpus: Path, done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_an_input_that_changed_is_named(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_damage_is_named_with_the_way_out(corpus: Path, done: Path) -> None:
-    own = done / "_numtok"
+    own = done / "__numtok"
 
     def refused(path: Path, content: bytes, message: str) -> None:
         kept = path.read_bytes()

@@ -51,5 +51,5 @@ def table(folder: Path) -> pa.Table:
 
 
 def manifest(folder: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((folder / "_numtok" / "manifest.json").read_bytes())
+    content: dict[str, Any] = json.loads((folder / "__numtok" / "manifest.json").read_bytes())
     return content

@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from numtok.corpus.job_folder import OWN, refuse_unfinished
 from numtok.corpus.read.formats import SUFFIXES
 from numtok.corpus.read.sources import COMPRESSIONS, Source
 from numtok.errors import InputError
@@ -23,7 +24,7 @@ def find_inputs(inputs: Sequence[str | Path], format: str | None = None) -> list
 
     Args:
         inputs: files; folders (read recursively: known suffixes only, names with a leading dot skipped, links to folders not
-            followed); globs (``**`` works; hits that are folders are ignored); ``-`` for standard input.
+            followed; of the folder of a job, the shards); globs (``**`` works; hits that are folders are ignored); ``-`` for standard input.
         format: overrides the suffix of files, globs and standard input (JSON lines unless told); in a folder, it selects
             the files of that format.
 
@@ -83,7 +84,9 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
 
     paths: list[Path] = []
     for root, folders, files in os.walk(folder, onerror=refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        if OWN in folders:
+            refuse_unfinished(root)
+        folders[:] = [name for name in folders if not name.startswith(".") and name != OWN]
         for name in files:
             known = suffixes(name)[0]
             hidden = name.startswith(".") or name in SIDECARS

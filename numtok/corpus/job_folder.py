@@ -1,0 +1,30 @@
+"""The folder of a job as its readers know it: what the job keeps about itself, which is no data, and whether it is finished.
+
+In: paths. Out: the names of the job's own files, which ``FORMAT.md`` describes; the tokenizer that lies beside the shards.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from numtok.errors import InputError
+
+OWN = "__numtok"  # all that is not data; other programs skip such a name: datasets for its two underscores, pyarrow and Spark for one
+PLAN, MANIFEST, TOKENIZER = f"{OWN}/plan.json", f"{OWN}/manifest.json", f"{OWN}/tokenizer"
+DATA = (".parquet", ".arrow", ".feather", ".ipc")  # files that readers of a folder take for a part of the corpus
+
+
+def refuse_unfinished(folder: str | Path) -> None:
+    """``InputError`` if shards may be missing: a part of a corpus must not be taken for all of it."""
+    if os.path.exists(os.path.join(folder, PLAN)) and not os.path.exists(os.path.join(folder, MANIFEST)):
+        raise InputError(
+            "its job is not finished, so that documents are missing; run the same `numtok encode` again, or `numtok finish`", str(folder)
+        )
+
+
+def saved_beside(path: str | Path) -> str | None:
+    """The tokenizer.json of the job that the folder, or the file in it, belongs to; None if there is none."""
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    found = os.path.join(folder, TOKENIZER, "tokenizer.json")
+    return found if os.path.isfile(found) else None
