@@ -100,11 +100,10 @@ def examples(name: str) -> list[str]:
 
 
 def run_example(line: str) -> None:
-    *before, command = line.split("|")
-    words = shlex.split(command)
-    assert words[0] == "numtok"
-    given = subprocess.run(before[0], shell=True, capture_output=True, check=True).stdout if before else None
-    ok(*words[1:], input=given)
+    found = re.fullmatch(r"(?:([^|]+)\| )?numtok ([^|]+)(?:\|.*)?", line)  # between what gives its input and what takes its output
+    assert found
+    given = subprocess.run(found[1], shell=True, capture_output=True, check=True).stdout if found[1] else None
+    ok(*shlex.split(found[2]), input=given)
 
 
 def outputs(name: str) -> list[str]:
