@@ -119,7 +119,7 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     for number, first, count in zip(taken, encoding["number_index"].tolist(), token_counts(tokenizer, numbers).tolist(), strict=True):
         owner |= dict.fromkeys(range(first, first + count), number)
     ids = encoding["input_ids"].tolist()
-    shown = _token_texts(tokenizer, ids)
+    shown = token_texts(tokenizer, ids)
     places = encoding["place_value"].tolist() if "place_value" in encoding.batch.schema.names else [None] * len(ids)
     tokens = tuple(Token(ids[k], shown[k], owner.get(k), places[k]) for k in range(len(ids)))
     names = tuple(representation.name for representation in tokenizer.representations)
@@ -132,7 +132,7 @@ def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[
     return {column.name: encoding[column.name] for column in columns if column.per == "number"}
 
 
-def _token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
+def token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
     """What each token stands for: its characters for byte-level tokenizers, else the token as it is in the vocabulary."""
     if detokenize.is_lossless(tokenizer.config):
         contents = detokenize.contents_of(tokenizer.config, set(ids))
