@@ -1,0 +1,243 @@
+"""Kills at any moment, of the command and of its workers: the next run leaves what an unbroken one leaves, to the byte."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import interrupts
+import jobs
+import psutil
+import pytest
+
+import numtok
+from numtok.corpus.store import Folder
+from numtok.errors import JobError, OutputError
+
+DOCUMENTS, SHARDS = 6_000, 8
+LONG = 60.0
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Enough for the shards to take a second or two in all."""
+    folder = tmp_path_factory.mktemp("corpus") / "in"
+    folder.mkdir()
+    for name in "ab":
+        rows = (
+            json.dumps({"text": f"{name} {number}: " + f"{number / 7} of 1,234 is -{number}e3, " * 6}) for number in range(DOCUMENTS // 2)
+        )
+        (folder / f"{name}.jsonl").write_text("".join(row + "\n" for row in rows))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("unbroken") / "out"
+    made = numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
+    assert made.documents == made.rows == DOCUMENTS
+    return everything(folder)
+
+
+def everything(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every file that a job leaves, but for its locks, which hold the number of a process."""
+    found = jobs.shards(folder) | {f"own/{name}": digest for name, digest in jobs.shards(folder / "__numtok").items()}
+    return {name: digest for name, digest in found.items() if not name.endswith("lock")}
+
+
+def start(corpus: Path, folder: Path, workers: int = 2) -> subprocess.Popen[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "numtok_cli.main",
+        "encode",
+        str(corpus),
+        "-o",
+        str(folder),
+        "--shards",
+        str(SHARDS),
+        "--workers",
+        str(workers),
+    ]
+    return interrupts.start(command)
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [child for child in psutil.Process(process.pid).children() if child.status() != psutil.STATUS_ZOMBIE]
+    return []
+
+
+def all_ended(processes: list[psutil.Process]) -> bool:
+    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    begin = time.monotonic()
+    while not holds():
+        assert time.monotonic() - begin < LONG
+        time.sleep(0.002)
+
+
+def begun(folder: Path, process: subprocess.Popen[str], shards: int) -> None:
+    """Wait until so many shards are done."""
+    wait_for(lambda: process.poll() is not None or len(list(folder.glob("*.parquet"))) >= shards)
+
+
+def finish(corpus: Path, folder: Path, unbroken: dict[str, str]) -> None:
+    numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
+    assert everything(folder) == unbroken
+    assert len(jobs.table(folder)) == DOCUMENTS
+
+
+def kill_and_resume(corpus: Path, folder: Path, unbroken: dict[str, str], moments: int, seed: int) -> int:
+    """Kill the command, or one of its workers, at so many moments, in one job after the other; how many jobs it took."""
+    chance, made = random.Random(seed), 0
+    while moments > 0:
+        out = folder / str(made)
+        while moments > 0 and not (out / "__numtok" / "manifest.json").exists():
+            process = start(corpus, out, workers=chance.choice([1, 2, 2]))
+            if chance.random() < 0.8:  # or else while it starts and plans
+                begun(out, process, len(list(out.glob("*.parquet"))) + chance.choice([0, 1, 1, 2]))
+            time.sleep(chance.random() ** 2 * 0.4)
+            children = workers_of(process)
+            moments -= 1
+            if children and chance.random() < 0.4:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    chance.choice(children).kill()
+                _, told = process.communicate(timeout=LONG)
+                assert process.returncode == 0, told  # another has done its shard
+            else:
+                process.kill()
+                process.communicate(timeout=LONG)
+                wait_for(functools.partial(all_ended, children))
+        finish(corpus, out, unbroken)
+        made += 1
+    return made
+
+
+def test_kills_at_a_few_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    """The command while its workers work; then a worker, which the command makes up for."""
+    process = start(corpus, tmp_path / "out")
+    begun(tmp_path / "out", process, 2)
+    children = workers_of(process)
+    process.kill()
+    process.communicate(timeout=LONG)
+    assert children
+    wait_for(functools.partial(all_ended, children))
+    there = len(list((tmp_path / "out" / "__numtok").glob("0*.json")))
+    assert 0 < there < SHARDS and not (tmp_path / "out" / "__numtok" / "manifest.json").exists()
+    process = start(corpus, tmp_path / "out")
+    begun(tmp_path / "out", process, there + 1)
+    for child in workers_of(process)[:1]:
+        child.kill()
+    printed, told = process.communicate(timeout=LONG)
+    assert process.returncode == 0, told
+    assert "were done before" in printed
+    finish(corpus, tmp_path / "out", unbroken)
+
+
+@pytest.mark.slow
+def test_kills_at_100_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    seed = int(os.environ.get("NUMTOK_SEED", "1"))
+    made = kill_and_resume(corpus, tmp_path, unbroken, 100, seed)
+    print(f"100 kills over {made} jobs, seed {seed}")
+
+
+def test_an_interrupt_leaves_whole_shards(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    process = start(corpus, tmp_path / "out")
+    begun(tmp_path / "out", process, 1)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=LONG)
+    assert process.returncode == 130
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+    finish(corpus, tmp_path / "out", unbroken)
+
+
+def test_a_worker_that_always_dies_fails_its_shard_only(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something in one shard kills whoever encodes it, as too little memory would: the rest is done, and the error says so."""
+    monkeypatch.setattr("numtok.corpus.pool.START", POISONED)
+    monkeypatch.setattr("numtok.corpus.run.TRIES", 2)
+    with pytest.raises(
+        JobError, match=r"1 of 3 shards failed \(2\), .*its worker was killed \(SIGKILL\), 2 times; .*fewer --workers.*the others are done"
+    ):
+        numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=3, workers=2)
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == 2
+
+
+POISONED = """
+import json, os, signal, sys
+sys.path[:] = json.loads(sys.argv[1])
+from numtok.corpus import attempt, worker
+def poisoned(task, shard, threads, watch):
+    if shard == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return attempt.attempt(task, shard, threads, watch)
+worker.attempt = poisoned
+worker.main()
+"""
+
+
+def test_workers_that_cannot_begin_are_told(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numtok.corpus.pool.START", "raise SystemExit('no such library')")
+    with pytest.raises(JobError, match="a worker ended with status 1: no such library, before it could begin"):
+        numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
+
+
+def test_two_runs_in_one_folder(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    """One is refused while the other lives; those who do different shards are not."""
+    folder = Folder(tmp_path / "out")
+    folder.make()
+
+    def encode(**options: Any) -> numtok.corpus.summary.Summary:
+        return numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=1, **options)
+
+    refused = rf"another run is working on this folder \(process {os.getpid()} on \S+\); wait until it ends"
+    with folder.lock("lock"):
+        for call in (encode, functools.partial(encode, shard=(1, 2)), functools.partial(numtok.finish_job, tmp_path / "out")):
+            with pytest.raises(JobError, match=refused):
+                call()
+    assert not (tmp_path / "out" / "__numtok" / "plan.json").exists()
+    with folder.lock("lock", shared=True):  # as another machine holds it that does its share
+        assert encode(shard=(1, 2)).shards_done == SHARDS // 2
+        with pytest.raises(JobError, match=refused):
+            encode()
+    finish(corpus, tmp_path / "out", unbroken)
+
+
+@contextlib.contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """As a full disk has it: no file can grow beyond so many bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    """What cannot be written is told once, nothing half-written is left, and with room the same call goes on."""
+    out = tmp_path / "out"
+    numtok.encode_files(corpus, out, shards=SHARDS, workers=1, shard=(2, SHARDS))
+    with (
+        largest_file(10_000),
+        pytest.raises(JobError, match=r"1 of 8 shards failed \(0\).*File too large.*make room.*6 were not tried, as they would"),
+    ):
+        numtok.encode_files(corpus, out, shards=SHARDS, workers=1)
+    assert sorted(path.name for path in out.iterdir()) == ["00001-of-00008.parquet", "__numtok"]
+    with largest_file(10_000), pytest.raises(OutputError, match=r"cannot write .*File too large"):
+        numtok.encode_files(corpus, tmp_path / "other", shards=SHARDS, workers=1)
+    finish(corpus, out, unbroken)
+    finish(corpus, tmp_path / "other", unbroken)
