@@ -37,7 +37,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
   numtok encode sample.jsonl -o packed.parquet --pack 2048
   cat sample.jsonl | numtok encode - -o piped.parquet --quiet
   numtok encode sample.jsonl -o shards/ --shards 4
-  cat sample.jsonl | numtok encode - -o - --quiet | head -n 1
+  cat sample.jsonl | numtok encode - -o - --quiet
 """
 
 

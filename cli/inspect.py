@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from typing import Any
 
 import click
 
@@ -52,20 +53,7 @@ DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
 @click.option("--limit", type=click.IntRange(1), default=40, show_default=True, help="Numbers to list.")
 @click.option("--html", "page", metavar="FILE", help="Write a page for the browser instead.")
 @debug_option
-def inspect(
-    text: str | None,
-    given: str | None,
-    row: int,
-    text_column: str | None,
-    input_format: str | None,
-    numbers: tuple[str, ...],
-    tokenizer: str | None,
-    grammar: str,
-    pattern: str | None,
-    overflow: str | None,
-    limit: int,
-    page: str | None,
-) -> None:
+def inspect(text: str | None, given: str | None, row: int, tokenizer: str | None, limit: int, page: str | None, **options: Any) -> None:
     """Show the numbers in TEXT (or standard input), the tokens, and the tensors.
 
     Of a corpus, a document of which is TEXT then; of a file that `numtok encode` wrote, what is stored for a row.
@@ -79,7 +67,7 @@ def inspect(
         if look.is_encoded(text):
             print_stored_row(look.stored_row(text, row, tokenizer), limit, use_colour(sys.stdout), width)
             return
-        text = look.text_of(text, row, text_column, input_format)
+        text = look.text_of(text, row, options["text_column"], options["input_format"])
     elif given is not None:
         text = given
     elif text is None or text == "-":
@@ -88,8 +76,8 @@ def inspect(
     from numtok.representations.chosen import choose
     from numtok.tokenizer.inspect import inspect_text
 
-    rules = make_grammar(grammar, pattern)
-    choices = [choose(names, overflow) for names in numbers or DEFAULT_NUMBERS]
+    rules = make_grammar(options["grammar"], options["pattern"])
+    choices = [choose(names, options["overflow"]) for names in options["numbers"] or DEFAULT_NUMBERS]
     inspection = inspect_text(text, [Tokenizer.from_pretrained(tokenizer, chosen, rules) for chosen in choices])
     if page is not None:
         from .page import write_page

@@ -118,7 +118,8 @@ def _row(path: str, row: int, facts: tuple[tuple[str, str], ...], stored: pa.Rec
     batch = to_number_layout(stored)
     ids = _values(batch, "input_ids")
     index = _values(batch, "number_index").tolist()
-    per_token, per_number = tokenizer.per_token_columns, {}
+    per_token = tokenizer.per_token_columns
+    per_number: dict[str, npt.NDArray[Any]] = {}
     for representation in tokenizer.representations:
         per_number |= {column.name: _values(batch, column.name) for column in representation.columns().values() if column.per == "number"}
     spelled = {first: (stop, surface) for first, stop, surface in tokenizer.numbers_in(ids)}
