@@ -20,6 +20,7 @@ from .streams import discard_output, open_streams, shown
 from .train import train
 from .warm_up import warm_up
 
+FAILURES_TOLD = 20
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
@@ -45,6 +46,8 @@ class _Group(click.Group):
         except Exception as error:
             if ctx.meta.get("numtok.debug"):
                 raise
+            for line in _other_failures(error):
+                print_error(line)
             print_error(_told(error))
             ctx.exit(1)
 
@@ -59,6 +62,12 @@ def _told(error: Exception) -> str:
         return "out of memory; use fewer --workers"
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     return f"this is a bug in numtok: {type(error).__name__}: {error}{notes}; run again with --debug and report what it prints"
+
+
+def _other_failures(error: Exception) -> list[str]:
+    """Of a job, what is wrong with shards other than the first that failed, which the message itself tells."""
+    failures: dict[int, str] = getattr(error, "failures", {})
+    return [f"shard {shard}: {failures[shard]}" for shard in sorted(failures)[1:FAILURES_TOLD]]
 
 
 @contextlib.contextmanager
