@@ -80,9 +80,10 @@ def inspect(text: str | None, given: str | None, row: int, tokenizer: str | None
     choices = [choose(names, options["overflow"]) for names in options["numbers"] or DEFAULT_NUMBERS]
     inspection = inspect_text(text, [Tokenizer.from_pretrained(tokenizer, chosen, rules) for chosen in choices])
     if page is not None:
-        from .page import write_page
+        from .page import page as page_of
+        from .page_frame import write_page
 
-        write_page(inspection, page)
+        write_page(page_of(inspection), page)
         click.echo(f"{shown(page)}: {len(inspection.numbers):,} numbers, {len(inspection.views)} representations; open it in a browser")
         return
     print_inspection(inspection, limit, use_colour(sys.stdout), width)

@@ -1,22 +1,21 @@
-"""The page of ``numtok inspect --html``: one self-contained file, light and dark.
+"""The page of ``numtok inspect --html``.
 
-In: an ``Inspection``. Out: HTML. All text goes through ``html.escape``, and the page's policy forbids it to load anything.
+In: an ``Inspection``. Out: HTML. All text goes through ``html.escape``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .page_style import BEHAVIOUR, STYLE
+from .page_frame import framed
+from .page_style import INSPECT
 from .values import bit_fields, shown_float, shown_value
 
 if TYPE_CHECKING:
     from numtok.tokenizer.inspect import Inspection, NumberInText, Token, View
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 VISIBLE = {"\n": "⏎", "\t": "⇥", "\r": "␍"}
 LEGEND = (
     ("var(--shade2)", "text token", None),
@@ -28,27 +27,11 @@ LEGEND = (
 )
 
 
-def write_page(inspection: Inspection, path: str) -> None:
-    """Write the page, replacing what is there in one step."""
-    from numtok.errors import OutputError
-    from numtok.files import write_file
-
-    if not Path(path).parent.is_dir():
-        raise OutputError(f"cannot write {path}: there is no folder {Path(path).parent}; make it, or choose another place")
-    write_file(path, page(inspection))
-
-
 def page(inspection: Inspection) -> str:
     """The whole page."""
     count = len(inspection.numbers)
     title = f"{count:,} number{'s' * (count != 1)} in {len(inspection.text):,} characters"
     parts = [
-        "<!doctype html>",
-        '<html lang="en" data-theme="light"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>numtok: {title}</title><style>{STYLE}</style></head><body><main>",
-        f'<header><div class="mark">#</div><h1>{title}</h1><button type="button">Dark</button></header>',
         f'<div class="card text">{_text(inspection)}</div>',
         *_costs(inspection),
         *_numbers(inspection),
@@ -56,9 +39,8 @@ def page(inspection: Inspection) -> str:
         _legend(inspection),
         *(_view(inspection, view) for view in inspection.views),
         "<footer>Point at a number to see it everywhere. Made by <code>numtok inspect</code>.</footer>",
-        f'</main><div id="tip"></div><script>{BEHAVIOUR}</script></body></html>',
     ]
-    return "\n".join(parts) + "\n"
+    return framed(title, parts, INSPECT)
 
 
 def _text(inspection: Inspection) -> str:

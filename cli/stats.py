@@ -18,6 +18,7 @@ from .options import (
     tokenizer_option,
     workers_option,
 )
+from .page_frame import check_folder, write_page
 from .stats_text import print_report
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
   numtok stats sample.jsonl
-  numtok stats sample.jsonl --json counts.json --quiet
+  numtok stats sample.jsonl --html report.html --json counts.json --quiet
   numtok stats sample.jsonl --numbers fone:4,2 --numbers xval,bits --grammar data
   cat sample.jsonl | numtok stats - --json -
 """
@@ -34,6 +35,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 
 @click.command(cls=OnceCommand, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.option("--html", "page", metavar="FILE", help="Also write a page for the browser.")
 @click.option("--json", "data", metavar="FILE", help="Also write all counts, for programs; - for standard output, and nothing else then.")
 @click.option(
     "--numbers",
@@ -58,6 +60,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 @debug_option
 def stats(
     inputs: tuple[str, ...],
+    page: str | None,
     data: str | None,
     numbers: tuple[str, ...],
     grammar: str,
@@ -74,6 +77,8 @@ def stats(
     from numtok.statistics.report import Report
 
     compared = _chosen(numbers)
+    for path in {page, data} - {None, "-"}:
+        check_folder(path)  # now rather than when all is counted
     with ProgressLine(quiet or data == "-") as progress:
         counted = corpus_stats(inputs, grammar=make_grammar(grammar, pattern), progress=progress, **options)
     report = Report.of(counted, compared)
@@ -81,6 +86,10 @@ def stats(
         click.echo(json.dumps(report.to_json()))
     elif data is not None:
         write_file(data, json.dumps(report.to_json(), indent=1) + "\n")
+    if page is not None:
+        from .stats_page import stats_page
+
+        write_page(stats_page(report, ", ".join(inputs)), page)
     if not quiet and data != "-":
         print_report(report, ", ".join(inputs))
 

@@ -81,7 +81,7 @@ def overview(report: Report) -> list[tuple[str, str, str]]:
     rows.append(("integers", percent(whole, total), f"{percent(total - whole, total)} have a fraction"))
     rows.append(("negative", percent(negative, total), f"{percent(zeros, total)} are zero"))
     if of.smallest is not None and of.largest is not None:
-        rows.append(("from, to", f"{of.smallest:.6g}", f"{of.largest:.6g}"))
+        rows.append(("range", f"{of.smallest:.6g} to {of.largest:.6g}", ""))
     if of.digits.magnitude.any():
         low, middle, high = quantiles(of, (0.01, 0.5, 0.99))
         rows.append(("typical magnitude", f"{middle:.3g}", f"the median; 98% are from {low:.3g} to {high:.3g}, zeros aside"))
