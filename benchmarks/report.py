@@ -123,8 +123,8 @@ def _seconds(value: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three digits, as far as they go before the point."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    """Three digits, as far as they go before the point, and two at least."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], markdown: bool = False) -> list[str]:

@@ -1,6 +1,6 @@
-"""The torch embedding layers, forward and backward, beside a plain ``nn.Embedding`` lookup of the same shape.
+"""The torch embedding layers beside a plain ``nn.Embedding`` lookup of the same shape, and beside the first layer of a GPT-2 as wide as they are.
 
-The numbers are those of the corpus, at a tenth of the tokens. Before the clock starts, each layer's vectors are compared with the formula, in
+The numbers are those of the corpus, at some of the tokens. Before the clock starts, each layer's vectors are compared with the formula, in
 float64 in numpy, and the word vectors of all other tokens with what they were. On a CPU with one thread, and on a GPU where there is one.
 """
 
@@ -16,12 +16,14 @@ import numpy as np
 import numtok
 from benchmarks.corpus import Corpus
 from benchmarks.references import Array
-from benchmarks.timing import Section, alternate, check
+from benchmarks.timing import Goal, Section, alternate, check
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, SingleToken, XVal
 
-ROWS, LENGTH, WIDTH, VOCABULARY = 8, 512, 512, 16384
-SHARE = 10  # one token of so many is a number
-LOOKUP = "nn.Embedding lookup"
+ROWS, LENGTH, WIDTH, VOCABULARY = 8, 512, 768, 50257
+SHARE, SHARES = 0.1, (0.05, 0.1, 0.15)  # of the tokens are numbers; the latter for the layer whose cost hangs on it most
+LOOKUP, FIRST = "nn.Embedding lookup", "GPT-2's first layer"
+HEAD = 64  # dimensions of one attention head
+NEEDED = ("torch", "transformers")
 
 
 @dataclass(frozen=True)
@@ -33,25 +35,27 @@ class Case:
         representation: which gives the stream; None for place values, at random.
         make: d_model to the layer.
         formula: (weights by name, word vectors [n, d], stream [n, ...]) to the vectors of the numbers [n, d], in float64.
+        shares: of the tokens that are numbers, one measurement each.
     """
 
     name: str
     representation: SingleToken | None
     make: Callable[[int], Any]
     formula: Callable[[dict[str, Array], Array, Array], Array]
+    shares: tuple[float, ...] = (SHARE,)
 
 
 def run(corpus: Corpus) -> Section:
     """All layers, on each device there is."""
     rows, length, width = (2, 64, 32) if corpus.quick else (ROWS, LENGTH, WIDTH)
-    section = Section(f"Embedding layers, forward and backward of {rows} x {length} tokens of {width} dimensions, 1 of {SHARE} a number")
-    if importlib.util.find_spec("torch") is None:
-        section.checks.append("nothing: torch is not installed, so its layers are not timed; pip install '.[torch]'")
+    section = Section(f"Embedding layers, {rows} x {length} tokens of {width} dimensions")
+    if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
+        section.checks.append(f"nothing: {', '.join(missing)} is not installed, so the layers are not timed; pip install '.[torch,hf]'")
         return section
     import torch
 
     torch.set_num_threads(1)
-    section.notes.append(f"torch {torch.__version__}; ratios are to the lookup, in a vocabulary of {VOCABULARY:,}, its gradient included")
+    section.notes.append(f"torch {torch.__version__}; ratios are to {FIRST}; the lookup's vocabulary has {VOCABULARY:,} tokens")
     numbers = numtok.scan(corpus.column)
     for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
         measure(device, numbers, (rows, length, width), corpus, section)
@@ -66,28 +70,58 @@ def measure(device: str, numbers: numtok.Numbers, shape: tuple[int, int, int], c
     rows, length, width = shape
     torch.manual_seed(0)
     table = torch.nn.Embedding(VOCABULARY, width, device=device)
-    ids = torch.randint(VOCABULARY, (rows, length), device=device)
-    mask = torch.rand(rows, length, device=device) < 1 / SHARE
-    functions = {f"{LOOKUP}, {where}": lambda: step(device, table, table, ids)}
+    words = torch.randn(rows, length, width, device=device).requires_grad_()
+    steps: dict[str, tuple[Any, ...]] = {
+        LOOKUP: (table, torch.randint(VOCABULARY, (rows, length), device=device)),
+        FIRST: (first_layer(width).to(device), words),
+    }
     for case in cases():
-        layer = case.make(width).to(device)
-        batch = {"number_mask": mask, **streams(case.representation, numbers, mask)}
-        words = torch.randn(rows, length, width, device=device)
-        section.checks.append(f"{case.name}, {where}: {compare(case, layer, words, batch)} numbers as in the formula, words as they were")
-        words.requires_grad_()
-        functions[f"{case.name}, {where}"] = lambda layer=layer, words=words, batch=batch: step(device, layer, layer, words, batch)  # type: ignore[misc]
-    timings = alternate(functions, corpus.budget(10))
-    section.add(timings, rows * length / 1e6, f"{LOOKUP}, {where}", "M tokens")
+        for share in case.shares:
+            mask = torch.rand(rows, length, device=device) < share
+            layer, batch = case.make(width).to(device), {"number_mask": mask, **streams(case.representation, numbers, mask)}
+            name = f"{case.name}, {share:.0%} numbers"
+            section.checks.append(f"{name}, {where}: {compare(case, layer, words, batch)} numbers as in the formula, words as they were")
+            steps[name] = (layer, words, batch)
+    for backward in (False, True):
+        ending = f", forward{' and backward' if backward else ''}, {where}"
+        functions = {name + ending: lambda parts=parts, backward=backward: step(device, backward, *parts) for name, parts in steps.items()}
+        timings = alternate(functions, corpus.budget(30))  # type: ignore[arg-type]
+        section.add(timings, rows * length / 1e6, FIRST + ending, "M tokens")
+        if device == "cpu" and not corpus.quick:  # two matrices of twelve, at a tenth of the tokens: a sixtieth
+            share = timings[f"FloatBits, {SHARE:.0%} numbers{ending}"].over(timings[FIRST + ending])
+            section.goals.append(Goal(f"FloatBits over {FIRST}{ending}, {SHARE:.0%} numbers", share, 0.05, 0.02, "x", at_most=True))
 
 
-def step(device: str, module: Any, layer: Any, *arguments: Any) -> None:
-    """Forward and backward, until the device is done."""
+def first_layer(width: int) -> Any:
+    """Attention and the network behind it, of random weights: what the word vectors go into."""
+    import torch
+    from transformers import GPT2Config
+    from transformers.models.gpt2.modeling_gpt2 import GPT2Block
+
+    class First(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            config = GPT2Config(n_embd=width, n_head=max(width // HEAD, 1), attn_pdrop=0.0, resid_pdrop=0.0, attn_implementation="sdpa")
+            self.block = GPT2Block(config, layer_idx=0)
+
+        def forward(self, words: Any) -> Any:
+            found = self.block(words)
+            return found if isinstance(found, torch.Tensor) else found[0]
+
+    return First()
+
+
+def step(device: str, backward: bool, layer: Any, *arguments: Any) -> None:
+    """Forward, and backward, until the device is done."""
     import torch
 
-    for one in [*module.parameters(), *arguments]:
+    for one in [*layer.parameters(), *arguments]:
         if isinstance(one, torch.Tensor):
             one.grad = None
-    layer(*arguments).sum().backward()
+    with torch.set_grad_enabled(backward):
+        found = layer(*arguments)
+    if backward:
+        found.sum().backward()
     if device != "cpu":
         torch.cuda.synchronize()
 
@@ -117,6 +151,7 @@ def compare(case: Case, layer: Any, words: Any, batch: dict[str, Any]) -> int:
     with torch.no_grad():
         found = layer(words, batch)
     at = batch["number_mask"]
+    words = words.detach()
     check(torch.equal(found[~at], words[~at]), f"{case.name}: the layer changes tokens that are no number")
     weights = {name: value.detach().double().cpu().numpy() for name, value in layer.named_parameters()}
     stream = next(stream for name, stream in batch.items() if name != "number_mask")[at].cpu().numpy()
@@ -152,7 +187,7 @@ def cases() -> list[Case]:
 
     return [
         Case("XVal", XVal(), layers.XValEmbedding, lambda w, e, x: e * x[:, None].astype(np.float64)),
-        Case("FloatBits", FloatBits(), layers.FloatBitsEmbedding, bits_formula),
+        Case("FloatBits", FloatBits(), layers.FloatBitsEmbedding, bits_formula, SHARES),
         Case("FoNE(8, 4), compact", FoNE(8, 4, compact=True), lambda d: layers.FoNEEmbedding(d, 8, 4), fone_padded),
         Case(
             "FoNE(8, 4), compact, linear map",
