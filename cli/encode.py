@@ -12,6 +12,7 @@ from .options import (
     Names,
     OnceCommand,
     check_scale,
+    end_token_option,
     grammar_options,
     input_format_option,
     make_grammar,
@@ -96,12 +97,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
     show_default=True,
     help="Fill row after row, or put whole documents where they leave the least room, and cut only longer ones.",
 )
-@click.option(
-    "--end-token",
-    metavar="TOKEN",
-    callback=lambda _context, _option, value: int(value) if value and value.isdecimal() else value,
-    help="Behind every packed document: a token or its id; by default <|endoftext|>, </s> or the like.",
-)
+@end_token_option("Behind every packed document: a token or its id; by default <|endoftext|>, </s> or the like.")
 @sharding_options
 @workers_option
 @click.option("--batch-bytes", type=click.IntRange(1), hidden=True, help="About how much text is encoded at once.")

@@ -13,6 +13,7 @@ import click
 from .console import print_error, print_warning
 from .decode import decode
 from .encode import encode
+from .export import export
 from .inspect import inspect
 from .jobs import finish
 from .stats import stats
@@ -96,7 +97,7 @@ def cli() -> None:
     """
 
 
-for _command in (encode, finish, decode, inspect, stats, train, warm_up):
+for _command in (encode, finish, decode, export, inspect, stats, train, warm_up):
     cli.add_command(_command)
 
 

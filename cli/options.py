@@ -106,6 +106,17 @@ input_format_option = click.option(
 text_column_option = click.option(
     "--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings."
 )
+
+
+def _token_or_id(ctx: click.Context, param: click.Parameter, value: str | int | None) -> str | int | None:
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def end_token_option(told: str) -> Callable[[Command], Command]:
+    """``--end-token``: a token, or in digits the id of one."""
+    return click.option("--end-token", metavar="TOKEN", callback=_token_or_id, help=told)
+
+
 workers_option = click.option(
     "--workers", type=click.IntRange(1), metavar="N", help="Threads; for a folder processes. Default: one per processor."
 )

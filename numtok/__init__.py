@@ -14,6 +14,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numtok.corpus.calls import decode_files, encode_files, finish_job
+    from numtok.corpus.export import export_files
     from numtok.corpus.stats import corpus_stats
     from numtok.statistics import Statistics
 
@@ -42,6 +43,7 @@ __all__ = [
     "corpus_stats",
     "decode_files",
     "encode_files",
+    "export_files",
     "extract",
     "finish_job",
     "scan",
@@ -60,6 +62,10 @@ def __getattr__(name: str) -> Any:
         from numtok.corpus import stats
 
         return getattr(stats, name)
+    if name == "export_files":
+        from numtok.corpus.export import export_files
+
+        return export_files
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

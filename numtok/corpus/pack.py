@@ -21,9 +21,8 @@ from numtok.arrays import memory
 from numtok.corpus.best_fit import best_fit
 from numtok.corpus.layout import Rows
 from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT
-from numtok.tokenizer.flat_rows import FlatRows, joined
+from numtok.tokenizer.flat_rows import FlatRows, joined, with_ends
 from numtok.tokenizer.schema import flat, list_array, read_metadata
-from numtok.tokenizer.stored import declared_columns
 from numtok.tokenizer.token_layout import to_token_layout, token_schema, with_metadata
 from numtok.tokenizer.token_spans import NumberTokens, row_ends
 
@@ -68,7 +67,6 @@ class PackedRows(Rows):
         self._waiting: list[pa.RecordBatch] = []  # documents, or pieces of the last ones, with their SEQ_ columns per row
         self._waiting_tokens, self._window = 0, max(WINDOW_TOKENS, WINDOW_ROWS * length)
         self._per_row = [SEQ_DOCUMENTS, SEQ_REMAINING, *([SEQ_TEXT] if "text" in encoded.names else [])]
-        self._per_token = {name for name, column in declared_columns(encoded).items() if column.per == "token"}
         described = {"pack": {"length": length, "mode": mode}, "frame": [before, after if self._end is None else [*after, end]]}
         tokens = token_schema(encoded.remove(encoded.get_field_index("text")) if "text" in encoded.names else encoded)
         own = [*self._per_row[2:], *PACKED]
@@ -101,31 +99,14 @@ class PackedRows(Rows):
         return joined(self._waiting)
 
     def _with_ends(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The documents with the end token behind each that is not null, numbered, and null ones without tokens."""
-        ids = batch.column("input_ids")
-        valid = memory.from_arrow(ids.is_valid()) if ids.null_count else np.ones(len(ids), np.bool_)
-        ended = np.zeros(len(ids), np.int64) if self._end is None else valid.astype(np.int64)
-        offsets = flat(ids)[1]
-        shift = memory.offsets_of(ended)
-        places = np.arange(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
-        all_valid, columns, fields = np.ones(len(ids), np.bool_), [], []
-        for field in batch.schema:
-            if field.name == "text":
-                continue
-            values, own_offsets = flat(batch.column(field.name))
-            if field.name in self._per_token:
-                plain = memory.from_arrow(values)
-                spread = memory.full(int(offsets[-1] + shift[-1]), self._end or 0 if field.name == "input_ids" else 0, plain.dtype)
-                spread[places] = plain
-                values, own_offsets = memory.to_arrow(spread), offsets + shift
-            columns.append(list_array(values, own_offsets, field.type.value_type, all_valid, pa.types.is_large_list(field.type)))
-            fields.append(field)
-        numbers = np.arange(self._documents, self._documents + len(ids))
-        columns += [memory.to_arrow(numbers), memory.to_arrow(np.zeros(len(ids), np.int64))]
-        columns += [batch.column("text").cast(SEQ_TEXT.type)] if SEQ_TEXT in self._per_row else []
-        self._documents += len(ids)
-        fields += [pa.field(one.name, one.type) for one in self._per_row]
-        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
+        """The documents with the end token behind each that is not null, numbered."""
+        rows = with_ends(batch, self._end)
+        numbers = np.arange(self._documents, self._documents + batch.num_rows)
+        values = [memory.to_arrow(numbers), memory.to_arrow(np.zeros(batch.num_rows, np.int64))]
+        values += [batch.column("text").cast(SEQ_TEXT.type)] if SEQ_TEXT in self._per_row else []
+        self._documents += batch.num_rows
+        fields = [pa.field(one.name, one.type) for one in self._per_row]
+        return pa.RecordBatch.from_arrays([*rows.columns, *values], schema=pa.schema([*rows.schema, *fields], batch.schema.metadata))
 
     def _sequential(self, last: bool) -> Iterator[pa.RecordBatch]:
         """All rows that are full, or ``last``, all rows. One that just became full waits: null documents that follow belong to it."""

@@ -135,9 +135,14 @@ class Run:
         sizes = [source.size for source in sources]
         return cls(sources, Path(output), None if None in sizes else sum(size or 0 for size in sizes), progress)
 
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.perf_counter() - self.started
+
     def tick(self) -> None:
         if self.progress:
-            seconds = time.perf_counter() - self.started
+            seconds = self.seconds
             self.progress(Progress(self.read, self.total, self.report.documents, self.report.tokens, self.written, seconds))
 
     def complete(self, summary: Summary) -> Summary:
@@ -149,7 +154,7 @@ class Run:
         summary.without_text = self.without_text
         if self.first_null is not None:
             summary.first_without_text = f"{self.first_null[0].name}, row {self.first_null[1]}"
-        summary.seconds = time.perf_counter() - self.started
+        summary.seconds = self.seconds
         return summary
 
 

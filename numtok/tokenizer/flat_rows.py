@@ -28,6 +28,29 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.Table.from_batches(filled).combine_chunks().to_batches()[0] if len(filled) > 1 else filled[0]
 
 
+def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
+    """The columns per token and per number, with the end token behind each row that is not null, if there is one; null rows become empty."""
+    ids, known = batch.column("input_ids"), declared_columns(batch.schema)
+    valid = memory.from_arrow(ids.is_valid()) if ids.null_count else np.ones(len(ids), np.bool_)
+    offsets = flat(ids)[1]
+    shift = memory.offsets_of(np.zeros(len(ids), np.int64) if end is None else valid.astype(np.int64))
+    places = memory.iota(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
+    all_valid, columns, fields = np.ones(len(ids), np.bool_), [], []
+    for field in batch.schema:
+        if field.name not in known or known[field.name].per not in ("token", "number"):
+            continue
+        values, own_offsets = flat(batch.column(field.name))
+        if known[field.name].per == "token":
+            plain = memory.from_arrow(values)
+            fill = (end or 0) if field.name == "input_ids" else known[field.name].fill
+            spread = memory.full(int(offsets[-1] + shift[-1]), fill, plain.dtype)
+            spread[places] = plain
+            values, own_offsets = memory.to_arrow(spread), offsets + shift
+        columns.append(list_array(values, own_offsets, field.type.value_type, all_valid, pa.types.is_large_list(field.type)))
+        fields.append(field)
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
+
+
 class FlatRows:
     """The tokens and the numbers of a batch, end to end.
 
