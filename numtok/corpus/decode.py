@@ -18,7 +18,7 @@ from numtok.corpus.job_folder import saved_beside
 from numtok.corpus.read.documents import Source, find_inputs
 from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run, Summary, processors, refuse_input_as_output
-from numtok.corpus.unpack import Unpacker, is_packed
+from numtok.corpus.unpack import documents_of
 from numtok.corpus.write.encoded import open_writer
 from numtok.corpus.write.texts import TEXT_FORMATS, open_text_writer
 from numtok.errors import NumtokError, SchemaError
@@ -136,15 +136,9 @@ def _decoded_schema(source: Source) -> pa.Schema:
 def _pieces(sources: Sequence[Source], batch_bytes: int) -> Iterator[_Piece]:
     done = 0
     for source in sources:
-        rows = 0
         with closing(open_encoded(source.path)) as file:
-            unpacker = Unpacker(file.schema, source.name) if is_packed(file.schema) else None
-            for stored in file.batches(batch_bytes):
-                rows += stored.num_rows
-                for batch in (stored,) if unpacker is None else unpacker.documents(stored):
-                    yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(file.rows or rows, 1))
-            if unpacker is not None:
-                unpacker.finish()
+            for batch, rows in documents_of(file, batch_bytes):
+                yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(file.rows or rows, 1))
         done += source.size or 0
 
 

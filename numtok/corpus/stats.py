@@ -22,6 +22,7 @@ from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.summary import BATCH_BYTES, Progress, processors
+from numtok.corpus.unpack import documents_of
 from numtok.errors import NumtokError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Subword
@@ -130,10 +131,8 @@ def _pieces(sources: Sequence[Source], reading: dict[str, Any]) -> Iterator[_Pie
     done = 0
     for source in sources:
         if reading["text_column"] is None and is_encoded(source):
-            rows = 0
             with closing(open_encoded(source.path)) as file:
-                for batch in file.batches(reading["batch_bytes"]):
-                    rows += batch.num_rows
+                for batch, rows in documents_of(file, reading["batch_bytes"]):
                     yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(file.rows or rows, 1))
         else:
             for texts in read_batches(source, **reading):

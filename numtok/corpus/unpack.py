@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.corpus.read.encoded import EncodedFile
 from numtok.errors import SchemaError
 from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_LENGTHS, SEQ_REMAINING, SEQ_TEXT
 from numtok.tokenizer.flat_rows import FlatRows, joined
@@ -26,6 +27,23 @@ Ints = npt.NDArray[np.int64]
 def is_packed(schema: pa.Schema) -> bool:
     """Whether the rows of a schema are pieces of documents."""
     return METADATA_KEY in (schema.metadata or {}) and read_metadata(schema)["pack"] is not None
+
+
+def documents_of(file: EncodedFile, batch_bytes: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """(batches with a row for each document, the rows of the file that were read for them), of a file that is packed or not.
+
+    Raises:
+        SchemaError: for rows that do not hold together.
+    """
+    rows, unpacker = 0, Unpacker(file.schema, file.path) if is_packed(file.schema) else None
+    for stored in file.batches(batch_bytes):
+        rows += stored.num_rows
+        if unpacker is None:
+            yield stored, rows
+        else:
+            yield from ((documents, rows) for documents in unpacker.documents(stored))
+    if unpacker is not None:
+        unpacker.finish()
 
 
 class Unpacker:

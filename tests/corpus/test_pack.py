@@ -169,6 +169,8 @@ def test_the_command_packs_and_gives_every_byte_back(mode: str, suffix: str, num
     result = CliRunner().invoke(cli, ["decode", str(output), "-o", str(back)])
     assert result.exit_code == 0, result.output
     assert [json.loads(line)["text"] for line in back.read_text("utf-8").splitlines()] == TEXTS
+    counted = numtok.corpus_stats(output)
+    assert (counted.documents, counted.without_text) == (len(TEXTS), TEXTS.count(None))
     again = tmp_path / f"again.{suffix}"
     numtok.encode_files(source, again, numbers=numbers, keep_text=True, pack=64, pack_mode=mode, end_token=END, workers=1)  # type: ignore[arg-type]
     assert again.read_bytes() == output.read_bytes()
