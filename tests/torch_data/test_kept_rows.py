@@ -82,12 +82,12 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
     )
 
 
-def check(path: Path, **options: Any) -> NumberDataset:
-    """Every row, in a random order, is the one that is read without what is kept."""
+def check(path: Path, step: int = 4, **options: Any) -> NumberDataset:
+    """One of ``step`` rows, in a random order, is the one that is read without what is kept."""
     plain = NumberDataset(path, nulls="skip", **options | {"disk_bytes": 0})
     kept = NumberDataset(path, nulls="skip", **options)
     assert len(plain) == len(kept) > 0
-    for number in np.random.default_rng(0).permutation(len(kept)).tolist():
+    for number in np.random.default_rng(0).permutation(len(kept))[::step].tolist():
         assert same(kept[number], plain[number]), number
     return kept
 
@@ -104,7 +104,7 @@ def in_children(count: int, work: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("columns", [None, ["number_bits", "number_text", "number_fourier"], ["number_fourier"]])
 def test_rows_are_those_of_the_file(columns: list[str] | None, file: Path, cache: Path) -> None:
-    data = check(file, columns=columns)
+    data = check(file, 1, columns=columns)
     assert len(list(cache.iterdir())) == pq.read_metadata(file).num_row_groups > 1
     assert len(data._storage.rows) > 2 * pq.read_metadata(file).num_row_groups
     assert same(pickle.loads(pickle.dumps(data))[7], data[7])
@@ -200,7 +200,7 @@ def test_damage_of_what_is_kept_is_noticed(damage: str, opened: bool, file: Path
         path.write_bytes(kept.get(damage, content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :]))
     if opened and damage in ("cut", "empty"):  # a map of nothing
         plain = NumberDataset(file, columns, disk_bytes=0)
-        assert all(same(data[number], plain[number + (number >= 700)]) for number in range(ROWS - 1))
+        assert all(same(data[number], plain[number + (number >= 700)]) for number in range(0, ROWS - 1, 4))
     else:
         check(file, columns=columns)
     assert all(len(path.read_bytes()) > 10_000 for path in cache.iterdir())

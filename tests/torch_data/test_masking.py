@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kept import kept
 from torch_rows import ROWS, SHAPES, dense, sparse
 from trained import config
 
@@ -34,6 +35,11 @@ def masker(**options: Any) -> NumberCollator:
 def encoded(representation: Any, texts: list[str]) -> tuple[NumberDataset, list[dict[str, Any]]]:
     data = NumberDataset(numtok.Tokenizer.from_pretrained(None, [representation]).encode_batch(texts))
     return data, [data[number] for number in range(len(data))]
+
+
+@kept
+def many_numbers(representation: Any) -> tuple[NumberDataset, list[dict[str, Any]]]:
+    return encoded(representation, ["ab 123 cd -45.6, 7 8 ef B2B 0"] * 40)
 
 
 @settings(max_examples=60)
@@ -133,7 +139,7 @@ def test_frame_of_the_schema_is_special() -> None:
 @pytest.mark.parametrize("representation", [PlaceValue(), P10(), FP15(), PlaceValue(order="lsd")])
 @pytest.mark.parametrize("mask", ["all", "numbers", "words"])
 def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str) -> None:
-    data, rows = encoded(representation, ["ab 123 cd -45.6, 7 8 ef B2B 0"] * 40)
+    data, rows = many_numbers(representation)
     make = NumberCollator.from_schema(
         data.schema, PAD, objective="masked", mask_token_id=1, mlm_probability=0.5, mask=mask, seed=3, mask_share=1.0, random_share=0.0
     )

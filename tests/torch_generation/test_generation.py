@@ -96,21 +96,31 @@ def test_cached_is_uncached_and_batched_is_one_by_one(kind: str, name: str) -> N
     made, tokenizer, options = setting(name, kind)
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
     again = generate(made, tokenizer, PROMPTS, details=True, use_cache=False, **options)
-    single = [generate(made, tokenizer, [prompt], details=True, **options) for prompt in PROMPTS]
-    assert found.ids == again.ids == [one.ids[0] for one in single]
-    for other in (again.values, [one.values[0] for one in single]):
-        for one, two in zip(found.values, other, strict=True):
-            assert one == pytest.approx(two, rel=2e-3, abs=1e-4, nan_ok=True)
+    assert found.ids == again.ids
+    single = {
+        k: generate(made, tokenizer, [PROMPTS[k]], details=True, **options) for k in (1, 3)
+    }  # with more and less padding in the batch
+    assert all(one.ids == [found.ids[k]] for k, one in single.items())
+    others = [*enumerate(again.values), *((k, one.values[0]) for k, one in single.items())]
+    for k, values in others:
+        assert found.values[k] == pytest.approx(values, rel=2e-3, abs=1e-4, nan_ok=True)
     count = check_forced(made, tokenizer, found, 1, options, greedy=True)
     assert count >= 8 or made.head is None
     wanted = {number for ((number,), _) in options["sequence_bias"]}
     assert sum(one in wanted for ids in found.ids for one in ids) >= 12
-    assert generate(made, tokenizer, PROMPTS, details=True, batch_size=3, **options).ids == found.ids
+    if name in COMMON:
+        assert generate(made, tokenizer, PROMPTS, details=True, batch_size=3, **options).ids == found.ids
 
 
-@pytest.mark.parametrize("way", ["sampling", "beams", "sampled beams"])
-@pytest.mark.parametrize(("kind", "name"), [("gpt2", name) for name in COMMON] + [("gpt_neox", "xval"), ("llama", "fone dense")])
-def test_every_row_and_beam_has_its_own_numbers(kind: str, way: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "name", "way"),
+    [
+        *(("gpt2", name, way) for name in COMMON for way in ("sampling", "beams", "sampled beams")),
+        ("gpt_neox", "xval", "beams"),
+        ("llama", "fone dense", "sampling"),
+    ],
+)
+def test_every_row_and_beam_has_its_own_numbers(kind: str, name: str, way: str) -> None:
     made, tokenizer, options = setting(name, kind)
     results = []
     for use_cache in (True, False):

@@ -146,7 +146,7 @@ def test_on_an_accelerator_the_error_comes_with_the_next_step_or_when_the_model_
 # From a corpus to losses --------------------------------------------------------------------------------------------------
 
 
-def losses_of(folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 12) -> tuple[list[float], NumberModel]:
+def losses_of(folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 5) -> tuple[list[float], NumberModel]:
     """The losses of some steps on the sample, which holds an Avogadro number."""
     encode_corpus([SAMPLE], folder / "a.parquet", numtok.Tokenizer.from_pretrained(numbers=[numbers]), fit=fit)
     data = NumberDataset(folder / "a.parquet", tokenizer=tokenizer_of(folder / "a.parquet"), block_size=64)
@@ -154,7 +154,7 @@ def losses_of(folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 12
     backbone = GPT2LMHeadModel(GPT2Config(vocab_size=16_004, n_embd=D, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0))
     model = NumberModel(backbone, embedding_from_schema(data.schema, D), head_from_schema(data.schema, D))
     batch = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")([data[k] for k in range(len(data))])
-    optimizer, found = torch.optim.AdamW(model.parameters(), 3e-3), []
+    optimizer, found = torch.optim.AdamW(model.parameters(), 1e-2), []
     for _ in range(steps):
         loss = model(**batch).loss
         optimizer.zero_grad()
