@@ -44,8 +44,10 @@ PIECES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["roberta", "bert", "t5", "llama"])
-@pytest.mark.parametrize("addition", ADDITIONS)
+@pytest.mark.parametrize(
+    ("kind", "addition"),
+    [*((kind, name) for kind in ("roberta", "bert") for name in ADDITIONS), ("t5", "flags"), ("llama", "extra"), ("llama", "words")],
+)
 def test_added_tokens(kind: str, addition: str) -> None:
     tok, stock = build_ours(kind), stock_with_numbers(kind)
 
