@@ -291,8 +291,8 @@ def test_places_while_writing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     made, tokenizer, options = setting(name)
     seen: list[Any] = []
     layer: Any = made.embedding
-    change = layer.change
-    monkeypatch.setattr(layer, "change", lambda vectors, batch: seen.append(batch["place_value"].tolist()) or change(vectors, batch))
+    forward = layer.forward
+    monkeypatch.setattr(layer, "forward", lambda vectors, batch: seen.append(batch["place_value"].tolist()) or forward(vectors, batch))
     digits = [tokenizer.tokens[c] for c in "123."]
     sequence = [tokenizer.tokens["[NUM]"], digits[0], digits[1], digits[3], digits[2], tokenizer.tokens["[/NUM]"]]
 
@@ -314,7 +314,7 @@ def test_places_while_writing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("order", ["msd", "lsd"])
-def test_training_and_writing_show_the_same_places(order: str) -> None:
+def test_training_and_writing_show_the_same_places(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By default: the layer that embedding_from_schema makes, in training on an answer, and while that answer is written."""
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue(order=order)])
     question, answer = "add 417 and 20.5:", " 437.55 or -12,600 or 0.07"
@@ -322,7 +322,14 @@ def test_training_and_writing_show_the_same_places(order: str) -> None:
     layer = embedding_from_schema(encoded.schema, tiny.D)
     made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), layer)
     seen: list[Any] = []
-    layer.vectors.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0] - layer.max_place))
+    find = layer.find
+
+    def watched(vectors: torch.Tensor, batch: Any) -> Any:
+        found = find(vectors, batch)
+        seen.append(found[1])
+        return found
+
+    monkeypatch.setattr(layer, "find", watched)
     batch = NumberCollator.from_schema(encoded.schema, 0, objective="causal")(list(NumberDataset(encoded)))
     width = len(tokenizer.encode(question).input_ids)
     batch["labels"][:, :width] = -100
@@ -354,9 +361,9 @@ def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) ->
     made, tokenizer, _ = setting(name)
     seen: list[Any] = []
     layer: Any = made.embedding
-    change = layer.change
+    forward = layer.forward
     monkeypatch.setattr(
-        layer, "change", lambda vectors, batch: seen.append((batch["input_ids"], batch["place_value"])) or change(vectors, batch)
+        layer, "forward", lambda vectors, batch: seen.append((batch["input_ids"], batch["place_value"])) or forward(vectors, batch)
     )
     width = len(tokenizer.encode("it is").input_ids)
     symbols = [tokenizer.tokens[c] for c in "0123456789."]
