@@ -75,7 +75,7 @@ def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) 
     name = os.fspath(output)
     if name.endswith(("/", os.sep)) or os.path.isdir(name):
         return True
-    like_a_file = name.lower().endswith(DATA)
+    like_a_file = name == "-" or os.path.exists(name) or name.lower().endswith(DATA)
     if sharding != Sharding() and like_a_file:
-        raise OutputError(f"{name} is named like a file, but the options for shards are for a folder; end it in a slash")
+        raise OutputError(f"{name} is a file, or named like one, but the options for shards are for a folder; name one, as in out/")
     return sharding != Sharding() or (settings.workers is not None and settings.output_format is None and not like_a_file)

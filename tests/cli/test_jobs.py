@@ -61,6 +61,8 @@ def test_a_file_is_a_file(corpus: Path) -> None:
     assert Path("out.parquet").is_file()
     ok("encode", "in/a.jsonl", "-o", "out.data", "--workers", "2", "--output-format", "arrow", "-q")
     assert Path("out.data").is_file()
+    assert len(ok("encode", "in/a.jsonl", "-o", "-", "--workers", "2", "-q").splitlines()) == 60
+    assert "named like one" in refused("encode", "in/a.jsonl", "-o", "-", "--shards", "2")
 
 
 def test_what_is_printed(corpus: Path) -> None:

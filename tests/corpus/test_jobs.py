@@ -202,7 +202,7 @@ def test_what_cannot_be_a_job_is_refused_before_anything_is_written(corpus: Path
             encode(corpus, out, **options)
     with pytest.raises(InputError, match="cannot be cut into shards"):
         numtok.encode_files("-", out, shards=2)
-    with pytest.raises(OutputError, match="named like a file"):
+    with pytest.raises(OutputError, match="named like one, but the options for shards are for a folder"):
         encode(corpus, tmp_path / "out.parquet")
     with pytest.raises(OutputError, match=r"cannot make the folder: .*check the folder and its permissions"):
         encode(corpus, Path("/sys/numtok"))

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jobs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -87,6 +88,7 @@ def out_parquet(folder: Path) -> None:
 FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
     "README.md": [sample, corpus, prices, tokenizer_json, pythia],
     "docs/huggingface.md": [sample, pythia],
+    "docs/corpora.md": [corpus],
     "docs/training.md": [sample],
     "numtok/FORMAT.md": [out_parquet],
 }
@@ -222,6 +224,51 @@ def _(session: Session, printed: str) -> None:
     assert losses[-1] < losses[0] / 1.5
     written = names["generate"](names["model"], names["tokenizer"], [text[:30] for text in texts(SAMPLE)], max_new_tokens=20)
     assert len(numtok.extract(" ".join(written))) > 1
+
+
+@promise("docs/corpora.md", "numtok decode data/")
+def _(session: Session, printed: str) -> None:
+    assert texts(session.folder / "back.jsonl") == texts(SAMPLE)
+    assert printed.count("00001") == 0 and len(list((session.folder / "data").glob("*-of-00002.parquet"))) == 2
+
+
+@promise("docs/corpora.md", 'tokenizer_of("data/")')
+def _(session: Session, printed: str) -> None:
+    whole = jobs.table(session.folder / "data")
+    assert sum(len(block["input_ids"]) for block in session.names["data"]) == sum(map(len, whole["input_ids"].to_pylist()))
+    assert session.names["tokenizer"].representations[0].scale != 1
+
+
+@promise("docs/corpora.md", "duckdb.sql(")
+def _(session: Session, printed: str) -> None:
+    names, expected = session.names, jobs.table(session.folder / "data")["input_ids"].to_pylist()
+    assert names["rows"]["input_ids"][:] == names["table"]["input_ids"].to_pylist() == names["frame"]["input_ids"].to_list() == expected
+    assert names["found"] == [(len(expected),)]
+
+
+@promise("docs/corpora.md", "all done: says so at once")
+def _(session: Session, printed: str) -> None:
+    assert re.search(r"shards +2 +2 were done before", printed), printed
+
+
+@promise("docs/corpora.md", "numtok finish parts/")
+def _(session: Session, printed: str) -> None:
+    assert len(jobs.table(session.folder / "parts")) == len(texts(SAMPLE))
+
+
+@promise("docs/corpora.md", "cat > job.toml")
+def _(session: Session, printed: str) -> None:
+    assert jobs.shards(session.folder / "again") == jobs.shards(session.folder / "from-file")
+    data, again = jobs.table(session.folder / "data"), jobs.table(session.folder / "from-file")
+    assert data.replace_schema_metadata(None).equals(again.replace_schema_metadata(None))
+
+
+@promise("docs/corpora.md", "data/__numtok/plan.json ")
+def _(session: Session, printed: str) -> None:
+    """What the page lists is there, and nothing else but the locks."""
+    listed = {line.split()[0].rstrip("/") for line in printed.splitlines()}
+    found = {str(path.relative_to(session.folder)) for path in (session.folder / "data").rglob("*")}
+    assert {path for path in found if not path.endswith(("lock", "__numtok")) and "tokenizer/" not in path} == listed
 
 
 @promise("docs/huggingface.md", "# was: AutoTokenizer.from_pretrained(...)")
