@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Encoding = Literal["plain", "dictionary", "delta", "split"]
+Encoding = Literal["plain", "dictionary", "delta", "split", "tensor"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,9 @@ class Column:
         fill: what stands in a batch where there is no value. It says nothing: 1.0 and 0 are values of numbers too.
         per: what there is one value for.
         bit_fields: of a value that is the bits of something, as a number or each for itself, how many bits each part of it has; empty for others.
-        encoding: in Parquet, chosen by measurement: ``"plain"``; ``"dictionary"``, of the distinct values, which Parquet gives up by itself
-            where there are many; ``"delta"``, differences, for what rises; ``"split"``, first bytes, second bytes and so on, for values alike in some.
+        encoding: in Parquet, chosen by measurement (``docs/files.md``): ``"plain"``; ``"dictionary"``, of the distinct values, which Parquet gives up by
+            itself where there are many; ``"delta"``, differences, for what rises; ``"split"``, first bytes, second bytes and so on, for values alike in some;
+            ``"tensor"``, a dictionary of small integers or plain floats, in pages of :mod:`numtok.corpus.write.tensor_pages`.
     """
 
     name: str

@@ -41,7 +41,7 @@ class FloatBits(SingleToken):
     overflow: str = "text"
     name: ClassVar[str] = "bits"
     declared: ClassVar[tuple[Column, ...]] = (
-        Column("number_bits", pa.uint8(), np.uint8, (32,), bit_fields=FLOAT32_FIELDS, encoding="split"),
+        Column("number_bits", pa.uint8(), np.uint8, (32,), bit_fields=FLOAT32_FIELDS, encoding="tensor"),
         Column("number_bits", pa.uint32(), np.int64, bit_fields=FLOAT32_FIELDS),  # torch has little arithmetic for uint32
     )
 

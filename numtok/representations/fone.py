@@ -72,8 +72,8 @@ class FoNE(SingleToken):
     exact: ClassVar[bool] = True
     name: ClassVar[str] = "fone"
     declared: ClassVar[tuple[Column, ...]] = (  # with chunks, one more axis in front
-        Column("number_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),
-        Column("number_digits", pa.uint8(), np.uint8, (0,)),
+        Column("number_fourier", pa.float32(), np.float32, (0, 2), encoding="tensor"),
+        Column("number_digits", pa.uint8(), np.uint8, (0,), encoding="tensor"),
     )
     carries_sign: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("int_digits", "frac_digits")

@@ -45,7 +45,7 @@ class LogFourier(SingleToken):
     n_frequencies: int = 8
     overflow: str = "text"
     name: ClassVar[str] = "logfourier"
-    declared: ClassVar[tuple[Column, ...]] = (Column("number_log_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),)
+    declared: ClassVar[tuple[Column, ...]] = (Column("number_log_fourier", pa.float32(), np.float32, (0, 2), encoding="tensor"),)
     positional: ClassVar[tuple[str, ...]] = ("n_frequencies",)
 
     def __post_init__(self) -> None:

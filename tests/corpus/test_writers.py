@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -19,15 +20,17 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from places import ROOT
 
 import numtok
 from numtok.corpus.read.encoded import read_encoded
+from numtok.corpus.write import tensor_pages
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, OutputError, SchemaError
 from numtok.representations import FloatBits, FoNE
+from numtok.tokenizer.stored import plain, plain_schema
 
 # Of a file that could hold all of these columns: FoNE twice is none, but what FORMAT.md says of the types is the same.
 METADATA = numtok.Tokenizer.from_pretrained(None, [FloatBits(), FoNE(8, 7)]).batch_schema().metadata
@@ -138,15 +141,11 @@ def test_tensors_come_back_without_copies(tmp_path: Path) -> None:
 def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
     group = pq.read_metadata(write(tmp_path / "a.parquet", [encoded([50] * 50)])).row_group(0)
     stored = {group.column(i).path_in_schema.split(".")[0]: group.column(i) for i in range(group.num_columns)}
-    declared = {
-        "input_ids": "BYTE_STREAM_SPLIT",
-        "number_index": "DELTA_BINARY_PACKED",
-        "number_bits": "BYTE_STREAM_SPLIT",
-        "number_fourier": "PLAIN",
-    }
-    for name, encoding in declared.items():
+    for name, encoding in {"input_ids": "BYTE_STREAM_SPLIT", "number_index": "DELTA_BINARY_PACKED", "number_fourier": "PLAIN"}.items():
         assert encoding in stored[name].encodings and not stored[name].has_dictionary_page, name
-    assert all(column.has_dictionary_page for name, column in stored.items() if name not in declared), "also what nobody declares"
+    for name in ("number_value", "number_bits", "number_digits", "place_value"):  # the last is declared by nobody
+        assert stored[name].has_dictionary_page, name
+    assert stored["number_bits"].total_uncompressed_size < stored["number_bits"].num_values // 3, "a bit is a bit, its place one as well"
     assert {column.compression for column in stored.values()} == {"ZSTD"}
 
 
@@ -158,6 +157,40 @@ def test_threads_do_not_change_a_byte(tmp_path: Path, compression: str) -> None:
     assert pq.read_metadata(files[0]).num_row_groups > 10
     assert len({file.read_bytes() for file in files}) == 1
     assert read(files[2]).equals(pa.Table.from_batches(batches))
+
+
+TENSORS = {"number_bits": (pa.uint8(), [32]), "number_fourier": (pa.float32(), [15, 2]), "number_digits": (pa.uint8(), [15])}
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.lists(st.one_of(st.none(), st.integers(0, 9), st.just(200)), max_size=8), min_size=1, max_size=3),
+    st.sampled_from(sorted(TENSORS)),
+    st.sampled_from([1, 2, 9, 16, 255]),
+    st.integers(1, 5000),
+    st.sampled_from(["zstd", "lz4", "none"]),
+)
+@example([[70_000, None, 0, 50_000]], "number_bits", 2, tensor_pages.PAGE_BYTES, "zstd")
+def test_tensors_in_pages_come_back_from_arrow(
+    tmp_path_factory: pytest.TempPathFactory, counts: list[list[int | None]], name: str, limit: int, page: int, compression: str
+) -> None:
+    # Rows of so many numbers, None for a null row; pages of about so many bytes; values below a limit, which settles how many bits each takes.
+    kind, shape = TENSORS[name]
+    batches = []
+    for rows in counts:
+        given = tensors(kind, shape, sum(count or 0 for count in rows))
+        values = pa.array(np.random.default_rng(len(rows)).integers(0, limit, len(given) * math.prod(shape)), kind)
+        storage = pa.FixedSizeListArray.from_arrays(values, math.prod(shape))
+        offsets = pa.array(np.cumsum([0, *(count or 0 for count in rows)]), pa.int32())
+        mask = pa.array([count is None for count in rows], pa.bool_())
+        column = pa.ListArray.from_arrays(offsets, pa.ExtensionArray.from_storage(given.type, storage), mask=mask)
+        columns = {"input_ids": pa.nulls(len(rows), pa.list_(pa.int32())), name: column}
+        batches.append(pa.record_batch(list(columns.values()), schema=pa.schema([(n, c.type) for n, c in columns.items()], METADATA)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tensor_pages, "PAGE_BYTES", page)
+        path = write(tmp_path_factory.mktemp("out") / "a.parquet", batches, compression=compression)
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        assert file.read().cast(plain_schema(batches[0].schema)).equals(pa.Table.from_batches([plain(batch) for batch in batches]))
 
 
 def test_row_groups_are_told_as_arrow_would(tmp_path: Path) -> None:

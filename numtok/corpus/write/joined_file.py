@@ -1,12 +1,12 @@
 """One Parquet file out of several: their row groups one behind the other, as they are.
 
-In: whole Parquet files in memory, of one schema, which several threads may have made. Out: one file. Nothing is decoded: the bytes are copied, and the
+In: row groups, out of Parquet files in memory that several threads may have made. Out: one file. Nothing is decoded: the bytes are copied, and the
 footer says where they are now. The fields' numbers are those of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift.
 """
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from numtok.corpus import parquet_footer
 from numtok.corpus.write import thrift
@@ -14,10 +14,40 @@ from numtok.corpus.write.thrift import Struct
 
 MAGIC = b"PAR1"
 _ROWS, _ROW_GROUPS = 3, 4  # of the footer
-_COLUMNS, _GROUP_OFFSET, _ORDINAL = 1, 5, 7  # of a row group
+_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7  # of a row group
+_SIZES = ((2, 6), (6, 7))  # of a row group, of a chunk's metadata: in memory, in the file
 _CHUNK_OFFSETS, _CHUNK_METADATA = (2, 4, 6), 3  # of a column chunk: its place, those of its indexes, its metadata
 _PAGE_OFFSETS = (9, 10, 11, 14)  # of the metadata: pages of data, of an index, of a dictionary; a Bloom filter
 _MOST_ORDINALS = 1 << 15
+
+
+class RowGroup(NamedTuple):
+    """A row group.
+
+    Attributes:
+        pieces: its bytes.
+        described: what a footer says of it; the bytes begin where they do in a file of their own, behind the ``PAR1``.
+    """
+
+    pieces: list[Any]
+    described: Struct
+
+    @classmethod
+    def of(cls, file: Any) -> RowGroup:
+        """That of a Parquet file that has one."""
+        part = memoryview(file)
+        end, footer = _footer(part)
+        [described] = footer[_ROW_GROUPS][1][1]
+        return cls([part[len(MAGIC) : end]], described)
+
+    def insert(self, place: int, data: bytes, chunk: Struct) -> None:
+        """Another column chunk, as the column with this number; its places are those of a file of its own, too."""
+        _shift(chunk[_CHUNK_METADATA][1], _PAGE_OFFSETS, sum(map(len, self.pieces)))
+        self.described[_COLUMNS][1][1].insert(place, chunk)
+        for whole, part in _SIZES:
+            kind, value = self.described[whole]
+            self.described[whole] = kind, value + chunk[_CHUNK_METADATA][1][part][1]
+        self.pieces.append(data)
 
 
 class JoinedFile:
@@ -35,16 +65,13 @@ class JoinedFile:
         self._rows = 0
         self._write(MAGIC)
 
-    def append(self, part: Any) -> None:
-        """Put the row groups of a Parquet file of the same schema behind those that are there."""
-        part = memoryview(part)
-        end, footer = _footer(part)
-        _, (_, groups) = footer[_ROW_GROUPS]
-        for group in groups:
-            _move(group, self._size - len(MAGIC), len(self._groups))
-            self._groups.append(group)
-        self._rows += footer[_ROWS][1]
-        self._write(part[len(MAGIC) : end])
+    def append(self, group: RowGroup) -> None:
+        """Put a row group behind those that are there."""
+        _move(group.described, self._size - len(MAGIC), len(self._groups))
+        self._groups.append(group.described)
+        self._rows += group.described[_GROUP_ROWS][1]
+        for piece in group.pieces:
+            self._write(piece)
 
     def finish(self) -> None:
         """Write the footer, with the checksum that makes damage known."""

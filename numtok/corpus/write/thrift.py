@@ -106,6 +106,13 @@ def _put(out: bytearray, kind: int, value: Any) -> None:
         out.append(value)
 
 
+def varint(value: int) -> bytes:
+    """A number that is not negative, seven bits a byte, the lowest first."""
+    out = bytearray()
+    _put_unsigned(out, value)
+    return bytes(out)
+
+
 def _put_unsigned(out: bytearray, value: int) -> None:
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
