@@ -89,6 +89,7 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
     "README.md": [sample, corpus, prices, tokenizer_json, pythia],
     "docs/huggingface.md": [sample, pythia],
     "docs/corpora.md": [corpus],
+    "docs/packing.md": [sample],
     "docs/training.md": [sample],
     "numtok/FORMAT.md": [out_parquet],
 }
@@ -294,6 +295,55 @@ def _(session: Session, printed: str) -> None:
     arrow = dataset.with_format("arrow").map(tokenizer.encode_arrow, batched=True, remove_columns=["text"])
     assert len(dataset) == 31 and dataset[0]["text"] == texts(SAMPLE)[0]
     assert arrow.with_format(None)["input_ids"][:] == lists["input_ids"][:]
+
+
+@promise("docs/packing.md", "--layout token")
+def _(session: Session, printed: str) -> None:
+    table = pq.read_table(session.folder / "tokens.parquet")
+    assert table.column_names == ["input_ids", "number_mask", "number_value", "number_scaled"]
+    lengths = [pa.compute.list_value_length(column).to_pylist() for column in table.columns]
+    assert all(own == lengths[0] for own in lengths)
+
+
+@promise("docs/packing.md", "--pack 128")
+def _(session: Session, printed: str) -> None:
+    rows = pq.read_table(session.folder / "packed.parquet")["input_ids"].to_pylist()
+    assert [len(row) for row in rows[:-1]] == [128] * (len(rows) - 1) and len(rows) > 5
+    assert texts(session.folder / "back.jsonl") == texts(SAMPLE)
+
+
+@promise("docs/packing.md", "LlamaForCausalLM(LlamaConfig")
+def _(session: Session, printed: str) -> None:
+    losses = [entry["loss"] for entry in session.names["trainer"].state.log_history if "loss" in entry]
+    assert math.isfinite(sum(losses)) and losses[-1] < 0.9 * losses[0]
+    assert session.names["data"][0]["position_ids"].tolist().count(0) > 1
+
+
+@promise("docs/packing.md", 'load_dataset("parquet"')
+def _(session: Session, printed: str) -> None:
+    batch, data = session.names["batch"], session.names["data"]
+    assert batch["position_ids"].tolist() == [data[row]["position_ids"].tolist() for row in (0, 1)]
+
+
+@promise("docs/packing.md", "--to megatron twins/sample")
+def _(session: Session, printed: str) -> None:
+    streams = ["", "_number_mask", "_number_scaled", "_number_value"]
+    names = {f"sample{stream}.{suffix}" for stream in streams for suffix in ("bin", "idx")} | {"sample.json"}
+    assert {path.name for path in (session.folder / "twins").iterdir()} == names
+
+
+@promise("docs/packing.md", "class Twins(Dataset)")
+def _(session: Session, printed: str) -> None:
+    from numtok_torch import NumberCollator, NumberDataset
+
+    data, twins = NumberDataset(session.folder / "sample.parquet"), session.names["twins"]
+    assert len(twins) == len(data)
+    collate = NumberCollator(pad_token_id=0)
+    batch, stored = collate(list(twins)), collate(list(data))
+    for name, values in stored.items():  # but for the end token, which stands behind each document
+        ended = stored["attention_mask"].bool() if name == "number_mask" or values.dim() == 2 else ...
+        assert torch.equal(batch[name][:, :-1][ended], values[ended]), name
+    assert (batch["input_ids"] != 0).sum() == (stored["input_ids"] != 0).sum()
 
 
 @promise("docs/training.md", "numtok encode sample.jsonl -o sample.parquet")
