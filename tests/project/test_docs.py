@@ -247,6 +247,18 @@ def _(session: Session, printed: str) -> None:
     assert names["found"] == [(len(expected),)]
 
 
+@promise("docs/corpora.md", "--pack 256")
+def _(session: Session, printed: str) -> None:
+    rows = jobs.table(session.folder / "packed")
+    assert max(map(len, rows["input_ids"].to_pylist())) == 256 and len(jobs.shards(session.folder / "packed")) == 2
+
+
+@promise("docs/corpora.md", "n_positions=256")
+def _(session: Session, printed: str) -> None:
+    losses = [entry["loss"] for entry in session.names["trainer"].state.log_history if "loss" in entry]
+    assert math.isfinite(sum(losses)) and losses[-1] < 0.9 * losses[0]
+
+
 @promise("docs/corpora.md", "all done: says so at once")
 def _(session: Session, printed: str) -> None:
     assert re.search(r"shards +2 +2 were done before", printed), printed
