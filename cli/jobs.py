@@ -81,6 +81,11 @@ sharding_options = all_of(
     click.option("--shard-size", type=Size(), metavar="SIZE", help="Write a folder, a file for about so much input. Default: 256MiB."),
     click.option("--shard", type=Share(), metavar="I/N", help="Do every N-th shard only, from the I-th on; then `numtok finish`."),
     click.option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Have a Ray cluster write the shards: auto, local, or host:port. All nodes must see the same files.",
+    ),
+    click.option(
         "--output-format",
         type=click.Choice(["parquet", "arrow", "jsonl"]),
         help="Default: by the name of the file; parquet in a folder. Standard output takes jsonl, its default, and arrow, as a stream.",

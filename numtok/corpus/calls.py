@@ -45,6 +45,7 @@ def encode_files(
     shards: int | None = None,
     shard_size: int | None = None,
     shard: tuple[int, int] | None = None,
+    ray: str | None = None,
     progress: Callable[[Progress], None] | None = None,
     **options: Unpack[EncodeOptions],
 ) -> Summary:
@@ -69,6 +70,7 @@ def encode_files(
         shards: of the folder, at most; each has about as much input.
         shard_size: bytes of input in each, about; 256 MiB if neither is given.
         shard: (i, n): do every n-th shard only, from the i-th on, counted from 1, as others do the rest; :func:`numtok.finish_job` when all are done.
+        ray: the address of a Ray cluster that writes the shards: ``auto``, ``local``, or ``host:port``; all nodes must see the same files.
         progress: called from the calling thread, several times a second.
         options: text_column, keep_columns, keep_text, add_special_tokens, parse_special, input_format, output_format, compression, text_unit, workers,
             batch_bytes, overwrite, tensors, on_error, layout, pack, pack_mode, end_token: see :class:`numtok.corpus.settings.EncodeOptions`.
@@ -88,7 +90,7 @@ def encode_files(
     else:
         made = Tokenizer.from_pretrained(tokenizer, scaled, grammar or Grammar(), engine, leading_space)
     encoder = Encoder.of(made, tokenizer, engine, finding)
-    return _encode(_listed(inputs), output, encoder, Sharding(shards, shard_size, shard), progress, options)
+    return _encode(_listed(inputs), output, encoder, Sharding(shards, shard_size, shard, ray), progress, options)
 
 
 def _encode(

@@ -66,7 +66,7 @@ def encode_job(request: Request, output: str | Path, progress: Callable[[Progres
         done = [number for number in mine if read_receipt(folder, plan, number) is not None]
         left = sorted(set(mine) - set(done))
         gauge = Gauge(plan, mine, done, progress)
-        _run_all(Task(folder, plan, tokenizer), left, settings.workers, gauge)
+        _run_all(Task(folder, plan, tokenizer), left, request, gauge)
         if share is None:
             summary = complete(folder, plan)
         else:
@@ -78,11 +78,11 @@ def encode_job(request: Request, output: str | Path, progress: Callable[[Progres
     return summary
 
 
-def _run_all(task: Task, shards: Sequence[int], workers: int, gauge: Gauge) -> None:
+def _run_all(task: Task, shards: Sequence[int], request: Request, gauge: Gauge) -> None:
     """Run the shards; ``JobError`` at the end if some failed."""
     failures: dict[int, str] = {}
     tried = 0
-    for outcome in run(task, shards, workers, gauge.watch):
+    for outcome in run(task, shards, request.settings.workers, gauge.watch, request.sharding.ray):
         gauge.end(outcome.shard, outcome.error is not None)
         tried += 1
         if outcome.error is not None:

@@ -1,4 +1,4 @@
-"""Who runs the shards: this process, one after the other, or a pool of processes on this machine.
+"""Who runs the shards: this process, one after the other, a pool of processes on this machine, or a Ray cluster.
 
 In: a task and the numbers of the shards to be done. Out: an ``Outcome`` for each, as they end. A shard that fails does not stop the others, unless they would
 fail alike. Whatever else runs shards, such as a cluster, is one more function of this kind.
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from numtok.corpus.attempt import Outcome, Task, Watch, attempt
 from numtok.corpus.pool import Pool
+from numtok.corpus.ray_run import run_on_ray
 from numtok.corpus.summary import Progress, processors
 from numtok.errors import JobError
 
@@ -17,20 +18,23 @@ WORTH_A_PROCESS = 16 << 20  # bytes of input; less than that takes no longer tha
 TRIES = 3  # of a shard whose worker dies
 
 
-def run(task: Task, shards: Sequence[int], workers: int | None, watch: Watch) -> Iterator[Outcome]:
-    """By so many workers, or else one per processor: processes as far as there are shards, and threads in these for the rest.
+def run(task: Task, shards: Sequence[int], workers: int | None, watch: Watch, ray: str | None = None) -> Iterator[Outcome]:
+    """By a Ray cluster, if there is the address of one. Else by so many workers, by default one per processor: processes as far as there are shards, and
+    threads in these for the rest.
 
     Without a number, no more processes are started than pay. A representation that is defined in a script cannot go to another process: then this one
     does it all.
     """
+    if ray is not None:
+        return run_on_ray(ray, task, shards, workers, watch, sorted(modules_of(task)))
     most = len(shards) if workers else sum(map(task.plan.size, shards)) // WORTH_A_PROCESS
     workers = workers or processors()
-    processes = 1 if "__main__" in _modules(task) else min(workers, len(shards), most)
+    processes = 1 if "__main__" in modules_of(task) else min(workers, len(shards), most)
     threads = max(1, workers // max(processes, 1))
     return run_here(task, shards, threads, watch) if processes <= 1 else run_processes(task, shards, processes, threads, watch)
 
 
-def _modules(task: Task) -> set[str]:
+def modules_of(task: Task) -> set[str]:
     """Where the representations are defined."""
     return {type(representation).__module__ for representation in task.tokenizer.representations}
 
@@ -47,7 +51,7 @@ def run_here(task: Task, shards: Sequence[int], threads: int, watch: Watch) -> I
 def run_processes(task: Task, shards: Sequence[int], processes: int, threads: int, watch: Watch) -> Iterator[Outcome]:
     """In processes of their own. The shard of one that is killed goes to another, ``TRIES`` times in all."""
     waiting, tries = list(reversed(shards)), dict.fromkeys(shards, 0)
-    with Pool(str(task.folder), threads, _modules(task)) as pool:
+    with Pool(str(task.folder), threads, modules_of(task)) as pool:
         for _ in range(processes):
             pool.start()
         left = processes  # workers that are there

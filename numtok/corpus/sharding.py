@@ -22,11 +22,13 @@ class Sharding(NamedTuple):
     Attributes:
         shards, shard_size: how many there should be, or how many bytes of input in each; None for the default.
         share: (i, n): every n-th shard from the i-th on, counted from 1; None for all.
+        ray: the address of the Ray cluster that does them; None for this machine.
     """
 
     shards: int | None = None
     shard_size: int | None = None
     share: tuple[int, int] | None = None
+    ray: str | None = None
 
     def check(self) -> None:
         """Raise InputError if it makes no sense."""

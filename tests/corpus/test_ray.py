@@ -1,0 +1,98 @@
+"""Shards on a real Ray cluster of two nodes: the same bytes as on one machine, also when a node is killed in the middle."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jobs
+import pytest
+
+import numtok
+from numtok.errors import JobError
+
+pytest.importorskip("ray", reason="Ray is an extra")
+pytestmark = pytest.mark.slow
+SHARDS, PATIENCE = 8, 120.0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    from ray.cluster_utils import Cluster
+
+    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    started.add_node(num_cpus=1)
+    yield started
+    started.shutdown()
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of which a shard takes about a second."""
+    path = tmp_path_factory.mktemp("corpus") / "in.jsonl"
+    text = " ".join(f"{number / 7} of 1,234 is -{number}e3;" for number in range(400))
+    path.write_text("".join(json.dumps({"text": f"{row}: {text}"}) + "\n" for row in range(SHARDS * 150)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("unbroken") / "out"
+    numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
+    return jobs.shards(folder)
+
+
+@contextlib.contextmanager
+def command(corpus: Path, folder: Path, address: str) -> Iterator[subprocess.Popen[str]]:
+    given = ["encode", str(corpus), "-o", f"{folder}/", "--shards", str(SHARDS), "--ray", address]
+    with subprocess.Popen(
+        [sys.executable, "-m", "numtok_cli.main", *given], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        yield running
+
+
+def receipts(folder: Path) -> int:
+    return len(list((folder / "__numtok").glob("0*.json")))
+
+
+def test_a_cluster_writes_the_same_bytes(cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    with command(corpus, tmp_path / "out", cluster.address) as running:
+        _, told = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0, told
+    assert jobs.shards(tmp_path / "out") == unbroken
+    assert (tmp_path / "out" / "__numtok" / "manifest.json").is_file()
+
+
+def test_a_shard_that_fails_for_good_is_told_and_the_others_are_done(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in "abc":
+        (tmp_path / "in" / f"{name}.jsonl").write_text('{"text": "5 km"}\n' * 10 + ("{broken\n" if name == "b" else ""))
+    with command(tmp_path / "in", tmp_path / "out", cluster.address) as running:
+        _, told = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 1
+    assert f"1 of {SHARDS} shards failed" in told and "b.jsonl:11:2" in told and "run the same command again" in told
+    assert receipts(tmp_path / "out") == SHARDS - 1
+
+
+def test_a_node_that_is_killed_is_made_up_for(cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    node = cluster.add_node(num_cpus=2)
+    with command(corpus, tmp_path / "out", cluster.address) as running:
+        before = time.monotonic()
+        while receipts(tmp_path / "out") < 1 and running.poll() is None and time.monotonic() < before + PATIENCE:
+            time.sleep(0.05)
+        cluster.remove_node(node, allow_graceful=False)
+        assert running.poll() is None and receipts(tmp_path / "out") < SHARDS, "it was over before the node was killed"
+        _, told = running.communicate(timeout=PATIENCE)
+    assert running.returncode == 0, told
+    assert jobs.shards(tmp_path / "out") == unbroken
+
+
+def test_no_cluster(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(JobError, match="there is no Ray cluster at 'nowhere'"):
+        numtok.encode_files(corpus, tmp_path / "out", shards=2, ray="nowhere")
