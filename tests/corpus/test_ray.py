@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jobs
+import pyarrow as pa
 import pytest
 
 import numtok
@@ -91,6 +92,25 @@ def test_a_node_that_is_killed_is_made_up_for(cluster: Any, corpus: Path, unbrok
         _, told = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, told
     assert jobs.shards(tmp_path / "out") == unbroken
+
+
+def test_blocks_of_ray_data(cluster: Any, corpus: Path) -> None:
+    """As the docs have it."""
+    import ray
+
+    tokenizer = numtok.Tokenizer.from_pretrained(None, "xval")
+
+    def encode(block: pa.Table) -> pa.Table:
+        return pa.Table.from_batches([tokenizer.encode_batch(block["text"].combine_chunks())])
+
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        rows = ray.data.read_json(str(corpus)).limit(50).map_batches(encode, batch_format="pyarrow").take_all()
+    finally:
+        ray.shutdown()
+    texts = [json.loads(line)["text"] for line in corpus.read_text().splitlines()]
+    expected = {tuple(tokenizer(text)["input_ids"].tolist()) for text in texts}
+    assert len(rows) == 50 and {tuple(row["input_ids"]) for row in rows} <= expected
 
 
 def test_no_cluster(corpus: Path, tmp_path: Path) -> None:
