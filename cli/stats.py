@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
   numtok stats sample.jsonl
-  numtok stats sample.jsonl --html report.html --json counts.json --quiet
+  numtok stats sample.jsonl --html report.html
+  numtok stats sample.jsonl --json counts.json --quiet
   numtok stats sample.jsonl --numbers fone:4,2 --numbers xval,bits --grammar data
   cat sample.jsonl | numtok stats - --json -
 """
