@@ -194,10 +194,21 @@ class XVal(SingleToken):
         with np.errstate(over="ignore", under="ignore"):
             values = scaled.astype(np.float64) / self.scale
             if not self.log:
-                return numbers_from_floats(values.astype(np.float32), self.name)
+                return self._rounded(values)
             powers = np.copysign(np.expm1(np.abs(values) * LN10), values)
         # The logarithm of the largest double, rounded up, is beyond it.
         return numbers_from_floats(np.where(np.isfinite(scaled), np.clip(powers, -LARGEST, LARGEST), scaled), self.name)
+
+    def _rounded(self, values: Floats) -> Numbers:
+        """As the shortest decimals of float32, which is how precise they are; what a scale brings into the range of float32 may itself lie beyond it."""
+        narrow = values.astype(np.float32)
+        beyond = np.isfinite(values) & (np.isinf(narrow) | ((narrow == 0) & (values != 0)))
+        if not beyond.any():
+            return numbers_from_floats(narrow, self.name)
+        texts = numbers_from_floats(np.where(beyond, np.float32(0), narrow), self.name).format().to_pylist()
+        for place in np.flatnonzero(beyond).tolist():
+            texts[place] = f"{values[place]:.8g}"
+        return Numbers.parse(texts)
 
 
 def _largest_kept(magnitude: Floats, below: npt.NDArray[np.int64], target: float) -> float:

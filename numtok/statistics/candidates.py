@@ -15,7 +15,8 @@ import numpy.typing as npt
 from numtok.representations import FoNE, Representation, XVal
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.representations.xval import TARGET
-from numtok.statistics.digits import MOST_DIGITS, magnitude_ends
+from numtok.statistics.digits import MOST_DIGITS
+from numtok.statistics.magnitudes import magnitudes
 from numtok.statistics.statistics import Statistics
 
 COVERED = 0.99  # of the numbers, whose digits FoNE is given; a few long ones would widen it for all
@@ -49,12 +50,10 @@ def name_of(representation: Representation) -> str:
 def fitted_xval(statistics: Statistics, log: bool = False) -> XVal:
     """With the scale with which the fewest numbers are lost, or 1 if all are zero.
 
-    Magnitudes are known to 3%, so the scale is up to that much smaller than that of :meth:`numtok.XVal.fit`.
+    Magnitudes are those of :func:`~numtok.statistics.magnitudes.magnitudes`, so the scale may differ by 3% from that of :meth:`numtok.XVal.fit`.
     """
-    bins = np.flatnonzero(statistics.digits.magnitude)
-    if not len(bins):
-        return XVal(1.0, TARGET, log)
-    return XVal.fit_values(magnitude_ends(bins), log=log, counts=statistics.digits.magnitude[bins])
+    values, counts = magnitudes(statistics)
+    return XVal.fit_values(values, log=log, counts=counts) if len(values) else XVal(1.0, TARGET, log)
 
 
 def fitted_fone(statistics: Statistics) -> FoNE:

@@ -88,16 +88,12 @@ def count_digits(numbers: Numbers) -> tuple[Digits, Keys]:
 
 def magnitude_centres(bins: Ints) -> npt.NDArray[np.float64]:
     """float64[n]: the middle of each bin of ``Digits.magnitude``."""
-    return (_bits(bins) | np.uint64(1 << (_SHIFT - 1))).view(np.float64)
+    return (bins.astype(np.uint64) << np.uint64(_SHIFT) | np.uint64(1 << (_SHIFT - 1))).view(np.float64)
 
 
-def magnitude_ends(bins: Ints) -> npt.NDArray[np.float64]:
-    """float64[n]: the largest value of each bin."""
-    return (_bits(bins) | np.uint64((1 << _SHIFT) - 1)).view(np.float64)
-
-
-def _bits(bins: Ints) -> npt.NDArray[np.uint64]:
-    return bins.astype(np.uint64) << np.uint64(_SHIFT)
+def magnitude_bins(values: npt.NDArray[np.float64]) -> Ints:
+    """int64[n]: the bin of each magnitude."""
+    return (values.view(np.uint64) >> np.uint64(_SHIFT)).astype(np.int64)
 
 
 @kernel

@@ -1,7 +1,7 @@
 """What each representation would make of a corpus's numbers: held, rounded, clipped, left as text; its worst error, tokens and bytes.
 
 In: :class:`~numtok.statistics.Statistics`. Out: a :class:`Loss` per representation. Nothing is known here about any of them: each is tried on
-the examples of every shape, which count for all numbers of their shape, and, where it scales, on the middles of the magnitudes' bins, which are 3% wide.
+the examples of every shape, which count for all numbers of their shape, and, where it scales, on the magnitudes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation
 from numtok.representations.columns import Column
 from numtok.statistics.candidates import candidates, name_of
-from numtok.statistics.digits import magnitude_centres
+from numtok.statistics.magnitudes import magnitudes
 from numtok.statistics.statistics import Statistics
 
 _EXACT = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)  # exponents of the grammar have up to 17 digits
@@ -73,15 +73,15 @@ def losses(statistics: Statistics, representations: Sequence[Representation] | N
     """What each of the representations would lose; of those that suit the numbers' size if none are given."""
     chosen = candidates(statistics) if representations is None else representations
     examples = statistics.examples.numbers(), statistics.examples.weights()
-    bins = np.flatnonzero(statistics.digits.magnitude)
-    middles = Numbers.parse(magnitude_centres(bins).tolist()), statistics.digits.magnitude[bins].astype(np.float64)
-    return [_loss(representation, statistics, examples, middles) for representation in chosen]
+    values, counts = magnitudes(statistics)
+    scaled = Numbers.parse(values.tolist()), counts.astype(np.float64)
+    return [_loss(representation, statistics, examples, scaled) for representation in chosen]
 
 
 Weighted = tuple[Numbers, npt.NDArray[np.float64]]
 
 
-def _loss(representation: Representation, statistics: Statistics, examples: Weighted, middles: Weighted) -> Loss:
+def _loss(representation: Representation, statistics: Statistics, examples: Weighted, scaled: Weighted) -> Loss:
     numbers, weights = examples
     fits = representation.fits(numbers)
     takes = fits if representation.overflow == "text" else np.ones(len(numbers), np.bool_)
@@ -91,8 +91,8 @@ def _loss(representation: Representation, statistics: Statistics, examples: Weig
     left, total = weights[~takes].sum(), statistics.numbers
     beyond = weights[clipped].sum()
     if representation.has_scale:  # the examples are too few to tell where the scale cuts
-        beyond = middles[1][representation.clipped(middles[0])].sum()
-    near = middles[1][representation.vanishing(middles[0])].sum()
+        beyond = scaled[1][representation.clipped(scaled[0])].sum()
+    near = scaled[1][representation.vanishing(scaled[0])].sum()
     good, inexact = weights[held][exact].sum(), weights[held][~exact].sum()
     kept = max(total - left - beyond, 0.0)
     good = kept * good / max(good + inexact, 1e-300)

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from numtok.statistics.candidates import fitted_xval
-from numtok.statistics.digits import LARGEST_DECADE, magnitude_centres
+from numtok.statistics.digits import LARGEST_DECADE
 from numtok.statistics.losses import Loss
+from numtok.statistics.magnitudes import quantiles
 from numtok.statistics.statistics import Statistics
 from numtok.statistics.surfaces import MARKS, SIDE_BY_SIDE
 
@@ -98,14 +99,6 @@ def traits_of(statistics: Statistics, by_name: dict[str, Loss]) -> Traits:
         three_digits_change=(three.rounded + three.left_as_text) / total,
         span=float(np.diff(np.log10(quantiles(statistics, (0.001, 0.999))))[0]) if statistics.digits.magnitude.any() else 0.0,
     )
-
-
-def quantiles(statistics: Statistics, shares: Sequence[float]) -> list[float]:
-    """Of the magnitudes other than zero, to 3%."""
-    bins = np.flatnonzero(statistics.digits.magnitude)
-    below = np.cumsum(statistics.digits.magnitude[bins])
-    places = [int(np.searchsorted(below, share * below[-1])) for share in shares]
-    return [float(magnitude_centres(bins[place : place + 1])[0]) for place in places]
 
 
 def _decided(traits: Traits, by_name: dict[str, Loss]) -> tuple[str, list[str]]:

@@ -15,7 +15,7 @@ import numpy as np
 from numtok.statistics.digits import LARGEST_DECADE, MOST_DIGITS
 from numtok.statistics.examples import written
 from numtok.statistics.losses import Loss
-from numtok.statistics.recommend import quantiles
+from numtok.statistics.magnitudes import quantiles
 from numtok.statistics.report import Report
 from numtok.statistics.statistics import Statistics
 from numtok.statistics.surfaces import FIRST_YEAR, FORMS, MARKS

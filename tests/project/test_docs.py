@@ -90,6 +90,7 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
     "docs/huggingface.md": [sample, pythia],
     "docs/corpora.md": [corpus],
     "docs/packing.md": [sample],
+    "docs/stats.md": [sample],
     "docs/training.md": [sample],
     "numtok/FORMAT.md": [out_parquet],
 }
@@ -182,6 +183,7 @@ def _(session: Session, printed: str) -> None:
     assert table["number_value"].to_pylist() == [[3.5, 1, 25], [-1200]]  # the data grammar: no grouping
     assert {"number_scaled", "number_bits"} <= set(table.column_names)
     assert "-12.5e-3" in (session.folder / "page.html").read_text("utf-8")
+    assert "183 numbers in 31 documents" in (session.folder / "report.html").read_text("utf-8")
     assert 257 < numtok.Tokenizer.from_pretrained(session.folder / "my-tokenizer").vocab_size <= 16_004
 
 
@@ -356,6 +358,22 @@ def _(session: Session, printed: str) -> None:
         ended = stored["attention_mask"].bool() if name == "number_mask" or values.dim() == 2 else ...
         assert torch.equal(batch[name][:, :-1][ended], values[ended]), name
     assert (batch["input_ids"] != 0).sum() == (stored["input_ids"] != 0).sum()
+
+
+@promise("docs/stats.md", "numtok stats sample.jsonl --html")
+def _(session: Session, printed: str) -> None:
+    assert "183 numbers in 31 documents" in (session.folder / "report.html").read_text("utf-8")
+    data = json.loads((session.folder / "report.json").read_text("utf-8"))
+    assert data["recommendation"]["options"] in printed and {"xval", "fone:16,16"} <= {loss["name"] for loss in data["representations"]}
+    encoded = printed[printed.rindex("sample.parquet\n  documents") :]
+    assert "fone:4,2" in encoded and "p1000" not in encoded and "Encoded files do not tell" in encoded
+
+
+@promise("docs/stats.md", "numtok.Statistics.of_batch(")
+def _(session: Session, printed: str) -> None:
+    report = session.names["report"]
+    assert report.statistics == session.names["two"] + session.names["one"]
+    assert report.xval.clip == 5 and report.xval.scale > 0
 
 
 @promise("docs/training.md", "numtok encode sample.jsonl -o sample.parquet")

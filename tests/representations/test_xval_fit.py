@@ -335,3 +335,13 @@ def test_options_that_do_not_go_together(arguments: list[str], message: str, fol
     corpus(folder, ["5"])
     result = run("in.jsonl", "-o", "a.parquet", *arguments)
     assert result.exit_code != 0 and message in result.stderr and not Path("a.parquet").exists()
+
+
+@pytest.mark.parametrize("written", ["1e59", "-2.5e-60", "3e300"])
+def test_what_the_scale_brings_into_range_comes_back(written: str) -> None:
+    """It ended in an error that named an infinite value."""
+    numbers = Numbers.parse([written, "0"])
+    fitted = XVal.fit(numbers)
+    assert fitted.fits(numbers).all()
+    back = fitted.decode(fitted.encode(numbers)).to_float64()
+    assert back == pytest.approx(numbers.to_float64(), rel=1e-7)
