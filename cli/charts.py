@@ -28,7 +28,7 @@ def columns(rows: Sequence[Row], title: str, series: Sequence[str], expected: in
     labels = [row.label.split()[0] for row in rows]  # of "256 to 511", where it begins
     every = math.ceil(LETTER * (max(map(len, labels), default=0) + 1) / step)
     for place, row in enumerate(rows):
-        left, top = LEFT + step * place + (step - width) / 2, HEIGHT - FOOT
+        left, top = LEFT + step * place + (step - width) / 2, float(HEIGHT - FOOT)
         told = ", ".join(f"{row.counts[k]:,} {name}" for k, name in enumerate(series)) if len(series) > 1 else f"{row.counts[0]:,}"
         parts.append(f'<g data-tip="{escape(f"{row.label}: {told}")}">')
         for k in range(len(series)):

@@ -78,8 +78,9 @@ def stats(
     from numtok.statistics.report import Report
 
     compared = _chosen(numbers)
-    for path in {page, data} - {None, "-"}:
-        check_folder(path)  # now rather than when all is counted
+    for path in (page, data):
+        if path not in (None, "-"):
+            check_folder(str(path))  # now rather than when all is counted
     with ProgressLine(quiet or data == "-") as progress:
         counted = corpus_stats(inputs, grammar=make_grammar(grammar, pattern), progress=progress, **options)
     report = Report.of(counted, compared)
