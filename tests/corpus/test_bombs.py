@@ -16,18 +16,18 @@ from input_files import failure, read_all
 
 ZEROS = b"0" * (8 << 20)
 READ = r"""
-import re, sys
+import json, re, sys
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.errors import InputError
-try:
-    [source] = find_inputs(sys.argv[1:2])
-    keep = sys.argv[3].split()
-    rows = sum(len(batch.texts) for batch in read_batches(source, batch_bytes=1 << 20, text_unit=sys.argv[2], keep_columns=keep))
-    print(rows)
-except InputError as error:
-    print(error)
-status = open("/proc/self/status").read()
-print(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) >> 10)  # not ru_maxrss, which counts the process that was forked
+for path, unit, keep in json.loads(sys.argv[1]):
+    try:
+        [source] = find_inputs([path])
+        said = str(sum(len(batch.texts) for batch in read_batches(source, batch_bytes=1 << 20, text_unit=unit, keep_columns=keep.split())))
+    except InputError as error:
+        said = str(error)
+    status = open("/proc/self/status").read()
+    peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) >> 10  # not ru_maxrss, which counts the process that was forked
+    print(json.dumps([said, peak]))
 """
 
 
@@ -39,31 +39,35 @@ def bomb(path: Path, head: bytes, times: int = 160) -> Path:
     return path
 
 
+def read_all_apart(*files: tuple[Path, str, str]) -> list[tuple[str, int]]:
+    """(what came of it, peak memory in MiB so far) of each (path, unit, columns to keep), in one process."""
+    asked = json.dumps([(str(path), unit, keep) for path, unit, keep in files])
+    done = subprocess.run([sys.executable, "-c", READ, asked], capture_output=True, text=True, check=True, timeout=120)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def read_apart(path: Path, unit: str = "line", keep: str = "") -> tuple[str, int]:
     """(what came of it, peak memory in MiB), in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", READ, str(path), unit, keep], capture_output=True, text=True, check=True, timeout=120)
-    said, peak = done.stdout.strip().rsplit("\n", 1)
-    return said, int(peak)
+    [(said, peak)] = read_all_apart((path, unit, keep))
+    return said, peak
 
 
-@pytest.mark.parametrize(
-    ("name", "head", "unit"),
-    [
-        ("a.jsonl.gz", b'{"text": "fine"}\n{"text": "', "line"),
-        ("a.jsonl.zst", b'{"text": "', "line"),
-        ("a.txt.gz", b"fine\n", "line"),
-        ("a.txt.zst", b"", "file"),
-        ("a.csv.gz", b"id,text\n1,fine\n2,", "line"),
-        ("a.csv.gz", b"id,text\n" + b"1,fine\n" * 300_000 + b"2,", "line"),
-        ("a.csv.zst", b"", "line"),
-        ("a.json.zst", b'[{"text": "', "line"),
-        ("a.json.gz", b"", "line"),
-    ],
-)
-def test_one_endless_line(tmp_path: Path, name: str, head: bytes, unit: str) -> None:
-    said, peak = read_apart(bomb(tmp_path / name, head), unit)
-    assert said.startswith(str(tmp_path / name)) and "longer than" in said
-    assert peak < 1024, "MiB"
+ENDLESS = [
+    ("a.jsonl.gz", b'{"text": "fine"}\n{"text": "', "line"),
+    ("a.txt.gz", b"fine\n", "line"),
+    ("a.txt.zst", b"", "file"),
+    ("a.csv.gz", b"id,text\n" + b"1,fine\n" * 300_000 + b"2,", "line"),
+    ("a.csv.zst", b"", "line"),
+    ("a.json.zst", b'[{"text": "', "line"),
+    ("a.json.gz", b"", "line"),
+]
+
+
+def test_one_endless_line(tmp_path: Path) -> None:
+    files = [(bomb(tmp_path / name, head), unit, "") for name, head, unit in ENDLESS]
+    for (path, *_), (said, peak) in zip(files, read_all_apart(*files), strict=True):
+        assert said.startswith(str(path)) and "longer than" in said
+        assert peak < 1024, f"MiB, with {path}"
 
 
 def test_endless_small_rows_are_read_piece_by_piece(tmp_path: Path) -> None:

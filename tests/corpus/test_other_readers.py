@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from kept import kept
 from numtok_cli.main import cli
 
 import numtok
@@ -36,11 +37,16 @@ CASES: dict[str, list[Representation]] = {
 each = pytest.mark.parametrize("name", CASES)
 
 
+@kept
+def tokenizer_with(name: str) -> numtok.Tokenizer:
+    return numtok.Tokenizer.from_pretrained(None, CASES[name])
+
+
 def encoded(folder: Path, name: str, **options: Any) -> tuple[Path, pa.RecordBatch]:
     """The file, and what it holds."""
     source = folder / "in.jsonl"
     source.write_text("".join(json.dumps({"text": text, "id": n}) + "\n" for n, text in enumerate(TEXTS)))
-    tokenizer = numtok.Tokenizer.from_pretrained(None, CASES[name])
+    tokenizer = tokenizer_with(name)
     encode_corpus([source], folder / "out.parquet", tokenizer, keep_columns=["id"], overwrite=True, **options)
     return folder / "out.parquet", tokenizer.encode_batch(TEXTS)
 
@@ -86,13 +92,13 @@ def test_tensors_come_back(name: str, tmp_path: Path) -> None:
                 assert found[number][key].dtype == values.dtype and found[number][key].shape == values.shape
                 np.testing.assert_array_equal(found[number][key], values)
         assert inner_shapes(found.schema) == inner_shapes(batch.schema)
-    tokenizer = numtok.Tokenizer.from_pretrained(None, CASES[name])
+    tokenizer = tokenizer_with(name)
     for one in (table, pq.read_table(kept)):
         assert tokenizer.decode_batch(one.combine_chunks().to_batches()[0]).equals(tokenizer.decode_batch(batch))
 
 
 def test_the_values_are_not_copied() -> None:
-    tokenizer = numtok.Tokenizer.from_pretrained(None, CASES["fone"])
+    tokenizer = tokenizer_with("fone")
     batch = tokenizer.encode_batch(TEXTS).slice(3)
     stored = plain(batch)
     again = conform(stored)

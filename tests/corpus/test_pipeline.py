@@ -210,8 +210,9 @@ def test_nulls_empty_texts_and_everything_else_come_back(tokenizer: numtok.Token
     assert pq.read_table(tmp_path / "back.parquet").column("text").to_pylist() == TEXTS
 
 
-@pytest.mark.parametrize("numbers", ["xval", "bits", "place", "subword"])
-@pytest.mark.parametrize("leading_space", ["auto", "separate"])
+@pytest.mark.parametrize(
+    ("numbers", "leading_space"), [("xval", "auto"), ("bits", "separate"), ("place", "auto"), ("place", "separate"), ("subword", "auto")]
+)
 def test_the_metadata_give_the_tokenizer_back(numbers: str, leading_space: str, tmp_path: Path) -> None:
     from numtok.representations import parse
 

@@ -90,10 +90,13 @@ def test_the_example_of_the_paper() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize(("before", "after"), LENGTHS)
 def test_features_are_the_definition(before: int, after: int) -> None:
-    @given(decimals(before, after))
-    def check(literal: str) -> None:
-        fone = FoNE(before, after)
-        np.testing.assert_allclose(features_of(fone, [literal])[0], reference(literal, fone), atol=1e-7, rtol=0)
+    fone = FoNE(before, after)
+
+    @settings(max_examples=examples(25))
+    @given(st.lists(decimals(before, after), min_size=1, max_size=8))
+    def check(literals: list[str]) -> None:
+        expected = [reference(literal, fone) for literal in literals]
+        np.testing.assert_allclose(features_of(fone, literals), expected, atol=1e-7, rtol=0)
 
     check()
 
@@ -104,11 +107,13 @@ def test_bases_have_the_periods_of_the_published_code_and_an_inverse(bases: tupl
     fone = FoNE(5, 3, bases)
     assert [float(period) for period in fone.periods] == pytest.approx(published_periods(bases, 5, 3))
 
-    @given(decimals(5, 3))
-    def check(literal: str) -> None:
-        features = features_of(fone, [literal])
-        np.testing.assert_allclose(features[0], reference(literal, fone), atol=1e-7, rtol=0)
-        assert fone.numbers(fone.decode_digits(bfloat16(features))).to_decimal()[0] == abs(Numbers.parse([literal]).to_decimal()[0])
+    @settings(max_examples=examples(25))
+    @given(st.lists(decimals(5, 3), min_size=1, max_size=8))
+    def check(literals: list[str]) -> None:
+        features = features_of(fone, literals)
+        np.testing.assert_allclose(features, [reference(literal, fone) for literal in literals], atol=1e-7, rtol=0)
+        found = fone.numbers(fone.decode_digits(bfloat16(features))).to_decimal()
+        assert list(found) == [abs(value) for value in Numbers.parse(literals).to_decimal()]
 
     check()
 

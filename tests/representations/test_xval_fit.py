@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import trained
 from click.testing import CliRunner
 from effort import examples
 from hypothesis import example, given, settings
@@ -169,7 +170,7 @@ def corpus(folder: Path, texts: list[str], name: str = "in.jsonl") -> Path:
 
 def fitted(folder: Path, paths: list[Path], numbers: list[Representation], **options: Any) -> tuple[Any, Any]:
     """(summary, table) of the files encoded with a fitted scale."""
-    tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
+    tokenizer = numtok.Tokenizer.from_pretrained(trained.source("gpt2"), numbers)
     summary = encode_corpus(paths, folder / "out.parquet", tokenizer, fit=ScaleFit(**options), overwrite=True)
     return summary, pq.read_table(folder / "out.parquet")
 
@@ -226,7 +227,7 @@ def test_decoding_is_as_good_as_the_float64_that_is_stored(numbers: str, tmp_pat
         assert summary.clipped["xval"] >= 2 and summary.vanishing["xval"] >= 1
     from numtok.corpus.decode import tokenizer_of
 
-    texts = tokenizer_of(tmp_path / "out.parquet", None).decode_batch(table.to_batches()[0]).to_pylist()
+    texts = tokenizer_of(tmp_path / "out.parquet", trained.source("gpt2")).decode_batch(table.to_batches()[0]).to_pylist()
     assert [Decimal(text[3:-3]) for text in texts] == [Decimal(literal) for literal in literals]  # also what stays text
 
 
