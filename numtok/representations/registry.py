@@ -6,6 +6,7 @@ what runs along with the tokens.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeVar
 
 from numtok.errors import RepresentationError
@@ -75,8 +76,14 @@ def streams(per: str | None = None) -> dict[str, tuple[Column, ...]]:
     Args:
         per: only those with one value per ``"number"``, or per ``"token"``.
     """
+    return dict(_forms(tuple(REPRESENTATIONS.values()), per))
+
+
+@lru_cache(maxsize=16)
+def _forms(kinds: tuple[type[Representation], ...], per: str | None) -> dict[str, tuple[Column, ...]]:
+    """The streams of these representations: asked for several times a batch, while what is registered hardly ever changes."""
     forms: dict[str, tuple[Column, ...]] = {}
-    for column in (NUMBER_VALUE, *(column for kind in REPRESENTATIONS.values() for column in kind.declared)):
+    for column in (NUMBER_VALUE, *(column for kind in kinds for column in kind.declared)):
         if per in (None, column.per):
             forms[column.name] = (*forms.get(column.name, ()), column)
     return forms
