@@ -46,7 +46,8 @@ def run_on_ray(
         remote = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_attempt_there)
         at_once = workers or AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
         here = (os.path.abspath(str(task.folder)), os.getcwd(), tuple(modules))
-        waiting, running = list(reversed(shards)), {}
+        waiting = list(reversed(shards))
+        running: dict[Any, int] = {}
         while waiting or running:
             while waiting and len(running) < at_once:
                 shard = waiting.pop()
