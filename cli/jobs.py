@@ -22,7 +22,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 """
 
 
-class Size(click.ParamType):
+class Size(click.ParamType):  # type: ignore[type-arg]  # older versions of click have none
     """Bytes, as in ``256MB`` or ``1GiB``."""
 
     name = "size"
@@ -35,7 +35,7 @@ class Size(click.ParamType):
         return size
 
 
-class Share(click.ParamType):
+class Share(click.ParamType):  # type: ignore[type-arg]
     """``i/n``."""
 
     name = "share"

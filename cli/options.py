@@ -47,7 +47,7 @@ def all_of(*options: Callable[[Command], Command]) -> Callable[[Command], Comman
     return apply
 
 
-class Names(click.ParamType):
+class Names(click.ParamType):  # type: ignore[type-arg]  # older versions of click have none
     """Representations by name; those that a file of options gave are there already."""
 
     name = "names"
@@ -56,7 +56,7 @@ class Names(click.ParamType):
         return value
 
 
-class _GrammarName(click.Choice[str]):
+class _GrammarName(click.Choice):  # type: ignore[type-arg]  # older versions of click have none
     """The name of a grammar; one that a file of options gave is there already."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -85,10 +85,9 @@ def encode_files(
     chosen = tokenizer.representations if own else choose("xval" if numbers is None else numbers, overflow, compact)
     by_name = not own and (numbers is None or isinstance(numbers, str))
     scaled, finding = _scaled(chosen, by_name, fit, fit_quantile, scale, clip)
-    if own:
-        made = tokenizer if scaled is chosen else tokenizer.with_options(scaled)
-    else:
-        made = Tokenizer.from_pretrained(tokenizer, scaled, grammar or Grammar(), engine, leading_space)
+    made = (
+        tokenizer.with_options(scaled) if own else Tokenizer.from_pretrained(tokenizer, scaled, grammar or Grammar(), engine, leading_space)
+    )
     encoder = Encoder.of(made, tokenizer, engine, finding)
     return _encode(_listed(inputs), output, encoder, Sharding(shards, shard_size, shard, ray), progress, options)
 

@@ -114,7 +114,9 @@ def summarize(folder: Folder, plan: Plan, receipts: Iterable[Receipt]) -> Summar
     """What became of the shards that these receipts are of."""
     ordered = list(receipts)
     report, others = total(ordered)
-    summary = Summary(**vars(report), **others, first_without_text=_first_without_text(plan, ordered))
+    summary = Summary(**vars(report), first_without_text=_first_without_text(plan, ordered))
+    for name, count in others.items():
+        setattr(summary, name, count)
     summary.rows = sum(receipt["rows"] for receipt in ordered)
     summary.output, summary.output_bytes = str(folder), sum(receipt["bytes"] for receipt in ordered)
     summary.shards, summary.shards_done = len(plan.shards), len(ordered)

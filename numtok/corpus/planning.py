@@ -118,7 +118,7 @@ def make_plan(request: Request) -> tuple[Plan, Tokenizer]:
         versions=versions(),
         kept=kept_to_text(kept),
         fit=None if found is None else vars(found) | {"xval": found.xval.to_dict()},
-        costs=None if summary.tokens_before is None else [summary.tokens_before, summary.tokens_after],
+        costs=None if summary.tokens_before is None or summary.tokens_after is None else [summary.tokens_before, summary.tokens_after],
     )
     return plan, tokenizer
 
