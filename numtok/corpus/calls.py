@@ -53,9 +53,8 @@ def encode_files(
 
     Args:
         inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them.
-        output: ends in .parquet, .arrow, .feather or .ipc; or ``-`` for standard output, as JSON lines or an Arrow stream; or a folder, which ends in a slash,
-            or is there, or is told by the options for shards. It gets shards, which ``workers`` processes write, and the same call goes on where another
-            was killed (``docs/corpora.md``).
+        output: ends in .parquet, .arrow, .feather or .ipc; or ``-`` for standard output, as JSON lines or an Arrow stream; or a folder: it ends in a slash, is
+            there, or the options for shards tell. ``workers`` processes write its shards, and the same call goes on after a kill (``docs/corpora.md``).
         tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it; or a ``Tokenizer``, which has its numbers and its grammar.
         numbers: representations, ``"xval"`` if not given, or their names, ``"xval,fone:6,4"``.
         grammar: what counts as a number; ``Grammar.prose()`` if not given.
@@ -76,15 +75,13 @@ def encode_files(
             batch_bytes, overwrite, tensors, on_error, layout, pack, pack_mode, end_token: see :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
-        NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt.
-        JobError: if shards failed; those that are done stay.
+        NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt, but for shards that are done.
     """
     own = isinstance(tokenizer, Tokenizer)
     if own:
         _refuse_beside_tokenizer(numbers=numbers, grammar=grammar, overflow=overflow, compact=compact or None, leading_space=leading_space)
     chosen = tokenizer.representations if own else choose("xval" if numbers is None else numbers, overflow, compact)
-    by_name = not own and (numbers is None or isinstance(numbers, str))
-    scaled, finding = _scaled(chosen, by_name, fit, fit_quantile, scale, clip)
+    scaled, finding = _scaled(chosen, not own and (numbers is None or isinstance(numbers, str)), fit, fit_quantile, scale, clip)
     made = (
         tokenizer.with_options(scaled) if own else Tokenizer.from_pretrained(tokenizer, scaled, grammar or Grammar(), engine, leading_space)
     )
