@@ -38,6 +38,8 @@ def test_every_mark_beside_everything(kind: str) -> None:
     """All of category M, all with a combining class, and all that NFC may change, beside letters, numbers and marks in both orders."""
     marks = matching(r"[[\p{M}\P{Canonical_Combining_Class=0}\p{NFC_Quick_Check=No}\p{NFC_Quick_Check=Maybe}]--\p{Cn}]")
     assert len(marks) > 3000
+    if kind == "qwen":  # which normalises as the other one does: some of the same
+        marks = marks[::5]
     pairs = [f"a{first}{second}" for mark in marks for other in PARTNERS for first, second in ((mark, other), (other, mark))]
     assert differing(kind, pairs) == []
     assert differing(kind, [form.replace("{}", mark) for mark in marks for form in AROUND]) == []

@@ -31,9 +31,9 @@ def deep(depth: int = 100_000, kind: str = "[]") -> str:
 
 def with_one(content: Any, path: list[Any], value: Any) -> Any:
     """A copy with another value at the path; without it, if the value is ``...``."""
-    changed = copy.deepcopy(content)
-    inner = changed
+    changed = inner = copy.copy(content)  # a vocabulary is long: only what leads to the place is copied
     for step in path[:-1]:
+        inner[step] = copy.copy(inner[step])
         inner = inner[step]
     if value is ...:
         del inner[path[-1]]
