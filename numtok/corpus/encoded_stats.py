@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
@@ -48,11 +49,18 @@ def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:
         written = len(surfaces) == len(values) and bool((np.diff(surfaces.document) == 1).all())
         numbers = surfaces if written else None
     if numbers is None:
-        finite = np.isfinite(values)
-        texts = numbers_from_floats(np.where(finite, values, 0.0), "number_value").format().to_pylist()
-        beyond = [f"{'-' if value < 0 else ''}1e999" for value in values[~finite].tolist()]
-        for place, text in zip(np.flatnonzero(~finite).tolist(), beyond, strict=True):
-            texts[place] = text
-        numbers = Numbers.parse(texts)
+        numbers = _of_floats(values)
     nulls = int(batch.column("number_value").null_count)
     return Statistics.of_values(numbers, np.asarray(offsets, np.int64), without_text=nulls, written=written)
+
+
+def _of_floats(values: npt.NDArray[np.float64]) -> Numbers:
+    """Infinite ones as a number that is beyond float64."""
+    finite = np.isfinite(values)
+    numbers = numbers_from_floats(np.where(finite, values, 0.0), "number_value")
+    if finite.all():
+        return numbers
+    texts = numbers.format().to_pylist()
+    for place in np.flatnonzero(~finite).tolist():
+        texts[place] = "1e999" if values[place] > 0 else "-1e999"
+    return Numbers.parse(texts)

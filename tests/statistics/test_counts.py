@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import trained
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from places import SAMPLE
@@ -140,7 +141,7 @@ def test_numbers_that_another_grammar_would_read_as_one_are_told(text: str, hint
 documents = st.lists(st.text(alphabet="0123456789.,- km%", max_size=30), max_size=4)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(documents, min_size=3, max_size=3))
 def test_parts_add_up_to_the_whole_in_any_order(parts: list[list[str]]) -> None:
     counted = [Statistics.of_batch(part) for part in parts]

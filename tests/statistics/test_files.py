@@ -72,6 +72,12 @@ def test_a_file_that_lacks_the_values_is_refused(tmp_path: Path) -> None:
         corpus_stats(tmp_path / "b.parquet")
 
 
+def test_the_folder_of_a_job_is_read_as_one(tmp_path: Path) -> None:
+    encode_files(SAMPLE, f"{tmp_path}/job/", numbers="place", keep_text=True, shards=2, workers=1)
+    encode_files(SAMPLE, tmp_path / "a.parquet", numbers="place", keep_text=True)
+    assert corpus_stats(tmp_path / "job") == corpus_stats(tmp_path / "a.parquet")
+
+
 # Reading ----------------------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,7 +46,7 @@ def test_the_losses_are_those_of_encoding_every_number(name: str, wiki_texts: li
     assert (loss.worst_error > 0) == (loss.rounded > 0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(st.integers(-(10**12), 10**12), st.integers(-20, 20)), min_size=1, max_size=4))
 def test_few_values_are_told_exactly(values: list[tuple[int, int]]) -> None:
     numbers = numtok.scan([" ".join(f"{mantissa}e{power}" for mantissa, power in values)])
