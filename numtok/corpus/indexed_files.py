@@ -90,7 +90,7 @@ class IndexedFile:
             os.fsync(file.fileno())
 
     def _put(self, file: BinaryIO, values: npt.NDArray[Any]) -> None:
-        data = memoryview(values).cast("B") if values.size else memoryview(b"")
+        data = values.data.cast("B") if values.size else memoryview(b"")
         try:
             while data:
                 data = data[file.write(data) :]

@@ -93,7 +93,7 @@ class EncodeSettings:
                 if given:
                     raise InputError(f"{name}={getattr(self, name)!r} is for packed rows; give pack=... too, the tokens of a row")
             return
-        if isinstance(self.pack, bool) or not isinstance(self.pack, int) or not 0 < self.pack <= LARGEST_ROW:
+        if type(self.pack) is not int or not 0 < self.pack <= LARGEST_ROW:
             raise InputError(f"pack={self.pack!r} must be the tokens of a row, a whole number from 1 to {LARGEST_ROW}")
         if self.layout == "number":
             raise InputError("packed rows are in token layout, as their columns are cut with them; leave out layout='number'")
