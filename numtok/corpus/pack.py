@@ -4,12 +4,13 @@ In: record batches in number layout, one row per document, in order. Out: batche
 each document; ``seq_lengths`` and its companions say whose (``FORMAT.md``). :mod:`numtok.corpus.unpack` is the inverse.
 
 **Sequential**: documents one behind the other, cut where a row is full. **Best fit**: whole documents where they leave the least room
-(:mod:`numtok.corpus.best_fit`), among some million tokens at a time; longer ones are cut, and what is left over of each goes the same way. In both, the rows
+(:mod:`numtok.corpus.best_fit`), among two million tokens at a time; longer ones are cut, and what is left over of each goes the same way. In both, the rows
 are a function of the documents alone, not of the batches in which they come, and the pieces of a document come in its order.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -20,17 +21,18 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.corpus.best_fit import best_fit
 from numtok.corpus.layout import Rows
-from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT
+from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT, Column
 from numtok.tokenizer.flat_rows import FlatRows, joined, with_ends
 from numtok.tokenizer.schema import flat, list_array, read_metadata
+from numtok.tokenizer.stored import declared_columns
 from numtok.tokenizer.token_layout import to_token_layout, token_schema, with_metadata
 from numtok.tokenizer.token_spans import NumberTokens, row_ends
 
 Ints = npt.NDArray[np.int64]
 
-WINDOW_TOKENS = 1 << 22  # best fit chooses among documents of so many tokens, and of 64 rows at least
+WINDOW_TOKENS = 1 << 21  # best fit chooses among documents of so many tokens, and of 64 rows at least
 WINDOW_ROWS = 64
-WRITTEN_TOKENS = 1 << 19  # of a batch of rows in token layout, about
+WRITTEN_BYTES = 8 << 20  # of a batch of rows in token layout, about
 
 
 class _Pieces(NamedTuple):
@@ -69,6 +71,7 @@ class PackedRows(Rows):
         self._per_row = [SEQ_DOCUMENTS, SEQ_REMAINING, *([SEQ_TEXT] if "text" in encoded.names else [])]
         described = {"pack": {"length": length, "mode": mode}, "frame": [before, after if self._end is None else [*after, end]]}
         tokens = token_schema(encoded.remove(encoded.get_field_index("text")) if "text" in encoded.names else encoded)
+        self._token_bytes = sum(_bytes_per_token(column) for column in declared_columns(tokens).values() if column.name in tokens.names)
         own = [*self._per_row[2:], *PACKED]
         super().__init__(
             with_metadata(pa.schema([*tokens, *(pa.field(one.name, pa.list_(one.type)) for one in own)], tokens.metadata), described)
@@ -154,7 +157,7 @@ class PackedRows(Rows):
     def _written(self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces) -> Iterator[pa.RecordBatch]:
         """The rows as they are stored, so many at a time."""
         count = len(pieces.rows) - 1
-        step = max(1, WRITTEN_TOKENS // self._length)
+        step = max(1, WRITTEN_BYTES // (self._length * self._token_bytes))
         for at in range(0, count, step):
             rows = pieces.rows[at : min(at + step, count) + 1]
             some = slice(int(rows[0]), int(rows[-1]))
@@ -176,6 +179,12 @@ class PackedRows(Rows):
             chosen = pa.array(np.where(later, 0, pieces.source), mask=later)
             values.append(waiting.column(SEQ_TEXT.name).take(chosen))
         return values
+
+
+def _bytes_per_token(column: Column) -> int:
+    """At least 1; of texts, that of their places."""
+    bits = 32 if pa.types.is_string(column.value_type) else column.value_type.bit_width
+    return -(-bits * math.prod(column.shape) // 8)
 
 
 def _split(offsets: Ints, cuts: Ints) -> tuple[Ints, Ints, Ints]:

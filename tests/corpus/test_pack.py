@@ -75,7 +75,7 @@ def test_nothing_is_lost(mode: str, numbers: str, texts: list[str | None], lengt
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pack, "WINDOW_TOKENS", window)
         patch.setattr(pack, "WINDOW_ROWS", 1)
-        patch.setattr(pack, "WRITTEN_TOKENS", 50)
+        patch.setattr(pack, "WRITTEN_BYTES", 1000)
         table = packed(tok, batch, length, mode, step)
         assert table.equals(packed(tok, batch, length, mode, max(1, len(texts))))  # whatever the batches
     assert all(len(row) <= length for row in table["input_ids"].to_pylist())
