@@ -8,7 +8,6 @@ import json
 import os
 import random
 import resource
-import signal
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ import pytest
 
 import numtok
 from numtok.corpus.store import Folder
+from numtok.corpus.summary import Progress
 from numtok.errors import JobError, OutputError
 
 DOCUMENTS, SHARDS = 6_000, 8
@@ -149,44 +149,46 @@ def test_kills_at_a_few_moments(corpus: Path, unbroken: dict[str, str], tmp_path
 
 
 @pytest.mark.slow
-def test_kills_at_100_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
-    seed = int(os.environ.get("NUMTOK_SEED", "1"))
-    made = kill_and_resume(corpus, tmp_path, unbroken, 100, seed)
-    print(f"100 kills over {made} jobs, seed {seed}")
+def test_kills_at_random_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    """``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others."""
+    moments, seed = int(os.environ.get("NUMTOK_KILLS", "5")), int(os.environ.get("NUMTOK_SEED", "1"))
+    made = kill_and_resume(corpus, tmp_path, unbroken, moments, seed)
+    print(f"{moments} kills over {made} jobs, seed {seed}")
 
 
 def test_an_interrupt_leaves_whole_shards(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
-    process = start(corpus, tmp_path / "out")
-    begun(tmp_path / "out", process, 1)
-    process.send_signal(signal.SIGINT)
-    process.communicate(timeout=LONG)
-    assert process.returncode == 130
-    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+    """As it reaches the command while workers work: they tidy up, and are gone when it is."""
+
+    def interrupt(progress: Progress) -> None:
+        if progress.shards is not None and progress.shards[0] > 0 and progress.read > progress.resumed:
+            raise KeyboardInterrupt
+
+    before = set(psutil.Process().children())
+    with pytest.raises(KeyboardInterrupt):
+        numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=2, progress=interrupt)
+    assert set(psutil.Process().children()) <= before
+    left = jobs.shards(tmp_path / "out")
+    assert 0 < len(left) < SHARDS and not [name for name in left if name.startswith(".")]
     finish(corpus, tmp_path / "out", unbroken)
+
+
+STAND_IN = """
+import json, os, signal, sys
+print(json.dumps({"ready": len(sys.stdin.readline())}), flush=True)
+for line in sys.stdin:
+    if json.loads(line)["shard"] == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    print(json.dumps({"ended": [json.loads(line)["shard"], None, False]}), flush=True)
+"""
 
 
 def test_a_worker_that_always_dies_fails_its_shard_only(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Something in one shard kills whoever encodes it, as too little memory would: the rest is done, and the error says so."""
-    monkeypatch.setattr("numtok.corpus.pool.START", POISONED)
-    monkeypatch.setattr("numtok.corpus.run.TRIES", 2)
+    monkeypatch.setattr("numtok.corpus.pool.START", STAND_IN)
     with pytest.raises(
-        JobError, match=r"1 of 3 shards failed \(2\), .*its worker was killed \(SIGKILL\), 2 times; .*fewer --workers.*the others are done"
+        JobError, match=r"1 of 4 shards failed \(2\), .*its worker was killed \(SIGKILL\), 3 times; .*fewer --workers.*the others are done"
     ):
-        numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=3, workers=2)
-    assert len(list((tmp_path / "out").glob("*.parquet"))) == 2
-
-
-POISONED = """
-import json, os, signal, sys
-sys.path[:] = json.loads(sys.argv[1])
-from numtok.corpus import attempt, worker
-def poisoned(task, shard, threads, watch):
-    if shard == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return attempt.attempt(task, shard, threads, watch)
-worker.attempt = poisoned
-worker.main()
-"""
+        numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
 
 
 def test_workers_that_cannot_begin_are_told(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
