@@ -20,6 +20,7 @@ import pickle
 import shutil
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,13 @@ import llvmlite
 import numba
 from numba.core import caching, compiler, runtime, serialize
 from numba.core import config as numba_config
+from numba.core import entrypoints as numba_entrypoints
 
 from numtok.arrays import kept
 from numtok.arrays.stamp import PACKAGE, ROOMS, content_stamp
 
 LEAST_TRIED = ("0.68.",)  # versions of Numba that are known to load functions with no more than `_prepare` does
+entrypoints: Any = numba_entrypoints
 config: Any = numba_config  # Numba is hardly typed
 compile_result: Any = compiler.CompileResult
 _dumps: Any = serialize.dumps
@@ -57,13 +60,21 @@ def optimise(dispatcher: Any, alone: bool) -> None:
     compile_it = own.compile
 
     def at_its_level(args: Any, return_type: Any) -> Any:  # the compiler's lock is held
-        before, config.OPT = config.OPT, level
-        try:
+        with _compiling_at(level):
             return compile_it(args, return_type)
-        finally:
-            config.OPT = before
 
     own.compile = at_its_level
+
+
+@contextlib.contextmanager
+def _compiling_at(level: Any) -> Iterator[None]:
+    """Other packages' extensions are left to the first function that is not ours: importing awkward's takes a second."""
+    before, initialised = config.OPT, entrypoints._already_initialized
+    config.OPT, entrypoints._already_initialized = level, initialised or numba.__version__.startswith(LEAST_TRIED)
+    try:
+        yield
+    finally:
+        config.OPT, entrypoints._already_initialized = before, initialised
 
 
 def _prepare(target_context: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from numtok.arrays.kernels import inline_kernel, inner_kernel
+from numtok.arrays.kernels import inner_kernel
 from numtok.arrays.unicode_classes import OTHER
 
 
@@ -24,7 +24,7 @@ def decode(text, at):  # type: ignore[no-untyped-def]
     return high | (np.int64(text[at + 2]) & 0x3F) << 6 | np.int64(text[at + 3]) & 0x3F, 4
 
 
-@inline_kernel
+@inner_kernel
 def class_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     """(class, width) of the character at ``at``; (OTHER, 0) at the end."""
     if at >= stop:
@@ -35,7 +35,7 @@ def class_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     return np.int64(classes[code]), width
 
 
-@inline_kernel
+@inner_kernel
 def class_before(text, at, start, classes):  # type: ignore[no-untyped-def]
     """(class, width) of the character that ends at ``at``; (OTHER, 0) at the start."""
     if at <= start:

@@ -53,7 +53,7 @@ def plain_neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
     return table
 
 
-@inline_kernel
+@merged_kernel
 def _ends_plainly(text, at, stop, plain, classes):  # type: ignore[no-untyped-def]
     """Whether a number that ends at ``at`` certainly ends there: 0 no or not sure, 1 yes, 2 a decimal point and a digit follow."""
     if at >= stop:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from numtok.arrays.kernels import inline_kernel, inner_kernel
+from numtok.arrays.kernels import inner_kernel
 from numtok.arrays.unicode_classes import DIGIT, DOT, LETTER, OTHER, SIGN
 from numtok.arrays.utf8 import class_at, class_before, decode
 
@@ -33,7 +33,7 @@ def _skip_digits(text, at, stop, classes):  # type: ignore[no-untyped-def]
     return at, count
 
 
-@inline_kernel
+@inner_kernel
 def digit_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
     """Whether a digit stands at ``at``."""
     kind, _ = class_at(text, at, stop, classes)
@@ -146,7 +146,7 @@ def glued_end(text, at, stop, classes, use_exponent):  # type: ignore[no-untyped
         at, _ = _skip_digits(text, end, stop, classes)
 
 
-@inline_kernel
+@inner_kernel
 def is_hexadecimal(byte):  # type: ignore[no-untyped-def]
     """Whether the byte is one of 0-9, a-f, A-F."""
     return 0x30 <= byte <= 0x39 or 0x61 <= byte <= 0x66 or 0x41 <= byte <= 0x46
@@ -183,7 +183,7 @@ def uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
     return -1
 
 
-@inline_kernel
+@inner_kernel
 def look_back(text, at, start, before, classes, signs, leading_dot):  # type: ignore[no-untyped-def]
     """(first byte, leading dot?, minus?) of the numeral whose first digit is at ``at`` (A, B)."""
     first, dot, minus = at, False, False
@@ -201,7 +201,7 @@ def look_back(text, at, start, before, classes, signs, leading_dot):  # type: ig
     return first, dot, minus
 
 
-@inline_kernel
+@inner_kernel
 def in_parentheses(text, first, end, start, stop, classes):  # type: ignore[no-untyped-def]
     """Whether [first, end) is unsigned and stands alone in parentheses that do not follow a word character: ``(1,234)`` in accounts."""
     if first <= start or end >= stop or text[first - 1] != 0x28 or text[end] != 0x29 or classes[text[first]] == SIGN or text[first] == 0xE2:

@@ -43,6 +43,18 @@ def test_a_change_in_an_imported_rule_is_seen(tmp_path: Path) -> None:
     assert "'7'" in found(tmp_path)
 
 
+def test_compiling_leaves_other_packages_extensions_to_those_who_use_them(tmp_path: Path) -> None:
+    """awkward's for one, which take a second to import: they are there for the first function that is not ours."""
+    compile_both = (
+        "import sys, numba; from numtok.arrays import memory; memory.iota(9); print('awkward' in sys.modules);"
+        "numba.njit(lambda x: x)(1); print('awkward' in sys.modules)"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", compile_both], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True"], done.stderr
+    assert list(tmp_path.rglob("*.kernel"))
+
+
 def test_every_kernel_is_in_a_room_that_the_key_covers() -> None:
     holders = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py") if "arrays.kernels import" in path.read_text("utf-8")}
     assert holders <= set(ROOMS)
