@@ -27,7 +27,7 @@ def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> Non
     that cannot be written; NUMBA_CACHE_DIR names another. What is found out about the tokenizer goes into your cache folder (NUMTOK_CACHE names another).
     """
     from numtok.arrays.kernel_cache import compiled_in
-    from numtok.tokenizer.warm_up import warm_up
+    from numtok.corpus.warm_up import warm_up
 
     clock = Clock()
     say = (lambda name: None) if quiet else lambda name: click.echo(f"numtok: preparing {name}", err=True)

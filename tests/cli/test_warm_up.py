@@ -44,11 +44,12 @@ def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
     warmed = {"NUMBA_CACHE_DIR": str(tmp_path / "warm")}
     assert numtok("warm-up", "--numbers", "xval", "-q", **warmed).returncode == 0
     assert COMPILING not in numtok(*line, **warmed).stderr
+    assert COMPILING not in numtok(*line, "--pack", "8", "--pack-mode", "best-fit", **warmed).stderr
 
 
 def test_no_folder_for_what_was_compiled_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from numtok.corpus.warm_up import warm_up
     from numtok.errors import OutputError
-    from numtok.tokenizer.warm_up import warm_up
 
     (tmp_path / "file").write_text("no folder can be made in a file, by root neither")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))

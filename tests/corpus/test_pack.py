@@ -63,7 +63,7 @@ def pieces(table: pa.Table) -> list[tuple[int, int, dict[str, list[Any]]]]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @example("place", ["12 -3.25 999999.5 12 12 12"] * 3, 9, 1, 100)
 @example("p10", ["-3.25 one 12", None, "", None], 4, 2, 100)  # five tokens a number, four a row
 @example("p10", [None, None], 4, 2, 100)
@@ -122,7 +122,7 @@ def number_spans(tok: numtok.Tokenizer, document: dict[str, Any]) -> list[tuple[
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 30), st.integers(1, 4), st.integers(1, 60))
 def test_documents_come_back_from_their_rows(mode: str, numbers: str, texts: list[str | None], length: int, step: int, window: int) -> None:
     tok = tokenizer(numbers)
@@ -136,7 +136,7 @@ def test_documents_come_back_from_their_rows(mode: str, numbers: str, texts: lis
     assert [text for batch in back for text in tok.decode_batch(batch).to_pylist()] == texts
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 12), max_size=30), st.integers(12, 20))
 def test_best_fit_is_that_of_a_search(lengths: list[int], size: int) -> None:
     rows, count = best_fit(np.array(lengths, np.int64), size)
