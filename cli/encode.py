@@ -24,6 +24,7 @@ from .options import (
     tokenizer_option,
     workers_option,
 )
+from .stats_text import print_report
 from .summary import print_summary, warn_of_losses
 
 EPILOG = """\b
@@ -98,6 +99,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
     help="Fill row after row, or put whole documents where they leave the least room, and cut only longer ones.",
 )
 @end_token_option("Behind every packed document: a token or its id; by default <|endoftext|>, </s> or the like.")
+@click.option("--stats", is_flag=True, help="Also tell what numbers there are, as numtok stats does; a folder keeps it.")
 @sharding_options
 @workers_option
 @click.option("--batch-bytes", type=click.IntRange(1), hidden=True, help="About how much text is encoded at once.")
@@ -135,3 +137,7 @@ def encode(inputs: tuple[str, ...], output: str, grammar: str, pattern: str | No
     warn_of_losses(summary)
     if not quiet:
         print_summary(summary, options["numbers"], options["pack"])
+        if summary.statistics is not None:
+            from numtok.statistics.report import Report
+
+            print_report(Report.of(summary.statistics), "numbers")

@@ -72,7 +72,7 @@ def encode_files(
         ray: the address of a Ray cluster that writes the shards: ``auto``, ``local``, or ``host:port``; all nodes must see the same files.
         progress: called from the calling thread, several times a second.
         options: text_column, keep_columns, keep_text, add_special_tokens, parse_special, input_format, output_format, compression, text_unit, workers,
-            batch_bytes, overwrite, tensors, on_error, layout, pack, pack_mode, end_token: see :class:`numtok.corpus.settings.EncodeOptions`.
+            batch_bytes, overwrite, tensors, on_error, layout, pack, pack_mode, end_token, stats: see :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
         NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt, but for shards that are done.

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
@@ -30,9 +30,12 @@ from numtok.tokenizer import schema
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from numtok.statistics import Statistics
+
 ON_THE_WAY = 2  # batches between reader and writer, besides one for each worker
 
-Encoded = tuple[pa.RecordBatch, EncodeReport]
+Encoded = tuple[pa.RecordBatch, EncodeReport, "Statistics | None"]
 
 
 def encode_corpus(
@@ -114,7 +117,14 @@ class _Encoder:
             encoded, report = self._tokenizer.encode_with_report(
                 piece.batch.texts, how.keep_text, how.add_special_tokens, how.parse_special
             )
-            return self.rows.convert(_with_kept(encoded, piece.batch, self._encoded)), report
+            return self.rows.convert(_with_kept(encoded, piece.batch, self._encoded)), report, self._counted(piece.batch.texts)
+
+    def _counted(self, texts: pa.Array) -> Statistics | None:
+        if not self.settings.stats:
+            return None
+        from numtok.corpus.stats import counted  # takes longer to load than most starts may
+
+        return counted(texts, self._tokenizer)
 
 
 @contextmanager
@@ -127,6 +137,8 @@ def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> It
             for batch in encoder.rows.arrange(result[0]):
                 writer.write(batch)
             run.report += result[1]
+            if result[2] is not None:
+                run.statistics = result[2] if run.statistics is None else run.statistics + result[2]
             if nulls := piece.batch.texts.null_count:
                 run.without_text += nulls
                 run.first_null = run.first_null or (piece.batch.source, _first_null(piece.batch))

@@ -13,7 +13,7 @@ from numtok.corpus.fit import Fit
 from numtok.corpus.job_folder import DATA, MANIFEST, PLAN
 from numtok.corpus.plan import FORMAT, Plan
 from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.shards import Receipt, check_file, read_plan, read_receipt, total
+from numtok.corpus.shards import Receipt, check_file, read_plan, read_receipt, total, total_statistics
 from numtok.corpus.store import Folder
 from numtok.corpus.summary import Summary
 from numtok.errors import JobError
@@ -96,6 +96,7 @@ def manifest(plan: Plan, receipts: Iterable[Receipt]) -> dict[str, Any]:
     """What a job has made, of what, and how."""
     ordered = list(receipts)
     report, others = total(ordered)
+    statistics = total_statistics(ordered)
     return {
         "format": FORMAT,
         "plan": plan.digest,
@@ -106,6 +107,7 @@ def manifest(plan: Plan, receipts: Iterable[Receipt]) -> dict[str, Any]:
         "inputs": plan.inputs,
         "rows": sum(receipt["rows"] for receipt in ordered),
         "report": vars(report) | others,
+        **({} if statistics is None else {"statistics": statistics.to_json()}),
         "shards": [{name: receipt[name] for name in ("file", "bytes", "sha256", "rows")} for receipt in ordered],
     }
 
@@ -120,6 +122,7 @@ def summarize(folder: Folder, plan: Plan, receipts: Iterable[Receipt]) -> Summar
     summary.rows = sum(receipt["rows"] for receipt in ordered)
     summary.output, summary.output_bytes = str(folder), sum(receipt["bytes"] for receipt in ordered)
     summary.shards, summary.shards_done = len(plan.shards), len(ordered)
+    summary.statistics = total_statistics(ordered)
     representations = tuple(map(from_dict, plan.options["numbers"]))
     if plan.fit is not None:
         xval: Any = from_dict(plan.fit["xval"])

@@ -34,6 +34,7 @@ class EncodeOptions(TypedDict, total=False):
         pack: write rows of at most so many tokens, in token layout: documents joined with the end token and cut, but not inside a number that fits a row.
         pack_mode: ``"sequential"`` fills row after row; ``"best-fit"`` puts whole documents where they leave the least room, and cuts only longer ones.
         end_token: a token of the tokenizer, or its id, behind every packed document; by default ``<|endoftext|>``, ``</s>`` or the like.
+        stats: also count what numbers there are (:class:`numtok.Statistics`); the receipts and the manifest of a folder keep it.
     """
 
     text_column: str | None
@@ -54,6 +55,7 @@ class EncodeOptions(TypedDict, total=False):
     pack: int | None
     pack_mode: Literal["sequential", "best-fit"]
     end_token: str | int | None
+    stats: bool
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class EncodeSettings:
     pack: int | None = None
     pack_mode: Literal["sequential", "best-fit"] = "sequential"
     end_token: str | int | None = None
+    stats: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.keep_columns, str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
@@ -21,6 +21,9 @@ from numtok.corpus.summary import Progress, Run
 from numtok.errors import JobError
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from numtok.statistics import Statistics
 
 Receipt = dict[str, Any]
 
@@ -85,6 +88,8 @@ def encode_shard(
         "rows_read": [run.rows.get(source, 0) for source in sources],
         "report": report,
     }
+    if settings.stats:
+        receipt["statistics"] = (run.statistics or no_statistics()).to_json()
     folder.write_json(plan.receipt(shard), receipt)
     return receipt
 
@@ -122,6 +127,19 @@ def check_file(folder: Folder, receipt: Receipt, whole: bool) -> None:
         raise JobError(f"is damaged: it does not have the SHA-256 of its receipt; {way_out}", str(path))
     if path.suffix == ".parquet" and (rows := pq.read_metadata(path).num_rows) != receipt["rows"]:
         raise JobError(f"has {rows:,} rows, its receipt says {receipt['rows']:,}; {way_out}", str(path))
+
+
+def no_statistics() -> Statistics:
+    """Those of no text."""
+    from numtok.statistics import Statistics  # takes longer to load than most starts may
+
+    return Statistics()
+
+
+def total_statistics(receipts: Iterable[Receipt]) -> Statistics | None:
+    """The statistics of all shards added up, in their order; None if they were not counted."""
+    parts = [receipt["statistics"] for receipt in receipts if "statistics" in receipt]
+    return no_statistics().merge(map(no_statistics().from_json, parts)) if parts else None
 
 
 def total(receipts: Iterable[Receipt]) -> tuple[EncodeReport, dict[str, int]]:

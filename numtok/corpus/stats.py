@@ -18,9 +18,11 @@ import pyarrow as pa
 
 from numtok.corpus.encoded_stats import is_encoded, statistics_of_encoded
 from numtok.corpus.flow import Sink, run_ordered
+from numtok.corpus.job_folder import MANIFEST
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.store import Folder
 from numtok.corpus.summary import BATCH_BYTES, Progress, processors
 from numtok.corpus.unpack import documents_of
 from numtok.errors import NumtokError
@@ -59,7 +61,7 @@ def corpus_stats(
 
     Args:
         inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them. Of what ``numtok encode`` wrote, what it stored is counted,
-            unless ``text_column`` is given.
+            unless ``text_column`` is given; of a folder that it wrote with ``--stats``, what was counted then.
         tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it, whose tokens per number are counted.
         grammar: what counts as a number in texts; ``Grammar.prose()`` if not given. Encoded files have their own.
         text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or the only column of strings.
@@ -73,34 +75,55 @@ def corpus_stats(
     Raises:
         NumtokError: naming the file and row.
     """
-    sources = find_inputs([os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs, input_format)
+    given = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else list(map(os.fspath, inputs))
+    kept, given = (Statistics(), given) if text_column or input_format else _kept(given)
+    if kept.documents and not given:
+        return kept
+    sources = find_inputs(given, input_format)
     rules = check_grammar(grammar)
     reading = {"text_column": text_column, "batch_bytes": batch_bytes, "text_unit": text_unit, "on_error": on_error}
     run = _Run([source.size for source in sources], progress)
-    counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), rules), rules)
+    counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), rules))
     workers = workers or processors()
     run_ordered(_pieces(sources, reading), counting, run.sink, _size, workers, (workers + ON_THE_WAY) * batch_bytes, run.tick)
-    return run.statistics
+    return kept + run.statistics
+
+
+def _kept(inputs: Sequence[str]) -> tuple[Statistics, list[str]]:
+    """(what the manifests of folders have kept, the other inputs)."""
+    kept, others = [], []
+    for given in inputs:
+        manifest = Folder(given).read_json(MANIFEST) if os.path.isdir(given) else None
+        if manifest is not None and "statistics" in manifest:
+            kept.append(Statistics.from_json(manifest["statistics"]))
+        else:
+            others.append(given)
+    return Statistics.merge(kept), others
 
 
 class _Counting:
     """Counts one piece; from several threads."""
 
-    def __init__(self, tokenizer: Tokenizer, grammar: Grammar) -> None:
-        self._tokenizer, self._grammar = tokenizer, grammar
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
 
     def __call__(self, piece: _Piece) -> Statistics:
         if not isinstance(piece.batch, TextBatch):
             return statistics_of_encoded(piece.batch, piece.path)
         batch = piece.batch
         try:
-            made = Statistics.of_batch(batch.texts, self._grammar)
-            tokens = TokenCosts.of(front(batch.texts, max(TOKEN_BYTES, batch.texts.nbytes // TOKEN_SHARE)), self._tokenizer, self._grammar)
+            return counted(batch.texts, self._tokenizer)
         except NumtokError as error:
             row = batch.first_row + (error.document or 0) + 1
             error.move_to_file(batch.source.name, row, near=error.document is None or batch.skipped > 0)
             raise
-        return dataclasses.replace(made, tokens=tokens)
+
+
+def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
+    """Of one batch of a corpus, by the tokenizer's grammar; tokens are those that its source gives to a part of the batch."""
+    made = Statistics.of_batch(texts, tokenizer.grammar)
+    tokens = TokenCosts.of(front(texts, max(TOKEN_BYTES, texts.nbytes // TOKEN_SHARE)), tokenizer)
+    return dataclasses.replace(made, tokens=tokens)
 
 
 class _Run:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,9 @@ from numtok.representations import Representation
 from numtok.tokenizer.inspect import subword_spans, token_counts
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from numtok.statistics import Statistics
 
 BATCH_BYTES = 4 << 20  # smaller ones cost more calls from Python for each byte; larger ones are no faster, and cost memory in every stage
 SAMPLE_BYTES = 1 << 20
@@ -71,6 +74,7 @@ class Summary:
         shards, shards_done: of a job: all that it has, and those that are done; 0 without shards.
         resumed: of ``shards_done``, those that an earlier run had done.
         share: whether this is what became of a share of the shards; the counts are of that share.
+        statistics: what numbers there are, if that was asked for.
     """
 
     documents: int = 0
@@ -97,6 +101,7 @@ class Summary:
     shards_done: int = 0
     resumed: int = 0
     share: bool = False
+    statistics: Statistics | None = None
 
     def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
         """Measure ``tokens_before`` and ``tokens_after`` on some texts."""
@@ -124,6 +129,7 @@ class Run:
     first_null: tuple[Source, int] | None = None
     rows: dict[Source, int] = field(default_factory=dict)
     written: int = 0
+    statistics: Statistics | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -154,6 +160,7 @@ class Run:
         summary.without_text = self.without_text
         if self.first_null is not None:
             summary.first_without_text = f"{self.first_null[0].name}, row {self.first_null[1]}"
+        summary.statistics = self.statistics
         summary.seconds = self.seconds
         return summary
 

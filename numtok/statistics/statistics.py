@@ -85,7 +85,7 @@ class Statistics:
         Args:
             texts: as for :func:`numtok.scan`; a null row is a document without text.
             grammar: what counts as a number; ``Grammar()`` if not given.
-            tokenizer: with :class:`numtok.Subword` as its representation: also count the tokens of all of these texts, which takes longer than all the rest.
+            tokenizer: also count the tokens that its source alone gives to all of these texts, which takes longer than all the rest.
 
         Raises:
             InputError: for texts that are not text.
@@ -95,7 +95,7 @@ class Statistics:
         made = cls.of_numbers(scan(rows, grammar))
         if tokenizer is None:
             return made
-        return dataclasses.replace(made, tokens=TokenCosts.of(rows, tokenizer, grammar))
+        return dataclasses.replace(made, tokens=TokenCosts.of(rows, tokenizer))
 
     @classmethod
     def of_numbers(cls, numbers: Numbers) -> Statistics:

@@ -6,6 +6,7 @@ it is done on a part of a corpus (:func:`front`).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +17,10 @@ from numtok.arrays.text_rows import TextRows, Texts
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
-from numtok.representations import Representation
+from numtok.representations import Representation, Subword
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.tokenizer.inspect import subword_spans
+from numtok.tokenizer.saving import fingerprint_of
 from numtok.tokenizer.to_batch import no_slots
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -28,7 +30,7 @@ class TokenCosts:
     """Sums over the texts that were looked at.
 
     Attributes:
-        tokenizer: the fingerprint of the source tokenizer with numbers as ordinary text; empty if nothing was looked at.
+        tokenizer: the fingerprint of what the tokenizer was made from; empty if nothing was looked at.
         bytes, numbers: of the texts.
         tokens: that the source tokenizer gives to the texts.
         before: those of them that overlap a number; one that overlaps two counts twice.
@@ -43,10 +45,10 @@ class TokenCosts:
     spelled: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, texts: Texts, tokenizer: Tokenizer, grammar: Grammar | None = None) -> TokenCosts:
-        """Of some texts, by a tokenizer whose representation is :class:`~numtok.Subword`."""
+    def of(cls, texts: Texts, tokenizer: Tokenizer) -> TokenCosts:
+        """Of some texts, by what the tokenizer was made from, and with its grammar."""
         rows = TextRows.of(texts)
-        numbers = scan(rows, grammar)
+        numbers = scan(rows, tokenizer.grammar)
         tokens = len(tokenizer.engine.encode(rows, no_slots(numbers)).ids)
         before, spelled = 0, {}
         if len(numbers):
@@ -58,7 +60,7 @@ class TokenCosts:
             # What stays text costs what it cost before.
             left = int((last - first + 1)[~fits].sum()) if not fits.all() else 0
             spelled[representation.name] = left + (0 if counts is None else int(counts.sum()))
-        return cls(tokenizer.fingerprint, rows.nbytes, len(numbers), tokens, before, spelled)
+        return cls(source_fingerprint(tokenizer), rows.nbytes, len(numbers), tokens, before, spelled)
 
     def __add__(self, other: TokenCosts) -> TokenCosts:
         if not (self.tokenizer and other.tokenizer):
@@ -86,6 +88,14 @@ class TokenCosts:
     def from_json(cls, data: dict[str, Any]) -> TokenCosts:
         """The inverse of :meth:`to_json`."""
         return cls(**data)
+
+
+@functools.lru_cache(maxsize=1)
+def source_fingerprint(tokenizer: Tokenizer) -> str:
+    """Equal for tokenizers that were made from the same one, whatever becomes of numbers in them."""
+    own = set(tokenizer.own_tokens.values())
+    source = tokenizer.config | {"added_tokens": [token for token in tokenizer.config["added_tokens"] if token["id"] not in own]}
+    return fingerprint_of(source, (Subword(),), Grammar(), "auto")
 
 
 def spelling_ones() -> list[Representation]:

@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
+from numtok_cli.main import cli
 from places import SAMPLE
 
 from numtok import Grammar, Statistics, corpus_stats, encode_files
@@ -76,6 +78,30 @@ def test_the_folder_of_a_job_is_read_as_one(tmp_path: Path) -> None:
     encode_files(SAMPLE, f"{tmp_path}/job/", numbers="place", keep_text=True, shards=2, workers=1)
     encode_files(SAMPLE, tmp_path / "a.parquet", numbers="place", keep_text=True)
     assert corpus_stats(tmp_path / "job") == corpus_stats(tmp_path / "a.parquet")
+
+
+def test_a_job_keeps_the_statistics_of_its_texts(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    summary = encode_files(SAMPLE, f"{folder}/", numbers="fone:3,1", shards=3, workers=1, stats=True)
+    raw, kept = corpus_stats(SAMPLE).to_json(), corpus_stats(folder).to_json()
+    assert summary.statistics == corpus_stats(folder) and {name: raw[name] for name in raw if name != "tokens"} == {
+        name: kept[name] for name in kept if name != "tokens"
+    }
+    assert {name: kept["tokens"][name] for name in ("numbers", "tokens", "before")} == {
+        name: raw["tokens"][name] for name in ("numbers", "tokens", "before")
+    }, "by the source tokenizer alone, whatever the numbers become"
+    receipts = [json.loads((folder / "__numtok" / f"0000{k}.json").read_text()) for k in range(3)]
+    assert Statistics.merge(Statistics.from_json(receipt["statistics"]) for receipt in receipts) == summary.statistics
+    assert corpus_stats([folder, SAMPLE]).numbers == 2 * raw["numbers"]
+    assert corpus_stats(folder, input_format="parquet").numbers < raw["numbers"], "what the shards hold"
+
+
+def test_one_file_tells_them_too(tmp_path: Path) -> None:
+    summary = encode_files(SAMPLE, tmp_path / "a.parquet", stats=True)
+    assert summary.statistics is not None and summary.statistics.numbers == summary.numbers
+    assert encode_files(SAMPLE, tmp_path / "b.parquet").statistics is None
+    told = CliRunner().invoke(cli, ["encode", str(SAMPLE), "-o", str(tmp_path / "c.parquet"), "--stats"]).stdout
+    assert "recommended: --numbers fone:16,16" in told and "output" in told
 
 
 # Reading ----------------------------------------------------------------------------------------------------------------
