@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit
 from numtok.corpus.read.sources import Source
+from numtok.engines.choose import told_by_bytes
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
 from numtok.representations import Representation
@@ -190,8 +192,10 @@ def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, flo
     """(before, after): the mean number of tokens that overlap a number; None if there is no number.
 
     Before is counted on the ids that the source tokenizer alone gives. A number left as text costs the same before and after.
+    Texts that a normalizer may change are left aside where others have numbers: they alone would take a second engine.
     """
-    numbers = scan(texts, tokenizer.grammar)
+    easy = scan(texts.filter(memory.to_arrow(told_by_bytes(tokenizer.engine, TextRows.of(texts)))), tokenizer.grammar)
+    numbers = easy if len(easy) else scan(texts, tokenizer.grammar)
     if not len(numbers):
         return None
     first, last = subword_spans(tokenizer, numbers)

@@ -17,9 +17,11 @@ import sys
 import warnings
 
 import numpy as np
+import numpy.typing as npt
 
 from numtok.arrays import kept, memory
 from numtok.arrays.kernels import kernel
+from numtok.arrays.text_rows import TextRows
 from numtok.engines.gigatoken_engine import GigatokenEngine
 from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, is_byte_level, without_numbers
 from numtok.engines.special_rows import SpecialRowsEngine
@@ -63,6 +65,13 @@ def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
         characters = [len(encoded_text[:start].decode()) for start in numbers.start[which]]
         places[which] = np.array(engine.first_tokens(text, characters)) + encoded.offsets[row]
     return np.asarray(places)
+
+
+def told_by_bytes(engine: Engine, rows: TextRows) -> npt.NDArray[np.bool_]:
+    """bool[rows]: for which rows :func:`first_tokens` needs no more than the bytes of the tokens, but for rare ones; for the others, an engine is loaded."""
+    if isinstance(engine, GigatokenEngine) and engine.normalizes:
+        return ~engine.has_unsafe(rows)
+    return np.ones(len(rows), np.bool_)
 
 
 @kernel

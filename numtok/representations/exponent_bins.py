@@ -47,7 +47,7 @@ class ExponentBins(SingleToken):
     overflow: str = "text"
     name: ClassVar[str] = "exponent_bins"
     aliases: ClassVar[tuple[str, ...]] = ("bins",)
-    declared: ClassVar[tuple[Column, ...]] = (Column("number_bin", pa.int16(), np.int64),)
+    declared: ClassVar[tuple[Column, ...]] = (Column("number_bin", pa.int16(), np.int64, encoding="split"),)
     carries_sign: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("n",)
 

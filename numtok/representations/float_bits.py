@@ -42,7 +42,7 @@ class FloatBits(SingleToken):
     name: ClassVar[str] = "bits"
     declared: ClassVar[tuple[Column, ...]] = (
         Column("number_bits", pa.uint8(), np.uint8, (32,), bit_fields=FLOAT32_FIELDS, encoding="tensor"),
-        Column("number_bits", pa.uint32(), np.int64, bit_fields=FLOAT32_FIELDS),  # torch has little arithmetic for uint32
+        Column("number_bits", pa.uint32(), np.int64, bit_fields=FLOAT32_FIELDS, encoding="split"),  # torch has little arithmetic for uint32
     )
 
     def __post_init__(self) -> None:

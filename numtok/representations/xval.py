@@ -62,7 +62,7 @@ class XVal(SingleToken):
     log: bool = False
     overflow: str = "text"
     name: ClassVar[str] = "xval"
-    declared: ClassVar[tuple[Column, ...]] = (Column("number_scaled", pa.float32(), np.float32, fill=1.0),)
+    declared: ClassVar[tuple[Column, ...]] = (Column("number_scaled", pa.float32(), np.float32, fill=1.0, encoding="split"),)
     has_scale: ClassVar[bool] = True
     flags: ClassVar[tuple[str, ...]] = ("log",)
 

@@ -13,11 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from places import ROOT
 
 import numtok
 from numtok.corpus import decode_corpus, encode_corpus, tokenizer_of
 from numtok.corpus.flow import Budget, run_ordered
 from numtok.corpus.read.encoded import read_encoded
+from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError
 
 TEXTS = ["pH 7.4 at -12.5e-3", "", None, "no numbers", "1,234 and 007\nand\t½ １２", "🎈 5" * 3, "B2B v1.2.3 [NUM] 9"]
@@ -276,6 +278,20 @@ def test_summary_counts(tmp_path: Path) -> None:
     assert clipped.clipped == {"xval": 1}
     spelled = encode_corpus([source], tmp_path / "s.parquet", numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()]))
     assert spelled.tokens_after == pytest.approx(((4 + 2) + (5 + 2) + (2 + 2)) / 3)
+
+
+def test_what_numbers_cost_takes_no_second_engine_where_other_texts_tell_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = json.loads((ROOT / "numtok" / "default" / "tokenizer.json").read_text("utf-8")) | {"normalizer": {"type": "NFC"}}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(config), "utf-8")
+    made = numtok.Tokenizer.from_pretrained(tmp_path / "tokenizer.json")
+    asked: list[str] = []
+    slow = TokenizersEngine.first_tokens
+    monkeypatch.setattr(TokenizersEngine, "first_tokens", lambda self, text, places: [asked.append(text), slow(self, text, places)][1])
+    texts = ["a 1 b", "12 and 3", "e\u0301 777"]  # the normalizer changes the last
+    summary = encode_corpus([write_rows(tmp_path / "in.jsonl", texts)], tmp_path / "o.parquet", made)
+    assert asked == [] and summary.tokens_before == pytest.approx((1 + 2 + 1) / 3)
+    alone = encode_corpus([write_rows(tmp_path / "in.jsonl", texts[2:])], tmp_path / "o.parquet", made, overwrite=True)
+    assert asked and alone.tokens_before == 3
 
 
 def test_progress_is_told_from_the_calling_thread_and_ends_complete(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:

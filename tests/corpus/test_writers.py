@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import shutil
@@ -26,6 +27,7 @@ from places import ROOT
 
 import numtok
 from numtok.corpus.read.encoded import read_encoded
+from numtok.corpus.write import encoded as encoded_files
 from numtok.corpus.write import tensor_pages
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, OutputError, SchemaError
@@ -222,6 +224,23 @@ def test_progress_is_told(tmp_path: Path) -> None:
         assert writer.rows == 0
         writer.write(ids(1000))
         assert writer.rows == 1000 and writer.bytes_written > 100_000
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_disk_that_fails_while_more_is_made(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The system tells such an error once, to whoever asks first; here, that is not the end of the file.
+    asked: list[int] = []
+
+    def fsync(descriptor: int) -> None:
+        asked.append(descriptor)
+        if len(asked) == 1:
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(encoded_files, "SYNC_BYTES", 1)
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OutputError, match=r"Input/output error.*nothing is left"):
+        write(tmp_path / name, [ids(10)] * 3, row_group_bytes=1)
+    assert os.listdir(tmp_path) == []
 
 
 # The name appears only with a whole file ------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -20,6 +21,7 @@ from numtok.corpus.write.parquet import ROW_GROUP_BYTES, ParquetSink
 from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
 
+SYNC_BYTES = 64 << 20  # that are written before they are brought to the disk, while more is being made
 _FORMATS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 TENSORS = ("lists", "extension")
 _COMPRESSIONS = {"parquet": ("zstd", "lz4", "snappy", "gzip", "none"), "arrow": ("zstd", "lz4", "none")}
@@ -35,6 +37,32 @@ class Sink(Protocol):
     def abandon(self) -> None: ...
 
 
+class _EarlySync:
+    """Has what is written brought to the disk while more is being made: else all of that is left for the end, where nothing else is to do."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._begun = file, 0
+        self._pool = ThreadPoolExecutor(1, "numtok-sync")
+        self._running: Future[None] | None = None
+
+    def look(self) -> None:
+        """Begin anew if there is enough; raises what went wrong the last time."""
+        if self._running is not None and self._running.done():
+            self.wait()
+        if self._running is None and (size := self._file.tell()) - self._begun >= SYNC_BYTES:
+            self._begun = size
+            self._running = self._pool.submit(os.fsync, self._file.fileno())
+
+    def wait(self) -> None:
+        """Until nothing runs. An error that the system told once, it does not tell again."""
+        if self._running is not None:
+            running, self._running = self._running, None
+            running.result()
+
+    def stop(self) -> None:
+        self._pool.shutdown()
+
+
 class BatchWriter:
     """An open output file: ``write`` record batches; ``rows`` and ``bytes_written`` tell how far it is."""
 
@@ -44,6 +72,7 @@ class BatchWriter:
         self._file = file
         with self._named_errors():
             self._sink = open_sink()
+        self._sync = _EarlySync(file)
 
     @property
     def bytes_written(self) -> int:
@@ -57,18 +86,20 @@ class BatchWriter:
         self.rows += batch.num_rows
         with self._named_errors():
             self._sink.write(batch)
+            self._sync.look()
 
     def finish(self) -> None:
         """Write the rest and the footer, and force all of it to the disk."""
         with self._named_errors():
             self._sink.finish()
-            self._file.flush()
+            self._sync.wait()
             os.fsync(self._file.fileno())
             self._file.close()
 
     def abandon(self) -> None:
         """Close what is open without complaint."""
         self._sink.abandon()
+        self._sync.stop()
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:

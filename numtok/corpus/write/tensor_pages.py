@@ -54,7 +54,7 @@ class Entries(NamedTuple):
 
 def is_tensor(kind: pa.DataType) -> bool:
     """Whether the columns of this type can be written here."""
-    inner = getattr(kind, "value_type", None)
+    inner: Any = getattr(kind, "value_type", None)
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not pa.types.is_fixed_size_list(inner):
         return False
     return inner.value_type in _PHYSICAL and 1 < inner.list_size < 64

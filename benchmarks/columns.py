@@ -1,0 +1,168 @@
+"""How Parquet is to store each column: size, and speed of writing and reading, for every encoding and compression.
+
+``python -m benchmarks.columns`` prints the table of ``docs/files.md``. What is chosen by it is the ``encoding`` that each ``Column`` declares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import io
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.corpus import Corpus, load
+from numtok import Tokenizer
+from numtok.corpus.write.joined_file import JoinedFile, RowGroup
+from numtok.corpus.write.parquet import ENCODINGS, FITTING, encodings
+from numtok.corpus.write.tensor_pages import is_tensor, tensor_chunk
+from numtok.tokenizer.stored import plain
+from numtok.tokenizer.token_layout import to_token_layout
+
+COMPRESSIONS: dict[str, tuple[str, int | None]] = {
+    "none": ("none", None),
+    "lz4": ("lz4", None),
+    "snappy": ("snappy", None),
+    "zstd 1": ("zstd", 1),
+    "zstd 3": ("zstd", 3),
+}
+ARROW = ENCODINGS | {"dictionary": None}
+# Representations, options, and which of the columns they have are measured; a column of the input stands for what is kept beside the text.
+KINDS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
+    ("xval", False, ("input_ids", "number_index", "number_value", "number_scaled")),
+    ("bits", False, ("number_bits",)),
+    ("bits", True, ("number_bits",)),
+    ("fone:6,4", False, ("number_fourier",)),
+    ("fone:6,4", True, ("number_digits",)),
+    ("logfourier", False, ("number_log_fourier",)),
+    ("bins", False, ("number_bin",)),
+    ("place", False, ("place_value",)),
+)
+TURNS = 3
+
+
+class Stored(NamedTuple):
+    """One way to store a column: bytes, and seconds of the processor to write and to read them."""
+
+    size: int
+    write: float
+    read: float
+
+
+def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
+    """(name for people, a table of one column, the encoding that is chosen) of every kind of column."""
+    for numbers, compact, names in KINDS:
+        tokenizer = Tokenizer.from_pretrained(corpus.tokenizer, _representations(numbers, compact))
+        batch = tokenizer.encode_batch(corpus.column, keep_text=numbers == "xval")
+        chosen = encodings(batch.schema)
+        for name in names:
+            yield f"`{name}`{', compact' if compact and numbers == 'bits' else ''}", _alone(plain(batch), name), chosen[name]
+        if numbers == "xval":
+            yield "`number_text`", _alone(batch, "number_text"), chosen["number_text"]
+            tokens = to_token_layout(batch)
+            chosen = encodings(tokens.schema)
+            for name in ("number_mask", "number_value"):
+                yield f"`{name}`, token layout", _alone(tokens, name), chosen[name]
+    yield "texts, kept", pa.table({"text": corpus.column}), "dictionary"
+    yield "names, kept", pa.table({"id": [f"page-{k * 7919 % 100_003}" for k in range(len(corpus.texts))]}), "dictionary"
+
+
+def _representations(numbers: str, compact: bool) -> Sequence[object]:
+    from numtok.representations.chosen import choose
+
+    return choose(numbers, None, compact)
+
+
+def _alone(batch: pa.RecordBatch, name: str) -> pa.Table:
+    return pa.Table.from_batches([batch.select([name]).replace_schema_metadata(None)])
+
+
+def measured(table: pa.Table) -> Iterator[tuple[str, list[Stored]]]:
+    """(encoding, by each of the compressions), for the encodings that Parquet has for such a column."""
+    whole = _written(table, {})
+    leaf = pq.read_metadata(pa.BufferReader(whole)).schema.column(0)
+    for encoding, arrow in ARROW.items():
+        if arrow in FITTING and leaf.physical_type not in FITTING[arrow]:
+            continue
+        if arrow is None and leaf.physical_type == "BOOLEAN":
+            continue
+        how = {"use_dictionary": [leaf.path]} if arrow is None else {"use_dictionary": False, "column_encoding": {leaf.path: arrow}}
+        yield encoding, [_stored(functools.partial(_written, table, how | _as(c, level))) for c, level in COMPRESSIONS.values()]
+    if is_tensor(table.schema.field(0).type):
+        yield "tensor", [_stored(functools.partial(_tensor_pages, table, leaf.path, c, level)) for c, level in COMPRESSIONS.values()]
+
+
+def _as(compression: str, level: int | None) -> dict[str, Any]:
+    return {"compression": compression, "compression_level": level}
+
+
+def _stored(written: Callable[[], pa.Buffer]) -> Stored:
+    data = written()
+    read = _seconds(lambda: pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read(use_threads=False))
+    return Stored(data.size, _seconds(written), read)
+
+
+def _tensor_pages(table: pa.Table, path: str, compression: str, level: int | None) -> pa.Buffer:
+    """A file as numtok writes it, with a second column of nulls, as Arrow begins the row group."""
+    nulls = pa.table({"nulls": pa.nulls(len(table))})
+    group = RowGroup.of(_written(nulls, {}))
+    chunk = tensor_chunk(table.column(0).chunks, path, compression, level)
+    if chunk is None:
+        raise AssertionError("a tensor without nulls has pages")
+    group.insert(0, chunk.data, chunk.described)
+    file = io.BytesIO()
+    joined = JoinedFile(file, _written(table.append_column("nulls", nulls.column(0)).slice(0, 0), {}))
+    joined.append(group)
+    joined.finish()
+    return pa.py_buffer(file.getvalue())
+
+
+def _written(table: pa.Table, how: dict[str, Any]) -> pa.Buffer:
+    memory = pa.BufferOutputStream()
+    pq.write_table(table, memory, row_group_size=max(1, len(table)), write_statistics=False, write_page_checksum=True, **how)
+    return memory.getvalue()
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    best = float("inf")
+    for _ in range(TURNS):
+        start = time.process_time()
+        work()
+        best = min(best, time.process_time() - start)
+    return max(best, 1e-6)
+
+
+def lines(corpus: Corpus) -> Iterator[str]:
+    """The table in Markdown: in each cell the size in percent of the Arrow data, and MB/s of these written and read."""
+    yield f"| column, MB of Arrow data | encoding | {' | '.join(COMPRESSIONS)} |"
+    yield "|---" * (2 + len(COMPRESSIONS)) + "|"
+    for name, table, chosen in columns(corpus):
+        amount = table.nbytes
+        label = f"{name}, {amount / 1e6:.3g}"
+        for encoding, found in measured(table):
+            shown = [f"{100 * one.size / amount:.3g} · {amount / 1e6 / one.write:.0f} · {amount / 1e6 / one.read:.0f}" for one in found]
+            cells = [
+                f"**{cell}**" if encoding == chosen and how == "zstd 1" else cell for cell, how in zip(shown, COMPRESSIONS, strict=True)
+            ]
+            yield f"| {label} | {encoding} | {' | '.join(cells)} |"
+            label = ""
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.columns", description=lines.__doc__)
+    parser.add_argument("--corpus", type=Path, help="a JSON lines file with the field text")
+    parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json")
+    parser.add_argument("--quick", action="store_true", help="a little text, to see that everything runs")
+    options = parser.parse_args()
+    for line in lines(load(options.corpus, options.tokenizer, options.quick)):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
