@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import trained
+from effort import examples
 from hostile import many_rows, texts, triples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -55,7 +56,8 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int] | None]:
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
-@settings(max_examples=12)
+@pytest.mark.thorough
+@settings(max_examples=examples(12))
 @given(documents=many_rows, frame=st.booleans(), parse_special=st.booleans())
 def test_round_trip(kind: str, documents: list[str | None], frame: bool, parse_special: bool) -> None:
     for representations in range(len(REPRESENTATIONS)):
