@@ -98,6 +98,8 @@ class Encoded:
             self._storage.rows if self._blocks is None else self._blocks.counts
         )  # (chunks,): documents, or blocks that begin there
         self._ends: Ints = np.cumsum(self._counts)  # (chunks,): those up to and with each chunk
+        self._begins: Ints = self._ends - self._counts  # (chunks,): those before each chunk
+        self._total_rows = int(self._counts.sum())
 
     def _check_columns(self) -> None:
         for field in self.schema:
@@ -121,7 +123,7 @@ class Encoded:
     def _locate(self, rows: npt.NDArray[Any]) -> tuple[Ints, Ints]:
         """(chunk, row in it) of rows numbered through the whole data."""
         chunks = np.searchsorted(self._ends, rows, side="right")
-        return chunks, rows - (self._ends - self._counts)[chunks]
+        return chunks, rows - self._begins[chunks]
 
     def _row(self, number: int, chunk: int, local: int, read: Read) -> Row | None:
         """A document, None if it is null, or a block."""
@@ -198,7 +200,7 @@ class NumberDataset(Encoded, Dataset[Row]):
         return np.flatnonzero(np.concatenate(valid)) if valid else np.empty(0, np.int64)
 
     def __len__(self) -> int:
-        return int(self._counts.sum()) if self._valid is None else len(self._valid)
+        return self._total_rows if self._valid is None else len(self._valid)
 
     def __getitem__(self, index: int) -> Row:
         return self.__getitems__([index])[0]
@@ -206,10 +208,11 @@ class NumberDataset(Encoded, Dataset[Row]):
     def __getitems__(self, indices: Sequence[int]) -> list[Row]:
         """The rows at ``indices``, in their order; each chunk is read once."""
         asked = np.asarray(indices, np.int64)
-        outside = (asked < -len(self)) | (asked >= len(self))
+        count = len(self)
+        outside = (asked < -count) | (asked >= count)
         if outside.any():
-            raise IndexError(f"row {int(asked[outside][0])} of {len(self)}")
-        asked = np.where(asked < 0, asked + len(self), asked)
+            raise IndexError(f"row {int(asked[outside][0])} of {count}")
+        asked = np.where(asked < 0, asked + count, asked)
         rows = asked if self._valid is None else self._valid[asked]
         chunks, local = self._locate(rows)
         gathered: list[Row] = [{}] * len(asked)

@@ -119,7 +119,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
         return self._rank or _distributed() or (0, 1)
 
     def _total(self, world_size: int) -> int:
-        total = int(self._counts.sum())
+        total = self._total_rows
         return total // world_size * world_size if self.even else total
 
     def __len__(self) -> int:
@@ -164,7 +164,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
             chunks = order[at : at + (self.window if self.shuffle else 1)]
             end = begin + int(sizes[chunks].sum())
             if first < end and begin < last:
-                rows = np.concatenate([np.arange(self._ends[chunk] - sizes[chunk], self._ends[chunk]) for chunk in chunks])
+                rows = np.concatenate([np.arange(self._begins[chunk], self._ends[chunk]) for chunk in chunks])
                 if self.shuffle:
                     np.random.default_rng([self.seed, epoch, at]).shuffle(rows)
                 yield rows[max(0, first - begin) : last - begin]
@@ -177,7 +177,7 @@ class IterableNumberDataset(Encoded, IterableDataset[Row]):
 
     def _order(self) -> dict[str, Any]:
         order = {"fingerprint": self.fingerprint, "shuffle": self.shuffle, "seed": self.seed, "window": self.window, "even": self.even}
-        return {"rows": int(self._counts.sum()), **order, "block_size": self.block_size}
+        return {"rows": self._total_rows, **order, "block_size": self.block_size}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on, with the next iteration, where :meth:`state_dict` was taken.
