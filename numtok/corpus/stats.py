@@ -75,10 +75,10 @@ def corpus_stats(
     Raises:
         NumtokError: naming the file and row.
     """
-    given = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else list(map(os.fspath, inputs))
-    kept, given = (Statistics(), given) if text_column or input_format else _kept(given)
-    if kept.documents and not given:
-        return kept
+    given = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else [os.fspath(one) for one in inputs]
+    kept, given = ([], given) if text_column or input_format else _kept(given)
+    if kept and not given:
+        return Statistics.merge(kept)
     sources = find_inputs(given, input_format)
     rules = check_grammar(grammar)
     reading = {"text_column": text_column, "batch_bytes": batch_bytes, "text_unit": text_unit, "on_error": on_error}
@@ -86,10 +86,10 @@ def corpus_stats(
     counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), rules))
     workers = workers or processors()
     run_ordered(_pieces(sources, reading), counting, run.sink, _size, workers, (workers + ON_THE_WAY) * batch_bytes, run.tick)
-    return kept + run.statistics
+    return Statistics.merge([*kept, run.statistics])
 
 
-def _kept(inputs: Sequence[str]) -> tuple[Statistics, list[str]]:
+def _kept(inputs: Sequence[str]) -> tuple[list[Statistics], list[str]]:
     """(what the manifests of folders have kept, the other inputs)."""
     kept, others = [], []
     for given in inputs:
@@ -98,7 +98,7 @@ def _kept(inputs: Sequence[str]) -> tuple[Statistics, list[str]]:
             kept.append(Statistics.from_json(manifest["statistics"]))
         else:
             others.append(given)
-    return Statistics.merge(kept), others
+    return kept, others
 
 
 class _Counting:

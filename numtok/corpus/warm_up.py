@@ -1,4 +1,4 @@
-"""What runs over whole files compile beside what encoding takes: packing. See :mod:`numtok.tokenizer.warm_up`.
+"""What runs over whole files compile beside what encoding takes: packing and statistics. See :mod:`numtok.tokenizer.warm_up`.
 
 In: a tokenizer and representations. Out: the folder in which what was compiled lies.
 """
@@ -9,8 +9,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from numtok.corpus.pack import PackedRows
+from numtok.corpus.stats import counted
 from numtok.representations.parse import Representations
+from numtok.statistics import Statistics
+from numtok.statistics.report import Report
 from numtok.tokenizer import warm_up as encoding
 from numtok.tokenizer.end_token import end_token
 from numtok.tokenizer.metadata import PACK_MODES
@@ -20,7 +25,7 @@ from numtok.tokenizer.tokenizer import Tokenizer
 def warm_up(
     source: Any = None, numbers: Iterable[Representations] | None = None, step: Callable[[str], object] = lambda name: None
 ) -> Path:
-    """:func:`numtok.tokenizer.warm_up.warm_up`, and packing."""
+    """:func:`numtok.tokenizer.warm_up.warm_up`, packing, and statistics."""
     folder = encoding.warm_up(source, numbers, step)
     step("packed rows")
     tokenizer = Tokenizer.from_pretrained()
@@ -29,4 +34,7 @@ def warm_up(
         rows = PackedRows(batch.schema, 4, mode, end_token(tokenizer))
         for _ in (*rows.arrange(batch), *rows.rest()):
             pass
+    step("statistics")
+    counts = counted(pa.array(["one -2 km, 3.50e3", None, "1" * 30 + " 7,5"], pa.large_string()), tokenizer)
+    Report.of(Statistics.merge([counts, counts]))
     return folder

@@ -45,6 +45,8 @@ def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
     assert numtok("warm-up", "--numbers", "xval", "-q", **warmed).returncode == 0
     assert COMPILING not in numtok(*line, **warmed).stderr
     assert COMPILING not in numtok(*line, "--pack", "8", "--pack-mode", "best-fit", **warmed).stderr
+    assert COMPILING not in numtok("stats", str(tmp_path / "a.txt"), **warmed).stderr
+    assert COMPILING not in numtok("stats", str(tmp_path / "a.parquet"), **warmed).stderr
 
 
 def test_no_folder_for_what_was_compiled_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
