@@ -21,9 +21,9 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(sys, "argv", [str(path), "--steps", "100", "--batch-size", "32"])
+    monkeypatch.setattr(sys, "argv", [str(path), "--steps", "60", "--batch-size", "32"])
     module.main()
     out = capsys.readouterr().out
     assert len(re.findall(r"^\d+ \+ \d+ = ?-?[\d.]+    \(right: \d+\)$", out, re.M)) == 5
     after, before = map(float, re.search(r"off by ([\d.]+) on average, before training by ([\d.]+)$", out, re.M).groups())  # type: ignore[union-attr]
-    assert after < 20 < 80 < before  # 6.3 in one run; always writing 99 is off by 33
+    assert after < 20 < 80 < before  # 10.3 in one run; always writing 99 is off by 33
