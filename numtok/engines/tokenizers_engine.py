@@ -9,11 +9,11 @@ import functools
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import numpy.typing as npt
 
-from numtok.arrays.kernels import allocating_kernel
+from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Config, Encoded, NumberTokens, Slots, without_numbers
+from numtok.engines.interface import Config, Encoded, Ids, Ints, NumberTokens, Slots, without_numbers
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.engines.rust import tokenizer_errors
 from numtok.engines.tokenizer_json import to_json
@@ -35,9 +35,7 @@ class TokenizersEngine:
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         sentinel = self._character_beside(used_in(rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]))
-        needle = np.frombuffer(sentinel.encode(), np.uint8)
-        buffer, offsets = _replace(rows.text, rows.offsets, rows.valid, slots.document, slots.start, slots.stop, needle)
-        texts = pa.LargeStringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(buffer)).to_pylist()
+        texts = _with_stand_ins(rows, slots, sentinel.encode())
         tokenizer = self._tokenizer(sentinel)
         plain, spaced_token = _stand_ins(tokenizer, sentinel)
         with tokenizer_errors("tokenizers cannot encode with it"):
@@ -52,8 +50,7 @@ class TokenizersEngine:
                 f"the tokenizer returned {len(places)} number tokens for {len(slots.document)} numbers; please report this tokenizer"
             )
         spaced = spaced_form[places]
-        ids, offsets_out, positions = _insert(flat, id_offsets, places, np.where(spaced, 1, 0), slots.plain, slots.spaced, slots.offsets)
-        return Encoded(ids, offsets_out, positions, spaced)
+        return _with_numbers(flat, id_offsets, places, spaced, slots)
 
     def encode_text(self, texts: list[str]) -> list[list[int]]:
         """Ids of texts without numbers."""
@@ -160,51 +157,27 @@ def _stand_ins(tokenizer: Any, sentinel: str) -> tuple[int, int]:
     return plain, spaced
 
 
-@allocating_kernel
-def _replace(text, offsets, valid, document, start, stop, needle):  # type: ignore[no-untyped-def]
-    """(buffer, offsets) of the text with every slot replaced by ``needle``; null rows become empty."""
-    rows = offsets.size - 1
-    out = np.empty(offsets[-1] - offsets[0] + document.size * needle.size, np.uint8)
-    out_offsets = np.empty(rows + 1, np.int64)
-    out_offsets[0] = 0
-    filled, slot = 0, 0
-    for row in range(rows):
-        at = offsets[row]
-        end = offsets[row + 1] if valid[row] else at
-        while slot < document.size and document[slot] == row:
-            for k in range(at, offsets[row] + start[slot]):
-                out[filled] = text[k]
-                filled += 1
-            for k in range(needle.size):
-                out[filled] = needle[k]
-                filled += 1
-            at = offsets[row] + stop[slot]
-            slot += 1
-        for k in range(at, end):
-            out[filled] = text[k]
-            filled += 1
-        out_offsets[row + 1] = filled
-    return out[:filled], out_offsets
+def _with_stand_ins(rows: TextRows, slots: Slots, sentinel: bytes) -> list[str]:
+    """The texts with every slot replaced; null rows become empty."""
+    base = int(rows.offsets[0])
+    data, row_ends = rows.text[base : int(rows.offsets[-1])].tobytes(), (rows.offsets - base).tolist()
+    begins, ends = ((rows.offsets[slots.document] - base + places).tolist() for places in (slots.start, slots.stop))
+    texts, first = [], slots.per_document.tolist()
+    for row, valid in enumerate(rows.valid.tolist()):
+        own = slice(first[row], first[row + 1])
+        edges = zip([row_ends[row], *ends[own]], [*begins[own], row_ends[row + 1]], strict=True)
+        texts.append(sentinel.join([data[start:stop] for start, stop in edges]).decode() if valid else "")
+    return texts
 
 
-@allocating_kernel
-def _insert(ids, offsets, places, form, plain, spaced, insert_offsets):  # type: ignore[no-untyped-def]
-    """``ids`` with the one id at each place replaced by that slot's ids; (ids, offsets, positions)."""
-    out = np.empty(ids.size - places.size + plain.size, np.int32)
-    out_offsets = np.empty(offsets.size, np.int64)
-    out_offsets[0] = 0
-    positions = np.empty(places.size, np.int64)
-    filled, slot = 0, 0
-    for row in range(offsets.size - 1):
-        for k in range(offsets[row], offsets[row + 1]):
-            if slot < places.size and places[slot] == k:
-                positions[slot] = filled
-                for m in range(insert_offsets[slot], insert_offsets[slot + 1]):
-                    out[filled] = spaced[m] if form[slot] else plain[m]
-                    filled += 1
-                slot += 1
-            else:
-                out[filled] = ids[k]
-                filled += 1
-        out_offsets[row + 1] = filled
-    return out, out_offsets, positions
+def _with_numbers(ids: Ids, offsets: Ints, places: Ints, spaced: npt.NDArray[np.bool_], slots: Slots) -> Encoded:
+    """``ids`` of documents, with the one id at each place replaced by that slot's ids, in the form with or without the space."""
+    counts = np.diff(slots.offsets)
+    widths = np.ones(len(ids), np.int64)
+    widths[places] = counts
+    starts = memory.offsets_of(widths)  # where each id stands then, or what replaces it
+    out = np.empty(starts[-1], np.int32)
+    out[starts[:-1][widths == 1]] = ids[widths == 1]
+    within = np.arange(len(slots.plain)) - np.repeat(slots.offsets[:-1], counts)
+    out[np.repeat(starts[places], counts) + within] = np.where(np.repeat(spaced, counts), slots.spaced, slots.plain)
+    return Encoded(out, starts[offsets], starts[places], spaced)
