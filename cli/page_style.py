@@ -28,7 +28,7 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 u
 main { max-width: 1040px; margin: 0 auto; padding: 40px 24px 72px }
 code, .mono, .tokens, .text, td.figure { font-family: ui-monospace, "SF Mono", "Cascadia Mono", "JetBrains Mono", Menlo, "DejaVu Sans Mono", monospace }
 header { display: flex; align-items: center; gap: 12px; margin-bottom: 28px }
-.mark { display: grid; place-items: center; width: 34px; height: 34px; border-radius: 10px; background: var(--strong); color: #fff; font: 700 17px ui-monospace, monospace }
+.mark { flex: none; display: grid; place-items: center; width: 34px; height: 34px; border-radius: 10px; background: var(--strong); color: #fff; font: 700 17px ui-monospace, monospace }
 h1 { font-size: 21px; font-weight: 650; letter-spacing: -.015em; margin: 0 }
 h2 { font-size: 12px; font-weight: 650; letter-spacing: .08em; text-transform: uppercase; color: var(--soft); margin: 36px 4px 10px }
 h3 { font-size: 17px; font-weight: 650; letter-spacing: -.01em; margin: 0 }
