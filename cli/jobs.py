@@ -53,7 +53,7 @@ def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> 
     """Options of the file are the defaults of those that are not given."""
     if path is None:
         return
-    from numtok.corpus.config import read_config
+    from numtok.corpus.jobs.config import read_config
 
     known = {name: one.name for one in ctx.command.params for name in _names(one) if one is not param}
     options: Mapping[str, Any] = read_config(path)

@@ -4,8 +4,7 @@
 ways, with a tokenizer that is there already; ``pieces`` are what goes through their pipeline, ``flow``; ``fit`` finds xVal's scale, ``summary`` tells.
 ``read`` has one file for each input format, ``write`` for each kind of output; they share ``arrow_files``, ``parquet_footer`` and ``kept_values``.
 
-A folder of shards is a ``job``: a ``request`` becomes a ``plan`` (``planning``, ``cut``), ``run`` has it done by this process or others (``pool``, ``worker``),
-each ``attempt`` at one of the ``shards`` leaves a receipt, ``finish`` adds them up. ``store`` alone knows where files lie, ``config`` reads options from one.
+A folder of shards is the business of ``jobs``; ``job_folder`` says what lies in one, for those who read it.
 
 May import every other room of numtok but :mod:`numtok.hf`.
 """
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numtok.corpus.decode import decode_corpus, tokenizer_of
     from numtok.corpus.encode import encode_corpus
-    from numtok.corpus.finish import finish_folder
-    from numtok.corpus.job import encode_folder
+    from numtok.corpus.jobs.finish import finish_folder
+    from numtok.corpus.jobs.job import encode_folder
 
 __all__ = ["decode_corpus", "encode_corpus", "encode_folder", "finish_folder", "tokenizer_of"]
 
@@ -34,11 +33,11 @@ def __getattr__(name: str) -> Any:
 
         return getattr(decode, name)
     if name == "encode_folder":
-        from numtok.corpus.job import encode_folder
+        from numtok.corpus.jobs.job import encode_folder
 
         return encode_folder
     if name == "finish_folder":
-        from numtok.corpus.finish import finish_folder
+        from numtok.corpus.jobs.finish import finish_folder
 
         return finish_folder
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

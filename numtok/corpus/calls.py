@@ -1,6 +1,6 @@
 """``numtok encode`` and ``numtok decode`` as one call each: everything may be given by name, as on the command line.
 
-In: files, and what to make of them. Out: one file, or a folder of shards, and a ``Summary``. :mod:`numtok.corpus.encode`, :mod:`numtok.corpus.job` and
+In: files, and what to make of them. Out: one file, or a folder of shards, and a ``Summary``. :mod:`numtok.corpus.encode`, :mod:`numtok.corpus.jobs.job` and
 :mod:`numtok.corpus.decode` do the work, with a tokenizer that is made already.
 """
 
@@ -14,8 +14,8 @@ from typing import Any, Literal, Unpack
 
 from numtok import corpus
 from numtok.corpus.fit import ScaleFit, xval_place
+from numtok.corpus.jobs.sharding import Encoder, Sharding, is_folder
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
-from numtok.corpus.sharding import Encoder, Sharding, is_folder
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar

@@ -19,10 +19,10 @@ import pyarrow as pa
 from numtok.corpus.encoded_stats import is_encoded, statistics_of_encoded
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.job_folder import MANIFEST
+from numtok.corpus.jobs.store import Folder
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
-from numtok.corpus.store import Folder
 from numtok.corpus.summary import BATCH_BYTES, Progress, processors
 from numtok.corpus.unpack import documents_of
 from numtok.errors import NumtokError

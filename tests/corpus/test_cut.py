@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from numtok.corpus.cut import Part, cut
-from numtok.corpus.finish import check_tiles
-from numtok.corpus.plan import Plan
+from numtok.corpus.jobs.cut import Part, cut
+from numtok.corpus.jobs.finish import check_tiles
+from numtok.corpus.jobs.plan import Plan
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.parts import group_sizes, line_start, rows_before
 from numtok.corpus.read.sources import ByteStream, Source

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer as Source
 
 import numtok
 from numtok.corpus import tokenizer_of
-from numtok.corpus.config import read_config
+from numtok.corpus.jobs.config import read_config
 from numtok.engines.tokenizer_json import DEFAULT_FOLDER
 from numtok.errors import InputError
 from numtok_torch import IterableNumberDataset, NumberDataset

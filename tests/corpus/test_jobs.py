@@ -125,7 +125,7 @@ def test_another_job_is_refused_by_what_differs(corpus: Path, done: Path) -> Non
 
 
 def test_other_versions_are_other_jobs(corpus: Path, done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numtok.corpus.plan.version", lambda package: "0.0.1")
+    monkeypatch.setattr("numtok.corpus.jobs.plan.version", lambda package: "0.0.1")
     with pytest.raises(JobError, match=r"numtok was version .*, now it is 0\.0\.1"):
         encode(corpus, done)
 
@@ -295,6 +295,6 @@ def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path: Path) 
     (tmp_path / "a.txt").write_text("is 1\n" * 50)
     kind = type("FromScript", (numtok.XVal,), {"__module__": "__main__"})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("numtok.corpus.run.run_processes", None)
+        patch.setattr("numtok.corpus.jobs.run.run_processes", None)
         made = numtok.Tokenizer.from_pretrained(numbers=[kind(0.5)])
         assert numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", tokenizer=made, shards=3, workers=2).documents == 50

@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 import numtok
-from numtok.corpus.store import Folder
+from numtok.corpus.jobs.store import Folder
 from numtok.corpus.summary import Progress
 from numtok.errors import JobError, OutputError
 
@@ -184,7 +184,7 @@ for line in sys.stdin:
 
 def test_a_worker_that_always_dies_fails_its_shard_only(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Something in one shard kills whoever encodes it, as too little memory would: the rest is done, and the error says so."""
-    monkeypatch.setattr("numtok.corpus.pool.START", STAND_IN)
+    monkeypatch.setattr("numtok.corpus.jobs.pool.START", STAND_IN)
     with pytest.raises(
         JobError, match=r"1 of 4 shards failed \(2\), .*its worker was killed \(SIGKILL\), 3 times; .*fewer --workers.*the others are done"
     ):
@@ -192,7 +192,7 @@ def test_a_worker_that_always_dies_fails_its_shard_only(corpus: Path, tmp_path: 
 
 
 def test_workers_that_cannot_begin_are_told(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numtok.corpus.pool.START", "raise SystemExit('no such library')")
+    monkeypatch.setattr("numtok.corpus.jobs.pool.START", "raise SystemExit('no such library')")
     with pytest.raises(JobError, match="a worker ended with status 1: no such library, before it could begin"):
         numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
 

@@ -15,9 +15,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from numtok.corpus.attempt import Outcome, Task, Watch, attempt
-from numtok.corpus.shards import read_plan, saved_tokenizer
-from numtok.corpus.store import Folder
+from numtok.corpus.jobs.attempt import Outcome, Task, Watch, attempt
+from numtok.corpus.jobs.shards import read_plan, saved_tokenizer
+from numtok.corpus.jobs.store import Folder
 from numtok.errors import JobError
 
 TRIES = 3  # of a shard whose process or node dies

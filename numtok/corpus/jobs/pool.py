@@ -1,4 +1,4 @@
-"""Processes of this machine that encode shards, as the one that hands them out sees them. :mod:`numtok.corpus.worker` is the other end.
+"""Processes of this machine that encode shards, as the one that hands them out sees them. :mod:`numtok.corpus.jobs.worker` is the other end.
 
 In: a folder with a plan. Out: processes that are given numbers of shards on their standard input and answer in lines of JSON, which come out of one queue. They
 are plain children, neither forks nor what ``multiprocessing`` spawns: no lock, no thread and no script of the parent comes along. They end when their
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from numtok.errors import JobError
 
-START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from numtok.corpus.worker import main; main()"
+START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from numtok.corpus.jobs.worker import main; main()"
 THRIFTY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}  # a quarter less memory in each worker, for no more time
 PATIENCE = 10.0  # seconds that a worker has for tidying up
 _LONGEST = 500  # characters of what a dead worker said last

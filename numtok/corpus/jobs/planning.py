@@ -1,6 +1,6 @@
 """From what a call asks for to a plan: the one in the folder, if it is the same job, or a new one.
 
-In: a :class:`numtok.corpus.request.Request`. Out: a ``Plan`` on the disk, with the tokenizer beside it, and that tokenizer. All that depends on the whole
+In: a :class:`numtok.corpus.jobs.request.Request`. Out: a ``Plan`` on the disk, with the tokenizer beside it, and that tokenizer. All that depends on the whole
 corpus is settled here: where it is cut, the types of the kept columns (those of the first batch), xVal's scale (by a sample from all over the inputs).
 """
 
@@ -14,17 +14,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from numtok.corpus.cut import cut
 from numtok.corpus.fit import Fit, sample_files
 from numtok.corpus.job_folder import DATA, MANIFEST, OWN, PLAN, TOKENIZER
+from numtok.corpus.jobs.cut import cut
+from numtok.corpus.jobs.plan import Plan, differences, identify, kept_to_text, versions
+from numtok.corpus.jobs.request import Request
+from numtok.corpus.jobs.shards import read_plan, saved_tokenizer
+from numtok.corpus.jobs.store import Folder
 from numtok.corpus.pieces import Reader
-from numtok.corpus.plan import Plan, differences, identify, kept_to_text, versions
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.parts import group_sizes
 from numtok.corpus.read.sources import Source
-from numtok.corpus.request import Request
-from numtok.corpus.shards import read_plan, saved_tokenizer
-from numtok.corpus.store import Folder
 from numtok.corpus.summary import SAMPLE_BYTES, Summary
 from numtok.errors import InputError, JobError, OutputError, RepresentationError
 from numtok.tokenizer.tokenizer import Tokenizer

@@ -11,10 +11,10 @@ from typing import Any
 
 from numtok.corpus.fit import Fit
 from numtok.corpus.job_folder import DATA, MANIFEST, PLAN
-from numtok.corpus.plan import FORMAT, Plan
+from numtok.corpus.jobs.plan import FORMAT, Plan
+from numtok.corpus.jobs.shards import Receipt, check_file, read_plan, read_receipt, total, total_statistics
+from numtok.corpus.jobs.store import Folder
 from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.shards import Receipt, check_file, read_plan, read_receipt, total, total_statistics
-from numtok.corpus.store import Folder
 from numtok.corpus.summary import Summary
 from numtok.errors import JobError
 from numtok.representations import from_dict

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from numtok.corpus.encode import Settled, encode_sources
 from numtok.corpus.job_folder import PLAN, TOKENIZER
-from numtok.corpus.plan import FORMAT, Plan
+from numtok.corpus.jobs.plan import FORMAT, Plan
+from numtok.corpus.jobs.store import Folder
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.store import Folder
 from numtok.corpus.summary import Progress, Run
 from numtok.errors import JobError
 from numtok.tokenizer.results import EncodeReport

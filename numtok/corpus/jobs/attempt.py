@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from numtok.corpus.plan import Plan
-from numtok.corpus.shards import encode_shard
-from numtok.corpus.store import Folder
+from numtok.corpus.jobs.plan import Plan
+from numtok.corpus.jobs.shards import encode_shard
+from numtok.corpus.jobs.store import Folder
 from numtok.corpus.summary import Progress
 from numtok.errors import NumtokError, OutputError
 from numtok.tokenizer.tokenizer import Tokenizer

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from numtok.corpus.attempt import Outcome, Task, Watch, attempt
-from numtok.corpus.pool import Pool
-from numtok.corpus.ray_run import run_on_ray
+from numtok.corpus.jobs.attempt import Outcome, Task, Watch, attempt
+from numtok.corpus.jobs.pool import Pool
+from numtok.corpus.jobs.ray_run import run_on_ray
 from numtok.corpus.summary import Progress, processors
 from numtok.errors import JobError
 

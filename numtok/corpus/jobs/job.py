@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from numtok.corpus.attempt import Task
-from numtok.corpus.finish import complete, listed, summarize
-from numtok.corpus.gauge import Gauge
-from numtok.corpus.planning import planned, refuse_inputs_within
-from numtok.corpus.request import Request, make_request
-from numtok.corpus.run import run
+from numtok.corpus.jobs.attempt import Task
+from numtok.corpus.jobs.finish import complete, listed, summarize
+from numtok.corpus.jobs.gauge import Gauge
+from numtok.corpus.jobs.planning import planned, refuse_inputs_within
+from numtok.corpus.jobs.request import Request, make_request
+from numtok.corpus.jobs.run import run
+from numtok.corpus.jobs.sharding import Encoder, Sharding
+from numtok.corpus.jobs.shards import read_receipt
+from numtok.corpus.jobs.store import Folder
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.sharding import Encoder, Sharding
-from numtok.corpus.shards import read_receipt
-from numtok.corpus.store import Folder
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import JobError
 
@@ -41,7 +41,7 @@ def encode_job(request: Request, output: str | Path, progress: Callable[[Progres
     Args:
         request: what is to be encoded, and how. Its settings say how many ``workers`` there are: processes, and threads in these where there are more of
             them than shards; by default one per processor. ``overwrite`` begins anew. With a share of the shards, others may do theirs meanwhile,
-            and :func:`numtok.corpus.finish.finish_folder` follows when all are done.
+            and :func:`numtok.corpus.jobs.finish.finish_folder` follows when all are done.
         output: the folder.
         progress: called from the calling thread, several times a second.
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from numtok.corpus.choose_rows import rows_for
 from numtok.corpus.encode import refuse_own_names
-from numtok.corpus.plan import FILE_SUFFIXES, NOT_SETTLED
+from numtok.corpus.jobs.plan import FILE_SUFFIXES, NOT_SETTLED
+from numtok.corpus.jobs.sharding import Encoder, Sharding
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.sharding import Encoder, Sharding
 from numtok.corpus.write.encoded import check_options
 from numtok.errors import InputError, OutputError
 

@@ -20,11 +20,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from numtok.corpus.cut import Part
 from numtok.corpus.job_folder import OWN
+from numtok.corpus.jobs.cut import Part
+from numtok.corpus.jobs.store import digest
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.store import digest
 from numtok.errors import InputError, JobError
 
 FORMAT = 1
@@ -39,7 +39,7 @@ class Plan:
 
     Attributes:
         inputs: of each: path, format, compression, size, tag.
-        shards: of each: its parts, as lists of the fields of :class:`numtok.corpus.cut.Part`.
+        shards: of each: its parts, as lists of the fields of :class:`numtok.corpus.jobs.cut.Part`.
         options: all that the call was given, defaults filled in, in the form in which :func:`numtok.encode_files` takes them from JSON.
         tokenizer: ``source``, its name, None for the default one; whether it was ``given`` as an object instead; ``fingerprint``, and that ``before_fit``.
         versions: of the packages that the bytes depend on.

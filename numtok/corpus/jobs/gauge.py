@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from numtok.corpus.plan import Plan
+from numtok.corpus.jobs.plan import Plan
 from numtok.corpus.summary import Progress
 
 

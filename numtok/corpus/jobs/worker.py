@@ -1,4 +1,4 @@
-"""A process that encodes shards for :mod:`numtok.corpus.pool`.
+"""A process that encodes shards for :mod:`numtok.corpus.jobs.pool`.
 
 In, on standard input: a line of JSON with the folder, then the number of a shard in each. Out, on standard output: lines that say ``ready``, how far a shard
 is, and how it ended. It ends with its input, in the middle of a shard too, and leaves nothing half-written.
@@ -18,9 +18,9 @@ import time
 import warnings
 from typing import Any
 
-from numtok.corpus.attempt import Outcome, Task, attempt
-from numtok.corpus.shards import read_plan, saved_tokenizer
-from numtok.corpus.store import Folder
+from numtok.corpus.jobs.attempt import Outcome, Task, attempt
+from numtok.corpus.jobs.shards import read_plan, saved_tokenizer
+from numtok.corpus.jobs.store import Folder
 from numtok.corpus.summary import Progress
 
 _EVERY = 0.2  # seconds between two reports
