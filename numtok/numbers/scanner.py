@@ -173,7 +173,7 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
             if end != 0 and count < room:
                 filled += written
                 columns.start[count], columns.stop[count], columns.digit_ends[count] = place - sign - start, end - start, filled
-                columns.negative[count], columns.exponent[count] = sign & np.uint64(text[place - ONE] == 0x2D), -np.int64(fraction)
+                columns.negative[count], columns.exponent[count] = sign & np.uint64(text[place - sign] == 0x2D), -np.int64(fraction)
                 count += ONE
                 place = end
                 continue
