@@ -153,7 +153,7 @@ def open_writer(
     kind, codec = check_options(path, format, compression, tensors)
     with new_file(path, overwrite) as file:
         if kind == "parquet":
-            made: functools.partial[Sink] = functools.partial(ParquetSink, file, schema, codec, row_group_bytes, tensors, threads)
+            made: Callable[..., Sink] = functools.partial(ParquetSink, file, schema, codec, row_group_bytes, tensors, threads)
         else:
             made = functools.partial(ArrowSink, file, schema, codec)
         writer = BatchWriter(path, file, schema, made)
