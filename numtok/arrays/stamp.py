@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 
 # Those that hold kernels, or what kernels are made of, from the bottom up: each imports only those before it.
-ROOMS = ("arrays", "numbers", "representations", "engines", "tokenizer", "statistics")
+ROOMS = ("arrays", "numbers", "representations", "engines", "tokenizer", "statistics", "corpus")
 PACKAGE = Path(__file__).parent.parent
 
 
@@ -16,6 +16,6 @@ def content_stamp(room: str = "tokenizer") -> str:
     """A digest of the source of every module that a kernel in this room can depend on; by default, that the way from a text to its ids can."""
     digest = hashlib.sha256()
     for part in ROOMS[: ROOMS.index(room) + 1]:
-        for path in sorted((PACKAGE / part).glob("*.py")):
+        for path in sorted((PACKAGE / part).rglob("*.py")):
             digest.update(f"{part}/{path.name}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
