@@ -197,4 +197,20 @@ def check_report(environment: Environment, requirement: str) -> None:
     assert drawn == kept - {"inspect.png", "stats.png"} and drawn  # those two are of pages in a browser
 
 
-EXTRAS: dict[str, Callable[[Environment, str], None]] = {"torch": check_torch, "hf": check_hf, "report": check_report}
+def check_ray(environment: Environment, requirement: str) -> None:
+    """A cluster that is started for the command writes the shards."""
+    job = ("numtok", "encode", "sample.jsonl", "-o", "parts/", "--shards", "2", "--ray", "local", "--scale", "1")
+    refused = environment.start(*job)
+    assert refused.returncode != 0 and f"pip install '{requirement}'" in refused.stderr
+    environment.install(requirement)
+    environment.run(*job)
+    rows = "import pathlib, pyarrow.parquet as pq; print(sum(pq.read_metadata(path).num_rows for path in pathlib.Path('parts').glob('*.parquet')))"
+    assert int(environment.run("python", "-c", rows)) == len(texts(EXAMPLES / "sample.jsonl"))
+
+
+EXTRAS: dict[str, Callable[[Environment, str], None]] = {
+    "torch": check_torch,
+    "hf": check_hf,
+    "report": check_report,
+    "ray": check_ray,
+}
