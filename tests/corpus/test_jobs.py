@@ -76,6 +76,14 @@ def test_the_bytes_do_not_depend_on_who_writes_them(corpus: Path, unbroken: Path
         assert path.read_bytes() == (tmp_path / "out" / "__numtok" / path.name).read_bytes(), path.name
 
 
+def test_the_bytes_do_not_depend_on_threads(corpus: Path, tmp_path: Path) -> None:
+    found = []
+    for workers in (1, 3):  # more than there are shards
+        encode(corpus, tmp_path / str(workers), shards=1, workers=workers, numbers="xval,bits", batch_bytes=2000)
+        found.append(jobs.shards(tmp_path / str(workers)))
+    assert found[0] == found[1]
+
+
 def test_shares_of_the_shards(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
     share = encode(corpus, tmp_path / "out", shard=(1, 3))
     assert (share.share, share.shards_done, share.documents < 5 * jobs.ROWS) == (True, 3, True)
