@@ -54,7 +54,7 @@ def run_processes(task: Task, shards: Sequence[int], processes: int, threads: in
     with Pool(str(task.folder), threads, modules_of(task)) as pool:
         for _ in range(processes):
             pool.start()
-        left = processes  # workers that are there
+        left, stillborn = processes, 0  # workers that are there; those that died before they were ready
         while left:
             worker, content = pool.next()
             if content is not None and "progress" in content:
@@ -64,7 +64,7 @@ def run_processes(task: Task, shards: Sequence[int], processes: int, threads: in
                 left -= 1
                 if worker.shard is not None:
                     yield from _after_death(worker.shard, worker.last_words(), tries, waiting)
-                elif not worker.ended:
+                elif not worker.ended and (stillborn := stillborn + 1) >= TRIES:
                     raise JobError(f"a worker {worker.last_words()}, before it could begin")
                 if waiting and left < processes:
                     pool.start()
