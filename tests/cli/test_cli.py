@@ -353,11 +353,11 @@ def test_a_bug_is_told_apart_and_debug_shows_it(folder: Path, monkeypatch: pytes
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """100 MB of the sample, over and over."""
+    """200 MB of the sample, over and over."""
     path = tmp_path_factory.mktemp("large") / "large.jsonl"
     block = SAMPLE.read_bytes() * 300
     with path.open("wb") as file:
-        while file.tell() < 100_000_000:
+        while file.tell() < 200_000_000:
             file.write(block)
     return path
 
@@ -375,7 +375,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 def test_memory_is_bounded(large: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", MEASURED, "encode", str(large), "-o", str(tmp_path / "a.parquet"), "-q"]
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-    assert int(told) < 600 << 10  # kilobytes, hence 600 MiB: some 450 for any file, and 720 if all of this one is held
+    assert int(told) < 800 << 10  # kilobytes, hence 800 MiB: 450 to 620 for any file, and some 1,000 if all of this one is held
     assert pq.read_metadata(tmp_path / "a.parquet").num_rows == large.read_bytes().count(b"\n")
 
 
