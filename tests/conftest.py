@@ -12,6 +12,7 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("NUMTOK_CACHE", "0")  # what is kept is tested where a test says so
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # two processes share two cores, and torch would take both for each
 
 import kept
 import pytest
