@@ -217,6 +217,9 @@ def _layout(
             return None
         edges = np.arange(len(kept) + 1) * width
         begins = edges + (np.append(width - widths, 0) if padding_side == "left" else 0)
+    elif room is None and not before + after:  # as most batches are: all stays where it is
+        everything = np.arange(int(kept.sum()))
+        return Layout(int(edges[-1]), begins[:-1], edges, everything + offsets[0], everything, kept)
     first = offsets[:-1] + (lengths - kept if cut_side == "left" else 0)
     run = np.arange(int(kept.sum())) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1, 2... within each row
     return Layout(int(edges[-1]), begins[:-1], edges, np.repeat(first, kept) + run, np.repeat(begins[:-1] + before, kept) + run, kept)
