@@ -194,8 +194,11 @@ def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, flo
     Before is counted on the ids that the source tokenizer alone gives. A number left as text costs the same before and after.
     Texts that a normalizer may change are left aside where others have numbers: they alone would take a second engine.
     """
-    easy = scan(texts.filter(memory.to_arrow(told_by_bytes(tokenizer.engine, TextRows.of(texts)))), tokenizer.grammar)
-    numbers = easy if len(easy) else scan(texts, tokenizer.grammar)
+    by_bytes = told_by_bytes(tokenizer.engine, TextRows.of(texts))
+    easy = texts if by_bytes.all() else texts.filter(memory.to_arrow(by_bytes))
+    numbers = scan(easy, tokenizer.grammar)
+    if not len(numbers):
+        numbers = scan(texts, tokenizer.grammar)
     if not len(numbers):
         return None
     first, last = subword_spans(tokenizer, numbers)
