@@ -102,7 +102,7 @@ def run(corpus: Corpus) -> Section:
 def measure(corpus: Corpus, path: Path, times: int, numbers: str, turns: int, section: Section) -> None:
     """Run the command some times, look at what it wrote, and add a row and its budgets."""
     runs = [encode(corpus, path, numbers) for _ in range(turns + (turns > 1))]  # the first warms up
-    section.checks.append(check_output(corpus, path.with_suffix(".parquet"), times))
+    section.checks.append(check_output(corpus, path.with_suffix(".parquet"), times, numbers))
     runs = runs[-turns:]
     amount = corpus.nbytes * times / 1e6
     timing = Timing(tuple(one.seconds for one in runs))
@@ -116,9 +116,9 @@ def measure(corpus: Corpus, path: Path, times: int, numbers: str, turns: int, se
     section.goals.append(Goal(f"peak memory, --numbers {numbers}, {amount:,.0f} MB of text", peak, 1024, 700, "MiB", True))
 
 
-def check_output(corpus: Corpus, path: Path, times: int) -> str:
+def check_output(corpus: Corpus, path: Path, times: int, numbers: str) -> str:
     """Every repetition of the corpus has the same tokens and numbers as ``encode_batch`` gives."""
-    expected = numtok.Tokenizer.from_pretrained(corpus.tokenizer, numbers=[numtok.XVal()]).encode_batch(corpus.column)
+    expected = numtok.Tokenizer.from_pretrained(corpus.tokenizer, numbers=numbers).encode_batch(corpus.column)
     documents = len(corpus.texts)
     with pq.ParquetFile(path) as file:
         rows = file.metadata.num_rows
@@ -132,4 +132,4 @@ def check_output(corpus: Corpus, path: Path, times: int) -> str:
                 check(pc.all(pc.equal(pc.list_value_length(column), pc.list_value_length(whole))).as_py(), f"{name}: other lengths")
                 check(column.flatten().equals(whole.flatten()), f"{name}: other values after row {seen:,}")
             seen += len(batch)
-    return f"ids and values of {rows:,} rows in Parquet equal encode_batch"
+    return f"--numbers {numbers}: ids and values of {rows:,} rows in Parquet equal encode_batch"
