@@ -61,6 +61,8 @@ def inspect(text: str | None, given: str | None, row: int, tokenizer: str | None
     if given is not None and text is not None:
         raise click.UsageError("give a text or --text, not both")
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
+    if text is not None and os.path.isdir(text):
+        raise click.UsageError(f"{text} is a folder; name a file in it, or give a text with --text.")
     if text is not None and os.path.isfile(text):
         from numtok.corpus import look
 

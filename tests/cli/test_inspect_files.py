@@ -75,3 +75,7 @@ def test_a_parquet_file_of_texts_is_a_corpus(tmp_path: Path) -> None:
 def test_a_text_wins_where_it_is_called_one() -> None:
     assert "0 numbers" in inspect("--text", str(SAMPLE.name), "--numbers", "subword").stdout
     assert "not both" in inspect("5", "--text", "6").stderr
+
+
+def test_a_folder_is_neither(tmp_path: Path) -> None:
+    assert "is a folder; name a file in it" in inspect(str(tmp_path)).stderr
