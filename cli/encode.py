@@ -16,11 +16,13 @@ from .options import (
     grammar_options,
     input_format_option,
     make_grammar,
+    on_error_option,
     overflow_option,
     overwrite_option,
     quiet_option,
     scale_options,
     text_column_option,
+    text_unit_option,
     tokenizer_option,
     workers_option,
 )
@@ -63,7 +65,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 @click.option("--keep-column", "keep_columns", multiple=True, metavar="NAME", help="Also store this column; repeatable.")
 @click.option("--keep-text", is_flag=True, help="Also store what it takes to give back every byte.")
 @input_format_option
-@click.option("--text-unit", type=click.Choice(["line", "file"]), default="line", show_default=True, help="In .txt: what a document is.")
+@text_unit_option
 @grammar_options
 @overflow_option
 @click.option("--leading-space", type=click.Choice(["auto", "separate"]), help="Whether a number's token takes the space before it along.")
@@ -103,13 +105,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 @sharding_options
 @workers_option
 @click.option("--batch-bytes", type=click.IntRange(1), hidden=True, help="About how much text is encoded at once.")
-@click.option(
-    "--on-error",
-    type=click.Choice(["raise", "skip"]),
-    default="raise",
-    show_default=True,
-    help="Stop at a bad row, or leave it out and count it.",
-)
+@on_error_option
 @overwrite_option
 @config_option
 @quiet_option

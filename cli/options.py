@@ -120,6 +120,16 @@ def end_token_option(told: str) -> Callable[[Command], Command]:
 workers_option = click.option(
     "--workers", type=click.IntRange(1), metavar="N", help="Threads; for a folder processes. Default: one per processor."
 )
+text_unit_option = click.option(
+    "--text-unit", type=click.Choice(["line", "file"]), default="line", show_default=True, help="In .txt: what a document is."
+)
+on_error_option = click.option(
+    "--on-error",
+    type=click.Choice(["raise", "skip"]),
+    default="raise",
+    show_default=True,
+    help="Stop at a bad row, or leave it out and count it.",
+)
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 
 

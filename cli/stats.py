@@ -13,8 +13,10 @@ from .options import (
     grammar_options,
     input_format_option,
     make_grammar,
+    on_error_option,
     quiet_option,
     text_column_option,
+    text_unit_option,
     tokenizer_option,
     workers_option,
 )
@@ -47,16 +49,10 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 @tokenizer_option
 @text_column_option
 @input_format_option
-@click.option("--text-unit", type=click.Choice(["line", "file"]), default="line", show_default=True, help="In .txt: what a document is.")
+@text_unit_option
 @grammar_options
 @workers_option
-@click.option(
-    "--on-error",
-    type=click.Choice(["raise", "skip"]),
-    default="raise",
-    show_default=True,
-    help="Stop at a bad row, or leave it out.",
-)
+@on_error_option
 @quiet_option
 @debug_option
 def stats(
