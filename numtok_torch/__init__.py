@@ -25,6 +25,7 @@ from numtok_torch.embeddings.choose import (
     embedding_from_schema,
 )
 from numtok_torch.generation.generate_texts import Generated, generate
+from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.heads.choose import (
     BitsHead,
     FoNEHead,
@@ -60,6 +61,7 @@ __all__ = [
     "NumberDataset",
     "NumberEmbedding",
     "NumberHead",
+    "NumberLogitsProcessor",
     "NumberModel",
     "NumberModelOutput",
     "NumberPrediction",

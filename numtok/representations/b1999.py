@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from numtok.representations.base import Mask
 from numtok.representations.charton import Charton, Ints, exponents, mantissas, with_signs
+from numtok.representations.continuation import Rules
 
 
 @dataclass(frozen=True)
@@ -43,3 +44,6 @@ class B1999(Charton):
     def read_table(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
         code, decade = table[:, 0] // 2, table[:, 1] - 2 * self.n_mantissas
         return table[:, 0] % 2 == 1, self.mantissa_of(code), decade, (code < self.n_mantissas) & (decade >= 0)
+
+    def rules(self) -> Rules:
+        return {"begin": [(range(2), "zero"), (range(2, 2 * self.n_mantissas), "mantissa")], **self.rules_of_exponents()}

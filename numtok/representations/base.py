@@ -20,9 +20,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.errors import RepresentationError
+from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.options import check_options
 from numtok.representations.columns import Column
+from numtok.representations.continuation import Continuation
 
 NUM, END_NUM = "[NUM]", "[/NUM]"
 OVERFLOW = ("text", "clip", "error")
@@ -162,6 +164,10 @@ class Representation(ABC):
 
     def spell(self, numbers: Numbers) -> Spelled | None:
         """The symbols of each number, the brackets not included; None if numbers are not spelled out."""
+        return None
+
+    def continuation(self, grammar: Grammar) -> Continuation | None:
+        """Which symbols may follow which, the brackets not included, in numbers that ``grammar`` reads; None if nothing is known of it."""
         return None
 
     def read_spelled(self, spelled: Spelled) -> pa.LargeStringArray:

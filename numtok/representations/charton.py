@@ -42,9 +42,11 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
+from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
 from numtok.representations.base import Mask, Spelled, SpelledOut
+from numtok.representations.continuation import Continuation, Rules
 
 FORMS = ("integer", "decimal")
 MAX_SYMBOLS = 2**16
@@ -162,6 +164,20 @@ class Charton(SpelledOut):
     @abstractmethod
     def read_table(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
         """The inverse of :meth:`symbols_of`: (minus, mantissa, decade, whether each row is a number)."""
+
+    def continuation(self, grammar: Grammar) -> Continuation:
+        """As :meth:`encode` spells: a mantissa that is not zero has no leading zeros, and zero has one exponent."""
+        return Continuation.of(self.rules(), ["end"], self.n_symbols)
+
+    @abstractmethod
+    def rules(self) -> Rules:
+        """Which symbols may follow which; the state ``"end"`` is that of whole numbers."""
+
+    def rules_of_exponents(self) -> Rules:
+        """Behind a mantissa, and behind that of zero; the exponents are the last symbols."""
+        first = self.n_symbols - self.n_exponents
+        zero = first + self.exponent_of_zero
+        return {"mantissa": [(range(first, self.n_symbols), "end")], "zero": [(range(zero, zero + 1), "end")], "end": []}
 
     def code_of(self, mantissa: Ints) -> Ints:
         """0 for zero, and 1 for the smallest mantissa."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from numtok.representations.base import Mask
 from numtok.representations.charton import Charton, Ints, exponents, mantissas, with_signs
+from numtok.representations.continuation import Rules
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,9 @@ class FP15(Charton):
         minus, index = table[:, 0] % 2 == 1, table[:, 0] // 2
         decade, code = np.divmod(index - 1, self.n_mantissas - 1)
         return minus, self.mantissa_of(np.where(index > 0, code + 1, 0)), np.maximum(decade, 0), table[:, 0] < self.n_symbols
+
+    def rules(self) -> Rules:
+        return {"begin": [(range(self.n_symbols), "end")], "end": []}
 
 
 @functools.lru_cache(maxsize=8)

@@ -15,6 +15,7 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import allocating_kernel
 from numtok.representations.base import Mask
 from numtok.representations.charton import Charton, Ints, exponents
+from numtok.representations.continuation import Rules
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,14 @@ class P10(Charton):
         valid = (table[:, 0] < 2) & (digits >= 0).all(1) & (digits < 10).all(1) & (decade >= 0)
         powers = 10 ** np.arange(self.digits - 1, -1, -1, dtype=np.int64)
         return table[:, 0] == 1, digits @ powers, decade, valid
+
+    def rules(self) -> Rules:
+        digits, zero = range(2, 12), range(2, 3)
+        first: Rules = {"begin": [(range(2), "sign")], "sign": [(zero, "zero 1"), (range(3, 12), "digit 1")]}
+        behind = {f"digit {k}": [(digits, f"digit {k + 1}")] for k in range(1, self.digits)}
+        zeros = {f"zero {k}": [(zero, f"zero {k + 1}")] for k in range(1, self.digits)}
+        last = self.rules_of_exponents()
+        return {**first, **behind, **zeros, f"digit {self.digits}": last["mantissa"], f"zero {self.digits}": last["zero"], "end": []}
 
 
 @allocating_kernel

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from numtok.representations.base import Mask
 from numtok.representations.charton import Charton, Ints, exponents, mantissas
+from numtok.representations.continuation import Rules
 
 
 @dataclass(frozen=True)
@@ -44,3 +45,7 @@ class P1000(Charton):
         code, decade = table[:, 1] - 2, table[:, 2] - 2 - self.n_mantissas
         valid = (table[:, 0] < 2) & (code >= 0) & (code < self.n_mantissas) & (decade >= 0)
         return table[:, 0] == 1, self.mantissa_of(code), decade, valid
+
+    def rules(self) -> Rules:
+        mantissas = range(3, 2 + self.n_mantissas)
+        return {"begin": [(range(2), "sign")], "sign": [(range(2, 3), "zero"), (mantissas, "mantissa")], **self.rules_of_exponents()}

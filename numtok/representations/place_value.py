@@ -37,9 +37,12 @@ from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.unicode_classes import DIGIT, character_classes
 from numtok.arrays.utf8 import class_at
 from numtok.errors import RepresentationError
+from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, Spelled, SpelledOut
 from numtok.representations.columns import Column
+from numtok.representations.continuation import Continuation
+from numtok.representations.decimal_rules import continuation_of
 
 LIMIT = 32767
 ORDERS = ("msd", "lsd")
@@ -98,6 +101,9 @@ class PlaceValue(SpelledOut):
         characters = np.frombuffer("".join(self.alphabet).encode(), np.uint8)[symbols]
         offsets = pa.py_buffer(np.ascontiguousarray(spelled.offsets, np.int64))
         return pa.LargeStringArray.from_buffers(len(spelled.offsets) - 1, offsets, pa.py_buffer(characters))
+
+    def continuation(self, grammar: Grammar) -> Continuation:
+        return continuation_of(self.alphabet, grammar, self.order)
 
 
 def _symbols() -> np.ndarray[tuple[int], np.dtype[np.uint16]]:

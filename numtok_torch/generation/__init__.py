@@ -1,5 +1,6 @@
 """Generation: texts with numbers in them, written by a model. May import every other room but :mod:`numtok_torch.metrics`."""
 
 from numtok_torch.generation.generate_texts import Generated, generate
+from numtok_torch.generation.well_formed import NumberLogitsProcessor
 
-__all__ = ["Generated", "generate"]
+__all__ = ["Generated", "NumberLogitsProcessor", "generate"]

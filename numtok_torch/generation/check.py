@@ -6,7 +6,7 @@ In: what the user gave. Out: the numtok tokenizer in it, or a ``ModelError`` tha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numtok import Tokenizer
@@ -28,12 +28,14 @@ REFUSED = (
 )
 
 
-def usable_tokenizer(model: Any, tokenizer: Any, options: Mapping[str, Any], sample_numbers: bool) -> Tokenizer:
-    """The numtok tokenizer that is given, or that is in what is given, if model, tokenizer and options can be used.
+def usable_tokenizer(model: Any, tokenizer: Any, prompts: Sequence[str], options: Mapping[str, Any], sample_numbers: bool) -> Tokenizer:
+    """The numtok tokenizer that is given, or that is in what is given, if model, tokenizer, prompts and options can be used.
 
     Raises:
         ModelError: if not.
     """
+    if isinstance(prompts, str):
+        raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
     if not isinstance(model, NumberModel):
         raise ModelError(f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give model.module")
     can = is_pretrained(model.transformer) and model.transformer.can_generate()
@@ -49,11 +51,23 @@ def usable_tokenizer(model: Any, tokenizer: Any, options: Mapping[str, Any], sam
         raise ModelError("generate does not support prefill_chunk_size; set it to None in the backbone's generation_config")
     if sample_numbers and not hasattr(model.head, "sample"):
         raise ModelError(f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take MixtureHead")
+    found = tokenizer_in(tokenizer)
+    _check_places(model, found)
+    return found
+
+
+def tokenizer_in(tokenizer: Any) -> Tokenizer:
+    """The numtok tokenizer that is given, or that is in what is given.
+
+    Raises:
+        ModelError: if there is none.
+    """
     for candidate in (tokenizer, getattr(tokenizer, "numtok", None), getattr(tokenizer, "number_tokenizer", None)):
         if isinstance(candidate, Tokenizer):
-            _check_places(model, candidate)
             return candidate
-    raise ModelError(f"generate needs a numtok.Tokenizer, or a transformers tokenizer made from one, got {type(tokenizer).__name__}")
+    raise ModelError(
+        f"numbers are written with a numtok.Tokenizer, or a transformers tokenizer made from one, got {type(tokenizer).__name__}"
+    )
 
 
 def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:

@@ -8,8 +8,9 @@ result is the same with and without cache, alone and in a batch.
 The choice of tokens is that of transformers' ``generate``, run on a class made from the backbone's own, whose ``forward`` puts the numbers in.
 How it reorders beams need not be known: a number is found again by the tokens before it, see ``generation_state``.
 
-A model without a head never writes ``[NUM]``, as it has no value for it. Numbers that are spelled out need no head: they are ordinary tokens, and
-the places of their digits are those of :class:`~numtok_torch.embeddings.choose.PlaceTracker`.
+A model without a head never writes ``[NUM]``, as it has no value for it. Numbers that are spelled out need no head: they are ordinary tokens, held to
+what may follow in a number by :class:`~numtok_torch.generation.well_formed.NumberLogitsProcessor`, and the places of their digits are those of
+:class:`~numtok_torch.embeddings.choose.PlaceTracker`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from numtok_torch.generation.check import usable_tokenizer
 from numtok_torch.generation.prompts import read_prompts, tokens_that_fit
 from numtok_torch.generation.state import Writing
 from numtok_torch.generation.text import continuation, number_ids, spelled, value_of
+from numtok_torch.generation.token_rules import has_rules
+from numtok_torch.generation.well_formed import LONGEST, NumberLogitsProcessor
 from numtok_torch.generation.writer import encoded, encoded_alone, writer
-from numtok_torch.model.backbone import ModelError, unwrapped
+from numtok_torch.model.backbone import unwrapped
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.seq2seq import decoder_prompt, start_token
 
@@ -69,6 +72,8 @@ def generate(
     full_text: bool = False,
     details: bool = False,
     batch_size: int | None = None,
+    well_formed: bool = True,
+    longest: int = LONGEST,
     **options: Any,
 ) -> list[str] | Generated:
     """Continue texts.
@@ -89,6 +94,8 @@ def generate(
         full_text: return the prompt too.
         details: return :class:`Generated`, with ids and values, instead of texts.
         batch_size: prompts at once; None for all.
+        well_formed: continue spelled-out numbers as numbers only, and begin none that ``max_new_tokens`` would cut.
+        longest: symbols that such a number has at most.
         options: further ones of transformers' ``generate``: ``temperature``, ``top_k``, ``top_p``, ``length_penalty``, ``logits_processor`` and so on.
 
     Returns:
@@ -99,16 +106,13 @@ def generate(
         InputError: for an empty prompt, and one that is longer than the model's table of positions.
         RepresentationError: if the head predicts NaN.
     """
-    if isinstance(prompts, str):
-        raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
-    numtok_tokenizer = usable_tokenizer(model, tokenizer, options, sample_numbers)
+    numtok_tokenizer = usable_tokenizer(model, tokenizer, prompts, options, sample_numbers)
     options |= {"do_sample": do_sample, "num_beams": num_beams, "num_return_sequences": num_return_sequences, "use_cache": use_cache}
     options |= {"max_new_tokens": max_new_tokens, "eos_token_id": eos_token_id, "pad_token_id": pad_token_id}
-    options |= _special_tokens(model, tokenizer, options)
-    if model.head is None and numtok_tokenizer.representations[0].one_token:  # no value for [NUM]
-        options["suppress_tokens"] = [*(options.get("suppress_tokens") or []), *number_ids(numtok_tokenizer)]
-    call = _Call(model, numtok_tokenizer, options, sample_numbers, add_special_tokens, full_text)
+    options |= _special_tokens(model, tokenizer, options) | _without_values(model, numtok_tokenizer, options)
+    processor = NumberLogitsProcessor(numtok_tokenizer, longest) if well_formed and has_rules(numtok_tokenizer) else None
+    call = _Call(model, numtok_tokenizer, options, sample_numbers, add_special_tokens, full_text, processor)
     written = call.continue_all(prompts, batch_size or max(len(prompts), 1))
     return written if details else written.texts
 
@@ -123,6 +127,19 @@ def _special_tokens(model: NumberModel, tokenizer: Any, options: dict[str, Any])
     if model.decodes:
         tokens["decoder_start_token_id"] = options.get("decoder_start_token_id", start_token(model.transformer))
     return tokens
+
+
+def _without_values(model: NumberModel, tokenizer: Tokenizer, options: dict[str, Any]) -> dict[str, Any]:
+    """Without a head there is no value for ``[NUM]``, which is then not written."""
+    if model.head is not None or not tokenizer.representations[0].one_token:
+        return {}
+    return {"suppress_tokens": [*(options.get("suppress_tokens") or []), *number_ids(tokenizer)]}
+
+
+def _forces_the_end(model: NumberModel, options: dict[str, Any]) -> bool:
+    """Whether the last token that there is room for is an end token, as of BART."""
+    config: Any = options.get("generation_config") or model.transformer.generation_config
+    return options.get("forced_eos_token_id", config.forced_eos_token_id) is not None
 
 
 def _as_list(ids: Any) -> list[int]:
@@ -154,6 +171,7 @@ class _Call:
     sample_numbers: bool
     add_special_tokens: bool
     full_text: bool
+    well_formed: NumberLogitsProcessor | None
 
     def continue_all(self, prompts: Sequence[str], batch_size: int) -> Generated:
         """What the model writes behind each, so many prompts at once."""
@@ -176,6 +194,9 @@ class _Call:
             given = {"encoder_outputs": encoded(model, batch), "attention_mask": batch["attention_mask"]}
             batch = decoder_prompt(batch, options["decoder_start_token_id"])
         writing = Writing(model, self.tokenizer, batch, options["num_beams"] > 1, self.sample_numbers, alone)
+        if self.well_formed is not None:
+            length = writing.width + options["max_new_tokens"] - _forces_the_end(model, options)
+            options["logits_processor"] = [*(options.get("logits_processor") or []), self.well_formed.within(length)]
         sequences = writer(model, writing).generate(**given, **options)
         return self._read(writing, sequences, prompts)
 

@@ -426,6 +426,16 @@ def _(session: Session, printed: str) -> None:
     assert re.search(r"\['.*is \d+.*'\]", printed), printed
 
 
+@promise("docs/training.md", "NumberLogitsProcessor(tokenizer, longest=8")
+def _(session: Session, printed: str) -> None:
+    """The number that the prompt began was written to its end, and so were all others."""
+    tokenizer, written = session.names["tokenizer"], session.names["written"][0].numpy()
+    numbers = tokenizer.numbers_in(written.astype("int32"))
+    assert numbers[0][0] == session.names["ids"].shape[1] - 1
+    assert all(written[stop - 1] == tokenizer.tokens["[/NUM]"] and len(numtok.Numbers.parse([text])) for _, stop, text in numbers)
+    assert numtok.extract(printed)
+
+
 @promise("numtok/FORMAT.md", "It     is   [NUM]")
 def _(session: Session, printed: str) -> None:
     encoded = numtok.Tokenizer.from_pretrained(numbers=numtok.representations.parse("xval,bits", compact=True))

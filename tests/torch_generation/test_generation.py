@@ -22,6 +22,7 @@ from numtok_torch.embeddings.choose import PlaceTracker, XValEmbedding, embeddin
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.prompts import read_prompts
 from numtok_torch.generation.text import number_ids
+from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.generation.written_numbers import streams_of
 from numtok_torch.heads.choose import ScalarHead, head_from_config
 from numtok_torch.model.backbone import ModelError
@@ -79,9 +80,19 @@ def check_forced(made: NumberModel, tokenizer: Tokenizer, found: Generated, per_
             held = [as_held(tokenizer, float(value)) for value in shown]
             assert values == pytest.approx(held, rel=2e-3, abs=1e-4)
         if greedy:
-            assert (output.logits[0, width - 1 : -1] + bias).argmax(-1).tolist() == ids
+            scores = output.logits[0, width - 1 : -1] + bias  # (new, vocabulary)
+            assert held_to_numbers(tokenizer, scores, ids, options["max_new_tokens"]).argmax(-1).tolist() == ids
         count += len(values)
     return count
+
+
+def held_to_numbers(tokenizer: Tokenizer, scores: torch.Tensor, ids: list[int], new: int) -> torch.Tensor:
+    """The scores of each of the ids, without those that may not follow the ids before in a number that is spelled out."""
+    if tokenizer.representations[0].one_token:
+        return scores
+    processor = NumberLogitsProcessor(tokenizer, max_length=1 + new)
+    start = tokenizer.encode("a").input_ids.tolist()[:1]  # of text, as all prompts end
+    return torch.cat([processor(torch.tensor([start + ids[:at]]), scores[at : at + 1]) for at in range(len(ids))])
 
 
 def as_held(tokenizer: Tokenizer, value: float) -> float:

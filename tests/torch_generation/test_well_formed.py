@@ -1,0 +1,329 @@
+"""Well-formed numbers while a model writes: whatever a random model would rather say, each number that it writes is one."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch_models as tiny
+import trained
+import transformers
+from effort import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import numtok
+from numtok import Grammar, Tokenizer
+from numtok.representations import B1999, FP15, P10, P1000, PlaceValue, XVal
+from numtok.tokenizer.spelling import Spelling
+from numtok_torch import NumberModel, generate
+from numtok_torch.generation.well_formed import NumberLogitsProcessor
+from numtok_torch.model.backbone import ModelError
+
+SPELLED: dict[str, Any] = {
+    "p10": P10(2, (-3, 3)),
+    "p1000": P1000(1, (-3, 3)),
+    "b1999": B1999(1, (-3, 3), "decimal"),
+    "fp15": FP15(1, (-1, 1)),
+    "place": PlaceValue(),
+    "place lsd": PlaceValue(order="lsd"),
+}
+WAYS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "sampling": {"do_sample": True, "num_return_sequences": 3, "top_k": 0, "temperature": 2.0},
+    "beams": {"num_beams": 4, "num_return_sequences": 4},
+    "sampled beams": {"num_beams": 3, "do_sample": True, "num_return_sequences": 2},
+}
+PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was -60.2 degrees, then 1,234 or so: about 0.5 of"]
+PAD = 3
+
+
+@functools.cache
+def tokenizer_of(name: str, source: str = "gpt2", grammar: Grammar | None = None) -> Tokenizer:
+    return Tokenizer.from_pretrained(trained.source(source), [SPELLED[name]], grammar)
+
+
+@functools.cache
+def model_of(name: str, seed: int) -> Any:
+    return tiny.backbone("gpt2", seed, vocab_size=tokenizer_of(name).vocab_size, n_layer=1)
+
+
+def padded(rows: list[list[int]]) -> dict[str, torch.Tensor]:
+    """On the left."""
+    width = max(map(len, rows))
+    ids = [[PAD] * (width - len(row)) + row for row in rows]
+    mask = [[0] * (width - len(row)) + [1] * len(row) for row in rows]
+    return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(mask)}
+
+
+def prompt_ids(tokenizer: Tokenizer) -> list[list[int]]:
+    return [tokenizer.encode(prompt).input_ids.tolist() for prompt in PROMPTS]
+
+
+def bias(tokenizer: Tokenizer, amount: float) -> list[Any]:
+    """Towards the tokens of numbers, and those that only begin one above all, so that about every other one is."""
+    return [[[number], amount * (1.5 if content.strip() == "[NUM]" else 1)] for content, number in tokenizer.tokens.items()]
+
+
+def mistakes(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
+    """What is wrong with the numbers in ids: those that are no whole number, and tokens of numbers outside of any."""
+    spelling = Spelling.of(tokenizer.representations[0], tokenizer.tokens)
+    assert spelling is not None
+    found, inside = [], np.zeros(len(ids), np.bool_)
+    for start, stop, text in tokenizer.numbers_in(np.array(ids, np.int32)):
+        inside[start:stop] = True
+        numbers = numtok.scan([text], tokenizer.grammar)
+        whole = ids[stop - 1] == spelling.brackets[2] if spelling.bracketed else stop - start == spelling.length
+        if not whole or len(numbers) != 1 or numbers.text().to_pylist() != [text]:
+            found.append(f"{text!r} at {start}")
+    own = set(spelling.brackets if spelling.bracketed else [*spelling.ids.tolist(), *spelling.spaced.tolist()])
+    return found + [f"{number} at {at} outside" for at, number in enumerate(ids) if number in own and not inside[at]]
+
+
+def written(name: str, seed: int, new: int, amount: float, way: str, prompts: Any = None, **options: Any) -> list[list[int]]:
+    """The rows of a stock model's own generate, prompts included, without the padding."""
+    tokenizer, model = tokenizer_of(name), model_of(name, seed)
+    batch = padded(prompts or prompt_ids(tokenizer))
+    torch.manual_seed(seed)
+    rows = model.generate(
+        **batch, max_new_tokens=new, pad_token_id=PAD, eos_token_id=9, sequence_bias=bias(tokenizer, amount), **WAYS[way], **options
+    )
+    shown = batch["attention_mask"].repeat_interleave(len(rows) // len(batch["input_ids"]), 0)
+    return [row[int((mask == 0).sum()) :].tolist() for row, mask in zip(rows, shown, strict=True)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", SPELLED)
+@given(seed=st.integers(0, 2), new=st.integers(1, 14), amount=st.sampled_from([0.0, 3.0, 8.0]))
+@settings(max_examples=examples(3))
+def test_a_random_model_writes_only_numbers(name: str, way: str, seed: int, new: int, amount: float) -> None:
+    """However many tokens there is room for: no number is begun that would be cut."""
+    width = max(map(len, prompt_ids(tokenizer_of(name))))
+    processor = NumberLogitsProcessor(tokenizer_of(name), longest=8, max_length=width + new)
+    for row in written(name, seed, new, amount, way, logits_processor=[processor]):
+        assert mistakes(tokenizer_of(name), row) == []
+
+
+@pytest.mark.parametrize("name", [name for name in SPELLED if name != "fp15"])  # a number of one token is always one
+def test_by_itself_it_writes_others(name: str) -> None:
+    """What the tests here are worth: the same models without the processor, or told nothing of where they are cut."""
+    tokenizer = tokenizer_of(name)
+    assert any(mistakes(tokenizer, row) for row in written(name, 0, 20, 8.0, "sampling"))
+    cut = (
+        written(name, seed, new, 8.0, "greedy", logits_processor=[NumberLogitsProcessor(tokenizer)])
+        for seed in range(2)
+        for new in range(1, 8)
+    )
+    assert any(mistakes(tokenizer, row) for rows in cut for row in rows)
+
+
+@pytest.mark.parametrize("way", ["greedy", "beams"])
+@pytest.mark.parametrize("name", [name for name in SPELLED if name != "fp15"])
+def test_a_prompt_that_ends_within_a_number(name: str, way: str) -> None:
+    """Is written to its end first, at each place where it can be cut, beside prompts that end in text."""
+    tokenizer = tokenizer_of(name)
+    whole = tokenizer.encode("It is -0.5 or 1,234").input_ids.tolist()
+    numbers = tokenizer.numbers_in(np.array(whole, np.int32))
+    cuts = [whole[:end] for start, stop, _ in numbers for end in range(start + 1, stop)]
+    prompts = [*cuts, *prompt_ids(tokenizer)]
+    width = max(map(len, prompts))
+    processor = NumberLogitsProcessor(tokenizer, longest=8, max_length=width + 12)
+    rows = written(name, 1, 12, 2.0, way, prompts, logits_processor=[processor])
+    assert all(mistakes(tokenizer, cut) for cut in cuts) and len(cuts) >= 2
+    assert not [found for row in rows for found in mistakes(tokenizer, row)]
+
+
+def test_what_cannot_end_in_time_ends_as_soon_as_it_can() -> None:
+    """A number of a prompt that is longer than the longest, and one for which there is too little room."""
+    tokenizer = tokenizer_of("place")
+    of = tokenizer.tokens
+    long = [of["[NUM]"], *[of["7"]] * 12]
+    (row,) = written("place", 0, 3, 0.0, "greedy", [long], logits_processor=[NumberLogitsProcessor(tokenizer, longest=5)])
+    assert row[13] == of["[/NUM]"]
+    (row,) = written("place", 0, 2, 0.0, "greedy", [[*long, of["e"]]], logits_processor=[NumberLogitsProcessor(tokenizer, longest=5)])
+    assert tokenizer.decode(row).startswith("777777777777e") and row[15] == of["[/NUM]"] and mistakes(tokenizer, row) == []
+    processor = NumberLogitsProcessor(tokenizer, max_length=15)
+    (row,) = written("place", 0, 1, 0.0, "greedy", [[*long, of["."]]], logits_processor=[processor])
+    assert row[14] in [of[digit] for digit in "0123456789"]
+
+
+def test_numbers_end() -> None:
+    """A model that would write nothing but digits: at most so many symbols each."""
+    tokenizer = tokenizer_of("place")
+    wanted = {"sequence_bias": [[[tokenizer.tokens[one]], amount] for one, amount in {"[NUM]": 200.0, "0": 50.0, "1": 50.0}.items()]}
+    for longest in (1, 3, 7):
+        ids = model_of("place", 0).generate(
+            torch.tensor([[5, 6]]), max_new_tokens=40, logits_processor=[NumberLogitsProcessor(tokenizer, longest)], **wanted
+        )
+        numbers = tokenizer.numbers_in(ids[0].numpy().astype(np.int32))
+        assert len(numbers) >= 4 and {stop - start - 2 for start, stop, _ in numbers[:-1]} == {longest}
+
+
+def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: int) -> set[int]:
+    """Which tokens may follow, slowly: each is tried, with every way to end a number behind it, symbol by symbol."""
+    representation = tokenizer.representations[0]
+    rules, spelling = representation.continuation(tokenizer.grammar), Spelling.of(representation, tokenizer.tokens)
+    assert rules is not None and spelling is not None
+    begin = {spelling.brackets[0], spelling.brackets[1]} if spelling.bracketed else set()
+    symbol_of = {int(one): symbol for symbol, one in enumerate(spelling.ids)}
+    firsts = {int(spelling.ids[k]): k for k in spelling.first} | {int(one): spelling.first[k] for k, one in enumerate(spelling.spaced)}
+
+    def run(tokens: list[int]) -> tuple[int | None, int]:
+        state, count = None, 0
+        for one in tokens:
+            if one in begin:
+                state, count = 0, 1
+            elif one in firsts:
+                state, count = int(rules.following[0, firsts[one]]), 1
+            elif state is not None and one in symbol_of and rules.following[state, symbol_of[one]] >= 0:
+                state, count = int(rules.following[state, symbol_of[one]]), count + 1
+            else:
+                state = None
+            if state is not None and not spelling.bracketed and rules.ends[state]:
+                state = None
+        return state, count
+
+    def left(state: int | None) -> int:
+        return 0 if state is None else int(rules.to_end[state]) + spelling.bracketed
+
+    state, count = run(ids)
+    most = room if spelling.length is not None else min(room, longest + 2 - (count if state is not None else 0))
+    most = max(most, left(state), 1)
+    found = set()
+    for one in range(tokenizer.vocab_size):
+        after, _ = run([*ids, one])
+        if state is None:
+            fits = one != spelling.brackets[2] and (spelling.bracketed or one in firsts or one not in symbol_of)
+        elif one == spelling.brackets[2]:
+            fits = bool(rules.ends[state])
+        else:
+            fits = one in symbol_of and one not in firsts and rules.following[state, symbol_of[one]] >= 0
+        if fits and 1 + left(after) <= most:
+            found.add(one)
+    return found
+
+
+@pytest.mark.parametrize("name", SPELLED)
+@given(data=st.data())
+@settings(max_examples=examples(15))
+def test_the_tables_are_the_rule(name: str, data: Any) -> None:
+    """On whatever ids, well-formed or not, and rows in any order, padded or not."""
+    tokenizer = tokenizer_of(name)
+    numbers = st.sampled_from(sorted(set(tokenizer.tokens.values())))
+    rows = data.draw(st.lists(st.lists(st.one_of(numbers, numbers, st.integers(10, 300)), min_size=6, max_size=6), min_size=1, max_size=4))
+    room, longest = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 6))
+    ids, scores = torch.tensor(rows), torch.zeros(len(rows), tokenizer.vocab_size)
+    held = NumberLogitsProcessor(tokenizer, longest, 6 + room)(ids, scores)
+    for row, found in zip(rows, held, strict=True):
+        assert set(torch.nonzero(found == 0).flatten().tolist()) == allowed_by_rule(tokenizer, row, room, longest)
+    assert not scores.any()  # they are left as they were
+    beside = torch.cat([torch.full((len(rows), 3), PAD), ids], 1)
+    again = NumberLogitsProcessor(tokenizer, longest, 9 + room)(beside.flip(0), scores)
+    assert torch.equal(again.flip(0), held)
+
+
+def test_scores_stay_and_ids_beyond_the_tokenizer_are_text() -> None:
+    """Of models whose table of words was rounded up."""
+    tokenizer = tokenizer_of("place")
+    wide = torch.randn(2, tokenizer.vocab_size + 30)
+    rows = torch.tensor([[5, tokenizer.tokens["[NUM]"], tokenizer.tokens["4"]], [5, 6, tokenizer.vocab_size + 2]])
+    held = NumberLogitsProcessor(tokenizer)(rows, wide)
+    kept = held != -torch.inf
+    assert torch.equal(held[kept], wide[kept])
+    assert kept[0].sum() == 10 + len(".eE,") + 1 and kept[1].sum() == tokenizer.vocab_size + 29
+
+
+def test_other_constraints_hold_too() -> None:
+    """Where they leave nothing that may follow, they alone are kept to."""
+    tokenizer = tokenizer_of("place")
+    of, model, processor = tokenizer.tokens, model_of("place", 0), NumberLogitsProcessor(tokenizer_of("place"), max_length=8)
+    prompt = torch.tensor([[5, of["[NUM]"]]])
+    barred = [of[one] for one in "012345678"]
+    ids = model.generate(prompt, max_new_tokens=6, logits_processor=[processor], suppress_tokens=barred)[0].tolist()
+    assert of["9"] in ids and not set(ids) & set(barred) and mistakes(tokenizer, ids) == []
+    script = {"prefix_allowed_tokens_fn": lambda _, before: [[of["4"], 77][len(before) - 2]]}
+    ids = model.generate(prompt, max_new_tokens=2, logits_processor=[processor], **script)
+    assert ids[0].tolist() == [5, of["[NUM]"], of["4"], 77]
+
+
+@pytest.mark.parametrize("name", SPELLED)
+@pytest.mark.parametrize("way", WAYS)
+def test_generate_writes_only_numbers(name: str, way: str) -> None:
+    """By itself: each has a value, none is cut at the end, and without it there would be others."""
+    tokenizer = tokenizer_of(name)
+    model = NumberModel(model_of(name, 0), None)
+    options = {"details": True, "eos_token_id": 9, "sequence_bias": bias(tokenizer, 4.0)} | WAYS[way]
+    torch.manual_seed(0)
+    numbers = 0
+    for new in (2, 7, 16):
+        found = generate(model, tokenizer, PROMPTS, max_new_tokens=new, longest=6, **options)
+        for ids, values in zip(found.ids, found.values, strict=True):
+            assert mistakes(tokenizer, ids) == []
+            assert not np.isnan(values).any()
+            numbers += len(values)
+    assert numbers >= 3
+    if name != "fp15":
+        loose = generate(model, tokenizer, PROMPTS, max_new_tokens=16, well_formed=False, **options)
+        assert any(mistakes(tokenizer, ids) for ids in loose.ids)
+
+
+def test_a_decoder_that_is_made_to_end() -> None:
+    """BART's last token is always its end token, so a number has one token less."""
+    tokenizer = tokenizer_of("place")
+    torch.manual_seed(0)
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    config = transformers.BartConfig(
+        vocab_size=tokenizer.vocab_size,
+        d_model=16,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        **sizes,
+        bos_token_id=0,
+        eos_token_id=2,
+        pad_token_id=1,
+    )
+    bart = transformers.BartForConditionalGeneration(config).eval()
+    assert bart.generation_config.forced_eos_token_id == 2
+    model = NumberModel(bart, None)
+    written = 0
+    for new in range(3, 12):
+        found = generate(model, tokenizer, PROMPTS, max_new_tokens=new, details=True, sequence_bias=bias(tokenizer, 30.0))
+        assert [mistakes(tokenizer, ids) for ids in found.ids] == [[]] * 3
+        written += sum(map(len, found.values))
+    assert written >= 20
+
+
+def test_a_grammar_says_how_numbers_go_on() -> None:
+    grammar = Grammar(grouping="_", signs=False, exponent=False)
+    tokenizer = tokenizer_of("place", "gpt2", grammar)
+    held = NumberLogitsProcessor(tokenizer)(
+        torch.tensor([[tokenizer.tokens["[NUM]"], tokenizer.tokens["1"]]]), torch.zeros(1, tokenizer.vocab_size)
+    )
+    allowed = set(torch.nonzero(held[0] == 0).flatten().tolist())
+    assert allowed == {tokenizer.tokens[one] for one in [*"0123456789._", "[/NUM]"]}
+
+
+def test_a_transformers_tokenizer() -> None:
+    hf = pytest.importorskip("numtok.hf")
+    wrapped = hf.NumberTokenizer.from_tokenizer(
+        transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2()), numbers=[PlaceValue()]
+    )
+    model = tiny.backbone("gpt2", 0, vocab_size=len(wrapped))
+    batch = wrapped(["It is 5 and"], return_tensors="pt")
+    processor = NumberLogitsProcessor(wrapped, max_length=batch["input_ids"].shape[1] + 20)
+    ids = model.generate(**batch, max_new_tokens=20, logits_processor=[processor], sequence_bias=bias(wrapped.numtok, 6.0))
+    assert mistakes(wrapped.numtok, ids[0].tolist()) == [] and len(wrapped.numtok.numbers_in(ids[0].numpy().astype(np.int32))) > 1
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(ModelError, match="xval spells no numbers out"):
+        NumberLogitsProcessor(Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()]))
+    with pytest.raises(ModelError, match="got str"):
+        NumberLogitsProcessor("gpt2")
+    with pytest.raises(ModelError, match="longest=0"):
+        NumberLogitsProcessor(tokenizer_of("place"), longest=0)
+    with pytest.raises(ModelError, match="resize_token_embeddings"):
+        NumberLogitsProcessor(tokenizer_of("p10"))(torch.tensor([[1]]), torch.zeros(1, 600))
