@@ -63,7 +63,7 @@ def inspect(text: str | None, given: str | None, row: int, tokenizer: str | None
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
     if text is not None and os.path.isdir(text):
         raise click.UsageError(f"{text} is a folder; name a file in it, or give a text with --text.")
-    if text is not None and os.path.isfile(text):
+    if text is not None and _is_file(text):
         from numtok.corpus import look
 
         if look.is_encoded(text):
@@ -89,6 +89,15 @@ def inspect(text: str | None, given: str | None, row: int, tokenizer: str | None
         click.echo(f"{shown(page)}: {len(inspection.numbers):,} numbers, {len(inspection.views)} representations; open it in a browser")
         return
     print_inspection(inspection, limit, use_colour(sys.stdout), width)
+
+
+def _is_file(text: str) -> bool:
+    """Whether it is the name of a file, or the URL of one of a known kind."""
+    if os.path.isfile(text) or "://" not in text:
+        return os.path.isfile(text)
+    from numtok.corpus import look
+
+    return look.is_url_of_file(text)
 
 
 def _from_stdin() -> str:

@@ -3,6 +3,7 @@
 In: what is to be written. Out: a file that appears under its name in one step, once it is complete and on the disk. Until then it
 is ``.NAME.HOST.PID-RANDOM.tmp`` in the same folder, locked by its writer: what a killed run left is not locked, and the next run that
 writes the same name removes it. A run on another machine is never taken for dead, since not every shared disk shares its locks.
+What is written to a URL has no name at all until then (:mod:`numtok.stores`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from numtok.errors import OutputError
+from numtok.stores import objects
+from numtok.stores.ask import is_url
 
 _RUN = re.compile(r"\d+-[0-9a-f]{12}\.tmp")
 _TEMPORARY = re.compile(rf"\..+\.[\w-]+\.{_RUN.pattern}")
@@ -26,14 +29,19 @@ _LONGEST_NAME = 180  # bytes; file systems allow 255, and host, number and rando
 
 
 @contextlib.contextmanager
-def new_file(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
-    """An unbuffered file under a temporary name: it gets its own when the context ends well, else it is removed.
+def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
+    """An unbuffered file under a temporary name: it gets its own, or goes to its URL, when the context ends well, else it is removed.
 
     Forcing what is written to the disk is left to the writer. A link is followed: the file it names is replaced.
 
     Raises:
         OutputError: the file exists and ``overwrite`` is not set; it is a folder or a device; or the system refuses.
     """
+    if is_url(path):
+        with objects.new_object(str(path), overwrite) as file:
+            yield file
+        return
+    path = Path(path)
     if os.path.isdir(path):
         raise OutputError(f"{path} is a folder; name a file in it")
     if os.path.lexists(path) and not overwrite:
@@ -50,7 +58,7 @@ def new_file(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}; check the folder and its permissions") from error
     try:
-        with open(os.dup(lock), "wb", buffering=0) as file:
+        with open(os.dup(lock), "w+b", buffering=0) as file:
             yield file
         _publish(temporary, target, overwrite)
     finally:
@@ -64,8 +72,11 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     Raises:
         OutputError: if the system refuses; what was there stays as it was.
     """
-    path = Path(path)
     data = memoryview(content.encode() if isinstance(content, str) else content)
+    if is_url(path):
+        objects.write(str(path), bytes(data))
+        return
+    path = Path(path)
     special = _is_special(path)
     try:
         with open(path, "wb", buffering=0) if special else new_file(path, overwrite=True) as file:
@@ -104,7 +115,7 @@ def _create(target: Path) -> tuple[Path, int]:
     """A new temporary file and its descriptor, which holds the lock until it is closed."""
     while True:
         temporary = target.with_name(f"{_prefix(target)}{os.getpid()}-{secrets.token_hex(6)}.tmp")
-        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         with contextlib.suppress(OSError):  # a file system without locks; nothing is removed there as a leftover either
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if temporary.exists():

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from numtok import places
 from numtok.errors import InputError
 
 SEAL = b"numtok"
@@ -49,6 +50,12 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
+def _opened(path: str, mapped: bool) -> Any:
+    if places.is_url(path):
+        return places.for_arrow(path)
+    return pa.memory_map(path) if mapped else pa.OSFile(path)
+
+
 class ArrowFile:
     """An IPC file or stream.
 
@@ -67,8 +74,8 @@ class ArrowFile:
 
     def __init__(self, path: str, mapped: bool = False, name: str | None = None) -> None:
         self.name = name or path
-        self._source = pa.memory_map(path) if mapped else pa.OSFile(path)
-        self.size = os.stat(path).st_size
+        self._source = _opened(path, mapped)
+        self.size: int = self._source.size()
         self._descriptor = os.open(path, os.O_RDONLY) if mapped else None  # of the same file, whatever becomes of its name
         if self._descriptor is not None:
             weakref.finalize(self, os.close, self._descriptor)

@@ -5,6 +5,7 @@ In: Parquet or Arrow files that ``encode_corpus`` wrote. Out: their texts as .js
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -83,11 +84,7 @@ def decode_corpus(
 
     @contextmanager
     def sink() -> Iterator[Sink[_Piece, pa.RecordBatch]]:
-        kind = TEXT_FORMATS.get(run.output.suffix.lower())
-        opened: Any = (
-            open_text_writer(run.output, kind, overwrite) if kind else open_writer(output, described, overwrite=overwrite, threads=workers)
-        )
-        with opened as writer:
+        with _open(run.output, described, overwrite, workers) as writer:
 
             def write(piece: _Piece, texts: pa.RecordBatch) -> None:
                 writer.write(texts)
@@ -95,9 +92,16 @@ def decode_corpus(
                 run.read, run.written = piece.read, writer.bytes_written
 
             yield write
+            writer.finish()
+            run.written = writer.bytes_written
 
     run_ordered(_pieces(sources, batch_bytes), work, sink, _size, workers, (workers + 2) * batch_bytes, run.tick)
     return run.complete(Summary())
+
+
+def _open(output: str, described: pa.Schema, overwrite: bool, threads: int) -> Any:
+    kind = TEXT_FORMATS.get(os.path.splitext(output)[1].lower())
+    return open_text_writer(output, kind, overwrite) if kind else open_writer(output, described, overwrite=overwrite, threads=threads)
 
 
 def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:

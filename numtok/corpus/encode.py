@@ -91,7 +91,9 @@ def encode_sources(
     summary.representations = tuple(tokenizer.representations)
     encoder = _Encoder(tokenizer, settings, kept, settled.metadata if settled else {})
     # The costs are counted before the output gets its name: an interrupt then leaves nothing.
-    sink = functools.partial(_sink, encoder, run, lambda: None if settled else summary.costs(reader.sampled, tokenizer))
+    sink = functools.partial(
+        _sink, encoder, run, lambda: None if settled else summary.costs(reader.sampled, tokenizer), settled is not None
+    )
     workers = settings.workers or processors()
     run_ordered(pieces, encoder, sink, _size, workers, (workers + ON_THE_WAY) * settings.batch_bytes, run.tick)
     summary.rows, summary.cut_numbers = encoder.rows.count, encoder.rows.cut_numbers
@@ -128,8 +130,8 @@ class _Encoder:
 
 
 @contextmanager
-def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> Iterator[Sink[Piece, Encoded]]:
-    """The output, and the counts of what is in it."""
+def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None], for_receipt: bool) -> Iterator[Sink[Piece, Encoded]]:
+    """The output, and the counts of what is in it; for a receipt, also its digest."""
     how = encoder.settings
     with _open(run, encoder.rows.schema, how) as writer:
 
@@ -150,6 +152,10 @@ def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None]) -> It
             writer.write(batch)
         encoder.rows.count = writer.rows
         before_the_end()
+        writer.finish()
+        run.written = writer.bytes_written
+        if for_receipt and isinstance(writer, BatchWriter):
+            run.sha256 = writer.sha256()
 
 
 def _open(run: Run, described: pa.Schema, how: EncodeSettings) -> AbstractContextManager[BatchWriter | StreamWriter]:

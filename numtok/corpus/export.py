@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok import places
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.indexed_files import CODES, SMALL_VOCABULARY, IndexedFile, open_indexed
@@ -94,7 +95,7 @@ def export_files(
         raise SchemaError(f"end_token={end} is no id of the tokenizer, which has {metadata['vocab_size']}", path=sources[0].path)
     streams = _streams(described)
     with contextlib.ExitStack() as stack:
-        about = stack.enter_context(new_file(Path(f"{prefix}.json"), overwrite))
+        about = stack.enter_context(new_file(f"{prefix}.json", overwrite))
         files = {}
         for name, column in streams.items():
             exported.files[name] = str(prefix) if name == "input_ids" else f"{prefix}_{name}"
@@ -104,7 +105,7 @@ def export_files(
             run.read, run.report.tokens, run.written = read, exported.tokens, sum(file.bytes_written for file in files.values())
             run.tick()
         _put(about, json.dumps(_about(streams, files, exported, metadata, to), indent=1) + "\n", f"{prefix}.json")
-    exported.bytes = sum(Path(f"{name}{suffix}").stat().st_size for name in exported.files.values() for suffix in (".bin", ".idx"))
+    exported.bytes = sum(places.size(f"{name}{suffix}") or 0 for name in exported.files.values() for suffix in (".bin", ".idx"))
     exported.seconds = run.seconds
     return exported
 

@@ -24,7 +24,6 @@ import contextlib
 import os
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -51,7 +50,7 @@ class IndexedFile:
         bytes_written: of the ``.bin``.
     """
 
-    def __init__(self, path: Path, values: BinaryIO, index: BinaryIO, dtype: npt.DTypeLike, codes: dict[str, int]) -> None:
+    def __init__(self, path: str, values: BinaryIO, index: BinaryIO, dtype: npt.DTypeLike, codes: dict[str, int]) -> None:
         self.dtype, self.bytes_written = np.dtype(dtype), 0
         self._path, self._values, self._index, self._codes = path, values, index, codes
         self._sizes: list[npt.NDArray[np.int32]] = []
@@ -107,8 +106,8 @@ def open_indexed(prefix: str, dtype: npt.DTypeLike, to: str, overwrite: bool) ->
     Raises:
         OutputError: if one of them exists, or the system refuses. Neither gets its name then.
     """
-    path = Path(f"{prefix}.bin")
-    with new_file(Path(f"{prefix}.idx"), overwrite) as index, new_file(path, overwrite) as values:  # the index gets its name last
+    path = f"{prefix}.bin"
+    with new_file(f"{prefix}.idx", overwrite) as index, new_file(path, overwrite) as values:  # the index gets its name last
         file = IndexedFile(path, values, index, dtype, CODES[to])
         yield file
         file.finish()

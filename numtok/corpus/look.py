@@ -18,7 +18,9 @@ import pyarrow as pa
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
+from numtok.corpus.read.find import suffixes
 from numtok.errors import InputError
+from numtok.places import is_url
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, token_texts
@@ -48,6 +50,11 @@ class StoredRow:
     tokens: tuple[Token, ...]
     numbers: tuple[tuple[str, int], ...]
     columns: dict[str, npt.NDArray[Any]]
+
+
+def is_url_of_file(text: str) -> bool:
+    """Whether it is a URL, and of a file that can be read; another one is a text."""
+    return is_url(text) and not any(map(str.isspace, text)) and suffixes(text)[0] is not None
 
 
 def is_encoded(path: str | Path) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from numtok import places
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit
@@ -118,10 +119,12 @@ class Run:
     Attributes:
         rows: read so far of each source; those that were skipped count.
         first_null: the source and the row, counted from 1, of the first document without a text.
+        written: bytes of the output; all of it at the end.
+        sha256: of the file, where a receipt is to vouch for it.
     """
 
     sources: Sequence[Source]
-    output: Path
+    output: str
     total: int | None
     progress: Callable[[Progress], None] | None
     report: EncodeReport = field(default_factory=EncodeReport)
@@ -131,17 +134,18 @@ class Run:
     first_null: tuple[Source, int] | None = None
     rows: dict[Source, int] = field(default_factory=dict)
     written: int = 0
+    sha256: str = ""
     statistics: Statistics | None = None
     started: float = field(default_factory=time.perf_counter)
 
     @property
     def to_stdout(self) -> bool:
-        return str(self.output) == "-"
+        return self.output == "-"
 
     @classmethod
     def start(cls, sources: Sequence[Source], output: str | Path, progress: Callable[[Progress], None] | None) -> Run:
         sizes = [source.size for source in sources]
-        return cls(sources, Path(output), None if None in sizes else sum(size or 0 for size in sizes), progress)
+        return cls(sources, str(places.place(output)), None if None in sizes else sum(size or 0 for size in sizes), progress)
 
     @property
     def seconds(self) -> float:
@@ -157,8 +161,8 @@ class Run:
         """``summary`` with what this run counted."""
         for counted in dataclasses.fields(self.report):
             setattr(summary, counted.name, getattr(self.report, counted.name))
-        summary.skipped, summary.output = self.skipped, str(self.output)
-        summary.output_bytes = self.written if self.to_stdout else self.output.stat().st_size
+        summary.skipped, summary.output = self.skipped, self.output
+        summary.output_bytes = self.written
         summary.without_text = self.without_text
         if self.first_null is not None:
             summary.first_without_text = f"{self.first_null[0].name}, row {self.first_null[1]}"
@@ -174,11 +178,7 @@ def processors() -> int:
 
 def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> None:
     """Raise OutputError if the output is one of the inputs, which it would replace."""
-    if (
-        str(output) != "-"
-        and os.path.exists(output)
-        and any(source.path != "-" and os.path.samefile(source.path, output) for source in sources)
-    ):
+    if str(output) != "-" and any(source.path != "-" and places.same_file(source.path, output) for source in sources):
         raise OutputError(f"{output} is also an input; choose another name")
 
 

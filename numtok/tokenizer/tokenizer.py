@@ -79,8 +79,8 @@ class Tokenizer:
         """Put numbers into a tokenizer, or load one that :meth:`save_pretrained` wrote.
 
         Args:
-            source: a tokenizer.json, a folder, a hub id, a ``tokenizers.Tokenizer``, a transformers tokenizer; ``None`` for the small default
-                tokenizer inside the package.
+            source: a tokenizer.json, a folder, the URL of one, a hub id, a ``tokenizers.Tokenizer``, a transformers tokenizer; ``None`` for the small
+                default tokenizer inside the package.
             numbers: representations, ``[XVal()]`` if not given, or their names, ``"xval,fone:6,4"``; several that share ``[NUM]`` can be combined.
             grammar: what counts as a number.
             engine: ``"gigatoken"``, ``"tokenizers"`` (same ids, slower), or ``"auto"``, the first that can be used.
@@ -91,8 +91,8 @@ class Tokenizer:
         Raises:
             TokenizerError: if the source cannot be found, read or used.
         """
-        chosen = saving.chosen(source, numbers, grammar, leading_space)
-        config = load_source(source)
+        with saving.fetched(source) as local:
+            chosen, config = saving.chosen(local, numbers, grammar, leading_space), load_source(local)
         try:
             return cls(config, chosen.representations, chosen.grammar, engine, chosen.leading_space, chosen.tokens)
         except TokenizerError as error:

@@ -19,7 +19,7 @@ PACKAGES = {"numtok": "numtok", "numtok_torch": "numtok_torch", "numtok_cli": "c
 LINES = 300
 
 # A room imports only rooms before it. "numtok" is the face: what `import numtok` gives.
-ROOMS = ["errors", "arrays", "numbers", "representations", "engines", "tokenizer", "statistics", "corpus", "hf"]
+ROOMS = ["errors", "stores", "arrays", "numbers", "representations", "engines", "tokenizer", "statistics", "corpus", "hf"]
 TORCH_ROOMS = ["data", "embeddings", "heads", "model", "generation", "metrics"]
 
 

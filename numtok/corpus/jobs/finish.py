@@ -89,7 +89,7 @@ def refuse_strangers(folder: Folder, plan: Plan) -> None:
     own = {plan.name(shard) for shard in range(len(plan.shards))}
     strangers = [name for name in folder.names() if name not in own and name.endswith(DATA)]
     if strangers:
-        raise JobError("is no shard of this job, but would be read as one; move it away", str(folder.file(strangers[0])))
+        raise JobError("is no shard of this job, but would be read as one; move it away", folder.file(strangers[0]))
 
 
 def manifest(plan: Plan, receipts: Iterable[Receipt]) -> dict[str, Any]:

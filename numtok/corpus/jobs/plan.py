@@ -20,12 +20,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from numtok import places
 from numtok.corpus.job_folder import OWN
 from numtok.corpus.jobs.cut import Part
 from numtok.corpus.jobs.store import digest
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import EncodeSettings
 from numtok.errors import InputError, JobError
+from numtok.stores import objects
 
 FORMAT = 1
 METADATA_KEY = b"numtok_job"
@@ -144,11 +146,16 @@ class Plan:
 
 def identify(path: str) -> tuple[int, str]:
     """(size, a tag that changes with the content) of an input."""
+    if places.is_url(path):
+        found = objects.status(path)
+        if found is None or found.size is None:
+            raise InputError("is not there; put it back, or begin the job anew with --overwrite", path)
+        return found.size, found.tag
     try:
-        found = os.stat(path)
+        file = os.stat(path)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; put it back, or begin the job anew with --overwrite", path) from None
-    return found.st_size, str(found.st_mtime_ns)
+    return file.st_size, str(file.st_mtime_ns)
 
 
 def versions() -> dict[str, str]:

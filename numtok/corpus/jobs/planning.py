@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from numtok import places
 from numtok.corpus.fit import Fit, sample_files
 from numtok.corpus.job_folder import DATA, MANIFEST, OWN, PLAN, TOKENIZER
 from numtok.corpus.jobs.cut import cut
@@ -137,7 +137,6 @@ def _described(source: Source) -> dict[str, Any]:
 
 def refuse_inputs_within(sources: Sequence[Source], folder: Folder) -> None:
     """``OutputError`` if an input lies in the folder that is written."""
-    inner = os.path.realpath(folder.path)
     for source in sources:
-        if os.path.realpath(source.path).startswith(inner + os.sep):
+        if places.within(source.path, folder.path):
             raise OutputError(f"{source.path} is an input, but lies in the output folder {folder}; choose another folder")

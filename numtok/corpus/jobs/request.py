@@ -63,7 +63,7 @@ def make_request(inputs: Sequence[str | Path], encoder: Encoder, settings: Encod
     kind = settings.output_format or "parquet"
     if kind not in FILE_SUFFIXES:
         raise OutputError(f"unknown output format {kind!r}; choose {' or '.join(FILE_SUFFIXES)}")
-    check_options(Path(f"shard{FILE_SUFFIXES[kind]}"), kind, settings.compression, settings.tensors)
+    check_options(f"shard{FILE_SUFFIXES[kind]}", kind, settings.compression, settings.tensors)
     refuse_own_names(settings.keep_columns, encoder.tokenizer)
     rows_for(settings, encoder.tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens), encoder.tokenizer)
     sources = sorted(find_inputs(inputs, settings.input_format), key=lambda source: source.path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from numtok import places
 from numtok.corpus.jobs.attempt import Outcome, Task, Watch, attempt
 from numtok.corpus.jobs.pool import Pool
 from numtok.corpus.jobs.ray_run import run_on_ray
@@ -23,15 +24,20 @@ def run(task: Task, shards: Sequence[int], workers: int | None, watch: Watch, ra
     threads in these for the rest.
 
     Without a number, no more processes are started than pay. A representation that is defined in a script cannot go to another process: then this one
-    does it all.
+    does it all; and so if the folder or an input is in the memory of this one.
     """
     if ray is not None:
         return run_on_ray(ray, task, shards, workers, watch, sorted(modules_of(task)))
     most = len(shards) if workers else sum(map(task.plan.size, shards)) // WORTH_A_PROCESS
     workers = workers or processors()
-    processes = 1 if "__main__" in modules_of(task) else min(workers, len(shards), most)
+    processes = 1 if "__main__" in modules_of(task) or _only_here(task) else min(workers, len(shards), most)
     threads = max(1, workers // max(processes, 1))
     return run_here(task, shards, threads, watch) if processes <= 1 else run_processes(task, shards, processes, threads, watch)
+
+
+def _only_here(task: Task) -> bool:
+    """Whether other processes would not find the folder, or an input."""
+    return any(map(places.only_here, (task.folder.path, *(given["path"] for given in task.plan.inputs))))
 
 
 def modules_of(task: Task) -> set[str]:

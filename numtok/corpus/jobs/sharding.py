@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from numtok import places
 from numtok.corpus.fit import ScaleFit
 from numtok.corpus.job_folder import DATA
 from numtok.corpus.settings import EncodeSettings
@@ -75,9 +76,10 @@ def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) 
         OutputError: if the options say so, but it is named like a file.
     """
     name = os.fspath(output)
-    if name.endswith(("/", os.sep)) or os.path.isdir(name):
+    named_like_one = name.lower().endswith(DATA)
+    if name.endswith(("/", os.sep)) or (places.is_folder(name) if not (places.is_url(name) and named_like_one) else False):
         return True
-    like_a_file = name == "-" or os.path.exists(name) or name.lower().endswith(DATA)
+    like_a_file = name == "-" or named_like_one or places.is_file(name)
     if sharding != Sharding() and like_a_file:
         raise OutputError(f"{name} is a file, or named like one, but the options for shards are for a folder; name one, as in out/")
     return sharding != Sharding() or (settings.workers is not None and settings.output_format is None and not like_a_file)

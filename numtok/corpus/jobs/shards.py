@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from numtok import places
 from numtok.corpus.encode import Settled, encode_sources
 from numtok.corpus.job_folder import PLAN, TOKENIZER
 from numtok.corpus.jobs.plan import FORMAT, Plan
@@ -35,7 +36,7 @@ def read_plan(folder: Folder) -> Plan | None:
         JobError: if it is damaged, or of another version.
     """
     content = folder.read_json(PLAN)
-    return None if content is None else Plan.from_dict(content, str(folder.file(PLAN)))
+    return None if content is None else Plan.from_dict(content, folder.file(PLAN))
 
 
 def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
@@ -47,7 +48,7 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     path = folder.file(TOKENIZER)
     tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
     if tokenizer.fingerprint != plan.tokenizer["fingerprint"]:
-        raise JobError("is not the tokenizer that the job was planned with; put it back, or begin the job anew with --overwrite", str(path))
+        raise JobError("is not the tokenizer that the job was planned with; put it back, or begin the job anew with --overwrite", path)
     return tokenizer
 
 
@@ -82,8 +83,8 @@ def encode_shard(
         "plan": plan.digest,
         "shard": shard,
         "file": name,
-        "bytes": folder.size(name),
-        "sha256": folder.sha256(name),
+        "bytes": run.written,
+        "sha256": run.sha256,
         "rows": summary.rows,
         "rows_read": [run.rows.get(source, 0) for source in sources],
         "report": report,
@@ -103,14 +104,14 @@ def read_receipt(folder: Folder, plan: Plan, shard: int) -> Receipt | None:
     receipt = folder.read_json(plan.receipt(shard))
     if receipt is None:
         return None
-    where, name = str(folder.file(plan.receipt(shard))), plan.name(shard)
+    where, name = folder.file(plan.receipt(shard)), plan.name(shard)
     if receipt.get("plan") != plan.digest or receipt.get("shard") != shard or receipt.get("file") != name:
         raise JobError("is the receipt of another job or shard; remove it, and run the same command again", where)
     size = folder.size(name)
     if size != receipt["bytes"]:
         what = "is not there" if size is None else f"has {size:,} bytes instead of {receipt['bytes']:,}"
         raise JobError(
-            f"{what}, as its receipt says it should; remove the receipt ({where}) and run the same command again", str(folder.file(name))
+            f"{what}, as its receipt says it should; remove the receipt ({where}) and run the same command again", folder.file(name)
         )
     return receipt
 
@@ -124,9 +125,14 @@ def check_file(folder: Folder, receipt: Receipt, whole: bool) -> None:
     path = folder.file(receipt["file"])
     way_out = "remove its receipt, and run the same command again"
     if whole and folder.sha256(receipt["file"]) != receipt["sha256"]:
-        raise JobError(f"is damaged: it does not have the SHA-256 of its receipt; {way_out}", str(path))
-    if path.suffix == ".parquet" and (rows := pq.read_metadata(path).num_rows) != receipt["rows"]:
-        raise JobError(f"has {rows:,} rows, its receipt says {receipt['rows']:,}; {way_out}", str(path))
+        raise JobError(f"is damaged: it does not have the SHA-256 of its receipt; {way_out}", path)
+    if path.endswith(".parquet") and (rows := _rows(path)) != receipt["rows"]:
+        raise JobError(f"has {rows:,} rows, its receipt says {receipt['rows']:,}; {way_out}", path)
+
+
+def _rows(path: str) -> int:
+    """As the footer has it."""
+    return int(pq.read_metadata(places.for_arrow(path, places.SMALL_BLOCK)).num_rows)
 
 
 def no_statistics() -> Statistics:

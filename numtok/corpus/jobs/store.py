@@ -18,39 +18,45 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from numtok import places
 from numtok.corpus.job_folder import OWN, PLAN
 from numtok.errors import JobError, OutputError
 from numtok.files import is_temporary, write_file
+from numtok.stores import objects
 
 _CHECK = "check"
 _BLOCK = 8 << 20
 
 
 class Folder:
-    """A folder of a file system that this machine has mounted."""
+    """A folder of a file system that this machine has mounted, or of an object store, where folders come and go with what is in them."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = path.rstrip("/") if places.is_url(path) else str(Path(path))  # type: ignore[union-attr]  # a URL is a str
+        self._remote = places.is_url(path)
 
     def __str__(self) -> str:
-        return str(self.path)
+        return self.path
 
-    def file(self, name: str) -> Path:
+    def file(self, name: str) -> str:
         """Where the file is."""
-        return self.path / name
+        return places.join(self.path, name)
 
     def make(self) -> None:
         """Make the folder, and the one of the job's own files in it."""
-        with self._named("make the folder"):
-            self.file(OWN).mkdir(parents=True, exist_ok=True)
+        if not self._remote:
+            with self._named("make the folder"):
+                os.makedirs(self.file(OWN), exist_ok=True)
 
     def exists(self) -> bool:
-        return self.file(OWN).is_dir()
+        return places.is_folder(self.file(OWN))
 
     def names(self, inner: str = "") -> list[str]:
         """What is in the folder or in one below it, sorted; nothing if it is not there."""
+        if self._remote:
+            return objects.names(self.file(inner))
         try:
-            return sorted(os.listdir(self.path / inner))
+            return sorted(os.listdir(self.file(inner)))
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -58,24 +64,27 @@ class Folder:
 
     def size(self, name: str) -> int | None:
         """Bytes of a file; None if it is not there."""
-        try:
-            return self.file(name).stat().st_size
-        except FileNotFoundError:
-            return None
+        return places.size(self.file(name))
 
     def sha256(self, name: str) -> str:
         """Of a file."""
-        with open(self.file(name), "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        with places.open_file(self.file(name)) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it is there."""
         path = self.file(name)
+        if self._remote:
+            objects.remove(path)
+            return
         with self._named(f"remove {name}"), contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 
     def remove_leftovers(self) -> None:
-        """Remove temporary files of runs that died, on whatever machine; only while nobody writes here."""
+        """Remove what runs that died were writing, on whatever machine; only while nobody writes here."""
+        if self._remote:
+            objects.abandon_uploads(self.path)
+            return
         for inner in ("", OWN):
             for name in self.names(inner):
                 if is_temporary(name):
@@ -91,27 +100,28 @@ class Folder:
         Raises:
             JobError: if it is damaged, or was changed by hand.
         """
-        try:
-            content = json.loads(self.file(name).read_bytes())
-            check = content.pop(_CHECK)
-        except FileNotFoundError:
+        with self._named(f"read {name}"):
+            stored = places.read(self.file(name))
+        if stored is None:
             return None
-        except OSError as error:
-            raise self._refusal(f"read {name}", error) from error
+        try:
+            content = json.loads(stored)
+            check = content.pop(_CHECK)
         except (ValueError, RecursionError, LookupError, AttributeError, TypeError):
             content, check = {}, None
         if check != digest(content):
-            raise JobError(f"is damaged or was changed by hand; {self._way_out(name)}", path=str(self.file(name)))
+            raise JobError(f"is damaged or was changed by hand; {self._way_out(name)}", path=self.file(name))
         return dict(content)
 
     def _way_out(self, name: str) -> str:
         if name == PLAN:
             return "put the file back, or begin the job anew with --overwrite"
-        return f"remove it (rm '{self.file(name)}') and run the same command again, which makes it anew"
+        command = "" if self._remote else f" (rm '{self.file(name)}')"
+        return f"remove it{command} and run the same command again, which makes it anew"
 
     @contextlib.contextmanager
     def lock(self, name: str, shared: bool = False, wait: bool = False) -> Iterator[None]:
-        """Hold a lock of the folder, which ends with the process at the latest.
+        """Hold a lock of the folder, which ends with the process at the latest. Object stores have none: what two runs put there is the same, and whole.
 
         Args:
             name: of the lock.
@@ -121,6 +131,9 @@ class Folder:
         Raises:
             JobError: somebody else holds it; the message names the process.
         """
+        if self._remote:
+            yield
+            return
         path = self.file(f"{OWN}/{name}")
         with self._named("lock the folder"):
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -131,7 +144,7 @@ class Folder:
                 holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace") or "unknown"
                 raise JobError(
                     f"another run is working on this folder (process {holder}); wait until it ends, or stop it: what it has finished stays",
-                    path=str(self.path),
+                    path=self.path,
                 ) from None
             except OSError as error:  # a file system without locks: what two runs write is the same, and each file appears in one step
                 if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):

@@ -10,10 +10,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from numtok.corpus.job_folder import OWN, refuse_unfinished
+from numtok.corpus.job_folder import OWN, PLAN, refuse_unfinished
 from numtok.corpus.read.formats import SUFFIXES
 from numtok.corpus.read.sources import COMPRESSIONS, Source
 from numtok.errors import InputError
+from numtok.stores import objects
+from numtok.stores.ask import is_url
 
 # A folder written by the `datasets` library has these beside its .arrow files; they hold no documents.
 SIDECARS = frozenset({"dataset_info.json", "dataset_dict.json", "state.json"})
@@ -23,7 +25,7 @@ def find_inputs(inputs: Sequence[str | Path], format: str | None = None) -> list
     """The files behind ``inputs``, in the order given; folders and globs are sorted by path.
 
     Args:
-        inputs: files; folders (read recursively: known suffixes only, names with a leading dot skipped, links to folders not
+        inputs: paths or URLs of files; folders (read recursively: known suffixes only, names with a leading dot skipped, links to folders not
             followed; of the folder of a job, the shards); globs (``**`` works; hits that are folders are ignored); ``-`` for standard input.
         format: overrides the suffix of files, globs and standard input (JSON lines unless told); in a folder, it selects
             the files of that format.
@@ -46,24 +48,34 @@ def _refuse_twice(sources: Sequence[Source]) -> None:
     files: dict[object, Source] = {}
     stems: dict[str, Source] = {}
     for source in sources:
-        status = None if source.path == "-" else os.stat(source.path)
-        before = files.setdefault((status.st_dev, status.st_ino) if status else "-", source)
+        before = files.setdefault(_identity(source.path), source)
         if before is not source:
             same = f"is given twice (the other time as {before.path})" if before.path != source.path else "is given twice"
             raise InputError(f"{same}, so that its documents would come twice; name it once", source.name)
         if source.path == "-":
             continue
-        stem = os.path.realpath(os.path.splitext(source.path)[0] if source.compression else source.path)
+        stem = os.path.splitext(source.path)[0] if source.compression else source.path
+        stem = stem if is_url(stem) else os.path.realpath(stem)
         before = stems.setdefault(stem, source)
         if before is not source:
             message = f"seems to hold the same as {before.path}, compressed or not; name only one of the two, or rename one"
             raise InputError(message, source.name)
 
 
+def _identity(path: str) -> object:
+    """Equal for two names of one file."""
+    if path == "-" or is_url(path):
+        return path
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
 def _expand(item: str, asked: str | None) -> list[Source]:
     """The sources behind one argument; a file that really has ``*`` in its name wins over the glob."""
     if item == "-":
         return [Source("-", asked or "jsonl")]
+    if is_url(item):
+        return _remote(item, asked)
     if os.path.isdir(item):
         return _folder(item, asked)
     if os.path.lexists(item):
@@ -76,43 +88,79 @@ def _expand(item: str, asked: str | None) -> list[Source]:
     raise InputError("no such file or folder; check the path", item)
 
 
+def _remote(url: str, asked: str | None) -> list[Source]:
+    """The same for a URL. What HTTP names is one file, whatever is in its name."""
+    if not url.startswith(("http:", "https:")) and glob.has_magic(url):
+        if hits := objects.files_below(url, pattern=True):
+            return [_source(hit, asked, size) for hit, size in hits.items()]
+        raise InputError("no file matches this pattern; check it", url)
+    found = objects.status(url)
+    if found is None:
+        raise InputError("there is no such object or folder; check the URL", url)
+    if not found.is_folder:
+        return [_source(url, asked, found.size)]
+    sizes = objects.files_below(url)
+    for file in sizes:
+        if file.endswith(f"/{PLAN}"):
+            refuse_unfinished(file.removesuffix(f"/{PLAN}"))
+    data = [file for file in sizes if _is_data(file[len(url.rstrip("/")) + 1 :].split("/"), asked)]
+    return [_source(file, asked, sizes[file]) for file in _some(data, url, asked)]
+
+
+def _is_data(inner: Sequence[str], asked: str | None) -> bool:
+    """Whether a file, by its path within a folder, is one to be read."""
+    *folders, name = inner
+    if name.startswith(".") or name in SIDECARS or any(folder.startswith(".") or folder == OWN for folder in folders):
+        return False
+    known = suffixes(name)[0]
+    return known is not None and (asked in (None, known) or (asked, known) == ("jsonl", "json"))
+
+
+def _some(files: Sequence[str], folder: str, asked: str | None) -> Sequence[str]:
+    """The files, of which there must be one."""
+    if not files:
+        wanted = asked or "/".join(f".{suffix}" for suffix in SUFFIXES)
+        raise InputError(f"the folder holds no file of a known kind ({wanted}, plain or compressed); name files and --format", folder)
+    return files
+
+
 def _folder(folder: str, asked: str | None) -> list[Source]:
     """All files of known (or the asked) format below ``folder``."""
 
     def refuse(error: OSError) -> None:
         raise InputError(f"the folder cannot be read: {error.strerror}; check its permissions", error.filename or folder)
 
-    paths: list[Path] = []
+    paths: list[str] = []
     for root, folders, files in os.walk(folder, onerror=refuse):
         if OWN in folders:
             refuse_unfinished(root)
         folders[:] = [name for name in folders if not name.startswith(".") and name != OWN]
-        for name in files:
-            known = suffixes(name)[0]
-            hidden = name.startswith(".") or name in SIDECARS
-            if known and not hidden and (asked in (None, known) or (asked, known) == ("jsonl", "json")):
-                paths.append(Path(root, name))
-    if not paths:
-        wanted = asked or "/".join(f".{suffix}" for suffix in SUFFIXES)
-        raise InputError(f"the folder holds no file of a known kind ({wanted}, plain or compressed); name files and --format", folder)
-    return [_file(str(path), asked) for path in sorted(paths)]
+        paths += [str(Path(root, name)) for name in files if _is_data([name], asked)]
+    return [_file(str(path), asked) for path in sorted(map(Path, _some(paths, folder, asked)))]
 
 
 def _file(path: str, asked: str | None) -> Source:
     """One file; its format is the asked one or that of its suffix."""
-    known, compression = suffixes(path)
-    if asked is None and known is None:
-        raise InputError(f"unknown kind of file; rename it to one of .{', .'.join(SUFFIXES)}, or tell with --format", path)
     try:
         status = os.stat(path)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; check the path", path) from None
     # A pipe or device (`<(command)`) has a size of 0 that means nothing.
-    return Source(path, asked or known or "jsonl", compression, status.st_size if os.path.isfile(path) else None)
+    return _source(path, asked, status.st_size if os.path.isfile(path) else None)
+
+
+def _source(path: str, asked: str | None, size: int | None) -> Source:
+    """The same once its size is known."""
+    known, compression = suffixes(path)
+    if asked is None and known is None:
+        raise InputError(f"unknown kind of file; rename it to one of .{', .'.join(SUFFIXES)}, or tell with --format", path)
+    return Source(path, asked or known or "jsonl", compression, size)
 
 
 def suffixes(path: str) -> tuple[str | None, str | None]:
     """Format and compression by the end of the name: ``a.jsonl.gz`` is ``("jsonl", "gzip")``; None where unknown."""
+    if path.startswith(("http://", "https://")):
+        path = path.partition("?")[0]
     parts = os.path.basename(path).lower().split(".")[1:]
     compression = COMPRESSIONS.get(parts[-1]) if parts else None
     if compression:

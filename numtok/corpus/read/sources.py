@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from numtok import places
 from numtok.errors import InputError
 
 COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
@@ -27,7 +28,7 @@ class Source:
     """One input, or a part of one.
 
     Attributes:
-        path: ``-`` is standard input.
+        path: or a URL; ``-`` is standard input.
         format: see :mod:`numtok.corpus.read.formats`.
         compression: None if there is none.
         size: of the file, or of the part, in stored bytes; None where that is not known before the end.
@@ -96,7 +97,7 @@ class ByteStream:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.raw: BinaryIO = sys.stdin.buffer if source.path == "-" else open(source.path, "rb")  # noqa: SIM115 (closed by __exit__)
+        self.raw: BinaryIO = sys.stdin.buffer if source.path == "-" else places.open_file(source.path)
         if source.start:
             self.raw.seek(source.start)
         self.counted = _Counted(self.raw, None if source.stop is None else source.stop - source.start)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +17,7 @@ from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
+from numtok import places
 from numtok.corpus.write.arrow import ArrowSink
 from numtok.corpus.write.parquet import ROW_GROUP_BYTES, ParquetSink
 from numtok.errors import OutputError, SchemaError
@@ -66,18 +68,19 @@ class _EarlySync:
 class BatchWriter:
     """An open output file: ``write`` record batches; ``rows`` and ``bytes_written`` tell how far it is."""
 
-    def __init__(self, path: Path, file: BinaryIO, schema: pa.Schema, open_sink: Callable[[], Sink]) -> None:
+    def __init__(self, path: str, file: BinaryIO, schema: pa.Schema, open_sink: Callable[[], Sink]) -> None:
         """Start the file; use ``open_writer``, which also finishes or removes it."""
         self.path, self.schema, self.rows = path, schema, 0
-        self._file = file
+        self._file, self._size = file, 0
+        self._finished = False
         with self._named_errors():
             self._sink = open_sink()
         self._sync = _EarlySync(file)
 
     @property
     def bytes_written(self) -> int:
-        """Bytes of the file so far, without what still waits for its row group."""
-        return 0 if self._file.closed else self._file.tell()
+        """Bytes of the file so far, without what still waits for its row group; of all of it, once it is finished."""
+        return self._size if self._finished or self._file.closed else self._file.tell()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append the rows. ``SchemaError`` if the columns are not those of the file; ``OutputError`` if the disk refuses."""
@@ -89,11 +92,25 @@ class BatchWriter:
             self._sync.look()
 
     def finish(self) -> None:
-        """Write the rest and the footer, and force all of it to the disk."""
+        """Write the rest and the footer, and force all of it to the disk; once."""
+        if self._finished:
+            return
         with self._named_errors():
             self._sink.finish()
             self._sync.wait()
             os.fsync(self._file.fileno())
+            self._size, self._finished = self._file.tell(), True
+
+    def sha256(self) -> str:
+        """Of the file, which must be finished."""
+        with self._named_errors():
+            self._file.seek(0)
+            return hashlib.file_digest(self._file, "sha256").hexdigest()  # type: ignore[arg-type]  # it is raw, and so can be read into
+
+    def close(self) -> None:
+        """Finish the file, and close it."""
+        self.finish()
+        with self._named_errors():
             self._file.close()
 
     def abandon(self) -> None:
@@ -136,7 +153,7 @@ def open_writer(
     """A context in which to ``write`` record batches; the file appears under its name when the context ends well.
 
     Args:
-        path: ends in .parquet, or in .arrow, .feather or .ipc (an Arrow IPC file, which is Feather version 2).
+        path: or a URL; ends in .parquet, or in .arrow, .feather or .ipc (an Arrow IPC file, which is Feather version 2).
         schema: of all batches; its metadata is stored.
         format: ``"parquet"`` or ``"arrow"``, whatever the suffix.
         compression: zstd, lz4, none; for Parquet also snappy, gzip.
@@ -149,7 +166,7 @@ def open_writer(
         OutputError: the file exists, the options make no sense, or the disk refuses. After any exception, and after an
             interrupt, the temporary file is removed; what a killed process leaves, never ``NAME``, is removed by the next run.
     """
-    path = Path(path)
+    path = str(places.place(path))
     kind, codec = check_options(path, format, compression, tensors)
     with new_file(path, overwrite) as file:
         if kind == "parquet":
@@ -159,14 +176,14 @@ def open_writer(
         writer = BatchWriter(path, file, schema, made)
         try:
             yield writer
-            writer.finish()
+            writer.close()
         finally:
             writer.abandon()
 
 
-def check_options(path: Path, format: str | None, compression: str | None, tensors: str) -> tuple[str, str]:
+def check_options(path: str, format: str | None, compression: str | None, tensors: str) -> tuple[str, str]:
     """Format and compression, or an ``OutputError`` that lists the possible ones."""
-    kind = format if format is not None else _FORMATS.get(path.suffix.lower())
+    kind = format if format is not None else _FORMATS.get(os.path.splitext(path)[1].lower())
     if kind not in _COMPRESSIONS:
         if format is not None:
             raise OutputError(f"{path}: unknown output format {format!r}; choose parquet or arrow")

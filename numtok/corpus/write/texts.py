@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ TEXT_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "txt"}
 class TextWriter:
     """An open text file: ``write`` record batches; ``rows`` and ``bytes_written`` tell how far it is."""
 
-    def __init__(self, path: Path, file: BinaryIO, kind: str) -> None:
+    def __init__(self, path: str, file: BinaryIO, kind: str) -> None:
         self.path, self.rows, self.bytes_written = path, 0, 0
         self._file, self._kind = file, kind
 
@@ -89,7 +88,7 @@ def _is_json(value: Any) -> bool:
 
 
 @contextlib.contextmanager
-def open_text_writer(path: Path, kind: str, overwrite: bool = False) -> Iterator[TextWriter]:
+def open_text_writer(path: str, kind: str, overwrite: bool = False) -> Iterator[TextWriter]:
     """A context in which to ``write`` record batches as ``"jsonl"`` or ``"txt"``; see ``open_writer``."""
     with new_file(path, overwrite) as file:
         writer = TextWriter(path, file, kind)

@@ -1,0 +1,116 @@
+"""Where files lie: a path of this machine, or the URL of an object store. What reads and writes takes either, and does not ask which it is.
+
+In: the name of a place. Out: what is there. Paths are for the system, URLs for :mod:`numtok.stores`; :mod:`numtok.files` writes to both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from numtok.stores import objects
+from numtok.stores.ask import is_url
+from numtok.stores.reading import BLOCK, RemoteFile
+
+__all__ = ["is_url"]
+
+SMALL_BLOCK = 64 << 10  # for the end of an object, of which little is wanted
+
+
+def place(given: str | Path) -> str | Path:
+    """A URL as it is, anything else as a path."""
+    return given if is_url(given) else Path(given)
+
+
+def join(folder: str | Path, name: str) -> str:
+    """A place in a folder."""
+    return f"{str(folder).rstrip('/')}/{name}" if is_url(folder) else os.path.join(folder, name)
+
+
+def open_file(path: str | Path, block: int = BLOCK) -> BinaryIO:
+    """Opened for reading; ``block`` bytes of an object are read at once."""
+    if is_url(path):
+        return RemoteFile(str(path), block)  # type: ignore[return-value]  # a raw file is enough
+    return open(path, "rb")
+
+
+def for_arrow(path: str | Path, block: int = BLOCK) -> Any:
+    """What Arrow opens: the path, or an open object."""
+    if not is_url(path):
+        return path
+    import pyarrow as pa
+
+    return pa.PythonFile(RemoteFile(str(path), block), mode="r")
+
+
+def exists(path: str | Path) -> bool:
+    return objects.status(str(path)) is not None if is_url(path) else os.path.exists(path)
+
+
+def is_file(path: str | Path) -> bool:
+    if not is_url(path):
+        return os.path.isfile(path)
+    found = objects.status(str(path))
+    return found is not None and not found.is_folder
+
+
+def is_folder(path: str | Path) -> bool:
+    if not is_url(path):
+        return os.path.isdir(path)
+    found = objects.status(str(path))
+    return found is not None and found.is_folder
+
+
+def size(path: str | Path) -> int | None:
+    """Bytes of a file; None if it is not there."""
+    if is_url(path):
+        found = objects.status(str(path))
+        return None if found is None else found.size
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return None
+
+
+def read(path: str | Path) -> bytes | None:
+    """All of a small file; None if it is not there."""
+    if is_url(path):
+        return objects.read(str(path))
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def same_file(path: str | Path, other: str | Path) -> bool:
+    """Whether two places are one file, which is there."""
+    if is_url(path) or is_url(other):
+        return path == other
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
+
+
+def within(path: str, folder: str | Path) -> bool:
+    """Whether a file lies in a folder, or below."""
+    if is_url(path) or is_url(folder):
+        return path.startswith(f"{str(folder).rstrip('/')}/")
+    return os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
+
+
+def only_here(path: str | Path) -> bool:
+    """Whether other processes have no such place: the memory of this one."""
+    return is_url(path) and str(path).startswith("memory://")
+
+
+@contextlib.contextmanager
+def fetched(folder: str, wanted: Sequence[str]) -> Iterator[Path]:
+    """A folder of this machine with copies of those of the files that there are."""
+    with tempfile.TemporaryDirectory(prefix="numtok-") as local:
+        for name in wanted:
+            if is_file(join(folder, name)):
+                with open_file(join(folder, name)) as file:
+                    Path(local, name).write_bytes(file.read())
+        yield Path(local)
