@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from numtok.arrays.kernels import inline_kernel
+from numtok.arrays.kernels import merged_kernel
 
 # Positions are unsigned: Numba then leaves out the check for negative indices, in loops that see every number.
 ONE, SIX, SIXTY_THREE = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
-@inline_kernel
+@merged_kernel
 def set_bits(bits):  # type: ignore[no-untyped-def]
     """uint64: how many bits are set. LLVM knows these steps for the processor's own instruction."""
     bits -= (bits >> ONE) & np.uint64(0x5555555555555555)
@@ -23,13 +23,13 @@ def set_bits(bits):  # type: ignore[no-untyped-def]
     return (bits * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@inline_kernel
+@merged_kernel
 def lowest_bit(bits):  # type: ignore[no-untyped-def]
     """uint64: the number of the lowest bit that is set; 64 for none. It is that of the zeros below it."""
     return set_bits(~bits & (bits - ONE))
 
 
-@inline_kernel
+@merged_kernel
 def next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
     """Position of the first marked byte in [at, stop), or some position from ``stop`` on."""
     if at >= stop:

@@ -20,25 +20,20 @@ import pickle
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import numba
 from numba.core import caching, compiler, runtime, serialize
-from numba.core import config as numba_config
-from numba.core import entrypoints as numba_entrypoints
 
 from numtok.arrays import kept
+from numtok.arrays.compiling import TRIED, config
 from numtok.arrays.stamp import PACKAGE, ROOMS, content_stamp
 
-LEAST_TRIED = ("0.68.",)  # versions of Numba that are known to load functions with no more than `_prepare` does
-entrypoints: Any = numba_entrypoints
-config: Any = numba_config  # Numba is hardly typed
 compile_result: Any = compiler.CompileResult
 _dumps: Any = serialize.dumps
-OPTIMISED = config.OPT
+OPTIMISED: Any = config.OPT
 COMPILING = "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it beforehand"
 VERSIONS = 8  # of a room, whose kernels are left in a folder
 
@@ -46,40 +41,11 @@ VERSIONS = 8  # of a room, whose kernels are left in a folder
 def keep(dispatcher: Any) -> None:
     """Keep what is compiled for a dispatcher, and load what was. Numba has no public way to replace its cache."""
     dispatcher._cache = KernelCache(dispatcher.py_func)
-    if numba.__version__.startswith(LEAST_TRIED):
-        dispatcher._compilation_chain_init_hook = _no_extensions
-
-
-def _no_extensions() -> None:
-    """In place of importing other packages' extensions of Numba, such as awkward's, which none of our kernels needs."""
-
-
-def optimise(dispatcher: Any, alone: bool) -> None:
-    """Have LLVM optimise what is compiled only if it is called ``alone``: else its callers are optimised with it in them, and that is half of the time."""
-    own, level = dispatcher._compiler, OPTIMISED if alone else config._OptLevel(1)
-    compile_it = own.compile
-
-    def at_its_level(args: Any, return_type: Any) -> Any:  # the compiler's lock is held
-        with _compiling_at(level):
-            return compile_it(args, return_type)
-
-    own.compile = at_its_level
-
-
-@contextlib.contextmanager
-def _compiling_at(level: Any) -> Iterator[None]:
-    """Other packages' extensions are left to the first function that is not ours: importing awkward's takes a second."""
-    before, initialised = config.OPT, entrypoints._already_initialized
-    config.OPT, entrypoints._already_initialized = level, initialised or numba.__version__.startswith(LEAST_TRIED)
-    try:
-        yield
-    finally:
-        config.OPT, entrypoints._already_initialized = before, initialised
 
 
 def _prepare(target_context: Any) -> None:
     """What it takes to load what was compiled. Numba's own way is to prepare for compiling, which takes longer than all the rest of a start."""
-    if numba.__version__.startswith(LEAST_TRIED):
+    if TRIED:
         rtsys: Any = runtime.rtsys  # type: ignore[attr-defined]
         rtsys.initialize(target_context)
     else:

@@ -45,17 +45,20 @@ class Kernel:
         import numba
         from numba.core.dispatcher import Dispatcher
 
-        from numtok.arrays.kernel_cache import keep, optimise
+        from numtok.arrays.compiling import TRIED, Inner, compile_quickly
+        from numtok.arrays.kernel_cache import keep
 
         with _making:
             names = self.function.__globals__
             for name in self.function.__code__.co_names:
                 if isinstance(called := names.get(name), Kernel):
                     names[name] = called.compiled
-            made: Any = numba.njit(nogil=True, **self.options)(self.function)
+            inner = TRIED and self.options.get("no_cpython_wrapper", False)
+            made: Any = numba.njit(nogil=True, **self.options, **({"pipeline_class": Inner} if inner else {}))(self.function)
             if isinstance(made, Dispatcher):
-                keep(made)
-                optimise(made, alone=not self.options.get("no_cpython_wrapper"))
+                compile_quickly(made)
+                if not inner:  # else it is kept as part of what calls it
+                    keep(made)
         return made
 
 
@@ -63,8 +66,10 @@ def _kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return lambda function: Kernel(function, options)
 
 
-kernel = _kernels(_nrt=False, no_cfunc_wrapper=True)
-inner_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True)
-inline_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True, inline="always")
-merged_kernel = _kernels(_nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True, forceinline=True)
+# Numba's rewrites are for expressions of whole arrays, which would have to allocate.
+_LEAN = {"_nrt": False, "no_cfunc_wrapper": True, "no_rewrites": True}
+kernel = _kernels(**_LEAN)
+inner_kernel = _kernels(**_LEAN, no_cpython_wrapper=True)
+inline_kernel = _kernels(**_LEAN, no_cpython_wrapper=True, inline="always")
+merged_kernel = _kernels(**_LEAN, no_cpython_wrapper=True, forceinline=True)
 allocating_kernel = _kernels(no_cfunc_wrapper=True)

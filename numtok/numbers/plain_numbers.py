@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.bitmarks import ONE, SIX, SIXTY_THREE, lowest_bit
-from numtok.arrays.kernels import inline_kernel, inner_kernel, merged_kernel
+from numtok.arrays.kernels import inner_kernel, merged_kernel
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
@@ -152,7 +152,7 @@ def _grouped_number(text, run, place, whole, stop, plain, digits, filled):  # ty
     return failed
 
 
-@inline_kernel
+@merged_kernel
 def copy_eight(text, place, digits, filled):  # type: ignore[no-untyped-def]
     """Eight bytes of text as digits: LLVM makes one load and one store of it, as it would not of a loop that reads and writes by turns."""
     word = ZERO
@@ -163,7 +163,7 @@ def copy_eight(text, place, digits, filled):  # type: ignore[no-untyped-def]
         digits[filled + k] = np.uint8(word >> (EIGHT * k))
 
 
-@inline_kernel
+@merged_kernel
 def _is_dash(text, at):  # type: ignore[no-untyped-def]
     """Whether U+2013 stands there, as in 1990\u201395: the most frequent neighbour that is not ASCII, and no sign."""
     return text[at] == 0xE2 and text[at + ONE] == 0x80 and text[at + TWO] == 0x93

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import pickle
 import re
@@ -15,7 +16,7 @@ import pytest
 
 import numtok
 from numtok.arrays import kept, kernel_cache
-from numtok.arrays.kernels import kernel
+from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.stamp import ROOMS, content_stamp
 
 PACKAGE = Path(numtok.__file__).parent
@@ -124,6 +125,27 @@ def test_a_damaged_cache_is_no_error_and_mended(harm: str, cache: Path) -> None:
             {"cut short": content[:half], "a bit flipped": content[:half] + b"\x00\xff" + content[half + 2 :], "empty": b""}[harm]
         )
     assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
+
+
+@inner_kernel
+def _doubled(x):  # type: ignore[no-untyped-def]
+    return x + x
+
+
+@merged_kernel
+def _tripled(x):  # type: ignore[no-untyped-def]
+    return _doubled(x) + x
+
+
+def _sextupled(x):  # type: ignore[no-untyped-def]
+    return _doubled(_tripled(x))
+
+
+def test_what_only_kernels_call_is_compiled_and_kept_as_part_of_them(cache: Path) -> None:
+    """Machine code of its own would take as long again."""
+    assert [kernel(_sextupled)(7), kernel(_sextupled)(7)] == [42, 42]
+    assert [path.name.rpartition("-")[0].rpartition(".")[2] for path in cache.rglob("*.kernel")] == ["_sextupled"]
+    assert gc.isenabled()
 
 
 def test_kernels_of_another_version_are_not_taken(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
