@@ -25,10 +25,11 @@ from numtok import Tokenizer
 from numtok.arrays.text_rows import TextRows
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM, Representation, Subword, parse
+from numtok.representations.parse import name_of
 from numtok.tokenizer.detokenize import TokenBytes, token_bytes
 from numtok.tokenizer.inspect import token_counts
 
-NUMBERS = ("xval", "fone:6,4", "place", "p10", "p1000", "b1999", "fp15", "subword")
+NUMBERS = ("xval", "fone:6,4", "place", "digits:3", "p10", "p1000", "b1999", "fp15", "subword")
 LEADING_SPACE = ("auto", "separate")
 Ints = npt.NDArray[np.int64]
 
@@ -71,7 +72,7 @@ def measure(texts: Sequence[str], source: Any, numbers: Sequence[Representation]
         same = ~overlaps
     text_tokens = max(len(same), 1)
     return Spaces(
-        "+".join(one.name for one in numbers),
+        "+".join(map(name_of, numbers)),
         leading_space,
         len(taken),
         int((~is_taken).sum()),

@@ -107,7 +107,7 @@ def build_model(schema: pa.Schema, tokenizer: numtok.Tokenizer, width: int, laye
     first = tokenizer.representations[0]
     if first.one_token:  # [NUM] for every number: a layer that shows the value, a head that says it
         embedding, head = embedding_from_schema(schema, width), head_from_schema(schema, width)
-    elif first.order is not None:  # digits are tokens, and know their place
+    elif first.token_column is not None:  # digits are tokens, and know their place
         embedding = embedding_from_schema(schema, width)
     return NumberModel(GPT2LMHeadModel(config), embedding, head)
 

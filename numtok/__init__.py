@@ -8,7 +8,7 @@ from numtok.errors import NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Number, Numbers
 from numtok.numbers.scan import extract, scan
-from numtok.representations import B1999, FP15, P10, P1000, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, Subword, XVal
+from numtok.representations import B1999, FP15, P10, P1000, Digits, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, Subword, XVal
 from numtok.tokenizer.results import EncodeReport, Encoding
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -25,6 +25,7 @@ __all__ = [
     "FP15",
     "P10",
     "P1000",
+    "Digits",
     "EncodeReport",
     "Encoding",
     "ExponentBins",

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from numtok.errors import TokenizerError
-from numtok.representations import END_NUM, NUM, Representation
+from numtok.representations import END_NUM, NUM, Representation, own_token
 
 OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")  # of a representation that does not share the vocabulary
 
@@ -23,10 +23,14 @@ def add_number_tokens(config: dict[str, Any], representation: Representation, tw
     Raises:
         TokenizerError: if the source already has one of them as a token of another kind.
     """
-    own, shared = representation.added_tokens(two_forms)
+    own, shared, together = representation.added_tokens(two_forms)
     vocabulary = vocabulary_of(config)
     entries = list(config.get("added_tokens") or [])
     added = {token["content"]: token for token in entries}
+    if all(content in vocabulary or content in added for content in together):
+        shared = (*together, *shared)
+    else:
+        own = (*own, *map(own_token, together))
     tokens: dict[str, int] = {}
     following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)], default=-1)
     for content, is_own in (*((content, True) for content in own), *((content, False) for content in shared)):

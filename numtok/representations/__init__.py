@@ -5,8 +5,9 @@
 """
 
 from numtok.representations.b1999 import B1999
-from numtok.representations.base import END_NUM, NUM, Representation, SingleToken, Spelled, SpelledOut
+from numtok.representations.base import END_NUM, NUM, Representation, SingleToken, Spelled, SpelledOut, own_token
 from numtok.representations.columns import Column
+from numtok.representations.digits import Digits
 from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
 from numtok.representations.fone import FoNE
@@ -29,6 +30,7 @@ __all__ = [
     "P1000",
     "REPRESENTATIONS",
     "Column",
+    "Digits",
     "ExponentBins",
     "FloatBits",
     "FoNE",
@@ -42,6 +44,7 @@ __all__ = [
     "XVal",
     "check_combination",
     "from_dict",
+    "own_token",
     "parse",
     "register",
     "representations_of",

@@ -38,10 +38,17 @@ class AddedTokens(NamedTuple):
     Attributes:
         own: numtok's own; no source tokenizer may have them as anything else.
         shared: symbols that may be tokens of the source tokenizer already.
+        together: symbols that are tokens of the source tokenizer if it has all of them; else each is a token of numtok's own, :func:`own_token`.
     """
 
     own: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
+
+
+def own_token(symbol: str) -> str:
+    """The token of a symbol that is no word of any vocabulary: ``[NUM:602]``."""
+    return f"[NUM:{symbol}]"
 
 
 class Representation(ABC):
@@ -62,7 +69,7 @@ class Representation(ABC):
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
         exact: whether :meth:`decode_columns` gives decimals exactly, so that text is written from it rather than from a float64.
         bracketed: whether ``[NUM]`` and ``[/NUM]`` stand around the tokens of each number.
-        order: in which order the digits of a number are tokens, one each: ``"msd"`` or ``"lsd"``; None if digits are not tokens.
+        order: in which order the digits of a number are tokens, one each or in groups: ``"msd"`` or ``"lsd"``; None if they are not.
     """
 
     name: ClassVar[str]
@@ -112,7 +119,7 @@ class Representation(ABC):
 
     @property
     def token_strings(self) -> tuple[str, ...]:
-        """The token of each symbol of spelled-out numbers; none if they are not."""
+        """The token of each symbol of spelled-out numbers, or the symbol itself if it is one of :class:`AddedTokens`'s ``together``; none if they are not."""
         return ()
 
     @property
@@ -257,8 +264,8 @@ class SpelledOut(Representation):
 
     @property
     def token_strings(self) -> tuple[str, ...]:
-        """The token of each symbol: the symbol, or, if the vocabulary is not shared, ``[NUM:602]``, which is no word of any vocabulary."""
-        return self.alphabet if self.shares_vocabulary else tuple(f"[NUM:{symbol}]" for symbol in self.alphabet)
+        """The token of each symbol: the symbol, or, if the vocabulary is not shared, :func:`own_token` of it."""
+        return self.alphabet if self.shares_vocabulary else tuple(map(own_token, self.alphabet))
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> Spelled:

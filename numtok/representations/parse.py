@@ -7,6 +7,7 @@ import inspect
 import itertools
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from numtok.errors import RepresentationError
@@ -33,7 +34,7 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     """Representations from a list such as ``xval,fone:6,4,bits``, as the command line takes it.
 
     Args:
-        text: names, each perhaps with integers after a colon, in the order of its ``positional`` options, or with one of its ``flags``.
+        text: names, each perhaps with integers after a colon, in the order of its ``positional`` options, and with some of its ``flags``.
         options: such as ``compact=True`` or ``overflow="clip"``, for every representation in the list that has them.
 
     Raises:
@@ -41,36 +42,68 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     """
     if not isinstance(text, str):
         raise RepresentationError(f"expected names such as 'xval,fone:6,4', got {type(text).__name__}")
-    chosen: list[tuple[type[Representation], list[int]]] = []
-    flags: dict[str, dict[str, bool]] = {}  # by the name of the representation
+    chosen: list[_Named] = []
     for part in filter(None, map(str.strip, text.split(","))):
         name, colon, first = map(str.strip, part.partition(":"))
-        if colon and first in named(name).flags:
-            chosen.append((named(name), []))
-            flags[named(name).name] = {first: True}
-        elif colon:
-            chosen.append((named(name), [_integer(first, part, named(name))]))
-        elif re.fullmatch(r"[+-]?\d+", part):
-            if not chosen or not chosen[-1][1]:
-                raise RepresentationError(f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as in fone:6,4")
-            chosen[-1][1].append(int(part))
+        if colon:
+            chosen.append(_Named(named(name), takes_more=True))
+            chosen[-1].take(first, part)
+        elif chosen and chosen[-1].takes_more and (_is_integer(part) or part in chosen[-1].kind.flags):
+            chosen[-1].take(part, part)
+        elif _is_integer(part):
+            raise RepresentationError(f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as in fone:6,4")
         else:
-            chosen.append((named(name), []))
-    if unused := [name for name in options if not any(name in _options(kind) for kind, _ in chosen)]:
+            chosen.append(_Named(named(name)))
+    if unused := [name for name in options if not any(name in _options(one.kind) for one in chosen)]:
         raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
     made = tuple(
-        _make(kind, _by_position(kind, values) | flags.get(kind.name, {}) | {k: v for k, v in options.items() if k in _options(kind)})
-        for kind, values in chosen
+        _make(
+            one.kind,
+            _by_position(one.kind, one.integers) | one.flags | {k: v for k, v in options.items() if k in _options(one.kind)},
+        )
+        for one in chosen
     )
     check_combination(made)
     return made
 
 
-def _integer(text: str, part: str, kind: type[Representation]) -> int:
-    if not re.fullmatch(r"[+-]?\d+", text):
-        words = "".join(f", or {kind.name}:{flag}" for flag in kind.flags)
-        raise RepresentationError(f"{part!r}: expected integers after the colon, as in fone:6,4{words}")
-    return int(text)
+@dataclass
+class _Named:
+    """A representation in a list, with what stands behind its colon."""
+
+    kind: type[Representation]
+    takes_more: bool = False
+    integers: list[int] = field(default_factory=list)
+    flags: dict[str, bool] = field(default_factory=dict)
+
+    def take(self, argument: str, part: str) -> None:
+        """An integer, or the name of a flag; ``part`` is where it stands."""
+        if argument in self.kind.flags:
+            self.flags[argument] = True
+        elif _is_integer(argument):
+            self.integers.append(int(argument))
+        else:
+            words = "".join(f", or {self.kind.name}:{flag}" for flag in self.kind.flags)
+            raise RepresentationError(f"{part!r}: expected integers after the colon, as in fone:6,4{words}")
+
+
+def _is_integer(text: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+", text) is not None
+
+
+def name_of(representation: Representation) -> str:
+    """What :func:`parse` reads: ``xval:log``, ``fone:6,4``, ``bits``; options that can only be given in Python are not in it."""
+    needed = _options(type(representation))
+    given = [str(getattr(representation, name)) for name in representation.positional]
+    if all(not needed[name] and getattr(representation, name) == getattr(type(representation), name) for name in representation.positional):
+        given = []
+    given += [flag for flag in representation.flags if getattr(representation, flag)]
+    return ":".join([representation.name, *([",".join(given)] if given else [])])
+
+
+def needs_options(kind: type[Representation]) -> bool:
+    """Whether there is none of its kind without options of its own, as of ``fone``."""
+    return any(_options(kind).values())
 
 
 def _by_position(kind: type[Representation], values: list[int]) -> dict[str, Any]:
@@ -83,7 +116,7 @@ def _by_position(kind: type[Representation], values: list[int]) -> dict[str, Any
 def _options(kind: type[Representation]) -> dict[str, Any]:
     """Names of the options, and whether each has to be given."""
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # every concrete one is a dataclass
-    return {field.name: field.default is dataclasses.MISSING for field in fields}
+    return {one.name: one.default is one.default_factory is dataclasses.MISSING for one in fields}
 
 
 def _make(kind: type[Representation], options: dict[str, Any]) -> Representation:

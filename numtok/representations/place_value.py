@@ -27,24 +27,22 @@ documents are put into batches; change the seed to draw anew. Transformers Can D
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.kernels import allocating_kernel
-from numtok.arrays.unicode_classes import DIGIT, character_classes
-from numtok.arrays.utf8 import class_at
 from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
+from numtok.representations import as_written
+from numtok.representations.as_written import LIMIT, LOWER_E, MINUS, PLUS, UPPER_E
 from numtok.representations.base import Mask, Spelled, SpelledOut
 from numtok.representations.columns import Column
 from numtok.representations.continuation import Continuation
 from numtok.representations.decimal_rules import continuation_of
 
-LIMIT = 32767
 ORDERS = ("msd", "lsd")
 
 
@@ -64,7 +62,7 @@ class PlaceValue(SpelledOut):
     max_offset: int = 0
     seed: int = 0
     name: ClassVar[str] = "place"
-    alphabet: ClassVar[tuple[str, ...]] = tuple("0123456789-+.eE,_'")
+    alphabet: ClassVar[tuple[str, ...]] = as_written.alphabet(1)
     declared: ClassVar[tuple[Column, ...]] = (Column("place_value", pa.int16(), np.int64, per="token"),)
 
     def __post_init__(self) -> None:
@@ -77,17 +75,13 @@ class PlaceValue(SpelledOut):
             raise RepresentationError(f"place: seed={self.seed} must be from 0 to 2**63 - 1")
 
     def fits(self, numbers: Numbers) -> Mask:
-        digits = np.diff(numbers.digit_offsets)
-        limit = LIMIT - self.max_offset
-        return (digits + numbers.exponent <= limit) & (numbers.exponent >= -limit)
+        return as_written.places_fit(numbers, LIMIT - self.max_offset)
 
     def encode(self, numbers: Numbers) -> Spelled:
-        rows = numbers.rows
-        surfaces = _Surfaces(
-            rows.text, rows.offsets, numbers.document, numbers.start, numbers.stop, np.diff(numbers.digit_offsets), numbers.exponent
-        )
-        symbols, offsets, places = _spell(surfaces, character_classes(), _SYMBOL_OF)
+        symbols, offsets, places = (spelled := as_written.spell(numbers)).symbols, spelled.offsets, spelled.stream
+        assert places is not None
         if self.max_offset:
+            rows = numbers.rows
             _move(places, offsets, numbers.document, rows.text, rows.offsets, self.seed, self.max_offset)
         if self.order == "lsd":
             order = _mantissas_backwards(symbols, offsets)
@@ -98,79 +92,10 @@ class PlaceValue(SpelledOut):
         symbols = spelled.symbols
         if self.order == "lsd":
             symbols = symbols[_mantissas_backwards(symbols, spelled.offsets)]
-        characters = np.frombuffer("".join(self.alphabet).encode(), np.uint8)[symbols]
-        offsets = pa.py_buffer(np.ascontiguousarray(spelled.offsets, np.int64))
-        return pa.LargeStringArray.from_buffers(len(spelled.offsets) - 1, offsets, pa.py_buffer(characters))
+        return as_written.text_of(symbols, spelled.offsets)
 
     def continuation(self, grammar: Grammar) -> Continuation:
         return continuation_of(self.alphabet, grammar, self.order)
-
-
-def _symbols() -> np.ndarray[tuple[int], np.dtype[np.uint16]]:
-    """uint16[128]: the symbol of each ASCII character; 255 for none."""
-    table = np.full(128, 255, np.uint16)
-    for symbol, character in enumerate(PlaceValue.alphabet):
-        table[ord(character)] = symbol
-    return table
-
-
-_SYMBOL_OF = _symbols()
-_MINUS, _PLUS, _COMMA, _NONE = PlaceValue.alphabet.index("-"), PlaceValue.alphabet.index("+"), PlaceValue.alphabet.index(","), 255
-_EXPONENTS = PlaceValue.alphabet.index("e"), PlaceValue.alphabet.index("E")
-
-
-class _Surfaces(NamedTuple):
-    """Number ``i`` lies at ``start[i]`` to ``stop[i]`` in the row that begins at ``text[offsets[document[i]]]``.
-
-    It has ``digits[i]`` digits in its mantissa and an exponent behind the last of them.
-    """
-
-    text: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
-    document: npt.NDArray[np.int32]
-    start: npt.NDArray[np.int64]
-    stop: npt.NDArray[np.int64]
-    digits: npt.NDArray[np.int64]
-    exponent: npt.NDArray[np.int64]
-
-
-@allocating_kernel
-def _spell(surfaces, classes, symbol_of):  # type: ignore[no-untyped-def]
-    """(symbols, offsets, places) of the surfaces."""
-    text, count, size = surfaces.text, surfaces.start.size, 0
-    for i in range(count):
-        size += surfaces.stop[i] - surfaces.start[i]
-    symbols, places = np.empty(size, np.uint16), np.empty(size, np.int16)
-    out = np.zeros(count + 1, np.int64)
-    filled = 0
-    for i in range(count):
-        begin, left = surfaces.offsets[surfaces.document[i]], surfaces.digits[i]
-        at, end = begin + surfaces.start[i], begin + surfaces.stop[i]
-        power = left - 1 + surfaces.exponent[i]  # of the next digit: the mantissa's digits come first, the exponent's after them
-        while at < end:
-            kind, width = class_at(text, at, end, classes)
-            place = 0
-            if kind >= DIGIT:
-                symbol = kind - DIGIT
-                if left > 0:
-                    place = max(-LIMIT, min(LIMIT, power + 1 if power >= 0 else power))
-                    power -= 1
-                    left -= 1
-            elif text[at] == 0x28:  # (1,234) in accounts
-                symbol = _MINUS
-            elif text[at] == 0x29:
-                symbol = _NONE
-            elif text[at] >= 0x80:  # U+2212, or a separator of digit groups that is not ASCII
-                symbol = _MINUS if text[at] == 0xE2 and text[at + 1] == 0x88 else _COMMA
-            else:
-                symbol = np.int64(symbol_of[text[at]])
-            if symbol != _NONE:
-                symbols[filled] = symbol
-                places[filled] = place
-                filled += 1
-            at += width
-        out[i + 1] = filled
-    return symbols[:filled], out, places[:filled]
 
 
 @allocating_kernel
@@ -179,10 +104,10 @@ def _mantissas_backwards(symbols, offsets):  # type: ignore[no-untyped-def]
     order = np.arange(symbols.size)
     for i in range(offsets.size - 1):
         first, last = offsets[i], offsets[i]
-        if first < offsets[i + 1] and (symbols[first] == _MINUS or symbols[first] == _PLUS):
+        if first < offsets[i + 1] and (symbols[first] == MINUS or symbols[first] == PLUS):
             first += 1
             last += 1
-        while last < offsets[i + 1] and symbols[last] != _EXPONENTS[0] and symbols[last] != _EXPONENTS[1]:
+        while last < offsets[i + 1] and symbols[last] != LOWER_E and symbols[last] != UPPER_E:
             last += 1
         for k in range(first, last):
             order[k] = last - 1 - (k - first)

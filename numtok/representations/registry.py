@@ -13,6 +13,7 @@ from numtok.errors import RepresentationError
 from numtok.representations.b1999 import B1999
 from numtok.representations.base import Representation
 from numtok.representations.columns import ALWAYS, NUMBER_MASK, NUMBER_VALUE, PACKED, PACKED_WITH_TEXT, WITH_TEXT, Column
+from numtok.representations.digits import Digits
 from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
 from numtok.representations.fone import FoNE
@@ -84,10 +85,10 @@ def _forms(kinds: tuple[type[Representation], ...], per: str | None) -> dict[str
     """The streams of these representations: asked for several times a batch, while what is registered hardly ever changes."""
     forms: dict[str, tuple[Column, ...]] = {}
     for column in (NUMBER_VALUE, *(column for kind in kinds for column in kind.declared)):
-        if per in (None, column.per):
+        if per in (None, column.per) and column not in forms.get(column.name, ()):
             forms[column.name] = (*forms.get(column.name, ()), column)
     return forms
 
 
-for builtin in (XVal, FloatBits, FoNE, PlaceValue, P10, P1000, B1999, FP15, ExponentBins, LogFourier, Subword):
+for builtin in (XVal, FloatBits, FoNE, PlaceValue, Digits, P10, P1000, B1999, FP15, ExponentBins, LogFourier, Subword):
     register(builtin)

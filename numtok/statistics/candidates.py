@@ -5,14 +5,13 @@ In: :class:`~numtok.statistics.Statistics`. Out: representations, in the order o
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from numtok.representations import FoNE, Representation, XVal
+from numtok.representations.parse import needs_options
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.representations.xval import TARGET
 from numtok.statistics.digits import MOST_DIGITS
@@ -30,21 +29,9 @@ def candidates(statistics: Statistics) -> list[Representation]:
     for name, kind in REPRESENTATIONS.items():
         if name in fitted:
             found += fitted[name](statistics)
-        elif all(_has_default(option) for option in dataclasses.fields(kind)):  # type: ignore[arg-type]  # every concrete one is a dataclass
+        elif not needs_options(kind):
             found.append(kind())
     return found
-
-
-def name_of(representation: Representation) -> str:
-    """What ``--numbers`` takes: ``xval:log``, ``fone:6,4``, ``bits``; options that can only be given in Python are not in it."""
-    options: dict[str, Any] = {option.name: option for option in dataclasses.fields(representation)}  # type: ignore[arg-type]
-    flags = [flag for flag in representation.flags if getattr(representation, flag)]
-    given = [str(getattr(representation, name)) for name in representation.positional]
-    if not flags and all(
-        _has_default(options[name]) and getattr(representation, name) == options[name].default for name in representation.positional
-    ):
-        given = []
-    return ":".join([representation.name, *([",".join([*flags, *given])] if flags or given else [])])
 
 
 def fitted_xval(statistics: Statistics, log: bool = False) -> XVal:
@@ -70,7 +57,3 @@ def covering(counts: npt.NDArray[np.int64]) -> int:
 
 def _xvals(statistics: Statistics) -> list[Representation]:
     return [fitted_xval(statistics), fitted_xval(statistics, log=True)]
-
-
-def _has_default(option: Any) -> bool:
-    return option.default is not dataclasses.MISSING or option.default_factory is not dataclasses.MISSING

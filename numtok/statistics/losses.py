@@ -19,7 +19,8 @@ import numpy.typing as npt
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation
 from numtok.representations.columns import Column
-from numtok.statistics.candidates import candidates, name_of
+from numtok.representations.parse import name_of
+from numtok.statistics.candidates import candidates
 from numtok.statistics.magnitudes import magnitudes
 from numtok.statistics.statistics import Statistics
 
@@ -143,7 +144,7 @@ def _tokens(representation: Representation, statistics: Statistics, left: float)
     costs = statistics.tokens
     before = costs.before / costs.numbers if costs.numbers else None
     if representation.stays_text or (not representation.one_token and representation.length is None):
-        spelled = costs.before if representation.stays_text else costs.spelled.get(representation.name)
+        spelled = costs.before if representation.stays_text else costs.spelled.get(name_of(representation))
         return spelled / costs.numbers if costs.numbers and spelled is not None else None
     each = 1.0 if representation.one_token else float(representation.length or 0)
     if not representation.carries_sign:

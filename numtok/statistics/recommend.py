@@ -167,7 +167,7 @@ def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
     marks = dict(zip(MARKS, statistics.forms.marks.tolist(), strict=True))
     if marks["leading zeros"] > TOLD * statistics.written:
         share = _percent(marks["leading zeros"] / statistics.written)
-        yield f"{share} are written with leading zeros, as codes are; only place keeps those for the model (with --keep-text, decoding gives them back)."
+        yield f"{share} are written with leading zeros, as codes are; only place and digits keep those (with --keep-text, decoding gives them back)."
     for kind, count in zip(SIDE_BY_SIDE, statistics.forms.side_by_side.tolist(), strict=True):
         if count > TOLD * statistics.in_text:
             yield f"{count:,} pairs of numbers look like one: {_EXAMPLES[kind]}; the grammar that was used reads two."

@@ -18,6 +18,7 @@ from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
 from numtok.representations import Representation, Subword
+from numtok.representations.parse import name_of, needs_options
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.saving import fingerprint_of
@@ -59,7 +60,7 @@ class TokenCosts:
             counts = representation.token_counts(numbers.select(fits))
             # What stays text costs what it cost before.
             left = int((last - first + 1)[~fits].sum()) if not fits.all() else 0
-            spelled[representation.name] = left + (0 if counts is None else int(counts.sum()))
+            spelled[name_of(representation)] = left + (0 if counts is None else int(counts.sum()))
         return cls(source_fingerprint(tokenizer), rows.nbytes, len(numbers), tokens, before, spelled)
 
     def __add__(self, other: TokenCosts) -> TokenCosts:
@@ -100,11 +101,8 @@ def source_fingerprint(tokenizer: Tokenizer) -> str:
 
 def spelling_ones() -> list[Representation]:
     """The representations that spell numbers out and need no options."""
-    found = []
-    for kind in REPRESENTATIONS.values():
-        if not kind.one_token and not kind.stays_text:
-            found.append(kind())
-    return found
+    kinds = REPRESENTATIONS.values()
+    return [kind() for kind in kinds if not (kind.one_token or kind.stays_text or needs_options(kind))]
 
 
 def front(texts: pa.Array, limit: int) -> pa.Array:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.kernels import allocating_kernel
-from numtok.representations import END_NUM, NUM, Representation, Spelled
+from numtok.representations import END_NUM, NUM, Representation, Spelled, own_token
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
@@ -39,7 +39,7 @@ class Spelling(NamedTuple):
     @classmethod
     def of(cls, representation: Representation, tokens: Mapping[str, int]) -> Spelling | None:
         """That of a representation, with the id of each of its tokens; None if it does not spell numbers out."""
-        ids = [tokens[content] for content in representation.token_strings]
+        ids = [tokens[content] if content in tokens else tokens[own_token(content)] for content in representation.token_strings]
         if not ids:
             return None
         spaced = [tokens[content] for content in representation.spaced_token_strings if content in tokens]

@@ -51,9 +51,10 @@ class NumberVocabulary:
 
     def described(self) -> dict[str, Any]:
         """As the schema's metadata tell it: the ids of number tokens, and of symbols in runs."""
+        if self.spelling is None or self.spelling.bracketed:
+            return {"tokens": dict(self.tokens), "vocab_size": self.size}
         tokens = {content: number for content, number in self.tokens.items() if not OWN_SYMBOL.fullmatch(content)}
-        symbols = {"symbols": self.spelling.runs()} if self.spelling is not None and not self.spelling.bracketed else {}
-        return {"tokens": tokens, "vocab_size": self.size, **symbols}
+        return {"tokens": tokens, "vocab_size": self.size, "symbols": self.spelling.runs()}
 
 
 def share_tokens(some: Sequence[Representation], others: Sequence[Representation]) -> bool:

@@ -13,11 +13,12 @@ from numtok.engines.choose import SELF_CHECK
 from numtok.engines.tokenizer_json import load_source, numbered
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
-from numtok.representations.parse import Representations
+from numtok.representations.parse import Representations, needs_options
+from numtok.representations.registry import REPRESENTATIONS
 from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.tokenizer import Tokenizer
 
-EVERY = ("xval", "bits", "fone:6,4", "logfourier", "exponent_bins", "place", "p10", "p1000", "b1999", "fp15", "subword")
+WITH_OPTIONS = ("fone:6,4",)  # those that there are not without
 LONG = " ".join(SELF_CHECK) * 100  # enough that a text is read in more than one turn
 
 
@@ -44,7 +45,8 @@ def warm_up(
     if folder is None:
         places = ", ".join(map(str, folders()))
         raise OutputError(f"no folder takes what is compiled: {places}; make one of them writable, or set NUMBA_CACHE_DIR")
-    for chosen in EVERY if numbers is None else numbers:
+    every = (*(name for name, kind in REPRESENTATIONS.items() if not needs_options(kind)), *WITH_OPTIONS)
+    for chosen in every if numbers is None else numbers:
         step(str(chosen))
         _use(Tokenizer.from_pretrained(source, chosen))
     step("other tokenizers")

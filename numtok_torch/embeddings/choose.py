@@ -11,7 +11,7 @@ FloatBitsEmbedding       number_bits, either form      R(bits), a small ReLU net
 FoNEEmbedding            number_digits or _fourier     e + features, padded with zeros or through a linear map
 ExponentBinsEmbedding    number_bin                    e + the bin's vector
 LogFourierEmbedding      number_log_fourier            e + a linear map of the features
-PlaceValueEmbedding      place_value                   e + the vector of the place, for each digit
+PlaceValueEmbedding      place_value                   e + the vector of the place, for each digit or group of digits
 FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(digit, 10), for each digit
 SumEmbedding             those of its parts            e + what each of them adds
 =======================  ============================  ==================================================================
@@ -120,6 +120,6 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
 
 
 def _config_of(representation: Representation) -> dict[str, Any] | None:
-    """The config of the layer for a representation; None if it needs none."""
-    layer = EMBEDDINGS.get(representation.name)
-    return None if layer is None else {"name": representation.name, **layer.options_for(representation)}
+    """The config of the layer that reads the columns of a representation; None if it needs none."""
+    layer = next((kind for kind in EMBEDDINGS.values() if not representation.columns().keys().isdisjoint(kind.streams)), None)
+    return None if layer is None else {"name": layer.name, **layer.options_for(representation)}

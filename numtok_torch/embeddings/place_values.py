@@ -1,9 +1,9 @@
-"""Layers for numbers that are spelled out digit by digit, and what they see while a model writes from left to right.
+"""Layers for numbers that are spelled out digit by digit, or in groups of digits, and what they see while a model writes from left to right.
 
-In: word vectors and ``place_value``, int64 (batch, seq): for a digit of 10**p, p + 1 if p >= 0, else p; 0 for every token that is no digit. Out:
-word vectors with a vector for the place added to each digit. Place-value positions; the random offset is that of Transformers Can Do Arithmetic
-with the Right Embeddings (McLeish et al. 2024), section 3. The vectors are added to the word vectors, so that it is all one whether the model
-has learned, sinusoidal or rotary positions: there is no table of positions to edit.
+In: word vectors and ``place_value``, int64 (batch, seq): for a digit of 10**p, p + 1 if p >= 0, else p; for a group, that of its last digit; 0 for every
+token that is no digit. Out: word vectors with a vector for the place added to each digit or group. Place-value positions; the random offset is that of
+Transformers Can Do Arithmetic with the Right Embeddings (McLeish et al. 2024), section 3. The vectors are added to the word vectors, so that it is all
+one whether the model has learned, sinusoidal or rotary positions: there is no table of positions to edit.
 
 **Writing left to right.** A model that writes 4, 1, 7 does not know, at the 4, that it stands for hundreds: how many digits follow is not decided.
 So the layer sees, as :class:`PlaceTracker` gives it:
@@ -12,7 +12,8 @@ So the layer sees, as :class:`PlaceTracker` gives it:
 order           most significant first                                  least significant first
 ==============  ======================================================  =================================================================
 integer digits  0, "not known": no vector is added                      1, 2, 3, ...
-fraction        -1, -2, ... behind the point, as always                 1, 2, ... as of an integer until the point is written, then 1, 2, ...
+fraction        -1, -2, ... behind the point, as always; -3, -6, ...    1, 2, ... as of an integer until the point is written, then 1, 2, ...
+                for groups of three
 ==============  ======================================================  =================================================================
 
 The digits of the prompt keep their true places, and what a token was shown with is not revised when the number is complete: keys that are
@@ -30,13 +31,15 @@ as integer are shown as integer digits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
+from numtok.representations import own_token
+from numtok.representations.as_written import LONGEST_GROUP, groups
 from numtok_torch.embeddings.base import Batch
 from numtok_torch.embeddings.vectors import VectorEmbedding
 
@@ -82,7 +85,7 @@ class PlaceValueEmbedding(VectorEmbedding):
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
-        return {"max_place": 64 + representation.max_offset, "written": representation.order}  # the offset merges no places
+        return {"max_place": 64 + getattr(representation, "max_offset", 0), "written": representation.order}  # the offset merges no places
 
     def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         place = self.read(inputs_embeds, batch, "place_value").to(torch.int64)  # (batch, seq)
@@ -115,7 +118,7 @@ class PlaceTracker:
     """The places of the digits that a model writes, token by token, one state per row; see the module.
 
     Args:
-        digit_ids: of the tokens ``0`` to ``9``, or a superset.
+        digit_ids: of the tokens ``0`` to ``9``, or a superset; or how many digits each token has, for groups of them.
         point_ids: of the decimal point.
         open_ids: of ``[NUM]``, in all its forms.
         inner_ids: of what else may stand within a number: signs, separators of groups.
@@ -127,7 +130,7 @@ class PlaceTracker:
 
     def __init__(
         self,
-        digit_ids: Sequence[int],
+        digit_ids: Sequence[int] | Mapping[int, int],
         point_ids: Sequence[int],
         open_ids: Sequence[int],
         inner_ids: Sequence[int] = (),
@@ -138,18 +141,21 @@ class PlaceTracker:
             raise RepresentationError(f"place: order={order!r} is unknown; use one of {', '.join(map(repr, ORDERS))}")
         groups = {"digit": digit_ids, "point": point_ids, "open": open_ids, "inner": inner_ids, "exponent": exponent_ids}
         self._ids = {name: tuple(int(token_id) for token_id in ids) for name, ids in groups.items()}
+        widths = digit_ids if isinstance(digit_ids, Mapping) else {}
+        self._wider = tuple(tuple(int(token_id) for token_id, width in widths.items() if width > more) for more in (1, 2))
         self._order = order
         self._state: dict[str, Tensor] | None = None
 
     @classmethod
     def from_vocabulary(cls, vocabulary: dict[str, int], order: str = "msd", **options: Any) -> PlaceTracker:
-        """From the ids of the tokens, by content: those of numtok's PlaceValue."""
+        """From the ids of the tokens, by content: those of numtok's PlaceValue or Digits."""
 
         def ids(*contents: str) -> list[int]:
             return [vocabulary[content] for content in contents if content in vocabulary]
 
         named = {"open_ids": ids("[NUM]", " [NUM]"), "inner_ids": ids(*"-+,_'"), "exponent_ids": ids("e", "E")} | options
-        return cls(ids(*"0123456789"), ids("."), **named, order=order)
+        forms = ((group, form) for group in groups(LONGEST_GROUP) for form in (group, own_token(group)))
+        return cls({vocabulary[form]: len(group) for group, form in forms if form in vocabulary}, ids("."), **named, order=order)
 
     def step(self, ids: Tensor) -> Tensor:
         """The places, int64 (rows,), of the tokens (rows,) just written."""
@@ -162,6 +168,8 @@ class PlaceTracker:
         exponent = inside & ~opened & (state["exponent"] | kind["exponent"])
         counted = inside & kind["digit"] & ~exponent & (point if self._order == "msd" else ~none)
         count = torch.where(opened | ~inside | kind["point"], 0, state["count"]) + counted
+        for wider in self._wider:  # digits beyond the first of a group
+            count = count + (counted & torch.isin(ids, torch.tensor(wider, dtype=ids.dtype, device=ids.device)))
         self._state = {"inside": inside, "point": point, "exponent": exponent, "count": count}
         return torch.where(counted, -count if self._order == "msd" else count, 0)
 

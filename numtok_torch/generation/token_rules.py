@@ -56,18 +56,20 @@ def rules_of(tokenizer: Tokenizer) -> TokenRules | None:
     continuation, spelling = representation.continuation(tokenizer.grammar), Spelling.of(representation, tokenizer.tokens)
     if continuation is None or spelling is None:
         return None
-    return _bracketed(continuation, spelling) if spelling.bracketed else _unbracketed(continuation, spelling)
+    if not spelling.bracketed:
+        return _unbracketed(continuation, spelling)
+    return _bracketed(continuation, spelling, ~np.isin(spelling.ids, list(tokenizer.own_tokens.values())))
 
 
-def _bracketed(continuation: Continuation, spelling: Spelling) -> TokenRules:
-    """Columns: the symbols, ``[NUM]``, ``[/NUM]``, others. State s of a number is s + 1, and the symbols are tokens of the text too."""
+def _bracketed(continuation: Continuation, spelling: Spelling, in_text: Mask) -> TokenRules:
+    """Columns: the symbols, ``[NUM]``, ``[/NUM]``, others. State s of a number is s + 1, and the symbols ``in_text`` are tokens of the text too."""
     states, symbols = continuation.following.shape
     opening, closing, others = range(symbols, symbols + 3)
     after, allowed = np.full((states + 1, symbols + 3), TEXT, np.int64), np.zeros((states + 1, symbols + 3), np.bool_)
     after[1:, :symbols] = np.where(continuation.following == NEVER, TEXT, continuation.following + 1)
     after[:, opening] = 1
     allowed[1:, :symbols], allowed[1:, closing] = continuation.following != NEVER, continuation.ends
-    allowed[TEXT] = np.arange(symbols + 3) != closing
+    allowed[TEXT] = np.append(in_text, [True, False, True])
     plain, spaced, end = spelling.brackets
     column = _columns([*spelling.ids, plain, spaced, end], [*range(symbols), opening, opening, closing], others)
     to_text = np.append(0, continuation.to_end + 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok import Grammar, Numbers
-from numtok.representations import B1999, FP15, P10, P1000, PlaceValue, Spelled, XVal
+from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Spelled, XVal
 from numtok.representations.continuation import NEVER
 
 SPELLED: dict[str, Any] = {
@@ -25,6 +25,9 @@ SPELLED: dict[str, Any] = {
     "fp15": FP15(2, (-3, 2)),
     "place": PlaceValue(),
     "place lsd": PlaceValue(order="lsd"),
+    "digits": Digits(),
+    "digits from the left": Digits(3, "left"),
+    "digits by two": Digits(2),
 }
 GRAMMARS = {
     "default": Grammar(),
@@ -71,7 +74,9 @@ def test_two_digits_then_a_point_then_a_power() -> None:
     assert accepts(PlaceValue().continuation(Grammar()), spelled_of(PlaceValue(), "25.e-3"))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("name", "grammar"), [(name, "default") for name in SPELLED] + [("place", one) for one in GRAMMARS])
+@pytest.mark.parametrize(
+    ("name", "grammar"), [(name, "default") for name in SPELLED] + [("place", one) for one in GRAMMARS] + [("digits by two", "plain")]
+)
 @given(choices=st.data())
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
 def test_what_passes_is_one_number_and_encodes_to_the_same(name: str, grammar: str, choices: Any) -> None:
@@ -118,6 +123,25 @@ def test_what_is_no_number_does_not_pass() -> None:
         assert not accepts(backwards, symbols(text)), text
     for text in ("654,321", "-56.4", "5.", "65.432,1e-7"):
         assert accepts(backwards, symbols(text)), text
+
+
+def test_groups_are_cut_in_one_way() -> None:
+    """Digits that would be cut in another way when they are read again do not pass."""
+    for digits, good, bad in (
+        (
+            Digits(),
+            ["1 234 567", "12", "1 , 234 . 567 8", ". 123 4", "1 e - 123"],
+            ["1 23", "123 4", "1234", "1 , 23", ". 1 234", "1 . e 12 3"],
+        ),
+        (Digits(2), ["1 23 45", "1 , 2 34", ". 12 3"], ["12 3", "1 , 23 4", "1 , 23", ". 1 23"]),
+        (Digits(2, "left"), ["12 34 5", "1 , 23 4", "1 e 12 3"], ["1 23", "1 , 2 34"]),
+    ):
+        continuation = digits.continuation(Grammar())
+        for expected, texts in ((True, good), (False, bad)):
+            for text in texts:
+                known = all(one in digits.alphabet for one in text.split())
+                assert (known and accepts(continuation, [digits.alphabet.index(one) for one in text.split()])) == expected, text
+    assert len(Digits(1).continuation(Grammar()).ends) <= 2 * len(PlaceValue().continuation(Grammar()).ends)
 
 
 def test_others_have_none() -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import numtok
 from numtok import FloatBits, FoNE, Numbers, PlaceValue, Statistics, Subword, XVal
 from numtok.representations import Representation, parse
-from numtok.statistics.candidates import candidates, fitted_xval, name_of
+from numtok.representations.parse import name_of
+from numtok.statistics.candidates import candidates, fitted_xval
 from numtok.statistics.losses import Loss, losses
 from numtok.statistics.magnitudes import quantiles
 from numtok.statistics.report import Report

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok import Grammar, Tokenizer
-from numtok.representations import B1999, FP15, P10, P1000, PlaceValue, XVal
+from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, XVal
 from numtok.tokenizer.spelling import Spelling
 from numtok_torch import NumberModel, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
@@ -30,6 +30,7 @@ SPELLED: dict[str, Any] = {
     "fp15": FP15(1, (-1, 1)),
     "place": PlaceValue(),
     "place lsd": PlaceValue(order="lsd"),
+    "digits": Digits(2),
 }
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {},
@@ -79,7 +80,8 @@ def mistakes(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
         whole = ids[stop - 1] == spelling.brackets[2] if spelling.bracketed else stop - start == spelling.length
         if not whole or len(numbers) != 1 or numbers.text().to_pylist() != [text]:
             found.append(f"{text!r} at {start}")
-    own = set(spelling.brackets if spelling.bracketed else [*spelling.ids.tolist(), *spelling.spaced.tolist()])
+    symbols = [*spelling.ids.tolist(), *spelling.spaced.tolist()]
+    own = {*spelling.brackets, *(set(symbols) & set(tokenizer.own_tokens.values()) if spelling.bracketed else symbols)}
     return found + [f"{number} at {at} outside" for at, number in enumerate(ids) if number in own and not inside[at]]
 
 
@@ -196,7 +198,8 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
     for one in range(tokenizer.vocab_size):
         after, _ = run([*ids, one])
         if state is None:
-            fits = one != spelling.brackets[2] and (spelling.bracketed or one in firsts or one not in symbol_of)
+            in_text = one not in tokenizer.own_tokens.values() if spelling.bracketed else one in firsts
+            fits = one != spelling.brackets[2] and (one in begin or one not in symbol_of or in_text)
         elif one == spelling.brackets[2]:
             fits = bool(rules.ends[state])
         else:

@@ -1,0 +1,98 @@
+"""Digits: each number spelled out between ``[NUM]`` and ``[/NUM]`` in groups of one to three digits, and nothing beside the tokens.
+
+In: n numbers. Out: the characters of each number as written, the digits in groups, one token each: 1234567.8901 is ``1 234 567 . 890 1``. Inverse: the
+characters. Exact for every decimal, as written: leading and trailing zeros, separators and exponents stay. ``Digits(1)`` is the digit-wise baseline of
+FoNE (Zhou et al. 2025, tables 1 and 2); groups of three are what the vocabularies of Llama 3 and GPT-4 have. That they are cut from the right, so that
+the same digits of two numbers stand below each other, helps in arithmetic: Tokenization counts (Singh and Strouse 2024).
+
+====================  ==========================  ==========================  ===========================
+literal               ``group=3``                 ``align="left"``            ``group=1``
+====================  ==========================  ==========================  ===========================
+``1234567``           1 234 567                   123 456 7                   1 2 3 4 5 6 7
+``1,234``             1 , 234                     1 , 234                     1 , 2 3 4
+``-60.2``             - 60 . 2                    - 60 . 2                    - 6 0 . 2
+``.12345``            . 123 45                    . 123 45                    . 1 2 3 4 5
+``007``               007                         007                         0 0 7
+``1.5e-1000``         1 . 5 e - 1 000             1 . 5 e - 100 0             1 . 5 e - 1 0 0 0
+====================  ==========================  ==========================  ===========================
+
+**Tokens.** If the source vocabulary has all groups (10, 110 or 1,110), they are its tokens; else each is an added token of its own, ``[NUM:602]``: no
+number is half trained and half new. Signs, points and the like are tokens of the source where it has them.
+
+**Places** (``places=True``): the column ``place_value``, as of :class:`~numtok.representations.place_value.PlaceValue`; a group has the index of its last
+digit, so that 1 234 567 has 7 4 1, and 890 1 behind the point has -3 -4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.errors import RepresentationError
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.numbers import Numbers
+from numtok.representations import as_written
+from numtok.representations.base import AddedTokens, Mask, Spelled, SpelledOut
+from numtok.representations.columns import Column
+from numtok.representations.continuation import Continuation
+from numtok.representations.decimal_rules import continuation_of
+from numtok.representations.group_rules import in_groups
+from numtok.representations.place_value import PlaceValue
+
+ALIGN = ("left", "right")
+
+
+@dataclass(frozen=True)
+class Digits(SpelledOut):
+    """Digits in groups.
+
+    Attributes:
+        group: digits of a group, 1 to 3.
+        align: ``"right"``, so that the first group of an integer is the short one, or ``"left"``. Behind the point, groups begin at the point.
+        places: whether the column ``place_value`` is written.
+        overflow: for numbers with an index beyond ±32767 (``"clip"``: those indices are clipped). Without ``places``, every number is held.
+    """
+
+    group: int = 3
+    align: str = "right"
+    places: bool = False
+    overflow: str = "text"
+    name: ClassVar[str] = "digits"
+    order = "msd"
+    positional: ClassVar[tuple[str, ...]] = ("group",)
+    flags: ClassVar[tuple[str, ...]] = ("places",)
+    declared: ClassVar[tuple[Column, ...]] = PlaceValue.declared
+
+    def __post_init__(self) -> None:
+        self._check_overflow()
+        if not 1 <= self.group <= as_written.LONGEST_GROUP:
+            raise RepresentationError(f"digits: group={self.group} must be from 1 to {as_written.LONGEST_GROUP}")
+        if self.align not in ALIGN:
+            raise RepresentationError(f"digits: align={self.align!r} is unknown; use one of {', '.join(map(repr, ALIGN))}")
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        return as_written.alphabet(self.group)
+
+    def columns(self) -> dict[str, Column]:
+        return super().columns() if self.places else {}
+
+    def added_tokens(self, two_forms: bool) -> AddedTokens:
+        brackets, _, _ = super().added_tokens(two_forms)
+        return AddedTokens(brackets, as_written.MARKS, as_written.groups(self.group))
+
+    def fits(self, numbers: Numbers) -> Mask:
+        return as_written.places_fit(numbers) if self.places else np.ones(len(numbers), np.bool_)
+
+    def encode(self, numbers: Numbers) -> Spelled:
+        return as_written.spell(numbers, self.group, self.align == "left", self.places)
+
+    def decode(self, spelled: Spelled) -> pa.LargeStringArray:
+        return as_written.text_of(spelled.symbols, spelled.offsets, self.group)
+
+    def continuation(self, grammar: Grammar) -> Continuation:
+        characters = continuation_of(as_written.alphabet(1), grammar, self.order)
+        return in_groups(characters, self.group, self.align == "left")

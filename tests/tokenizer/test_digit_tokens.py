@@ -1,0 +1,115 @@
+"""Which tokens groups of digits are: those of the source if it has all of them, else tokens of numtok's own; in every kind of tokenizer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import trained
+from kept import kept
+from places import shared_folder
+
+import numtok
+from numtok import Digits, PlaceValue, Tokenizer
+from numtok.representations.as_written import groups
+from numtok.tokenizer.schema import read_metadata
+from numtok.tokenizer.token_spans import NumberTokens
+
+TEXTS = ["At 1,234,567.8901 of -007 (.5e3) B2B 60 1.2.3 [NUM:602] 602 -0 0.000, no 12:30.", "", None, "5"]
+KINDS = ["gpt2", "neox", "llama3", "bert", "bert_lower", "t5", "llama_legacy"]
+
+
+@kept
+def tokenizer(kind: str, digits: Digits) -> Tokenizer:
+    return Tokenizer(trained.config(kind), [digits])
+
+
+def with_all_groups() -> dict[str, Any]:
+    """A source that has all 1,110 of them, in no order."""
+    config = trained.config("gpt2")
+    known = config["model"]["vocab"]
+    first = 1 + max([*known.values(), *(token["id"] for token in config["added_tokens"])])
+    missing = [group for group in groups(3) if group not in known]
+    ids = (first + np.random.default_rng(0).permutation(len(missing))).tolist()
+    config["model"]["vocab"] = known | dict(zip(missing, ids, strict=True))
+    return config
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("digits", [Digits(), Digits(1, places=True)], ids=["threes", "ones"])
+def test_round_trip_in_every_kind(kind: str, digits: Digits, tmp_path: Path) -> None:
+    tok = tokenizer(kind, digits)
+    batch = tok.encode_batch(TEXTS, keep_text=True)
+    assert tok.decode_batch(batch).to_pylist() == TEXTS
+    numbers = numtok.scan(TEXTS)
+    assert batch["number_value"].values.to_pylist() == numbers.to_float64().tolist()
+    ids, index = batch["input_ids"][0].as_py(), batch["number_index"][0].as_py()
+    assert tok.read_spelled(np.array(ids, np.int32), np.array(index)).to_pylist() == numbers.text().to_pylist()[: len(index)]
+    tok.save_pretrained(tmp_path)
+    again = Tokenizer.from_pretrained(tmp_path)
+    assert again.representations == (digits,) and again.tokens == tok.tokens
+    assert again.encode_batch(TEXTS, keep_text=True).equals(batch)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_single_digits_are_those_of_the_source(kind: str) -> None:
+    tok, place = tokenizer(kind, Digits(1, places=True)), Tokenizer(trained.config(kind), [PlaceValue()])
+    assert tok.tokens == place.tokens
+    ours, theirs = tok.encode_batch(TEXTS), place.encode_batch(TEXTS)
+    assert all(ours[name].equals(theirs[name]) for name in ("input_ids", "number_index", "place_value"))
+
+
+def test_a_source_with_all_groups_gives_its_tokens() -> None:
+    config = with_all_groups()
+    tok = Tokenizer(config, [Digits()])
+    source = config["model"]["vocab"]
+    assert all(tok.tokens[group] == source[group] for group in groups(3))
+    assert tok.vocab_size == Tokenizer(config, "xval").vocab_size + 1, "[/NUM]"
+    batch = tok.encode_batch(["a 1234567.89 b"])
+    ids = batch["input_ids"][0].as_py()
+    assert [source.get(name) for name in ("1", "234", "567", ".", "89")] == ids[2:7]
+    assert tok.decode_batch(batch).to_pylist() == ["a 1234567.89 b"]
+
+
+def test_a_source_that_lacks_one_group_gives_none() -> None:
+    config = with_all_groups()
+    del config["model"]["vocab"]["038"]
+    tok = Tokenizer(config, [Digits()])
+    own = {f"[NUM:{group}]" for group in groups(3)}
+    assert own <= tok.tokens.keys() and not set(groups(3)) & tok.tokens.keys()
+    assert own <= tok.own_tokens.keys()
+    assert min(tok.tokens[name] for name in own) > max(config["model"]["vocab"].values())
+
+
+@pytest.mark.parametrize("config", [trained.config("gpt2"), with_all_groups()], ids=["own", "shared"])
+def test_what_the_metadata_tell(config: dict[str, Any]) -> None:
+    """Every token of a number is named; only those that no text has are told as numtok's own."""
+    tok = Tokenizer(config, [Digits()])
+    metadata = read_metadata(tok.batch_schema())
+    assert metadata["tokens"] == tok.tokens and "symbols" not in metadata
+    spans = NumberTokens.from_metadata(metadata)
+    assert set(spans.ids) == set(tok.tokens.values())
+    assert set(spans.own) == {number for content, number in tok.tokens.items() if content.strip().startswith(("[NUM", "[/NUM"))}
+    batch = tok.encode_batch(["602 and B602 are 602,000.5"])
+    ids, index = np.array(batch["input_ids"][0].as_py()), np.array(batch["number_index"][0].as_py())
+    stops = spans.stops(ids, index, np.full(len(index), len(ids)))
+    assert (stops - index).tolist() == [3, 7]
+
+
+@pytest.mark.parametrize(("name", "count"), [("gpt2", 777), ("gpt-neox-20b", 877)])
+def test_real_tokenizers(name: str, count: int) -> None:
+    """They have all groups of one and two digits, and not all of three."""
+    path = shared_folder() / "tokenizers" / f"{name}.json"
+    if not path.exists():
+        pytest.skip(f"needs {path}")
+    known = json.loads(path.read_text("utf-8"))["model"]["vocab"]
+    assert sum(len(group) == 3 and group in known for group in groups(3)) == count
+    threes, tok = (Tokenizer.from_pretrained(path, numbers) for numbers in ("digits:3", "digits:2"))
+    assert threes.own_tokens.keys() - tok.own_tokens.keys() == {f"[NUM:{group}]" for group in groups(3)}
+    assert tok.own_tokens.keys() == {"[NUM]", " [NUM]", "[/NUM]"}
+    text = ["It is -1234567.89 or 1,234."]
+    assert tok.decode_batch(tok.encode_batch(text, keep_text=True)).to_pylist() == text
+    assert [tok.tokens[group] for group in ("1", "23", "45", "67")] == tok.encode(text[0]).input_ids[4:8].tolist()
