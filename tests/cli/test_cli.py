@@ -372,6 +372,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 """
 
 
+@pytest.mark.slow
 def test_memory_is_bounded(large: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", MEASURED, "encode", str(large), "-o", str(tmp_path / "a.parquet"), "-q"]
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout

@@ -115,6 +115,7 @@ def test_the_default_tokenizer_loads_everywhere_with_the_same_ids() -> None:
     assert subword.encode(text).input_ids.tolist() == expected
 
 
+@pytest.mark.slow
 def test_the_default_tokenizer_is_what_the_documented_command_makes(shared: Path) -> None:
     with (shared / "corpora" / "wiki.jsonl").open(encoding="utf-8") as lines:
         texts = [json.loads(line)["text"] for line in lines]

@@ -41,6 +41,7 @@ def arguments(tiny: Path, *more: str) -> list[str]:
     return ["--quick", "--corpus", str(tiny), "--tokenizer", str(ROOT / "numtok" / "default" / "tokenizer.json"), *more]
 
 
+@pytest.mark.slow
 def test_everything_runs_and_the_json_is_well_formed(tiny: Path, tmp_path: Path) -> None:
     output = tmp_path / "found.json"
     command = [sys.executable, "-m", "benchmarks", *arguments(tiny, "--json", str(output))]

@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import jobs
 import pyarrow as pa
@@ -120,7 +121,15 @@ def the_promise(document: str, block: Block) -> Promise | None:
     return found[0] if found else None
 
 
-@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+LONG = {"corpora.md", "packing.md", "training.md"}  # a third of the pages, most of whose seconds go to starting and training
+
+
+def pages() -> Iterator[Any]:
+    for path in documents():
+        yield pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path.name in LONG else [])
+
+
+@pytest.mark.parametrize("path", pages())
 def test_the_blocks_run_and_keep_their_promise(path: Path) -> None:
     document = str(path.relative_to(ROOT))
     session = Session(Path.cwd(), {"__name__": "__main__"})

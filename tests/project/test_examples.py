@@ -75,6 +75,7 @@ def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.Ca
     assert NumberModel.from_pretrained(folder / "model").causal
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("commands_in_process")
 def test_additions_are_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of numbers up to 60, with FoNE; untrained, hardly any is right."""

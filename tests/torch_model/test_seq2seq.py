@@ -246,7 +246,7 @@ def test_the_collator() -> None:
         Seq2SeqNumberCollator.from_schema(schema, 0, objective="causal")
 
 
-@pytest.mark.parametrize("kind", ["t5", "bart"])
+@pytest.mark.parametrize("kind", ["bart", pytest.param("t5", marks=pytest.mark.slow)])
 def test_it_learns_to_copy(kind: str, tmp_path: Path) -> None:
     """Through the Trainer: the loss falls; what it then writes is the number it was given, in the target's own words."""
     pytest.importorskip("accelerate")
