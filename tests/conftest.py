@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # Before any test imports the libraries that read these: tests neither reach the network nor open a window.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
-os.environ.setdefault("NUMTOK_CACHE", "0")  # what is kept is tested where a test says so
+if (
+    "NUMTOK_CACHE" not in os.environ
+):  # processes that run tests, and those that tests start, share what one of them found out; a new run knows nothing
+    os.environ["NUMTOK_CACHE"] = tempfile.mkdtemp(prefix="numtok-tests-")
+    atexit.register(shutil.rmtree, os.environ["NUMTOK_CACHE"], ignore_errors=True)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two processes share two cores, and torch would take both for each
 
 import kept
