@@ -78,7 +78,7 @@ def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
 @pytest.mark.thorough
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(8, thorough=200))
 @given(documents=many_rows, parse_special=st.booleans(), add_special_tokens=st.booleans(), separate=st.booleans())
 def test_contract(
     kind: str, engine: str, documents: list[str | None], parse_special: bool, add_special_tokens: bool, separate: bool
@@ -92,7 +92,8 @@ def test_contract(
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
-@settings(max_examples=12)
+@pytest.mark.thorough
+@settings(max_examples=examples(5, thorough=12))
 @given(documents=many_rows)
 def test_contract_of_spelled_out_numbers(kind: str, engine: str, documents: list[str | None]) -> None:
     """What stands around a spelled-out number is what stands around ``[NUM]``; its digits' tokens never occur by other ways."""
@@ -112,7 +113,8 @@ def test_contract_of_spelled_out_numbers(kind: str, engine: str, documents: list
 
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
-@settings(max_examples=12)
+@pytest.mark.thorough
+@settings(max_examples=examples(5, thorough=12))
 @given(documents=many_rows)
 def test_subword_leaves_text_alone(kind: str, engine: str, documents: list[str | None]) -> None:
     tok, source = tokenizer(kind, engine, Subword()), oracle(kind).plain_source

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +27,8 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @every_kind
-@settings(max_examples=50)
+@pytest.mark.thorough
+@settings(max_examples=examples(15, thorough=50))
 @given(call=inputs.calls())
 @example(call=inputs.Call("a [NUM] b  [NUM] c"))
 @example(call=inputs.Call("a <|0.00|> <|2.5|> b", options={"split_special_tokens": True}))
@@ -36,7 +38,8 @@ def test_calls(kind: str, call: inputs.Call) -> None:
 
 
 @every_kind
-@settings(max_examples=30)
+@pytest.mark.thorough
+@settings(max_examples=examples(10, thorough=30))
 @given(call=inputs.cuts())
 def test_truncation_and_padding(kind: str, call: inputs.Call) -> None:
     call = call.without_numbers(oracle(kind))
@@ -61,7 +64,8 @@ def test_every_strategy(kind: str, side: str) -> None:
 
 
 @every_kind
-@settings(max_examples=12)
+@pytest.mark.thorough
+@settings(max_examples=examples(4, thorough=12))
 @given(first=texts, second=texts, words=inputs.words)
 @example(first="a naïve  text [NUM]", second="", words=["a", "", "[NUM]", "x y"])
 def test_alignment(kind: str, first: str, second: str, words: list[str]) -> None:
@@ -74,7 +78,8 @@ def test_alignment(kind: str, first: str, second: str, words: list[str]) -> None
 
 
 @every_kind
-@settings(max_examples=10)
+@pytest.mark.thorough
+@settings(max_examples=examples(4, thorough=10))
 @given(
     first=texts,
     second=texts,
@@ -132,7 +137,8 @@ def test_bad_input(kind: str) -> None:
 
 
 @every_kind
-@settings(max_examples=8)
+@pytest.mark.thorough
+@settings(max_examples=examples(3, thorough=8))
 @given(calls=st.lists(st.one_of(inputs.calls(), inputs.cuts()), min_size=2, max_size=5))
 def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
     calls = [call.without_numbers(oracle(kind)) for call in calls]
@@ -143,7 +149,8 @@ def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
 
 
 @every_kind
-@settings(max_examples=25)
+@pytest.mark.thorough
+@settings(max_examples=examples(8, thorough=25))
 @given(data=st.data())
 def test_decode(kind: str, data: st.DataObject) -> None:
     """Of ids that come from text, and of any ids."""
@@ -154,7 +161,8 @@ def test_decode(kind: str, data: st.DataObject) -> None:
 
 
 @every_kind
-@settings(max_examples=25)
+@pytest.mark.thorough
+@settings(max_examples=examples(8, thorough=25))
 @given(data=st.data())
 def test_streaming_decode(kind: str, data: st.DataObject) -> None:
     stock = source(kind)
@@ -185,7 +193,8 @@ def test_vocabulary_of_spelled_out_numbers(kind: str) -> None:
 
 @pytest.mark.parametrize("numbers", [(XVal(), FoNE(6, 4, overflow="clip")), (PlaceValue(),)], ids=["combined", "spelled"])
 @pytest.mark.parametrize("kind", ["bert", "roberta", "legacy"])
-@settings(max_examples=15)
+@pytest.mark.thorough
+@settings(max_examples=examples(5, thorough=15))
 @given(call=inputs.calls())
 def test_calls_with_other_representations(kind: str, numbers: Any, call: inputs.Call) -> None:
     tok = ours(kind, numbers)

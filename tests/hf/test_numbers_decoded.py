@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -29,7 +30,8 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @every_kind
-@settings(max_examples=8)
+@pytest.mark.thorough
+@settings(max_examples=examples(3, thorough=8))
 @given(documents=st.lists(texts, min_size=1, max_size=3))
 @example(documents=["a 5 b", "-3 and 1,234 [NUM]", "", "none", "007 . , 5 's"])
 @example(documents=["1e-5 0.1 123456789.125", "-0"])
@@ -45,7 +47,8 @@ def test_decode(kind: str, documents: list[str]) -> None:
         *itertools.product(("llama", "t5"), ("place value", "p10")),
     ],
 )
-@settings(max_examples=5)
+@pytest.mark.thorough
+@settings(max_examples=examples(2, thorough=5))
 @given(documents=st.lists(texts, min_size=1, max_size=3))
 @example(documents=["a 5 b", "-3 and 1,234 [NUM]", "none", "007 . , 5 's +0.50"])
 def test_decode_spelled_out(kind: str, numbers: str, documents: list[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import example, given, settings
 
 pytest.importorskip("transformers")
@@ -33,7 +34,8 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @every_kind
-@settings(max_examples=25)
+@pytest.mark.thorough
+@settings(max_examples=examples(8, thorough=25))
 @given(call=inputs.calls())
 @example(call=inputs.Call(NUMBER_TEXTS, options={"padding": True, "return_tensors": "pt", "return_offsets_mapping": True}))
 @example(call=inputs.Call(NUMBER_TEXTS[::-1], NUMBER_TEXTS, options={"return_offsets_mapping": True}))
@@ -46,7 +48,8 @@ def test_calls(kind: str, call: inputs.Call) -> None:
 
 
 @every_kind
-@settings(max_examples=15)
+@pytest.mark.thorough
+@settings(max_examples=examples(5, thorough=15))
 @given(call=inputs.cuts())
 @example(
     call=inputs.Call("1 2 a 3 4 b 5 6 7", options={"truncation": True, "max_length": 5, "stride": 1, "return_overflowing_tokens": True})
@@ -102,7 +105,8 @@ def test_same_ids_as_the_core(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", BYTE_LEVEL)
-@settings(max_examples=15)
+@pytest.mark.thorough
+@settings(max_examples=examples(5, thorough=15))
 @given(call=inputs.calls())
 def test_one_form(kind: str, call: inputs.Call) -> None:
     """``leading_space="separate"``: the space before a number is a token of its own."""
@@ -112,7 +116,8 @@ def test_one_form(kind: str, call: inputs.Call) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama", "roberta"])
-@settings(max_examples=12)
+@pytest.mark.thorough
+@settings(max_examples=examples(4, thorough=12))
 @given(call=inputs.calls())
 def test_other_grammars(kind: str, call: inputs.Call) -> None:
     for grammar in (Grammar.data(), Grammar.from_pattern(r"\d+")):
@@ -122,7 +127,8 @@ def test_other_grammars(kind: str, call: inputs.Call) -> None:
 
 @pytest.mark.parametrize("numbers", SINGLE)
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-@settings(max_examples=6)
+@pytest.mark.thorough
+@settings(max_examples=examples(2, thorough=6))
 @given(call=inputs.calls())
 @example(call=inputs.Call(NUMBER_TEXTS, options={"padding": True, "return_tensors": "np"}))
 @example(call=inputs.Call(NUMBER_TEXTS, options={"padding": True, "return_tensors": "pt", "padding_side": "left"}))
@@ -135,7 +141,8 @@ def test_streams(kind: str, numbers: str, call: inputs.Call) -> None:
 
 @pytest.mark.parametrize("numbers", SPELLED)
 @pytest.mark.parametrize("kind", ["bert", "roberta", "llama"])
-@settings(max_examples=7)
+@pytest.mark.thorough
+@settings(max_examples=examples(2, thorough=7))
 @given(call=inputs.calls())
 @example(call=inputs.Call(NUMBER_TEXTS, options={"padding": True, "return_tensors": "pt"}))
 @example(call=inputs.Call(NUMBER_TEXTS[0], options={"truncation": True, "max_length": 5, "return_overflowing_tokens": True}))
@@ -160,7 +167,8 @@ def test_same_ids_as_the_core_spelled_out(kind: str) -> None:
 
 
 @every_kind
-@settings(max_examples=25)
+@pytest.mark.thorough
+@settings(max_examples=examples(8, thorough=25))
 @given(text=texts)
 @example(text="ﬁ½ 5 Å -3 \u0301 1,234 ÄÖ − 7e5 ٤٢")
 def test_offsets_are_the_surface(kind: str, text: str) -> None:

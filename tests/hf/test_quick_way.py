@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from effort import examples
 
 pytest.importorskip("transformers")
 import trained
@@ -65,7 +66,8 @@ calls = st.fixed_dictionaries(
 
 @pytest.mark.parametrize("name", REPRESENTATIONS)
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=7)
+@pytest.mark.thorough
+@settings(max_examples=examples(3, thorough=7))
 @given(rows=st.lists(texts, min_size=1, max_size=4), options=calls, sides=st.tuples(*[st.sampled_from(["left", "right"])] * 2))
 @example(rows=MIXED_TEXTS, options={"return_numbers": True}, sides=("right", "right"))
 @example(rows=MIXED_TEXTS, options={"return_numbers": True, "padding": True, "truncation": True, "max_length": 5}, sides=("left", "left"))
@@ -144,7 +146,8 @@ def trimmed(name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
 
 
 @pytest.mark.parametrize("name", ["spaces", "added space", "around", "twice", "none"])
-@settings(max_examples=20)
+@pytest.mark.thorough
+@settings(max_examples=examples(7, thorough=20))
 @given(rows=st.lists(texts, min_size=1, max_size=4), special=st.booleans(), cut=st.booleans(), side=st.sampled_from(["left", "right"]))
 @example(rows=["  a 5  6 ", " e\u0301 7", "\u0301 8", "今年 9年", "         10\t\t11"], special=True, cut=False, side="right")
 @example(rows=[" a  b  5 6", " 7  8"], special=True, cut=True, side="left")

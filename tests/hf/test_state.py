@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,8 @@ from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers, proces
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "llama"])
-@settings(max_examples=10)
+@pytest.mark.thorough
+@settings(max_examples=examples(4, thorough=10))
 @given(calls=st.lists(st.one_of(inputs.calls(), inputs.cuts()), min_size=2, max_size=5))
 def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
     tok = ours(kind)

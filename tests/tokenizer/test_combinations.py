@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 import trained
 from click.testing import CliRunner
+from effort import examples
 from hostile import rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -145,7 +146,8 @@ def test_round_trip_and_engines(kind: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "llama3", "bert_lower", "metaspace_first", "t5"])
-@settings(max_examples=10)
+@pytest.mark.thorough
+@settings(max_examples=examples(4, thorough=10))
 @given(
     documents=st.lists(st.one_of(rows, st.lists(SPACED, max_size=3).map(lambda parts: ["".join(parts)])), max_size=2),
     case=st.sampled_from(sorted(CASES)),
@@ -162,7 +164,8 @@ def test_round_trip_of_anything(kind: str, case: str, documents: list[list[str |
     ("kind", "leading_space"),  # tokenizers that are not byte-level have one form of a token in either way
     [("gpt2", "auto"), ("gpt2", "separate"), ("neox", "auto"), ("neox", "separate"), ("bert_lower", "auto"), ("t5", "auto")],
 )
-@settings(max_examples=10)
+@pytest.mark.thorough
+@settings(max_examples=examples(4, thorough=10))
 @given(documents=st.lists(st.one_of(SPACED, rows.map(lambda some: "".join(filter(None, some)))), max_size=8))
 def test_contract(kind: str, leading_space: str, case: str, documents: list[str]) -> None:
     """The text around gets the ids of the source with an added token in place of what was cut out: digits, or sign and digits."""
@@ -338,7 +341,8 @@ def test_cut_short_and_out_of_order() -> None:
 
 @pytest.mark.parametrize("case", ["p10", "p1000", "b1999", "fp15", "fone", "place", "logfourier"])
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_always", "llama_legacy", "t5"])
-@settings(max_examples=12)
+@pytest.mark.thorough
+@settings(max_examples=examples(5, thorough=12))
 @given(data=st.data())
 def test_decode_of_garbage(kind: str, case: str, data: st.DataObject) -> None:
     tok = tokenizer(kind, case)
@@ -653,6 +657,7 @@ def test_inspect_shows_all(folder: Path) -> None:
 # The documentation -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_plots(tmp_path: Path) -> None:
     """They can be drawn, are small, and are those that the page shows."""
     pytest.importorskip("matplotlib")

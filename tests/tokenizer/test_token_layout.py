@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
+from effort import examples
 from hostile import rows
 from hypothesis import given, settings
 
@@ -30,7 +31,8 @@ def tokenizer(numbers: str) -> numtok.Tokenizer:
 
 
 @pytest.mark.parametrize("numbers", NUMBERS)
-@settings(max_examples=8)
+@pytest.mark.thorough
+@settings(max_examples=examples(3, thorough=8))
 @given(texts=rows)
 def test_it_is_the_same_content(numbers: str, texts: list[str | None]) -> None:
     tok = tokenizer(numbers)

@@ -152,7 +152,8 @@ def test_spoken_numbers(kind: str, representation: Representation, surface: str,
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "qwen", "bert_lower", "metaspace_first", "t5"])
-@settings(max_examples=10)
+@pytest.mark.thorough
+@settings(max_examples=examples(4, thorough=10))
 @given(documents=st.lists(texts, max_size=4))
 def test_batch_equals_loop(kind: str, documents: list[str]) -> None:
     for representations in range(len(REPRESENTATIONS)):

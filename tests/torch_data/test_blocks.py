@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +92,8 @@ def slow_blocks(tok: numtok.Tokenizer, batch: pa.RecordBatch, size: int, separat
     return blocks, sum(stop - first > size for first, stop, _ in numbers)
 
 
-@settings(max_examples=60)
+@pytest.mark.thorough
+@settings(max_examples=examples(20, thorough=60))
 @example("place", ["12 -3.25 999999.5 12 12 12"] * 3, 9, 1, True, False)
 @example("p10", ["-3.25 one 12"] * 3, 4, 2, True, True)  # five tokens a number, four a block
 @given(st.sampled_from(sorted(REPRESENTATIONS)), DOCUMENTS, st.integers(1, 40), st.integers(1, 4), st.booleans(), st.booleans())
