@@ -127,6 +127,7 @@ def kill_and_resume(corpus: Path, folder: Path, unbroken: dict[str, str], moment
     return made
 
 
+@pytest.mark.slow
 def test_kills_at_a_few_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
     """The command while its workers work; then a worker, which the command makes up for."""
     process = start(corpus, tmp_path / "out")

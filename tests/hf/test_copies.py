@@ -1,9 +1,8 @@
-"""Copies: by pickle, dill, copy and in other processes, equal and independent."""
+"""Copies: by pickle, dill and copy, equal and independent."""
 
 from __future__ import annotations
 
 import copy
-import functools
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +13,8 @@ pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
 import hf_checks as checks
-from hf_cases import SETTINGS, TEXTS, build_ours, ours
+from hf_cases import SETTINGS, TEXTS, build_ours
 from hf_compare import same
-
-from numtok.representations import FoNE, XVal
 
 
 def dilled(tok: Any) -> Any:
@@ -62,16 +59,3 @@ def test_class_may_be_swapped() -> None:
     other.__class__ = type(f"Cached{type(tok).__name__}", (type(tok),), {"get_vocab": lambda self: tok.get_vocab()})
     same(other(TEXTS, return_numbers=True), tok(TEXTS, return_numbers=True))
     assert other.decode(tok(TEXTS[0])["input_ids"]) == tok.decode(tok(TEXTS[0])["input_ids"])
-
-
-def test_spawned_workers() -> None:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    tok = ours("bert", (XVal(), FoNE(6, 4, overflow="clip")))
-    texts = [*TEXTS[:2], "[NUM] 5"]
-    call = functools.partial(tok, return_numbers=True, return_offsets_mapping=True)
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        got = list(pool.map(call, texts))
-    for text, one in zip(texts, got, strict=True):
-        same(one, pickle.loads(pickle.dumps(call(text))), text)  # the result comes back through a pickle, encodings and all

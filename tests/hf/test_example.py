@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("transformers")
 
 
+@pytest.mark.slow
 def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("accelerate")

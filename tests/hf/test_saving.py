@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pickle
 from pathlib import Path
@@ -15,6 +16,7 @@ import hf_checks as checks
 import tokenizers
 import transformers
 from hf_cases import SETTINGS, TAKES_ALL, TEXTS, build_ours, build_source, ours, source
+from hf_compare import same
 from new_process import run
 from transformers import AutoTokenizer, GPT2Config, PreTrainedTokenizerFast
 
@@ -108,7 +110,10 @@ def test_beside_a_model(model: str, tmp_path: Path) -> None:
 
 
 def test_new_process(tmp_path: Path) -> None:
-    """AutoTokenizer where nobody imported numtok: a plain tokenizer, with trust ours, and ours once the class is imported; pickle and dill."""
+    """AutoTokenizer where nobody imported numtok: a plain tokenizer, with trust ours, and ours once the class is imported; pickle and dill.
+
+    And as a worker that was spawned has it: the call comes by a pickle, and so do its results go back.
+    """
     tok = ours("roberta")
     tok.save_pretrained(tmp_path / "saved")
     GPT2Config().save_pretrained(tmp_path / "saved")
@@ -116,6 +121,9 @@ def test_new_process(tmp_path: Path) -> None:
     import dill
 
     (tmp_path / "tok.dill").write_bytes(dill.dumps(tok))
+    combined = ours("bert", (XVal(), FoNE(6, 4, overflow="clip")))
+    call = functools.partial(combined, return_numbers=True, return_offsets_mapping=True)
+    (tmp_path / "call.pickle").write_bytes(pickle.dumps(call))
     script = """
         import json, pickle, sys
         from pathlib import Path
@@ -132,6 +140,8 @@ def test_new_process(tmp_path: Path) -> None:
         see("pickle", pickle.loads((folder / "tok.pickle").read_bytes()))
         import dill
         see("dill", dill.loads((folder / "tok.dill").read_bytes()))
+        call = pickle.loads((folder / "call.pickle").read_bytes())
+        (folder / "found.pickle").write_bytes(pickle.dumps([call(text) for text in texts]))
         print(json.dumps(seen))
     """
     seen = json.loads(run(script, tmp_path, tmp_path, json.dumps(TEXTS)).splitlines()[-1])
@@ -139,6 +149,8 @@ def test_new_process(tmp_path: Path) -> None:
     assert seen["plain"][0] != "NumberTokenizer" and seen["plain"][2] == number
     for way in ("trusted", "imported", "pickle", "dill"):
         assert seen[way] == ["NumberTokenizer", tok(TEXTS)["input_ids"], number], way
+    for text, found in zip(TEXTS, pickle.loads((tmp_path / "found.pickle").read_bytes()), strict=True):
+        same(found, pickle.loads(pickle.dumps(call(text))), text)  # encodings and all
 
 
 def test_a_path_that_is_none() -> None:

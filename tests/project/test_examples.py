@@ -220,9 +220,10 @@ def write_aspects(folder: Path, count: int = 8) -> None:
 
 SMALL = ["--steps", "3", "--problems", "40", "--questions", "4", "--width", "16", "--layers", "1", "--batch-size", "4"]
 SMALL += ["--threads", "1", "--vocab-size", "300"]
+ORDERS = ["lsd", pytest.param("msd", marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("order", ["lsd", "msd"])
+@pytest.mark.parametrize("order", ORDERS)
 def test_fermat_the_whole_way(order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Then again from what it wrote, as from a pretrained model."""
     from numtok_torch import NumberModel
@@ -247,7 +248,7 @@ def test_fermat_the_whole_way(order: str, tmp_path: Path, capsys: pytest.Capture
     assert fermat.main([*sources, *SMALL, *again]) == 0
 
 
-@pytest.mark.parametrize("order", ["lsd", "msd"])
+@pytest.mark.parametrize("order", ORDERS)
 def test_a_few_problems_are_learnt_by_heart(order: str, tmp_path: Path) -> None:
     """Encoding, training, writing and reading fit together: what was learnt comes out."""
     asked = word_problems.problems(12, seed=1)

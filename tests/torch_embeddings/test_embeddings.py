@@ -299,6 +299,7 @@ def test_values_beyond_float16_are_multiplied_in_float32() -> None:
     assert found[0, 0, 0].item() == pytest.approx(70, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_every_layer_compiles_to_one_graph_for_batches_of_any_size() -> None:
     """Forward and backward, without a break, and compiled once."""
     alone = [made(name) for name in MAKERS if name not in ("fone", "sum")]  # which are parts of the others

@@ -190,6 +190,7 @@ def test_low_precision_and_autocast(name: str) -> None:
     assert loss.item() == pytest.approx(head.loss(h, target(name)).item(), rel=0.1)
 
 
+@pytest.mark.slow
 def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Losses, also those of tokens, and predictions: without a break, and compiled once."""
     every = {name: made(name) for name in MAKERS if name not in ("mixture", "fone plain", "bits")}  # which the others hold

@@ -127,6 +127,7 @@ def test_xval_computes_two_operand_expressions() -> None:
         assert 1 - error.item() > 0.99, op
 
 
+@pytest.mark.slow
 def test_a_mixture_finds_two_peaks_where_a_scalar_gives_their_mean() -> None:
     """After x follows x in seven cases of ten, and -x in three: the mean, 0.4 x, is never written."""
     d = 32
@@ -169,6 +170,7 @@ def test_a_mixture_finds_two_peaks_where_a_scalar_gives_their_mean() -> None:
     assert head.mean(hidden).div(x).mean().item() == pytest.approx(0.4, abs=0.1)
 
 
+@pytest.mark.slow
 def test_bits_teach_masked_words_with_the_backbone_frozen() -> None:
     """A model that knows which word follows which kind of thing learns, from the bits alone, what kind each number is."""
     d, kinds, first_thing, first_word = 32, 4, 8, 12
