@@ -7,6 +7,7 @@ what ``Decimal`` reads.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable
 from decimal import Decimal
@@ -121,6 +122,39 @@ def place_decode(encoded: Array) -> list[str]:
         if PlaceValue.alphabet[symbol] != ",":
             spoken[-1] += PlaceValue.alphabet[symbol]
     return spoken
+
+
+def groups_encode(one: Any) -> Callable[[Strings], Array]:
+    """int64[2, symbols]: symbols, and the number that each belongs to; runs of digits by a regular expression, integers from the right."""
+    index = {symbol: number for number, symbol in enumerate(one.alphabet)}
+    behind_the_point = re.compile(rf"\d{{1,{one.group}}}|\D")
+    before_it = re.compile(rf"\d{{1,{one.group}}}(?=(?:\d{{{one.group}}})*(?!\d))|\D")
+
+    def encode(strings: Strings) -> Array:
+        symbols, which = [], []
+        for number, text in enumerate(strings):
+            mantissa, e, exponent = text.replace("\u2212", "-").partition("e" if "e" in text else "E")
+            integer, point, fraction = mantissa.partition(".")
+            words = [*before_it.findall(integer), *point, *behind_the_point.findall(fraction), *e, *before_it.findall(exponent)]
+            symbols += [index[word] for word in words]
+            which += [number] * len(words)
+        return np.array([symbols, which], np.int64)
+
+    return encode
+
+
+def groups_decode(one: Any) -> Callable[[Array], list[str]]:
+    """The characters, without commas."""
+
+    def decode(encoded: Array) -> list[str]:
+        spoken: list[str] = []
+        for symbol, number in zip(encoded[0].tolist(), encoded[1].tolist(), strict=True):
+            if number == len(spoken):
+                spoken.append("")
+            spoken[-1] += one.alphabet[symbol]
+        return [text.replace(",", "") for text in spoken]
+
+    return decode
 
 
 def charton_encode(one: Any) -> Callable[[Strings], Array]:

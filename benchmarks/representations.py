@@ -7,6 +7,7 @@ gives what numtok gives, checked number by number, or within the stated toleranc
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,6 +26,7 @@ from numtok.representations import (
     FP15,
     P10,
     P1000,
+    Digits,
     ExponentBins,
     FoNE,
     LogFourier,
@@ -68,6 +70,7 @@ def run(corpus: Corpus) -> Section:
     found = numtok.scan(corpus.column)
     for case in cases():
         section.checks.append(measure(case, found, corpus, section))
+    spelled_out(corpus, section)
     return section
 
 
@@ -79,7 +82,7 @@ def measure(case: Case, found: numtok.Numbers, corpus: Corpus, section: Section)
         numbers = numbers.without_sign()
     few = numbers.select(np.arange(min(SLOW, len(numbers))))
     strings = (few.text() if case.as_written else few.format()).to_pylist()
-    ours, reference = as_numpy(encode(representation, few)), case.encode(strings)
+    ours, reference = as_numpy(representation, encode(representation, few)), case.encode(strings)
     same = np.array_equal(ours, reference) if case.tolerance == 0 else np.allclose(ours, reference, rtol=0, atol=case.tolerance)
     check(same, f"{case.name}: the encoding differs from the reference's")
     back = decimals_of(decode(representation, encode(representation, few)))
@@ -109,6 +112,25 @@ def measure(case: Case, found: numtok.Numbers, corpus: Corpus, section: Section)
     return f"{case.name}: {len(few):,} numbers encode and decode as the reference does{', and come back exactly' if case.exact else ''}"
 
 
+def spelled_out(corpus: Corpus, section: Section) -> None:
+    """From text to ids: digits one by one and in groups beside digits with their places."""
+    tokenizers = {name: numtok.Tokenizer.from_pretrained(corpus.tokenizer, name) for name in ("place", "digits:1", "digits:3")}
+    for name, tokenizer in tokenizers.items():
+        back = tokenizer.decode_batch(tokenizer.encode_batch(corpus.column, keep_text=True)).to_pylist()
+        check(back == corpus.texts, f"{name}: encode_batch does not give the texts back")
+    peers = {f"encode_batch, {name}": functools.partial(tokenizer.encode_batch, corpus.column) for name, tokenizer in tokenizers.items()}
+    timings = alternate(peers, corpus.budget(6))
+    ours = "encode_batch, place"
+    section.add(timings, corpus.megabytes, ours)
+    if not corpus.quick:
+        for name in ("digits:1", "digits:3"):
+            section.goals.append(
+                Goal(
+                    f"encode_batch of {name} over that of place", timings[f"encode_batch, {name}"].over(timings[ours]), 1.05, 1.0, "x", True
+                )
+            )
+
+
 def _per_million(timing: Timing, count: int) -> Timing:
     return Timing(tuple(seconds * 1e6 / max(count, 1) for seconds in timing.seconds))
 
@@ -130,13 +152,16 @@ def encode(representation: Representation, numbers: numtok.Numbers) -> Encoded:
     return representation.encode_columns(numbers) if representation.one_token else representation.spell(numbers) or {}
 
 
-def as_numpy(encoded: Encoded) -> Array:
-    """What was encoded as one array: [n, ...], or [symbols] for numbers that are spelled out; [3, symbols] with their stream."""
+def as_numpy(representation: Representation, encoded: Encoded) -> Array:
+    """What was encoded as one array: [n, ...], or [symbols] for numbers that are spelled out in so many each; else with their stream, if they have one, and
+    the number that each belongs to: [2 or 3, symbols].
+    """
     if isinstance(encoded, Spelled):
-        if encoded.stream is None:
+        if representation.length is not None:
             return np.asarray(encoded.symbols)
         which = np.repeat(np.arange(len(encoded.offsets) - 1), np.diff(encoded.offsets))
-        return np.stack([encoded.symbols.astype(np.int64), encoded.stream, which])
+        streams = [] if encoded.stream is None else [encoded.stream]
+        return np.stack([encoded.symbols.astype(np.int64), *streams, which])
     (column,) = encoded.values()
     return np.asarray(column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False))
 
@@ -166,6 +191,10 @@ def cases() -> list[Case]:
         _fone(10, 5, plain.fone_exact, tolerance=1e-6, floor=3),
         _fone(10, 5, plain.fone_digits, compact=True, floor=10),
         Case("PlaceValue", PlaceValue(), plain.place_encode, plain.place_decode, exact=True, as_written=True),
+        *(
+            Case(f"Digits({one.group})", one, plain.groups_encode(one), plain.groups_decode(one), exact=True, as_written=True)
+            for one in (Digits(1), Digits(3))
+        ),
         *(
             Case(one.name.upper(), one, plain.charton_encode(one), plain.charton_decode(one), floor=5)
             for one in (P10(), P1000(), B1999(), FP15())
