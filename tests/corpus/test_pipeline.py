@@ -213,7 +213,8 @@ def test_nulls_empty_texts_and_everything_else_come_back(tokenizer: numtok.Token
 
 
 @pytest.mark.parametrize(
-    ("numbers", "leading_space"), [("xval", "auto"), ("bits", "separate"), ("place", "auto"), ("place", "separate"), ("subword", "auto")]
+    ("numbers", "leading_space"),
+    [("xval", "auto"), ("bits", "separate"), ("place", "auto"), ("digits:2,places", "auto"), ("place", "separate"), ("subword", "auto")],
 )
 def test_the_metadata_give_the_tokenizer_back(numbers: str, leading_space: str, tmp_path: Path) -> None:
     from numtok.representations import parse

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numtok
-from numtok import FloatBits, FoNE, Numbers, PlaceValue, Statistics, Subword, XVal
+from numtok import Digits, FloatBits, FoNE, Numbers, PlaceValue, Statistics, Subword, XVal
 from numtok.representations import Representation, parse
 from numtok.representations.parse import name_of
 from numtok.statistics.candidates import candidates, fitted_xval
@@ -33,7 +33,7 @@ def really_lost(representation: Representation, numbers: Numbers) -> tuple[int, 
     return int((~fits).sum()), int(representation.clipped(numbers).sum()), changed
 
 
-EVERY = "xval:log bits fone:4,2 fone:20,9 place p10 p1000 b1999 fp15 exponent_bins logfourier subword".split()  # noqa: SIM905 (a list of names)
+EVERY = "xval:log bits fone:4,2 fone:20,9 place digits p10 p1000 b1999 fp15 exponent_bins logfourier subword".split()  # noqa: SIM905 (a list of names)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -89,7 +89,10 @@ def test_quantiles_are_within_three_percent(wiki_texts: list[str]) -> None:
 def test_costs_are_tokens_and_bytes_per_number() -> None:
     tok = numtok.Tokenizer.from_pretrained(None, [Subword()])
     statistics = Statistics.of_batch(["1 -22 333", "4444.5"], tokenizer=tok)
-    found = {loss.name: loss for loss in losses(statistics, [XVal(), FloatBits(), FoNE(2, 1), PlaceValue(), Subword(), *parse("p1000")])}
+    found = {
+        loss.name: loss
+        for loss in losses(statistics, [XVal(), FloatBits(), FoNE(2, 1), PlaceValue(), Digits(), Digits(1), Subword(), *parse("p1000")])
+    }
     before = statistics.tokens.before / 4
     assert (found["xval"].tokens, found["xval"].bytes, found["xval"].compact_bytes) == (1, 4, None)
     assert (found["bits"].bytes, found["bits"].compact_bytes) == (32, 4)
@@ -97,6 +100,8 @@ def test_costs_are_tokens_and_bytes_per_number() -> None:
     assert found["place"].tokens == pytest.approx(2 + (1 + 3 + 3 + 6) / 4) and found["place"].bytes == pytest.approx(
         2 * found["place"].tokens
     )
+    assert found["digits"].tokens == pytest.approx(2 + (1 + 2 + 1 + 4) / 4) and found["digits"].bytes == 0
+    assert found["digits:1"].tokens is None, "what was counted is that of groups of three"
     assert found["p1000"].tokens == 3 and found["subword"].tokens == before
     untold = {
         loss.name: loss for loss in losses(dataclasses.replace(statistics, tokens=Statistics().tokens), [XVal(), PlaceValue(), Subword()])
@@ -105,7 +110,21 @@ def test_costs_are_tokens_and_bytes_per_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["xval", "xval:log", "bits", "fone:16,9", "fone:3,0", "place", "p10", "p10:5", "logfourier", "exponent_bins"]
+    "name",
+    [
+        "xval",
+        "xval:log",
+        "bits",
+        "fone:16,9",
+        "fone:3,0",
+        "place",
+        "digits",
+        "digits:1,places",
+        "p10",
+        "p10:5",
+        "logfourier",
+        "exponent_bins",
+    ],
 )
 def test_names_are_those_that_the_command_line_takes(name: str) -> None:
     (representation,) = parse(name)

@@ -27,6 +27,7 @@ from numtok.representations import (
     FP15,
     P10,
     P1000,
+    Digits,
     ExponentBins,
     FloatBits,
     FoNE,
@@ -218,6 +219,7 @@ SINGLE: dict[str, Numbers] = {
 }
 SPELLED: dict[str, Numbers] = {
     "place value": (PlaceValue(overflow="clip"),),
+    "digits": (Digits(2, places=True, overflow="clip"),),
     "p10": (P10(overflow="clip"),),
     "p1000": (P1000(digits=2, overflow="clip"),),
     "b1999": (B1999(digits=2),),

@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerFast
 
 import numtok
 from numtok.numbers.numbers import Numbers
-from numtok.representations import END_NUM, NUM, SpelledOut, Subword
+from numtok.representations import END_NUM, NUM, SpelledOut, Subword, own_token
 from numtok.representations.values import numbers_from_floats
 
 NEUTRAL = {"number_value": 1.0, "number_scaled": 1.0}  # every other stream is 0 beside numbers
@@ -123,6 +123,7 @@ class Oracle:
             tokens, per_token = [], []
             for start, stop in zip(spelled.offsets[:-1], spelled.offsets[1:], strict=True):
                 names = [first.token_strings[symbol] for symbol in spelled.symbols[start:stop]]
+                names = [name if name in self.tokens else own_token(name) for name in names]
                 stream = [0] * len(names) if spelled.stream is None else spelled.stream[start:stop].tolist()
                 tokens.append([NUM, *names, END_NUM] if first.bracketed else names)
                 per_token.append([0, *stream, 0] if first.bracketed else stream)

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 import numtok
 from numtok import Grammar
 from numtok.errors import SchemaError
-from numtok.representations import NUM, FloatBits, PlaceValue, Representation, Subword, XVal, from_dict
+from numtok.representations import NUM, Digits, FloatBits, PlaceValue, Representation, Subword, XVal, from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -30,6 +30,8 @@ CASES: list[tuple[list[Representation], dict[str, pa.DataType]]] = [
     ([FloatBits(compact=True)], {"number_bits": pa.uint32()}),
     ([FloatBits(), XVal(scale=0.5)], {"number_bits": BITS, "number_scaled": pa.float32()}),
     ([PlaceValue()], {"place_value": pa.int16()}),
+    ([Digits(places=True)], {"place_value": pa.int16()}),
+    ([Digits()], {}),
     ([Subword()], {}),
 ]
 IDS = ["+".join(one.name for one in numbers) + ("-compact" * ("compact=True" in str(numbers))) for numbers, _ in CASES]

@@ -18,7 +18,7 @@ from torch_rows import PAD, ROWS, assert_same, cut, dense, slow_batch, sparse
 
 import numtok
 from numtok.errors import NumtokError, SchemaError
-from numtok.representations import B1999, P10, FloatBits, FoNE, PlaceValue, XVal
+from numtok.representations import B1999, P10, Digits, FloatBits, FoNE, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
 from trained import config  # noqa: E402
@@ -235,13 +235,13 @@ def test_rows_without_numbers_as_lists_need_the_schema() -> None:
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-@pytest.mark.parametrize("representation", [PlaceValue(), P10(), B1999()])
+@pytest.mark.parametrize("representation", [PlaceValue(), P10(), B1999(), Digits(2, places=True)])
 def test_numbers_that_are_cut_lose_their_entry(representation: Any, side: str) -> None:
     tok = tokenizer(representation)
     data = NumberDataset(tok.encode_batch(["ab 123 cd 45.6 ef"]))
     row, alone = data[0], NumberCollator.from_schema(data.schema, PAD)
     stops = alone.tokens.stops(row["input_ids"].astype(np.int64), row["number_index"].astype(np.int64), np.full(2, len(row["input_ids"])))
-    assert all(stops - row["number_index"] == {"place": [5, 6], "p10": [5, 5], "b1999": [2, 2]}[representation.name])
+    assert all(stops - row["number_index"] == {"place": [5, 6], "p10": [5, 5], "b1999": [2, 2], "digits": [4, 5]}[representation.name])
     count = len(row["input_ids"])
     for max_length in range(1, count):
         batch = NumberCollator.from_schema(data.schema, PAD, max_length=max_length, truncation_side=side)([row])

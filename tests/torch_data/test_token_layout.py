@@ -24,7 +24,7 @@ def same(one: dict[str, Any], two: dict[str, Any]) -> None:
         torch.testing.assert_close(one[name], two[name], rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("numbers", ["xval,fone:3,2,bits", "place", "p10"])
+@pytest.mark.parametrize("numbers", ["xval,fone:3,2,bits", "place", "digits", "p10"])
 @pytest.mark.parametrize("suffix", ["arrow", "parquet"])
 def test_batches_and_blocks_are_the_same(numbers: str, suffix: str, tmp_path: Path) -> None:
     tok = numtok.Tokenizer.from_pretrained(None, numbers)

@@ -18,7 +18,7 @@ from torch._dynamo.testing import CompileCounterWithBackend
 import numtok
 from numtok import Numbers
 from numtok.errors import RepresentationError, SchemaError
-from numtok.representations import P10, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, XVal
+from numtok.representations import P10, Digits, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, XVal, own_token
 from numtok_torch.embeddings import choose as layers
 from numtok_torch.embeddings.bits import bits_of_words, values_of_words, words_of_bits
 from numtok_torch.embeddings.fourier import digits_of_features, features_of_digits
@@ -482,15 +482,15 @@ def test_an_offset_leaves_places_apart() -> None:
     assert all(len(row.unique()) == 129 for row in seen)
 
 
-SYMBOLS = {character: 10 + k for k, character in enumerate(PlaceValue.alphabet)} | {"[NUM]": 1, " [NUM]": 2, "[/NUM]": 3}
+SYMBOLS = {symbol: 10 + k for k, symbol in enumerate(Digits().alphabet)} | {"[NUM]": 1, " [NUM]": 2, "[/NUM]": 3}
 
 
-def spelled(literals: list[str], order: str) -> tuple[list[int], list[int]]:
+def spelled(literals: list[str], representation: Any) -> tuple[list[int], list[int]]:
     """(ids, places) of a text of these numbers, with words between."""
     ids, places = [5], [0]
     for literal in literals:
-        found = PlaceValue(order=order).encode(Numbers.parse([literal]))
-        ids += [1, *(SYMBOLS[PlaceValue.alphabet[symbol]] for symbol in found.symbols), 3, 5]
+        found = representation.encode(Numbers.parse([literal]))
+        ids += [1, *(SYMBOLS[representation.alphabet[symbol]] for symbol in found.symbols), 3, 5]
         places += [0, *found.stream.tolist(), 0, 0]
     return ids, places
 
@@ -498,22 +498,25 @@ def spelled(literals: list[str], order: str) -> tuple[list[int], list[int]]:
 LITERAL = st.from_regex(r"-?(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?", fullmatch=True)
 
 
-@pytest.mark.parametrize("order", ["msd", "lsd"])
-def test_what_is_seen_in_training_is_what_is_seen_when_writing(order: str) -> None:
+@pytest.mark.parametrize("representation", [PlaceValue(), PlaceValue(order="lsd"), Digits(places=True), Digits(2, "left", places=True)])
+@pytest.mark.parametrize("own", [False, True])
+def test_what_is_seen_in_training_is_what_is_seen_when_writing(representation: Any, own: bool) -> None:
+    vocabulary = {own_token(name) if own and name.isdigit() else name: number for name, number in SYMBOLS.items()}
+
     @given(st.lists(LITERAL, max_size=4))
     def check(literals: list[str]) -> None:
-        ids, places = spelled(literals, order)
-        tracker = layers.PlaceTracker.from_vocabulary(SYMBOLS, order)
+        ids, places = spelled(literals, representation)
+        tracker = layers.PlaceTracker.from_vocabulary(vocabulary, representation.order)
         written = [int(tracker.step(torch.tensor([one]))[0]) for one in ids]
-        assert places_when_written(torch.tensor([places]), order)[0].tolist() == written
+        assert places_when_written(torch.tensor([places]), representation.order)[0].tolist() == written
 
     check()
 
 
 def test_least_significant_first_integers_are_known_when_written() -> None:
-    _, places = spelled(["417", "-20600"], "lsd")
+    _, places = spelled(["417", "-20600"], PlaceValue(order="lsd"))
     assert places_when_written(torch.tensor([places]), "lsd")[0].tolist() == places
-    _, places = spelled(["417.25"], "msd")
+    _, places = spelled(["417.25"], PlaceValue())
     assert places == [0, 0, 3, 2, 1, 0, -1, -2, 0, 0]
     assert places_when_written(torch.tensor([places]), "msd")[0].tolist() == [0, 0, 0, 0, 0, 0, -1, -2, 0, 0]
 
@@ -589,6 +592,8 @@ def test_the_former_name_of_a_layer_is_read() -> None:
 
 def test_one_representation_gives_one_layer() -> None:
     assert isinstance(layers.embedding_from_schema(schema_of(XVal()), D), layers.XValEmbedding)
+    groups = layers.embedding_from_schema(schema_of(Digits(places=True)), D)
+    assert isinstance(groups, layers.PlaceValueEmbedding) and (groups.max_place, groups.written) == (64, "msd")
     place = layers.embedding_from_schema(schema_of(PlaceValue(max_offset=20)), D)
     assert isinstance(place, layers.PlaceValueEmbedding) and place.max_place >= 64 + 20 and place.written == "msd"
     for order in ("msd", "lsd"):
@@ -597,8 +602,9 @@ def test_one_representation_gives_one_layer() -> None:
 
 
 def test_a_file_without_anything_to_embed_or_an_unknown_option() -> None:
-    with pytest.raises(SchemaError, match="tokens alone"):
-        layers.embedding_from_schema(schema_of(P10()), D)
+    for one in (P10(), Digits()):
+        with pytest.raises(SchemaError, match="tokens alone"):
+            layers.embedding_from_schema(schema_of(one), D)
     with pytest.raises(RepresentationError, match="none of xval has the option depth"):
         layers.embedding_from_schema(schema_of(XVal()), D, depth=3)
     with pytest.raises(SchemaError, match="not written by numtok"):

@@ -16,7 +16,7 @@ from torch_generators import CASES, PROMPTS, setting
 
 from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
-from numtok.representations import FoNE, PlaceValue, XVal
+from numtok.representations import Digits, FoNE, PlaceValue, XVal
 from numtok_torch.data.collator import NumberCollator, NumberDataset
 from numtok_torch.embeddings.choose import PlaceTracker, XValEmbedding, embedding_from_config, embedding_from_schema
 from numtok_torch.generation.generate_texts import Generated, generate
@@ -324,11 +324,11 @@ def test_places_while_writing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert seen[-1][0][width:] == written
 
 
-@pytest.mark.parametrize("order", ["msd", "lsd"])
-def test_training_and_writing_show_the_same_places(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("representation", [PlaceValue(), PlaceValue(order="lsd"), Digits(places=True)], ids=["msd", "lsd", "threes"])
+def test_training_and_writing_show_the_same_places(representation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """By default: the layer that embedding_from_schema makes, in training on an answer, and while that answer is written."""
-    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue(order=order)])
-    question, answer = "add 417 and 20.5:", " 437.55 or -12,600 or 0.07"
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
+    question, answer = "add 4,170,417 and 20.5:", " 437.5525 or -12,600 or 0.0712"
     encoded = tokenizer.encode_batch([question + answer])
     layer = embedding_from_schema(encoded.schema, tiny.D)
     made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), layer)
@@ -346,7 +346,8 @@ def test_training_and_writing_show_the_same_places(order: str, monkeypatch: pyte
     batch["labels"][:, :width] = -100
     made.train()(**batch)["loss"].backward()
     (trained_on,) = seen
-    assert set(trained_on[0, :width].tolist()) == {-1, 0, 1, 2, 3} and (trained_on[0, width:] != 0).sum() >= 4
+    assert set(trained_on[0, :width].tolist()) == ({-1, 0, 1, 4, 7} if representation == Digits(places=True) else {-1, *range(8)})
+    assert (trained_on[0, width:] != 0).sum() >= 4
     ids = batch["input_ids"][0].tolist()
     script = {"prefix_allowed_tokens_fn": lambda _, before: [ids[len(before)]], "max_new_tokens": len(ids) - width}
     for use_cache in (True, False):
