@@ -33,7 +33,7 @@ def check_folder(path: str) -> None:
     """Refuse a file whose folder is not there."""
     from numtok.errors import OutputError
 
-    if not Path(path).parent.is_dir():
+    if "://" not in path and not Path(path).parent.is_dir():
         raise OutputError(f"cannot write {path}: there is no folder {Path(path).parent}; make it, or choose another place")
 
 

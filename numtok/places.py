@@ -8,16 +8,21 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from numtok.stores import objects
 from numtok.stores.ask import is_url
-from numtok.stores.reading import BLOCK, RemoteFile
+from numtok.stores.reading import RemoteFile
 
 __all__ = ["is_url"]
 
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+AT_ONCE = 16  # questions to a store
 SMALL_BLOCK = 64 << 10  # for the end of an object, of which little is wanted
 
 
@@ -31,14 +36,14 @@ def join(folder: str | Path, name: str) -> str:
     return f"{str(folder).rstrip('/')}/{name}" if is_url(folder) else os.path.join(folder, name)
 
 
-def open_file(path: str | Path, block: int = BLOCK) -> BinaryIO:
-    """Opened for reading; ``block`` bytes of an object are read at once."""
+def open_file(path: str | Path, block: int | None = None) -> BinaryIO:
+    """Opened for reading; ``block`` bytes of an object are read at once, if that is given."""
     if is_url(path):
         return RemoteFile(str(path), block)  # type: ignore[return-value]  # a raw file is enough
     return open(path, "rb")
 
 
-def for_arrow(path: str | Path, block: int = BLOCK) -> Any:
+def for_arrow(path: str | Path, block: int | None = None) -> Any:
     """What Arrow opens: the path, or an open object."""
     if not is_url(path):
         return path
@@ -103,6 +108,14 @@ def within(path: str, folder: str | Path) -> bool:
 def only_here(path: str | Path) -> bool:
     """Whether other processes have no such place: the memory of this one."""
     return is_url(path) and str(path).startswith("memory://")
+
+
+def each(ask: Callable[[Item], Answer], items: Iterable[Item], remotely: bool) -> list[Answer]:
+    """The answer about each item: if a store is to be asked, several at once, as each takes a while."""
+    if not remotely:
+        return list(map(ask, items))
+    with ThreadPoolExecutor(AT_ONCE, "numtok-store") as pool:
+        return list(pool.map(ask, items))
 
 
 @contextlib.contextmanager

@@ -80,10 +80,15 @@ def tried(url: str, ask: Callable[[], Answer], doing: str = "read") -> Answer:
     raise AssertionError("the last try ends in an answer or an error")
 
 
+def _root(error: BaseException) -> BaseException:
+    """What went wrong: whatever HTTP has to say, fsspec calls it missing."""
+    cause = error.__cause__
+    return cause if isinstance(error, FileNotFoundError) and cause is not None and type(cause).__module__.startswith("aiohttp") else error
+
+
 def _verdict(error: BaseException) -> str:
     """``"missing"``, ``"refused"``, ``"changed"``, ``"final"`` or, of all that may pass, ``"passing"``."""
-    if isinstance(error, FileNotFoundError) and type(error.__cause__).__module__.startswith("aiohttp"):
-        error = error.__cause__  # type: ignore[assignment]  # whatever HTTP has to say, fsspec calls it missing
+    error = _root(error)
     answer = getattr(error, "status", None)
     if isinstance(error, FileNotFoundError) or answer in (404, 410):
         return "missing"
@@ -110,7 +115,7 @@ def _refusal(url: str, error: Exception, doing: str) -> NumtokError:
     verdict = _verdict(error)
     if verdict == "changed":
         return changed(url)
-    reason = " ".join(str(error).split())[:300] or type(error).__name__
+    reason = " ".join(str(_root(error)).split())[:300].rstrip(".") or type(error).__name__
     what = {
         "missing": f"there is no such {'bucket or folder' if doing == 'write' else 'object'}; check the URL",
         "refused": f"access is refused ({reason}); check the credentials for {scheme_of(url)}:// and what they permit",

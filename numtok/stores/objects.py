@@ -49,14 +49,13 @@ def status(url: str) -> Status | None:
 
 def names(url: str) -> list[str]:
     """What is right below a folder, sorted; nothing if there is none."""
+    if status(url) is None:  # s3fs would look through all that lies beside it
+        return []
     system, path = system_of(url)
 
     def ask() -> list[str]:
         system.invalidate_cache()
-        try:
-            found = system.ls(path, detail=False)
-        except FileNotFoundError:
-            return []
+        found = system.ls(path, detail=False)
         return sorted({name.rstrip("/").rpartition("/")[2] for name in found if name.rstrip("/") != path.rstrip("/")})
 
     return tried(url, ask)
@@ -149,7 +148,7 @@ def _upload(system: Any, path: str, content: BinaryIO) -> None:
         target.close()
     except BaseException:
         with contextlib.suppress(Exception):
-            target.discard()
+            tried(path, target.discard)
         with contextlib.suppress(Exception):
             target.closed = True  # else it would put what there is once it is collected
         raise

@@ -19,14 +19,14 @@ class RemoteFile(io.RawIOBase):
 
     Args:
         url: of the object.
-        block: bytes that are read at once.
+        block: bytes that are read at once; ``BLOCK`` if not given.
 
     Raises:
         InputError: naming the URL; also while reading.
     """
 
-    def __init__(self, url: str, block: int = BLOCK) -> None:
-        self._url, self._block, self._place = url, block, 0
+    def __init__(self, url: str, block: int | None = None) -> None:
+        self._url, self._block, self._place = url, block or BLOCK, 0
         self._file: Any = None
         self._opened: Status | None = None
         tried(url, self._open)

@@ -25,6 +25,7 @@ from numtok.arrays import memory
 from numtok.corpus.job_folder import refuse_unfinished
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.errors import InputError, SchemaError
+from numtok.places import is_url
 from numtok.representations.columns import SEQ_LENGTHS
 from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
@@ -207,6 +208,12 @@ class Storage:
 
 def _find_files(source: Any) -> list[str]:
     """The paths behind a file, a folder or a list of them."""
+    if is_url(source):
+        raise InputError(
+            "is read row by row, at random, for which a store is too slow: copy it to this machine, or mount it; or stream it,"
+            ' as with datasets.load_dataset("parquet", data_files=..., streaming=True)',
+            source,
+        )
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if path.is_dir():

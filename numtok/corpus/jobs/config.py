@@ -6,10 +6,12 @@ In: a TOML file with options by their names; or the JSON that a job left. Out: a
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
 
+from numtok import places
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import from_dict
@@ -21,26 +23,29 @@ def read_config(path: str | Path) -> dict[str, Any]:
     Raises:
         InputError: if the file cannot be read, or is neither.
     """
-    path = Path(path)
+    name = str(path)
+    is_json = name.lower().endswith(".json")
     try:
-        text = path.read_text("utf-8")
-        content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        with places.open_file(name) as file:
+            data = file.read()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}; check the path", str(path)) from None
+        raise InputError(f"cannot be read: {error.strerror}; check the path", name) from None
+    try:
+        content = json.loads(data) if is_json else tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        raise InputError(f"is no TOML (or, if it ends in .json, no manifest): {error}", str(path)) from None
-    return _of_job(content, path) if path.suffix.lower() == ".json" else content
+        raise InputError(f"is no TOML (or, if it ends in .json, no manifest): {error}", name) from None
+    return _of_job(content, name) if is_json else content
 
 
-def _of_job(content: Any, path: Path) -> dict[str, Any]:
+def _of_job(content: Any, path: str) -> dict[str, Any]:
     """What a manifest or a plan was made with."""
     try:
         options = {name: value for name, value in content["options"].items() if value is not None}
         given = content["tokenizer"]
-        saved = str(path.parent / "tokenizer" / "tokenizer.json") if given["given"] else None
+        saved = places.join(os.path.dirname(path), "tokenizer/tokenizer.json") if given["given"] else None
         tokenizer = {"tokenizer": given["source"] or saved} if given["source"] or saved else {}
         inputs = [str(one["path"]) for one in content["inputs"]]
         made = {"numbers": [from_dict(one) for one in options["numbers"]], "grammar": Grammar.from_dict(options["grammar"])}
     except (LookupError, TypeError, AttributeError):
-        raise InputError("is not the manifest.json or the plan.json of a job; give one of these, or a .toml file", str(path)) from None
+        raise InputError("is not the manifest.json or the plan.json of a job; give one of these, or a .toml file", path) from None
     return options | made | tokenizer | {"inputs": inputs}

@@ -39,13 +39,12 @@ def finish_folder(output: str | Path, check: bool = False) -> Summary:
         plan = read_plan(folder)
         if plan is None:
             raise JobError(f"has no plan ({PLAN}); give the folder that `numtok encode` wrote to", str(output))
-        folder.remove_leftovers()
         return complete(folder, plan, check)
 
 
 def complete(folder: Folder, plan: Plan, check: bool = False) -> Summary:
     """The same for who holds the lock."""
-    receipts = [read_receipt(folder, plan, shard) for shard in range(len(plan.shards))]
+    receipts = folder.each(lambda shard: read_receipt(folder, plan, shard), range(len(plan.shards)))
     if missing := [shard for shard, receipt in enumerate(receipts) if receipt is None]:
         raise JobError(
             f"{len(missing)} of {len(plan.shards)} shards are not done: {listed(missing)}; run the same `numtok encode` again, which does them",
@@ -53,8 +52,8 @@ def complete(folder: Folder, plan: Plan, check: bool = False) -> Summary:
         )
     done = [receipt for receipt in receipts if receipt is not None]
     check_tiles(plan)
-    for receipt in done:
-        check_file(folder, receipt, check)
+    folder.each(lambda receipt: check_file(folder, receipt, check), done)
+    folder.remove_leftovers()
     refuse_strangers(folder, plan)
     folder.write_json(MANIFEST, manifest(plan, done))
     return summarize(folder, plan, done)

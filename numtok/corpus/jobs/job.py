@@ -63,14 +63,15 @@ def encode_job(request: Request, output: str | Path, progress: Callable[[Progres
         if share is None:
             folder.remove_leftovers()
         mine = range(len(plan.shards)) if share is None else range(share[0] - 1, len(plan.shards), share[1])
-        done = [number for number in mine if read_receipt(folder, plan, number) is not None]
+        known = dict(zip(mine, folder.each(lambda number: read_receipt(folder, plan, number), mine), strict=True))
+        done = [number for number in mine if known[number] is not None]
         left = sorted(set(mine) - set(done))
         gauge = Gauge(plan, mine, done, progress)
         _run_all(Task(folder, plan, tokenizer), left, request, gauge)
         if share is None:
             summary = complete(folder, plan)
         else:
-            receipts = [read_receipt(folder, plan, number) for number in range(len(plan.shards))]
+            receipts = folder.each(lambda number: read_receipt(folder, plan, number), range(len(plan.shards)))
             summary = summarize(folder, plan, [receipts[number] or {} for number in mine])
             summary.share = True
             summary.shards_done = sum(receipt is not None for receipt in receipts)

@@ -129,10 +129,8 @@ class Plan:
         Raises:
             InputError: naming the first.
         """
-        numbers = range(len(self.inputs)) if shard is None else [part.input for part in self.parts(shard)]
-        for number in numbers:
-            given = self.inputs[number]
-            size, tag = identify(given["path"])
+        inputs = self.inputs if shard is None else [self.inputs[part.input] for part in self.parts(shard)]
+        for given, (size, tag) in zip(inputs, identities([given["path"] for given in inputs]), strict=True):
             if (size, tag) != (given["size"], given["tag"]):
                 what = (
                     f"has {size:,} bytes, it had {given['size']:,}"
@@ -156,6 +154,11 @@ def identify(path: str) -> tuple[int, str]:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; put it back, or begin the job anew with --overwrite", path) from None
     return file.st_size, str(file.st_mtime_ns)
+
+
+def identities(paths: Sequence[str]) -> list[tuple[int, str]]:
+    """Those of several inputs."""
+    return places.each(identify, paths, any(map(places.is_url, paths)))
 
 
 def versions() -> dict[str, str]:

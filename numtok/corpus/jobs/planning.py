@@ -17,7 +17,7 @@ from numtok import places
 from numtok.corpus.fit import Fit, sample_files
 from numtok.corpus.job_folder import DATA, MANIFEST, OWN, PLAN, TOKENIZER
 from numtok.corpus.jobs.cut import cut
-from numtok.corpus.jobs.plan import Plan, differences, identify, kept_to_text, versions
+from numtok.corpus.jobs.plan import Plan, differences, identities, kept_to_text, versions
 from numtok.corpus.jobs.request import Request
 from numtok.corpus.jobs.shards import read_plan, saved_tokenizer
 from numtok.corpus.jobs.store import Folder
@@ -88,7 +88,7 @@ def make_plan(request: Request) -> tuple[Plan, Tokenizer]:
     options = request.options
     count = options["shards"] or max(1, -(-sum(source.size or 0 for source in sources) // options["shard_size"]))
     shards = cut(sources, count, settings.text_unit)
-    inputs = [_described(source) for source in sources]
+    inputs = _described(sources)
     for number in {part.input for parts in shards for part in parts if part.stop is not None}:
         if FORMATS[sources[number].format].cut == "row groups":
             inputs[number]["row_groups"] = len(group_sizes(sources[number]))
@@ -129,10 +129,13 @@ def _readable(items: Iterable[Item]) -> Iterator[Item]:
         yield from items
 
 
-def _described(source: Source) -> dict[str, Any]:
-    """An input as the plan has it."""
-    size, tag = identify(source.path)
-    return {"path": source.path, "format": source.format, "compression": source.compression, "size": size, "tag": tag}
+def _described(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """The inputs as the plan has them."""
+    found = identities([source.path for source in sources])
+    return [
+        {"path": source.path, "format": source.format, "compression": source.compression, "size": size, "tag": tag}
+        for source, (size, tag) in zip(sources, found, strict=True)
+    ]
 
 
 def refuse_inputs_within(sources: Sequence[Source], folder: Folder) -> None:

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from numtok import places
 from numtok.corpus.jobs.attempt import Outcome, Task, Watch, attempt
 from numtok.corpus.jobs.shards import read_plan, saved_tokenizer
 from numtok.corpus.jobs.store import Folder
@@ -45,7 +46,7 @@ def run_on_ray(
     with _connected(ray, address):
         remote = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_attempt_there)
         at_once = workers or AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        here = (os.path.abspath(str(task.folder)), os.getcwd(), tuple(modules))
+        here = (*_where(task), tuple(modules))
         waiting = list(reversed(shards))
         running: dict[Any, int] = {}
         while waiting or running:
@@ -58,6 +59,21 @@ def run_on_ray(
                 if outcome.stop:
                     waiting.clear()
                 yield outcome
+
+
+def _where(task: Task) -> tuple[str, str]:
+    """The folder as all nodes name it, and where paths begin; nowhere, if there are none but URLs.
+
+    Raises:
+        JobError: for what lies in the memory of this process.
+    """
+    named = [str(task.folder), *(given["path"] for given in task.plan.inputs)]
+    if any(map(places.only_here, named)):
+        raise JobError(
+            "memory:// is the memory of one process, and no node of a cluster sees it; use a store that all of them reach", named[0]
+        )
+    folder = named[0] if places.is_url(named[0]) else os.path.abspath(named[0])
+    return folder, "" if all(map(places.is_url, named)) else os.getcwd()
 
 
 def _ray() -> Any:
@@ -101,7 +117,8 @@ def _outcome(ray: Any, reference: Any, shard: int) -> Outcome:
 def _attempt_there(folder: str, here: str, modules: Sequence[str], shard: int) -> tuple[int, str | None, bool]:
     """What a node does."""
     try:
-        os.chdir(here)  # inputs may be named from there
+        if here:
+            os.chdir(here)  # inputs may be named from there
     except OSError as error:
         message = f"a node does not have the folder {here} ({error.strerror}); the folders of a job must be the same on all nodes"
         return shard, message, False

@@ -14,9 +14,9 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from numtok import places
 from numtok.corpus.job_folder import OWN, PLAN
@@ -24,8 +24,10 @@ from numtok.errors import JobError, OutputError
 from numtok.files import is_temporary, write_file
 from numtok.stores import objects
 
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
 _CHECK = "check"
-_BLOCK = 8 << 20
 
 
 class Folder:
@@ -89,6 +91,10 @@ class Folder:
             for name in self.names(inner):
                 if is_temporary(name):
                     self.remove(f"{inner}/{name}" if inner else name)
+
+    def each(self, ask: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
+        """The answer about each item, several at once where each takes a while."""
+        return places.each(ask, items, self._remote)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
         """Write JSON with a digest of itself; whole, and on the disk, when it returns."""
