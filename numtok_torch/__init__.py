@@ -37,6 +37,7 @@ from numtok_torch.heads.choose import (
     head_from_schema,
 )
 from numtok_torch.heads.losses import NumberTokenLoss
+from numtok_torch.heads.value_loss import NumberValueLoss
 from numtok_torch.model.backbone import ModelError, PlainBackbone
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.objective import NumberModelOutput
@@ -66,6 +67,7 @@ __all__ = [
     "NumberModelOutput",
     "NumberPrediction",
     "NumberTokenLoss",
+    "NumberValueLoss",
     "PlaceTracker",
     "PlaceValueEmbedding",
     "PlainBackbone",

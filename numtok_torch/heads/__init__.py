@@ -11,6 +11,7 @@ from numtok_torch.heads.choose import (
     head_from_schema,
 )
 from numtok_torch.heads.losses import NumberTokenLoss
+from numtok_torch.heads.value_loss import NumberValueLoss
 
 __all__ = [
     "BitsHead",
@@ -19,6 +20,7 @@ __all__ = [
     "NumberHead",
     "NumberPrediction",
     "NumberTokenLoss",
+    "NumberValueLoss",
     "ScalarHead",
     "head_from_config",
     "head_from_schema",

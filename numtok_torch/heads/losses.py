@@ -7,21 +7,24 @@ the label, ``"was"``, the default, is the Wasserstein-1 distance Σ p_j |v_j - y
 
 Number tokens come in groups, and a position belongs to the group of its label: digits are compared with digits, mantissas with mantissas,
 exponents with exponents. The package ``ntloss`` of the authors gives the same values for digits; it takes its number tokens from the texts of
-a Hugging Face vocabulary, to which it may add tokens, and has no place for ``[NUM:602]`` or ``[NUM:E-1]``.
+a Hugging Face vocabulary, to which it may add tokens, and has no place for ``[NUM:602]`` or ``[NUM:E-1]``. For whole numbers of several tokens there is
+:class:`~numtok_torch.heads.value_loss.NumberValueLoss`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
+from numtok import Tokenizer
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import from_dict
 from numtok.tokenizer.schema import read_metadata
+from numtok_torch.heads.digit_tokens import DigitTokens, ids_of_runs
 
 KINDS = ("was", "mse")
 REWEIGHED = 1.01  # of the largest distance: what a token that is no number costs
@@ -37,7 +40,7 @@ class NumberTokenLoss(nn.Module):
             its group, and the rest of the probability costs 1.01 times the largest loss there is, so that words are worse than any number.
 
     Shape:
-        - logits: (batch, seq, vocabulary); labels: (batch, seq); output: ().
+        - logits: (batch, seq, vocabulary); labels: (batch, seq); weights: (batch, seq); output: ().
     """
 
     def __init__(self, groups: Sequence[Mapping[int, float]], kind: str = "was", reweigh: bool = False) -> None:
@@ -58,7 +61,7 @@ class NumberTokenLoss(nn.Module):
 
     @classmethod
     def from_schema(cls, schema: pa.Schema, **options: Any) -> NumberTokenLoss:
-        """For a file that numtok wrote with P10, P1000, B1999 or FP15. The values of FP15 span all decades: the largest outweigh the others.
+        """For a file that numtok wrote with numbers spelled out. The values of FP15 span all decades: the largest outweigh the others.
 
         Raises:
             SchemaError: for any other data.
@@ -67,10 +70,8 @@ class NumberTokenLoss(nn.Module):
         representation = from_dict(metadata["numbers"][0])
         values = representation.symbol_values
         if not values:
-            raise SchemaError(
-                f"the numbers of this data are {representation.name}: for digits of the vocabulary take NumberTokenLoss.from_digits"
-            )
-        plain, spaced = (_ids(metadata["symbols"][form]) for form in ("plain", "spaced"))
+            return cls(DigitTokens.from_schema(schema).groups(), **options)
+        plain, spaced = (ids_of_runs(metadata["symbols"][form]) for form in ("plain", "spaced"))
         first = representation.first_symbols
         pairs = [*zip(plain, values, strict=True), *zip(spaced, values[first.start : first.stop] if spaced else [], strict=True)]
         groups: dict[str, dict[int, float]] = {}
@@ -80,34 +81,45 @@ class NumberTokenLoss(nn.Module):
                 groups.setdefault(group, {})[token] = value
         return cls([group for group in groups.values() if len(group) > 1], **options)
 
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Any, **options: Any) -> NumberTokenLoss:
+        """For a ``numtok.Tokenizer`` or a transformers tokenizer; where numbers stay text, for the digits of the vocabulary, one by one.
+
+        Raises:
+            SchemaError: if it has no tokens of numbers that have values.
+        """
+        inner = getattr(tokenizer, "numtok", tokenizer)
+        if isinstance(inner, Tokenizer) and not inner.representations[0].stays_text:
+            return cls.from_schema(inner.batch_schema(), **options)
+        return cls(DigitTokens.from_tokenizer(tokenizer).groups(), **options)
+
     def groups(self) -> list[dict[int, float]]:
         """Id to value, for each group."""
         return [dict(group) for group in self._groups]
 
-    def forward(self, logits: Tensor, labels: Tensor, causal: bool = False) -> Tensor:
+    def forward(self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None) -> Tensor:
         """The loss, float32, a scalar; 0 with a graph if no label is a number token.
 
         Args:
             logits: (batch, seq, vocabulary).
             labels: (batch, seq).
             causal: whether logits at t are for the label at t + 1.
+            weights: (batch, seq), float or bool, of the labels; 0 leaves names out, such as ids and phone numbers.
         """
-        if causal:
-            logits, labels = logits[:, :-1], labels[:, 1:]
-        if logits.shape[:-1] != labels.shape:
-            raise SchemaError(f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} differ in batch or sequence")
-        total, count = logits.new_zeros((), dtype=torch.float32), labels.new_zeros(())
+        logits, labels, weights = aligned(logits, labels, causal, weights)
+        total, count = logits.new_zeros((), dtype=torch.float32), logits.new_zeros((), dtype=torch.float32)
         for group in self._groups:
             ids = torch.tensor(list(group), device=labels.device)  # (tokens,), ascending
             chosen = torch.isin(labels, ids)  # (batch, seq)
             values = torch.tensor(list(group.values()), device=labels.device)  # (tokens,)
+            share = chosen.to(torch.float32) if weights is None else chosen * weights.to(torch.float32)  # (batch, seq)
             if torch.compiler.is_compiling():  # all of them, as no shape in an unbroken graph can hang on the labels
                 rows, known = logits.masked_fill(~chosen.unsqueeze(-1), 0).flatten(0, -2), torch.where(chosen, labels, ids[0]).flatten()
-                losses = self._losses(rows, ids, values, values[torch.searchsorted(ids, known)]) * chosen.flatten()  # (batch * seq,)
+                losses = self._losses(rows, ids, values, values[torch.searchsorted(ids, known)]) * share.flatten()  # (batch * seq,)
             else:
-                losses = self._losses(logits[chosen], ids, values, values[torch.searchsorted(ids, labels[chosen])])  # (n,)
-            total, count = total + losses.sum(), count + chosen.sum()
-        return total / count.clamp(min=1)
+                losses = self._losses(logits[chosen], ids, values, values[torch.searchsorted(ids, labels[chosen])]) * share[chosen]  # (n,)
+            total, count = total + losses.sum(), count + share.sum()
+        return total / count.clamp(min=torch.finfo(torch.float32).tiny)
 
     def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, target: Tensor) -> Tensor:
         """(n,) from logits (n, vocabulary), the group's ids and values (tokens,), and the values of the labels (n,)."""
@@ -124,6 +136,16 @@ class NumberTokenLoss(nn.Module):
         return losses
 
 
-def _ids(runs: Iterable[Sequence[int]]) -> list[int]:
-    """Ids from the runs [first id, count] of the metadata."""
-    return [first + k for first, count in runs for k in range(count)]
+def aligned(logits: Tensor, labels: Tensor, causal: bool, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Logits (batch, seq, vocabulary), labels (batch, seq) and weights (batch, seq), each at the place of its label.
+
+    Raises:
+        SchemaError: if their shapes do not fit together.
+    """
+    if weights is not None and weights.shape != labels.shape:
+        raise SchemaError(f"weights {tuple(weights.shape)} and labels {tuple(labels.shape)} differ; give each label one weight")
+    if causal:
+        logits, labels, weights = logits[:, :-1], labels[:, 1:], None if weights is None else weights[:, 1:]
+    if logits.shape[:-1] != labels.shape:
+        raise SchemaError(f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} differ in batch or sequence")
+    return logits, labels, weights

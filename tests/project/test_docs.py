@@ -435,6 +435,24 @@ def _(session: Session, printed: str) -> None:
     assert re.search(r"\['.*is \d+.*'\]", printed), printed
 
 
+@promise("docs/training.md", "class WithValues(Trainer):")
+def _(session: Session, printed: str) -> None:
+    """The loss fell and all parts of it are finite; what stands in front of the colon has no part in two of them."""
+    names = session.names
+    losses = [entry["loss"] for entry in names["trainer"].state.log_history if "loss" in entry]
+    check_training(names["model"], losses)
+    assert losses[-1] < losses[0] / 2
+    batch = names["collator"]([names["data"][0]])
+    before = int((batch["labels"][0] == names["colon"]).nonzero()[0])
+    with torch.no_grad():
+        logits = names["model"](**batch).logits
+    for loss in (names["digits"], names["values"]):
+        amounts = (batch["labels"] == names["colon"]).cumsum(1) > 0
+        found = loss(logits, batch["labels"], causal=True, weights=amounts)
+        behind = loss(logits[:, before:], batch["labels"][:, before:], causal=True)
+        assert float(found) == pytest.approx(float(behind)) and 0 < found < 9
+
+
 @promise("docs/training.md", "NumberLogitsProcessor(tokenizer, longest=8")
 def _(session: Session, printed: str) -> None:
     """The number that the prompt began was written to its end, and so were all others."""

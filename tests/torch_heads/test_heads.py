@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import ntloss
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -22,7 +23,9 @@ from numtok.representations import B1999, FP15, P10, P1000, ExponentBins, FloatB
 from numtok_torch.embeddings.bits import words_of_bits
 from numtok_torch.heads import choose as heads
 from numtok_torch.heads import mixture
+from numtok_torch.heads.digit_tokens import DigitTokens
 from numtok_torch.heads.losses import NumberTokenLoss
+from numtok_torch.heads.value_loss import NumberValueLoss
 
 D, N = 24, 5
 MAKERS: dict[str, Callable[[], heads.NumberHead]] = {
@@ -194,7 +197,8 @@ def test_low_precision_and_autocast(name: str) -> None:
 def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Losses, also those of tokens, and predictions: without a break, and compiled once."""
     every = {name: made(name) for name in MAKERS if name not in ("mixture", "fone plain", "bits")}  # which the others hold
-    of_tokens = [NumberTokenLoss([DIGITS]), NumberTokenLoss([DIGITS], "mse", reweigh=True)]
+    whole = NumberValueLoss(DigitTokens({one: str(int(value)) for one, value in DIGITS.items()}, joints=(21,), opens=(22,), closes=(23,)))
+    of_tokens = [NumberTokenLoss([DIGITS]), NumberTokenLoss([DIGITS], "mse", reweigh=True), whole]
 
     def run(states: Any, targets: dict[str, Any], logits: Any, labels: Any) -> tuple[list[Any], list[Any]]:
         losses = [head.loss(states, targets[name]) for name, head in every.items()]
@@ -557,8 +561,6 @@ def test_number_token_loss_is_the_formula(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["was", "mse"])
 @pytest.mark.parametrize("reweigh", [False, True])
 def test_number_token_loss_is_that_of_its_authors(kind: str, reweigh: bool) -> None:
-    ntloss = pytest.importorskip("ntloss")
-
     class Tokenizer:
         """What the package asks of a tokenizer."""
 
@@ -637,7 +639,5 @@ def test_place_values_take_the_digits_of_the_vocabulary() -> None:
     loss = NumberTokenLoss.from_digits(list(DIGITS))
     logits, labels = text()
     assert torch.equal(loss(logits, labels), NumberTokenLoss([DIGITS])(logits, labels))
-    with pytest.raises(SchemaError, match="from_digits"):
-        NumberTokenLoss.from_schema(schema_of(PlaceValue()))
     with pytest.raises(RepresentationError, match="'l3' is unknown"):
         NumberTokenLoss([DIGITS], "l3")

@@ -1,0 +1,219 @@
+"""Losses on the tokens of numbers: whole numbers of several tokens, and labels that are left out. Those of single tokens are in ``test_heads``."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import ntloss
+import numpy as np
+import pytest
+import torch
+import trained
+import transformers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numtok import Tokenizer
+from numtok.errors import RepresentationError, SchemaError
+from numtok.representations import B1999, P10, Digits, PlaceValue, Subword, XVal
+from numtok_torch import NumberTokenLoss, NumberValueLoss
+from numtok_torch.heads.digit_tokens import DigitTokens
+
+DIGITS = {11 + k: str(k) for k in range(10)}
+POINT, COMMA, POWER, MINUS, WORD = 21, 22, 23, 24, 25
+PLAIN = DigitTokens(DIGITS, (POINT, COMMA), (MINUS,), (POWER,))
+SPELLED: dict[str, Any] = {
+    "place": PlaceValue(),
+    "place lsd": PlaceValue(order="lsd"),
+    "digits:1": Digits(1),
+    "digits:3": Digits(3),
+    "p10": P10(),
+}
+
+
+def labels_of(text: str) -> list[int]:
+    return [11 + int(one) if one.isdigit() else {".": POINT, ",": COMMA, "e": POWER, "-": MINUS}.get(one, WORD) for one in text]
+
+
+def some_logits(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)) * 3
+
+
+def by_hand(
+    logits: torch.Tensor, spans: list[list[int]], labels: list[int], digits: dict[int, str], kind: str, order: str = "msd"
+) -> float:
+    """The mean over numbers, each given by the places of its digits, in float64."""
+    found = []
+    for span in spans:
+        written = expected = 0.0
+        past = sum(len(digits[labels[at]]) for at in span)
+        unit = 10.0**-past
+        for at in span if order == "msd" else span[::-1]:
+            width = len(digits[labels[at]])
+            group = sorted(one for one, symbol in digits.items() if len(symbol) == width)
+            p = logits[at, group].double().softmax(-1).numpy()
+            past -= width
+            expected += float(p @ np.array([float(digits[one]) for one in group])) * 10.0**past * unit
+            written += float(digits[labels[at]]) * 10.0**past * unit
+        found.append(abs(expected - written) / (expected + written if kind == "symmetric" else max(written, unit)))
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "relative"])
+@pytest.mark.parametrize("name", SPELLED)
+def test_the_value_is_that_of_the_expected_digits_at_their_places(name: str, kind: str) -> None:
+    """Of every number that was encoded, with its grouping, sign, fraction and exponent; digits of the text are no numbers."""
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [SPELLED[name]])
+    ids = tokenizer.encode("B2B has -60.25 of 1,234,567 and 0.05, 7e-3 or 12e5; 1.2.3 is none, 007").input_ids
+    loss = NumberValueLoss.from_tokenizer(tokenizer, kind=kind)
+    digits, powers = dict(loss.tokens.digits), set(loss.tokens.powers)
+    spans = []
+    for start, stop, _ in tokenizer.numbers_in(ids):
+        mantissa = next((at for at in range(start, stop) if int(ids[at]) in powers), stop)
+        spans.append([at for at in range(start, mantissa) if int(ids[at]) in digits])
+    assert len(spans) == 6
+    logits = some_logits(len(ids), tokenizer.vocab_size)
+    found = loss(logits[None], torch.tensor(ids.tolist())[None])
+    assert found.item() == pytest.approx(by_hand(logits, spans, ids.tolist(), digits, kind, loss.tokens.order), rel=1e-4)
+
+
+@pytest.mark.parametrize("floats", [False, True])
+def test_whole_numbers_are_those_of_the_authors(floats: bool) -> None:
+    """Of random labels, of which every other one is a digit, with weights and without."""
+    theirs = ntloss.NumberLevelLoss(Vocabulary(), float_level=floats, reweigh=False)  # type: ignore[no-untyped-call]
+    ours = NumberValueLoss(DigitTokens(DIGITS, (POINT,) if floats else ()))
+    for seed in range(5):
+        generator = torch.Generator().manual_seed(seed)
+        labels = torch.randint(9, 27, (3, 12), generator=generator)
+        labels = torch.where(torch.rand(labels.shape, generator=generator) < 0.2, POINT, labels)
+        labels[0, :2] = -100
+        weights = torch.rand(3, 12, generator=generator)
+        logits = some_logits(3, 12, 30, seed=seed)
+        torch.testing.assert_close(ours(logits, labels), theirs(logits, labels), rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(ours(logits, labels, weights=weights), theirs(logits, labels, weights), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["was", "mse"])
+def test_weights_of_tokens_are_those_of_the_authors(kind: str) -> None:
+    theirs = (ntloss.NTLoss if kind == "was" else ntloss.NTLossDotProduct)(Vocabulary(), reweigh=False)
+    ours = NumberTokenLoss.from_digits(list(DIGITS), kind=kind)
+    labels, weights = torch.randint(8, 27, (3, 9), generator=torch.Generator().manual_seed(0)), some_logits(3, 9, seed=1).abs()
+    logits = some_logits(3, 9, 30)
+    torch.testing.assert_close(ours(logits, labels, weights=weights), theirs(logits, labels, weights))
+
+
+class Vocabulary:
+    """What the authors' package asks of a tokenizer."""
+
+    def __len__(self) -> int:
+        return 30
+
+    def add_tokens(self, tokens: list[str]) -> int:
+        return 0
+
+    def get_vocab(self) -> dict[str, int]:
+        return {f"w{k}": k for k in range(30) if k not in DIGITS} | {symbol: one for one, symbol in DIGITS.items()}
+
+    def convert_tokens_to_ids(self, token: str) -> int:
+        return {".": POINT}[token]
+
+
+@pytest.mark.parametrize("make", [lambda: NumberTokenLoss.from_digits(list(DIGITS)), lambda: NumberValueLoss(PLAIN)])
+def test_names_are_left_out(make: Any) -> None:
+    """A phone number without weight costs as if its labels were none, and has no gradient."""
+    loss, labels = make(), torch.tensor([labels_of("call 5551234 it costs 17.50 or 8")])
+    counted = torch.ones_like(labels, dtype=torch.bool)
+    counted[0, 5:12] = False
+    logits = some_logits(1, labels.shape[1], 30).requires_grad_()
+    found = loss(logits, labels, weights=counted)
+    torch.testing.assert_close(found, loss(logits, torch.where(counted, labels, -100)))
+    assert abs(found.item() - loss(logits, labels).item()) > 1e-3
+    found.backward()  # type: ignore[no-untyped-call]
+    assert not logits.grad[0, 5:12].any() and logits.grad[0, 22:27].any()  # type: ignore[index]
+    assert loss(logits, labels, weights=torch.zeros_like(labels)).item() == 0
+    shifted = torch.cat([torch.zeros(1, 1, dtype=torch.bool), counted], 1)
+    torch.testing.assert_close(
+        loss(logits.detach(), labels, weights=counted),
+        loss(torch.cat([logits.detach(), logits[:, :1].detach()], 1), torch.cat([torch.full((1, 1), -100), labels], 1), True, shifted),
+    )
+
+
+def test_a_wrong_digit_costs_by_its_place() -> None:
+    """Which no loss on single digits knows: 3 for 2 at the hundreds, then at the ones."""
+    labels = torch.tensor([labels_of("222")])
+    first, last = (torch.full((1, 3, 30), -30.0) for _ in range(2))
+    for logits, wrong in ((first, 0), (last, 2)):
+        for at in range(3):
+            logits[0, at, 11 + (3 if at == wrong else 2)] = 30
+    value, token = NumberValueLoss(PLAIN, "relative"), NumberTokenLoss.from_digits(list(DIGITS))
+    assert value(first, labels).item() == pytest.approx(100 / 222, rel=1e-4) and value(last, labels).item() == pytest.approx(
+        1 / 222, rel=1e-4
+    )
+    assert token(first, labels).item() == pytest.approx(token(last, labels).item())
+    assert NumberValueLoss(PLAIN)(first, labels).item() == pytest.approx(100 / 544, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "relative"])
+@pytest.mark.parametrize("text", ["0", "0.00", "", "e", "-", ".", "1e5", "9" * 60, "0" * 60, "1.2.3,4", "5e-07e7"])
+def test_every_label_has_a_finite_loss_and_gradient(text: str, kind: str) -> None:
+    logits = some_logits(2, len(text) + 1, 30).requires_grad_()
+    labels = torch.tensor([labels_of(text + "w"), [-100] * (len(text) + 1)])
+    loss = NumberValueLoss(PLAIN, kind)(logits, labels)
+    loss.backward()
+    assert torch.isfinite(loss) and torch.isfinite(logits.grad).all()  # type: ignore[arg-type]
+    assert (loss.item() > 0) == any(one.isdigit() for one in text.split("e")[0])
+
+
+@given(st.decimals(0, 10**9, places=3), st.integers(0, 10**9))
+def test_a_sure_prediction_has_the_relative_error_of_its_number(number: Decimal, other: int) -> None:
+    """Of two numbers written in as many characters."""
+    wide = max(len(f"{number:f}"), len(f"{other}.000"))
+    right, said = f"{number:f}".zfill(wide), f"{other}.000".zfill(wide)
+    logits = torch.full((1, wide, 30), -60.0)
+    logits[0, torch.arange(wide), torch.tensor(labels_of(said))] = 60
+    loss = NumberValueLoss(PLAIN)(logits, torch.tensor([labels_of(right)])).item()
+    total = number + other
+    assert loss == pytest.approx(float(abs(number - other) / total) if total else 0, abs=1e-5)
+
+
+def test_a_file_says_which_tokens_are_digits() -> None:
+    for representation in (PlaceValue(), Digits(1), Digits(3), P10()):
+        tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
+        schema = tokenizer.batch_schema()
+        assert NumberValueLoss.from_schema(schema).tokens == NumberValueLoss.from_tokenizer(tokenizer).tokens
+        assert NumberTokenLoss.from_schema(schema).groups() == NumberTokenLoss.from_tokenizer(tokenizer).groups()
+    place = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue()])
+    assert NumberTokenLoss.from_schema(place.batch_schema()).groups() == [{place.tokens[str(k)]: float(k) for k in range(10)}]
+    three = Tokenizer.from_pretrained(trained.source("gpt2"), [Digits(3)])
+    assert [len(group) for group in NumberTokenLoss.from_tokenizer(three).groups()] == [10, 100, 1000]
+
+
+def test_digits_of_a_plain_vocabulary() -> None:
+    """Of a model that knows nothing of numtok, and of numtok's Subword: tokens of one digit, and the point."""
+    plain = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
+    for tokenizer in (plain, Tokenizer.from_pretrained(trained.source("gpt2"), [Subword()])):
+        loss = NumberValueLoss.from_tokenizer(tokenizer)
+        assert loss.tokens.digits == {plain.convert_tokens_to_ids(str(k)): str(k) for k in range(10)}
+        assert loss.tokens.joints == (plain.convert_tokens_to_ids("."),) and not loss.tokens.opens
+        assert NumberTokenLoss.from_tokenizer(tokenizer).groups() == loss.tokens.groups()
+    labels = torch.tensor([[plain.convert_tokens_to_ids(one) for one in "a12.5b"]])
+    assert loss(some_logits(1, 6, len(plain)), labels) > 0
+
+
+def test_mistakes() -> None:
+    for representation in (XVal(), B1999()):
+        schema = Tokenizer.from_pretrained(trained.source("gpt2"), [representation]).batch_schema()
+        with pytest.raises(SchemaError, match=f"{representation.name}, without a token for each digit"):
+            NumberValueLoss.from_schema(schema)
+    with pytest.raises(SchemaError, match="xval, without"):
+        NumberTokenLoss.from_schema(Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()]).batch_schema())
+    with pytest.raises(RepresentationError, match="'mape' is unknown"):
+        NumberValueLoss(PLAIN, "mape")
+    with pytest.raises(RepresentationError, match="needs tokens that are digits"):
+        NumberValueLoss(DigitTokens({}))
+    for loss in (NumberValueLoss(PLAIN), NumberTokenLoss.from_digits(list(DIGITS))):
+        with pytest.raises(SchemaError, match="differ in batch or sequence"):
+            loss(some_logits(1, 3, 30), torch.zeros(1, 4, dtype=torch.int64))
+        with pytest.raises(SchemaError, match="give each label one weight"):
+            loss(some_logits(1, 3, 30), torch.zeros(1, 3, dtype=torch.int64), weights=torch.ones(3))
