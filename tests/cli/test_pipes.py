@@ -46,7 +46,7 @@ def test_the_summary_does_not_mingle_with_it() -> None:
 
 @pytest.mark.parametrize("format", ["jsonl", "arrow"])
 def test_a_closed_pipe_is_no_error(tmp_path: Path, format: str) -> None:
-    (tmp_path / "many.jsonl").write_bytes(SAMPLE.read_bytes() * 200)
+    (tmp_path / "many.jsonl").write_bytes(SAMPLE.read_bytes() * 30)
     command = [*NUMTOK, "encode", "many.jsonl", "-o", "-", "--output-format", format, "--quiet", "--scale", "1"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None and running.stderr is not None

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,7 @@ import pytest
 import numtok
 from numtok.errors import JobError
 
-pytest.importorskip("ray", reason="Ray is an extra")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra")]
 SHARDS, PATIENCE = 8, 120.0
 
 

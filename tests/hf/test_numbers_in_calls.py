@@ -55,6 +55,7 @@ def test_calls(kind: str, call: inputs.Call) -> None:
     call=inputs.Call("1 2 a 3 4 b 5 6 7", options={"truncation": True, "max_length": 5, "stride": 1, "return_overflowing_tokens": True})
 )
 @example(call=inputs.Call("1 2 a 3", "4 b 5 6 7", {"truncation_side": "left"}, {"truncation": "only_second", "max_length": 9}))
+@example(call=inputs.Call("1 2 a 3 4 b 5 6 7", None, {"truncation_side": "left"}, {"truncation": True, "max_length": 5}))
 def test_cut_and_filled(kind: str, call: inputs.Call) -> None:
     """Whatever cuts the ids cuts the streams, row for row."""
     number_checks.check_numbers(ours(kind), oracle(kind), call.text, call.text_pair, call.sides, **call.options)

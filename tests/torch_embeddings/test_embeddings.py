@@ -13,7 +13,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch._dynamo.testing import CompileCounterWithBackend
 
 import numtok
 from numtok import Numbers
@@ -302,6 +301,8 @@ def test_values_beyond_float16_are_multiplied_in_float32() -> None:
 @pytest.mark.slow
 def test_every_layer_compiles_to_one_graph_for_batches_of_any_size() -> None:
     """Forward and backward, without a break, and compiled once."""
+    from torch._dynamo.testing import CompileCounterWithBackend  # half a second, which a quick run has no use for
+
     alone = [made(name) for name in MAKERS if name not in ("fone", "sum")]  # which are parts of the others
     every = [*alone, layers.SumEmbedding(alone[:2]), layers.PlaceValueEmbedding(D, zero_init=False, written="lsd")]
 

@@ -14,7 +14,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch._dynamo.testing import CompileCounterWithBackend
 
 import numtok
 from numtok import Numbers
@@ -196,6 +195,8 @@ def test_low_precision_and_autocast(name: str) -> None:
 @pytest.mark.slow
 def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Losses, also those of tokens, and predictions: without a break, and compiled once."""
+    from torch._dynamo.testing import CompileCounterWithBackend  # half a second, which a quick run has no use for
+
     every = {name: made(name) for name in MAKERS if name not in ("mixture", "fone plain", "bits")}  # which the others hold
     whole = NumberValueLoss(DigitTokens({one: str(int(value)) for one, value in DIGITS.items()}, joints=(21,), opens=(22,), closes=(23,)))
     of_tokens = [NumberTokenLoss([DIGITS]), NumberTokenLoss([DIGITS], "mse", reweigh=True), whole]
