@@ -19,6 +19,9 @@ import numpy.typing as npt
 from numtok import Numbers
 from numtok.representations import (
     B1999,
+    P10,
+    P1000,
+    Digits,
     ExponentBins,
     FloatBits,
     FoNE,
@@ -176,6 +179,31 @@ def relative_error() -> Any:
     return figure
 
 
+def tokens_of_an_integer() -> Any:
+    """How many tokens an integer is, by the number of its digits, the brackets included."""
+    import matplotlib.pyplot as plt
+
+    shown: list[tuple[SpelledOut | SingleToken, str, str]] = [
+        (Digits(1), "place, digits:1", BLUE),
+        (Digits(2), "digits:2", SKY),
+        (Digits(3), "digits:3", RED),
+        (P10(), "p10", GREEN),
+        (P1000(), "p1000", ORANGE),
+        (XVal(), "one token: xval, bits, fone, …", INK),
+    ]
+    figure, axis = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
+    for representation, label, colour in shown:
+        numbers = Numbers.parse(["7" * digits for digits in range(1, 17)])
+        held = np.flatnonzero(representation.fits(numbers))
+        counts = representation.token_counts(numbers.select(held))
+        axis.step(held + 1, counts, where="mid", color=colour, lw=2)
+        axis.text(held[-1] + 1.6, counts[-1], label, color=colour, va="center", fontsize=9)
+    axis.set(xlabel="digits of the integer", ylabel="tokens", xlim=(0.5, 22), ylim=(0, 19), xticks=range(1, 17, 3), yticks=range(0, 19, 3))
+    axis.grid(True)
+    axis.set_title("What an integer costs, as far as it can be held; brackets included")
+    return figure
+
+
 def save(figure: Any, path: Path) -> None:
     """As a PNG with a palette, a third of the size."""
     import matplotlib.pyplot as plt
@@ -187,7 +215,7 @@ def save(figure: Any, path: Path) -> None:
         Image.open(buffer).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-PLOTS: tuple[Callable[[], Any], ...] = (fone_phases, xval_layer_norm, bins, relative_error)
+PLOTS: tuple[Callable[[], Any], ...] = (fone_phases, xval_layer_norm, bins, relative_error, tokens_of_an_integer)
 
 
 def main(folder: Path = IMAGES) -> None:

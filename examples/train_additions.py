@@ -40,6 +40,8 @@ ALL = (
     "exponent_bins",
     "logfourier",
     "place",
+    "digits:1",
+    "digits:3",
     "p10",
     "p1000",
     "b1999",
