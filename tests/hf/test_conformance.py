@@ -47,7 +47,11 @@ def test_truncation_and_padding(kind: str, call: inputs.Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "side"), [*zip(KINDS, itertools.cycle(["left", "right"]), strict=False), ("gpt2", "right"), ("bert", "right")]
+    ("kind", "side"),
+    [
+        pytest.param(kind, side, marks=[] if (kind, side) in (("gpt2", "right"), ("bert", "left"), ("llama", "left")) else pytest.mark.slow)
+        for kind, side in [*zip(KINDS, itertools.cycle(["left", "right"]), strict=False), ("gpt2", "right"), ("bert", "right")]
+    ],
 )
 def test_every_strategy(kind: str, side: str) -> None:
     """All strategies of truncation and padding by each other, single and in pairs, on either side."""

@@ -82,7 +82,7 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
     )
 
 
-def check(path: Path, step: int = 4, **options: Any) -> NumberDataset:
+def check(path: Path, step: int = 11, **options: Any) -> NumberDataset:
     """One of ``step`` rows, in a random order, is the one that is read without what is kept."""
     plain = NumberDataset(path, nulls="skip", **options | {"disk_bytes": 0})
     kept = NumberDataset(path, nulls="skip", **options)

@@ -101,7 +101,14 @@ def as_held(tokenizer: Tokenizer, value: float) -> float:
     return round(abs(value), first.frac_digits) if isinstance(first, FoNE) else value
 
 
-@pytest.mark.parametrize(("kind", "name"), [("gpt2", name) for name in CASES] + [(k, n) for k in ("gpt_neox", "llama") for n in COMMON])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("gpt2", name) for name in CASES),
+        *(("llama", name) for name in COMMON),
+        *(pytest.param("gpt_neox", name, marks=pytest.mark.slow) for name in COMMON),
+    ],
+)
 def test_cached_is_uncached_and_batched_is_one_by_one(kind: str, name: str) -> None:
     """And both are greedy: the most likely token of the model that reads it all at once."""
     made, tokenizer, options = setting(name, kind)

@@ -85,13 +85,17 @@ def test_cached_is_uncached_is_batched(head: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "kind"), [*((source, "gpt2") for source in SOURCES), ("bits", "gpt_neox"), ("bits", "llama"), ("all", "llama")]
+    ("source", "kind", "head"),
+    [
+        *((source, "gpt2", in_turn(source)[0]) for source in SOURCES),
+        *(pytest.param(source, "gpt2", in_turn(source)[1], marks=pytest.mark.slow) for source in SOURCES),
+        *((source, kind, in_turn(source)[0]) for source, kind in (("bits", "gpt_neox"), ("bits", "llama"), ("all", "llama"))),
+    ],
 )
-def test_cached_is_uncached_is_batched_everywhere(source: str, kind: str) -> None:
-    """Every embedding and every head, alone and together, in other models too: two heads for each, in turn, one in other models."""
-    for head in in_turn(source)[: 2 if kind == "gpt2" else 1]:
-        found = in_every_way(*setting(source, head, int(kind == "gpt2"), kind))
-        assert all(one == found[0] for one in found), head
+def test_cached_is_uncached_is_batched_everywhere(source: str, kind: str, head: str) -> None:
+    """Every embedding and every head, alone and together, in other models too."""
+    found = in_every_way(*setting(source, head, int(kind == "gpt2"), kind))
+    assert all(one == found[0] for one in found)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_head_beside_it_and_saved(kind: str, tmp_path: Path) -> None:
     same(back(**given).loss, found.loss, 0, 0)
 
 
-@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+@pytest.mark.parametrize("kind", ["bert", pytest.param("gpt2", marks=pytest.mark.slow)])
 def test_trainer(kind: str, tmp_path: Path) -> None:
     """Whether a number is large: learnt, evaluated, and loaded from a checkpoint."""
     pytest.importorskip("accelerate")

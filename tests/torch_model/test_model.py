@@ -541,7 +541,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(kind: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
-@pytest.mark.parametrize("kind", ["gpt2", "gpt_neox"])
+@pytest.mark.parametrize("kind", ["gpt2", pytest.param("gpt_neox", marks=pytest.mark.slow)])
 def test_trainer(kind: str, tmp_path: Path) -> None:
     """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes from them."""
     pytest.importorskip("accelerate")
