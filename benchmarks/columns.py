@@ -37,6 +37,8 @@ KINDS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
     ("xval", False, ("input_ids", "number_index", "number_value", "number_scaled")),
     ("bits", False, ("number_bits",)),
     ("bits", True, ("number_bits",)),
+    ("bits:64", False, ("number_bits",)),
+    ("bits:64", True, ("number_bits",)),
     ("fone:6,4", False, ("number_fourier",)),
     ("fone:6,4", True, ("number_digits",)),
     ("logfourier", False, ("number_log_fourier",)),
@@ -61,7 +63,11 @@ def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
         batch = tokenizer.encode_batch(corpus.column, keep_text=numbers == "xval")
         chosen = encodings(batch.schema)
         for name in names:
-            yield f"`{name}`{', compact' if compact and numbers == 'bits' else ''}", _alone(plain(batch), name), chosen[name]
+            yield (
+                f"`{name}`{' of 64' * (numbers == 'bits:64')}{', compact' if compact and name == 'number_bits' else ''}",
+                _alone(plain(batch), name),
+                chosen[name],
+            )
         if numbers == "xval":
             yield "`number_text`", _alone(batch, "number_text"), chosen["number_text"]
             tokens = to_token_layout(batch)

@@ -32,26 +32,31 @@ def xval_decode(values: Array) -> list[str]:
     return [str(value) for value in values]
 
 
-def words_encode(strings: Strings) -> Array:
-    """uint32[n], by struct."""
-    return np.array([struct.unpack(">I", struct.pack(">f", float(one)))[0] for one in strings], np.uint32)
+def words_encode(strings: Strings, width: int = 32) -> Array:
+    """uint32[n] or uint64[n], by struct."""
+    word, value, kind = (">I", ">f", np.uint32) if width == 32 else (">Q", ">d", np.uint64)
+    return np.array([struct.unpack(word, struct.pack(value, float(one)))[0] for one in strings], kind)
 
 
 def words_decode(words: Array) -> list[str]:
     """The inverse."""
+    if words.dtype == np.uint64:
+        return [repr(struct.unpack(">d", struct.pack(">Q", word))[0]) for word in words.tolist()]
     return [str(np.float32(struct.unpack(">f", struct.pack(">I", word))[0])) for word in words.tolist()]
 
 
-def bits_encode(strings: Strings) -> Array:
-    """uint8[n, 32], by shifts."""
-    words = np.array([float(one) for one in strings], np.float32).view(np.uint32)
-    return ((words[:, None] >> np.arange(31, -1, -1, dtype=np.uint32)) & 1).astype(np.uint8)
+def bits_encode(strings: Strings, width: int = 32) -> Array:
+    """uint8[n, width], by shifts."""
+    words = np.array([float(one) for one in strings], f"f{width // 8}").view(f"u{width // 8}")
+    return ((words[:, None] >> np.arange(width - 1, -1, -1, dtype=words.dtype)) & 1).astype(np.uint8)
 
 
 def bits_decode(bits: Array) -> list[str]:
     """The inverse."""
-    words = (bits.astype(np.uint32) << np.arange(31, -1, -1, dtype=np.uint32)).sum(1, dtype=np.uint32)
-    return [str(value) for value in words.view(np.float32)]
+    width = bits.shape[1]
+    shifts = np.arange(width - 1, -1, -1, dtype=f"u{width // 8}")
+    words = (bits.astype(shifts.dtype) << shifts).sum(1, dtype=shifts.dtype)
+    return [str(value) for value in words.view(f"f{width // 8}")]
 
 
 def fone_encode(strings: Strings, before: int, after: int) -> Array:

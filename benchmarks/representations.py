@@ -187,6 +187,13 @@ def cases() -> list[Case]:
         Case("XVal", XVal(), plain.xval_encode, plain.xval_decode),
         Case("FloatBits", numtok.FloatBits(), plain.bits_encode, plain.bits_decode, floor=20),
         Case("FloatBits compact", numtok.FloatBits(compact=True), plain.words_encode, plain.words_decode),
+        Case("FloatBits(64)", numtok.FloatBits(width=64), lambda strings: plain.bits_encode(strings, 64), plain.bits_decode, floor=10),
+        Case(
+            "FloatBits(64) compact",
+            numtok.FloatBits(width=64, compact=True),
+            lambda strings: plain.words_encode(strings, 64),
+            plain.words_decode,
+        ),
         _fone(6, 4, plain.fone_encode, tolerance=1e-5),
         _fone(10, 5, plain.fone_exact, tolerance=1e-6, floor=3),
         _fone(10, 5, plain.fone_digits, compact=True, floor=10),

@@ -47,7 +47,7 @@ class Case:
 
 def run(corpus: Corpus) -> Section:
     """All layers, on each device there is."""
-    rows, length, width = (2, 64, 32) if corpus.quick else (ROWS, LENGTH, WIDTH)
+    rows, length, width = (2, 64, 64) if corpus.quick else (ROWS, LENGTH, WIDTH)
     section = Section(f"Embedding layers, {rows} x {length} tokens of {width} dimensions")
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
         section.checks.append(f"nothing: {', '.join(missing)} is not installed, so the layers are not timed; pip install '.[torch,hf]'")
@@ -137,7 +137,7 @@ def streams(representation: SingleToken | None, numbers: numtok.Numbers, mask: A
     found = found.select(np.flatnonzero(representation.fits(found))[: mask.numel()])
     ((name, column),) = representation.encode(found).items()
     array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
-    array = array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array
+    array = array.astype(np.int64) if array.dtype in (np.uint32, np.uint64, np.int16) else array
     filled = np.zeros((*mask.shape, *array.shape[1:]), array.dtype)
     at = mask.cpu().numpy()
     filled[at] = array[np.arange(at.sum()) % len(array)]
@@ -168,6 +168,13 @@ def bits_formula(weights: dict[str, Array], words: Array, stream: Array) -> Arra
     return np.asarray(np.maximum(first + inner @ weights["layers.2.weight"].T, 0))
 
 
+def wide_bits(stream: Array) -> Array:
+    """The 64 bits of float64, as -1 and 1, from either form: [n, 64]."""
+    if stream.ndim == 1:
+        stream = np.unpackbits(stream.astype(">i8").view(np.uint8)).reshape(-1, 64)
+    return 2.0 * stream - 1
+
+
 def fone_features(digits: Array) -> Array:
     """Cosine and sine of each phase, from digits [n, d], least significant first: [n, 2 d]."""
     turn, found = np.zeros(len(digits)), []
@@ -188,6 +195,18 @@ def cases() -> list[Case]:
     return [
         Case("XVal", XVal(), layers.XValEmbedding, lambda w, e, x: e * x[:, None].astype(np.float64)),
         Case("FloatBits", FloatBits(), layers.FloatBitsEmbedding, bits_formula, SHARES),
+        Case(
+            "FloatBits(64), added",
+            FloatBits(width=64),
+            lambda d: layers.FloatBitsEmbedding(d, width=64),
+            lambda w, e, x: e + np.pad(wide_bits(x), ((0, 0), (0, e.shape[1] - 64))),
+        ),
+        Case(
+            "FloatBits(64), compact, linear map, added",
+            FloatBits(width=64, compact=True),
+            lambda d: layers.FloatBitsEmbedding(d, width=64, projection="linear"),
+            lambda w, e, x: e + wide_bits(x) @ w["projection.weight"].T,
+        ),
         Case("FoNE(8, 4), compact", FoNE(8, 4, compact=True), lambda d: layers.FoNEEmbedding(d, 8, 4), fone_padded),
         Case(
             "FoNE(8, 4), compact, linear map",

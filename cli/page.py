@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .page_frame import framed
 from .page_style import INSPECT
-from .values import bit_fields, shown_float, shown_value
+from .values import holds_bits, shown_float, shown_value
 
 if TYPE_CHECKING:
     from numtok.tokenizer.inspect import Inspection, NumberInText, Token, View
@@ -91,7 +91,7 @@ def _legend(inspection: Inspection) -> str:
     shown = {
         None: True,
         "places": any(token.place is not None for view in inspection.views for token in view.tokens),
-        "bits": any(bit_fields(name) for view in inspection.views for name in view.columns),
+        "bits": any(holds_bits(name) for view in inspection.views for name in view.columns),
     }
     swatches = [
         (f'<em style="background:{colour}"></em>' if colour else "<small>2</small>", label)
@@ -137,8 +137,9 @@ def _columns(inspection: Inspection, view: View) -> str:
 def _value(name: str, value: Any) -> str:
     """Bits as cells, phases as dials, all else as figures."""
     shown = shown_value(name, value)
-    if bit_fields(name):
-        cells = "".join("<s></s>" if bit == "1" else '<s class="o"></s>' for bit in shown.replace(" ", ""))
+    if holds_bits(name):
+        fields = ("".join("<s></s>" if bit == "1" else '<s class="o"></s>' for bit in field) for field in shown.split())
+        cells = "".join(f"<u>{field}</u>" for field in fields)
         return f'<span class="bits" data-tip="{shown}">{cells}</span>'
     if getattr(value, "ndim", 0) == 2:
         return f'<span class="dials" data-tip="{escape(shown)}">{"".join(_dial(x, y) for x, y in value.tolist())}</span>'

@@ -66,11 +66,11 @@ INSPECT = """
 .t small { font-size: 11px; color: var(--strong); min-height: 1.35em }
 .lit, .t.lit > b { outline: 2px solid var(--strong); outline-offset: 1px }
 .columns { margin-top: 20px }
-.bits { display: inline-flex; gap: 1.5px; vertical-align: middle }
+.bits { display: inline-flex; gap: 6.5px; vertical-align: middle }
+.bits u { display: inline-flex; gap: 1.5px }
 .bits s { width: 8px; height: 18px; border-radius: 2px; background: var(--mantissa) }
-.bits s:nth-child(1) { background: var(--sign); margin-right: 5px }
-.bits s:nth-child(n+2):nth-child(-n+9) { background: var(--exponent) }
-.bits s:nth-child(9) { margin-right: 5px }
+.bits u:nth-child(3n+1) s { background: var(--sign) }
+.bits u:nth-child(3n+2) s { background: var(--exponent) }
 .bits s.o { opacity: var(--zero) }
 .dials { display: inline-flex; gap: 4px; vertical-align: middle }
 .dials svg { width: 24px; height: 24px; stroke: var(--mantissa); fill: none; stroke-width: 2; stroke-linecap: round }

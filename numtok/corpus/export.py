@@ -36,7 +36,7 @@ from numtok.tokenizer.schema import flat, read_metadata
 from numtok.tokenizer.stored import declared_columns
 from numtok.tokenizer.token_layout import to_number_layout, to_token_layout, token_schema
 
-_STORED = {"bool": "uint8", "uint32": "int32"}  # what the format has no code for, as the type that holds the same bits
+_STORED = {"bool": "uint8", "uint32": "int32", "uint64": "int64"}  # what the format has no code for, as the type that holds the same bits
 
 
 @dataclass

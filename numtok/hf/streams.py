@@ -18,7 +18,7 @@ from transformers import BatchEncoding
 from numtok.engines.interface import Slots
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Spelled, streams
-from numtok.representations.columns import NUMBER_MASK, NUMBER_VALUE, Column, form, neutral
+from numtok.representations.columns import NUMBER_MASK, NUMBER_VALUE, Column, as_array, form, neutral
 from numtok.tokenizer.spelling import symbol_places
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -120,7 +120,7 @@ def pad_stream(column: Column, values: Array, length: int, side: str) -> Array:
 
 def _array(forms: Sequence[Column], values: Any) -> Array:
     """One row of a stream, from lists, arrays or tensors, as the dtype that it is declared with."""
-    array = np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+    array = as_array(values.cpu() if hasattr(values, "cpu") else values, forms)
     return array.astype(form(forms, array.ndim - 1).dtype, copy=False)
 
 

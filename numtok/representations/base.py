@@ -61,6 +61,7 @@ class Representation(ABC):
         carries_sign: whether it shows the sign. If not, it holds magnitudes, and the sign stays in the text (:meth:`Numbers.without_sign`).
         positional: the integer options that ``parse`` reads after a colon, in order: ``fone:6,4``.
         flags: the switches that ``parse`` reads after a colon by their name: ``xval:log``.
+        variants: options with which it is compared too, beside its defaults, where representations are (``numtok stats``).
         tokens: the added tokens it needs besides ``[NUM]``.
         declared: all columns that it may write, whatever its options; of a column with several forms, dense and compact, each.
         aliases: earlier names, the first one first, which are still read.
@@ -78,6 +79,7 @@ class Representation(ABC):
     carries_sign: ClassVar[bool] = True
     positional: ClassVar[tuple[str, ...]] = ()
     flags: ClassVar[tuple[str, ...]] = ()
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     tokens: ClassVar[tuple[str, ...]] = ()
     declared: ClassVar[tuple[Column, ...]] = ()
     aliases: ClassVar[tuple[str, ...]] = ()

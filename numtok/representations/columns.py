@@ -71,6 +71,18 @@ def neutral(column: Column, length: int, like: npt.NDArray[Any]) -> npt.NDArray[
     return np.full((length, *like.shape[1:]), column.fill, like.dtype)
 
 
+def as_array(values: Any, forms: Sequence[Column]) -> npt.NDArray[Any]:
+    """Values of a stream in any form, lists or an array, as an array in which integers stay integers.
+
+    NumPy makes floats of Python's integers where some are beyond int64, and of uint64 beside int64; a float has 53 of their bits. So integers of 64 bits
+    without a sign, which a file may hold, become int64 of the same bits, as which a batch has them.
+    """
+    array = np.asarray(values)
+    if array.size and array.dtype.kind == "f" and all(np.dtype(column.dtype).kind in "iu" for column in forms):
+        array = np.asarray(values, np.uint64)
+    return array.astype(np.int64) if array.dtype == np.uint64 else array
+
+
 INPUT_IDS = Column("input_ids", pa.int32(), np.int64, per="token", encoding="split")
 NUMBER_INDEX = Column("number_index", pa.int32(), encoding="delta")
 NUMBER_MASK = Column(

@@ -1,10 +1,13 @@
-"""Floating-point embedding: one ``[NUM]`` per number, shown as the 32 bits of its float32.
+"""The bits of floats: one ``[NUM]`` per number, shown as the 32 bits of its float32, or the 64 bits of its float64.
 
-In: n numbers. Out: ``number_bits``, either uint8[n, 32], each 0 or 1 (sign, 8 exponent bits, 23 mantissa bits, most significant first), or compact,
-uint32[n]. Inverse: put the bits together; exact for every float32. The Language of Numbers / Floating-Point Embedding: IEEE 754 bits through a
-small ReLU network (equation 3 of the paper; the network is ``numtok_torch.FloatBitsEmbedding``).
+In: n numbers. Out: ``number_bits``, either uint8[n, width], each 0 or 1 (sign, exponent, fraction: 1 + 8 + 23 or 1 + 11 + 52 bits, most significant
+first), or compact, uint32[n] or uint64[n]. Inverse: put the bits together; exact for every float of that width.
 
--28.5 is 1 10000011 11001000000000000000000.
+Width 32: The Language of Numbers / Floating-Point Embedding, IEEE 754 bits through a small ReLU network (equation 3 of the paper; the network is
+``numtok_torch.FloatBitsEmbedding``). Width 64: BitTokens (Kreitner et al. 2025, "Efficient numeracy in language models through single-token number
+embeddings"), after the authors' code: the bits of the float64, and, if asked for, behind them those of its reciprocal.
+
+-28.5 is 1 10000011 11001000000000000000000, and of width 64 1 10000000011 11001 and 47 zeros.
 """
 
 from __future__ import annotations
@@ -19,72 +22,122 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
+from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
-from numtok.representations.values import finite_float32, numbers_from_floats, tensor_array
-from numtok.representations.xval import clip_to_float32
+from numtok.representations.values import clip_to_finite, finite, numbers_from_floats, tensor_array
 
-FLOAT32_FIELDS = (1, 8, 23)  # sign, exponent, mantissa
+FIELDS: dict[int, tuple[int, ...]] = {32: (1, 8, 23), 64: (1, 11, 52)}  # sign, exponent, fraction
+
+Floats = npt.NDArray[np.floating[Any]]
+Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
+
+
+def _dense(*fields: int) -> Column:
+    return Column("number_bits", pa.uint8(), np.uint8, (sum(fields),), bit_fields=fields, encoding="tensor")
+
+
+def _compact(kind: pa.DataType, width: int) -> Column:
+    """As int64 of the same bits in a batch: torch has little arithmetic for integers without a sign."""
+    return Column("number_bits", kind, np.int64, bit_fields=FIELDS[width], encoding="split")
 
 
 @dataclass(frozen=True)
 class FloatBits(SingleToken):
-    """The bits of one float32 per number.
+    """The bits of one float per number, rounded once, from the decimal.
 
     Attributes:
-        compact: store uint32 instead of 32 bytes; the torch layer takes either.
-        overflow: for values that are infinite as float32, or not zero but zero as float32.
+        compact: store one unsigned integer instead of a byte for each bit; the torch layer takes either.
+        overflow: for values that are infinite as a float of this width, or not zero but zero as one.
+        width: 32 or 64.
+        reciprocal: behind the 64 bits of x, those of 1/x: of the float64, divided once, as IEEE 754 says. So the reciprocal of ±0, and of what is below
+            5.6e-309 in magnitude, is ±infinity. Compact, x alone is stored, from which the layer makes it. Only with width 64.
     """
 
     compact: bool = False
     overflow: str = "text"
+    width: int = 32
+    reciprocal: bool = False
     name: ClassVar[str] = "bits"
+    positional: ClassVar[tuple[str, ...]] = ("width",)
+    flags: ClassVar[tuple[str, ...]] = ("reciprocal",)
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"width": 64},)
     declared: ClassVar[tuple[Column, ...]] = (
-        Column("number_bits", pa.uint8(), np.uint8, (32,), bit_fields=FLOAT32_FIELDS, encoding="tensor"),
-        Column("number_bits", pa.uint32(), np.int64, bit_fields=FLOAT32_FIELDS, encoding="split"),  # torch has little arithmetic for uint32
+        _dense(*FIELDS[32]),
+        _compact(pa.uint32(), 32),
+        _dense(*FIELDS[64]),
+        _dense(*FIELDS[64], *FIELDS[64]),
+        _compact(pa.uint64(), 64),
     )
 
     def __post_init__(self) -> None:
         self._check_overflow()
+        if self.width not in FIELDS:
+            raise RepresentationError(f"bits: width={self.width} must be {' or '.join(map(str, FIELDS))}, the bits of a float")
+        if self.reciprocal and self.width != 64:
+            raise RepresentationError("bits: reciprocal=True is for float64; take width=64 with it")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-ready options; the later ones only if they are set: data written before there were any keep their fingerprint."""
+        return {key: value for key, value in super().to_dict().items() if (key, value) not in {("width", 32), ("reciprocal", False)}}
 
     @property
     def surely_held(self) -> range:
-        return range(-37, 38)
+        return range(-37, 38) if self.width == 32 else range(-307, 308)
 
     def fits(self, numbers: Numbers) -> Mask:
-        return finite_float32(numbers.to_float32(), numbers)
+        return finite(self._floats(numbers), numbers)
 
     def columns(self) -> dict[str, Column]:
-        return {"number_bits": self.declared[self.compact]}
+        narrow, narrow_compact, wide, wide_reciprocal, wide_compact = self.declared
+        if self.width == 32:
+            return {"number_bits": narrow_compact if self.compact else narrow}
+        return {"number_bits": wide_compact if self.compact else wide_reciprocal if self.reciprocal else wide}
+
+    def _floats(self, numbers: Numbers) -> Floats:
+        return numbers.to_float32() if self.width == 32 else numbers.to_float64()
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
-        values = numbers.to_float32()
-        words = (clip_to_float32(values, numbers) if self.overflow == "clip" else values).view(np.uint32)
+        values: Floats = self._floats(numbers)
+        if self.overflow == "clip":
+            values = clip_to_finite(values, numbers)
         if self.compact:
-            return {"number_bits": memory.to_arrow(words)}
-        return {"number_bits": tensor_array(to_bits(words), self.columns()["number_bits"].type)}
+            return {"number_bits": memory.to_arrow(_words(values))}
+        if self.reciprocal:
+            values = np.stack([values, reciprocals(values)], 1).reshape(-1)  # each number's two side by side
+        column = self.columns()["number_bits"]
+        return {"number_bits": tensor_array(to_bits(_words(values)).reshape(-1, *column.shape), column.type)}
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         column = columns["number_bits"]
-        if self.compact:
-            words = column.to_numpy(zero_copy_only=False).astype(np.uint32, copy=False)
-        else:
-            words = from_bits(np.asarray(column.to_numpy_ndarray()))
-        return numbers_from_floats(words.view(np.float32), self.name)
+        read = column.to_numpy(zero_copy_only=False) if self.compact else np.asarray(column.to_numpy_ndarray())
+        return self._numbers(read)
 
     def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
-        if (bits := arrays.get("number_bits")) is None:
-            return None
-        words = bits.astype(np.uint32) if bits.ndim == 1 else from_bits(bits)  # [n], of either form, whichever is stored
-        return numbers_from_floats(words.view(np.float32), self.name)
+        return None if (bits := arrays.get("number_bits")) is None else self._numbers(bits)
+
+    def _numbers(self, bits: npt.NDArray[Any]) -> Numbers:
+        """From words [n] of this width, or bits [n, ...], which may be those of another width, as a head chose them."""
+        words = bits.astype(f"u{self.width // 8}", copy=False) if bits.ndim == 1 else from_bits(bits[:, : max(FIELDS)])
+        return numbers_from_floats(words.view(f"f{words.itemsize}"), self.name)
 
 
-def to_bits(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
-    """uint32[n] to uint8[n, 32], most significant bit first."""
-    bits = memory.empty(32 * len(words), np.uint8)
-    _to_bits(words, _EIGHT_BITS, bits.view(np.uint64))
-    return bits.reshape(-1, 32)
+def reciprocals(values: Floats) -> Floats:
+    """1/x, divided once: of ±0, and of what is too small, ±infinity."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.reciprocal(values)
+
+
+def _words(values: Floats) -> Words:
+    return values.view(f"u{values.itemsize}")
+
+
+def to_bits(words: Words) -> npt.NDArray[np.uint8]:
+    """uint32[n] to uint8[n, 32], or uint64[n] to uint8[n, 64], most significant bit first."""
+    bits = memory.empty(8 * words.nbytes, np.uint8)
+    _to_bits(words.view(np.uint8), np.uint64(words.itemsize - 1), _EIGHT_BITS, bits.view(np.uint64))
+    return bits.reshape(len(words), 8 * words.itemsize)
 
 
 # The eight bits of each byte, one byte each, as one word in memory order.
@@ -92,15 +145,13 @@ _EIGHT_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)).view(np.uint64)
 
 
 @kernel
-def _to_bits(words, eight_bits, bits):  # type: ignore[no-untyped-def]
-    for i in range(words.size):
-        word = words[i]
-        bits[4 * i] = eight_bits[word >> np.uint32(24)]
-        bits[4 * i + 1] = eight_bits[(word >> np.uint32(16)) & np.uint32(0xFF)]
-        bits[4 * i + 2] = eight_bits[(word >> np.uint32(8)) & np.uint32(0xFF)]
-        bits[4 * i + 3] = eight_bits[word & np.uint32(0xFF)]
+def _to_bits(octets, flip, eight_bits, bits):  # type: ignore[no-untyped-def]
+    """``octets`` are the words' bytes as memory has them, least significant first; ``flip``, bytes of a word - 1, turns those of each word around."""
+    for i in range(np.uint64(octets.size)):
+        bits[i ^ flip] = eight_bits[octets[i]]
 
 
-def from_bits(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
+def from_bits(bits: npt.NDArray[np.uint8]) -> Words:
     """The inverse of :func:`to_bits`."""
-    return np.packbits(bits.reshape(-1)).view(">u4").astype(np.uint32)
+    octets = bits.shape[1] // 8
+    return np.packbits(bits.reshape(-1)).view(f">u{octets}").astype(f"u{octets}")

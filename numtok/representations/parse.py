@@ -106,6 +106,11 @@ def needs_options(kind: type[Representation]) -> bool:
     return any(_options(kind).values())
 
 
+def plain_ones(kind: type[Representation]) -> list[Representation]:
+    """The one of a kind with no options, and its variants; none if it needs options."""
+    return [] if needs_options(kind) else [kind(**options) for options in ({}, *kind.variants)]
+
+
 def _by_position(kind: type[Representation], values: list[int]) -> dict[str, Any]:
     if len(values) > len(kind.positional):
         takes = f"takes {', '.join(kind.positional)}" if kind.positional else "takes none"

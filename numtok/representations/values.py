@@ -5,7 +5,7 @@ In: numpy arrays, float32[n] or of any dtype [n, ...]. Out: what fits, Arrow arr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,24 +17,35 @@ from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 
 Mask = npt.NDArray[np.bool_]
+Width = TypeVar("Width", bound=np.floating[Any])
 
 
-def finite_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> Mask:
-    """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
+def finite(values: npt.NDArray[np.floating[Any]], numbers: Numbers) -> Mask:
+    """bool[n]: neither infinite as a float nor rounded to zero without being zero."""
     good: Mask = memory.empty(len(values), np.bool_)
-    _finite(values.view(np.uint32), numbers.digits, numbers.digit_offsets, good)
+    _finite(values, numbers.digits, numbers.digit_offsets, good)
     return good
 
 
 @kernel
-def _finite(words, digits, offsets, good):  # type: ignore[no-untyped-def]
-    for i in range(words.size):
-        magnitude = words[i] & np.uint32(0x7FFFFFFF)
-        good[i] = magnitude < np.uint32(0x7F800000)
-        if magnitude == np.uint32(0):
+def _finite(values, digits, offsets, good):  # type: ignore[no-untyped-def]
+    for i in range(values.size):
+        good[i] = abs(values[i]) < np.inf
+        if values[i] == 0:
             for k in range(offsets[i], offsets[i + 1]):
                 if digits[k] != 0:
                     good[i] = False
+
+
+def clip_to_finite(values: npt.NDArray[Width], numbers: Numbers) -> npt.NDArray[Width]:
+    """``values`` with infinities replaced by the largest finite float of their width, and zeros that stand for other numbers by the smallest."""
+    wrong = ~finite(values, numbers)
+    if not wrong.any():
+        return values
+    limits = np.finfo(values.dtype)
+    magnitude = np.where(np.isinf(values), limits.max, limits.smallest_subnormal)
+    clipped: npt.NDArray[Width] = np.where(wrong, np.where(numbers.negative, -magnitude, magnitude), values).astype(values.dtype)
+    return clipped
 
 
 def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:

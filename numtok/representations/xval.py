@@ -29,7 +29,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations.base import Mask, SingleToken
 from numtok.representations.columns import Column
-from numtok.representations.values import finite_float32, numbers_from_floats
+from numtok.representations.values import clip_to_finite, finite, numbers_from_floats
 
 TARGET = 5.0  # the paper's range
 VANISHING = 1e-3  # a vector of size 1 does not change in bfloat16 if 0.004 is added to it; the squared error of taking 0.001 for 0 is 1e-6
@@ -160,9 +160,9 @@ class XVal(SingleToken):
     def fits(self, numbers: Numbers) -> Mask:
         scaled = self._scaled(numbers)
         if self.clip is None:
-            return finite_float32(scaled, numbers)
+            return finite(scaled, numbers)
         # Too large a value is clipped, whatever the overflow policy, unless no column would hold it: number_value must give it back.
-        return finite_float32(np.clip(scaled, -self.clip, self.clip), numbers) & np.isfinite(numbers.to_float64())
+        return finite(np.clip(scaled, -self.clip, self.clip), numbers) & np.isfinite(numbers.to_float64())
 
     def clipped(self, numbers: Numbers) -> Mask:
         beyond = super().clipped(numbers)
@@ -185,7 +185,7 @@ class XVal(SingleToken):
             with np.errstate(over="ignore"):
                 largest = np.float32(np.log1p(LARGEST) / LN10 * self.scale)
             scaled = np.where(np.isinf(scaled), np.copysign(largest, scaled), scaled)
-        return clip_to_float32(scaled, numbers)
+        return clip_to_finite(scaled, numbers)
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         scaled = columns["number_scaled"].to_numpy(zero_copy_only=False)
@@ -225,13 +225,3 @@ def _largest_kept(magnitude: Floats, below: npt.NDArray[np.int64], target: float
 def _rounded_down(scale: float) -> float:
     """To ``SCALE_DIGITS`` significant digits."""
     return float(Context(prec=SCALE_DIGITS, rounding=ROUND_DOWN).create_decimal(repr(scale)))
-
-
-def clip_to_float32(values: npt.NDArray[np.float32], numbers: Numbers) -> npt.NDArray[np.float32]:
-    """``values`` with infinities replaced by the largest finite float32, and zeros that stand for other numbers by the smallest."""
-    wrong = ~finite_float32(values, numbers)
-    if wrong.any():
-        limits = np.finfo(np.float32)
-        magnitude = np.where(np.isinf(values), limits.max, limits.smallest_subnormal)
-        values = np.where(wrong, np.where(numbers.negative, -magnitude, magnitude), values).astype(np.float32)
-    return values

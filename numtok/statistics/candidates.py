@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.representations import FoNE, Representation, XVal
-from numtok.representations.parse import needs_options
+from numtok.representations.parse import plain_ones
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.representations.xval import TARGET
 from numtok.statistics.digits import MOST_DIGITS
@@ -23,14 +23,14 @@ MOST_FONE_DIGITS = 16  # before the point, and behind it
 
 
 def candidates(statistics: Statistics) -> list[Representation]:
-    """All that are registered, but those that need options of their own; xVal plain and with ``log``."""
+    """All that are registered, but those that need options of their own, with their variants; xVal plain and with ``log``."""
     fitted: dict[str, Callable[[Statistics], list[Representation]]] = {"xval": _xvals, "fone": lambda of: [fitted_fone(of)]}
     found: list[Representation] = []
     for name, kind in REPRESENTATIONS.items():
         if name in fitted:
             found += fitted[name](statistics)
-        elif not needs_options(kind):
-            found.append(kind())
+        else:
+            found += plain_ones(kind)
     return found
 
 

@@ -13,7 +13,7 @@ from numtok.engines.choose import SELF_CHECK
 from numtok.engines.tokenizer_json import load_source, numbered
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
-from numtok.representations.parse import Representations, needs_options
+from numtok.representations.parse import Representations, name_of, plain_ones
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.tokenizer.inspect import subword_spans
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -45,7 +45,7 @@ def warm_up(
     if folder is None:
         places = ", ".join(map(str, folders()))
         raise OutputError(f"no folder takes what is compiled: {places}; make one of them writable, or set NUMBA_CACHE_DIR")
-    every = (*(name for name, kind in REPRESENTATIONS.items() if not needs_options(kind)), *WITH_OPTIONS)
+    every = (*(name_of(one) for kind in REPRESENTATIONS.values() for one in plain_ones(kind)), *WITH_OPTIONS)
     for chosen in every if numbers is None else numbers:
         step(str(chosen))
         _use(Tokenizer.from_pretrained(source, chosen))

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import torch
 
 from numtok.errors import SchemaError
-from numtok.representations.columns import SEQ_LENGTHS, form
+from numtok.representations.columns import SEQ_LENGTHS, as_array, form
 from numtok_torch.data.packing import within
 from numtok_torch.data.streams import Forms, Ints, Mask, NumberTokens, Rows, number_streams, token_streams
 
@@ -106,9 +106,9 @@ def _check_known(wanted: Sequence[str], keys: Sequence[str]) -> None:
         )
 
 
-def _end_to_end(name: str, parts: Sequence[Any]) -> tuple[npt.NDArray[Any], Ints]:
-    """The parts one behind the other, and the length of each; parts without values do not settle the dtype or the shape."""
-    arrays = [part if type(part) is np.ndarray else _array(part) for part in parts]
+def _end_to_end(name: str, parts: Sequence[Any], forms: Forms = ()) -> tuple[npt.NDArray[Any], Ints]:
+    """The parts one behind the other, and the length of each; parts without values do not settle the dtype or the shape. ``forms`` are those of a stream."""
+    arrays = [part if type(part) is np.ndarray and part.dtype != np.uint64 else _array(part, forms) for part in parts]
     try:
         counts = list(map(len, arrays))  # of all rows of a large batch: no time for Python per row
     except TypeError:
@@ -122,12 +122,12 @@ def _end_to_end(name: str, parts: Sequence[Any]) -> tuple[npt.NDArray[Any], Ints
         raise SchemaError(f"{name!r} does not have the same shape in all rows ({error}); batch rows of one kind") from None
 
 
-def _array(values: Any) -> npt.NDArray[Any]:
+def _array(values: Any, forms: Forms = ()) -> npt.NDArray[Any]:
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu()
         return np.asarray((values.float() if values.dtype is torch.bfloat16 else values).numpy())
     try:
-        return np.asarray(values)
+        return as_array(values, forms) if forms else np.asarray(values)
     except ValueError as error:  # nested lists of different lengths
         raise SchemaError(f"a row holds nested lists of different lengths ({error}); the values of numbers have one shape") from None
 
@@ -170,7 +170,7 @@ def _number_stream(key: str, features: Sequence[Mapping[str, Any]], rows: Rows, 
     """(numbers, *inner) in the dtype of the batch."""
     assert rows.positions is not None
     forms = number_streams()[key]
-    values, given_lengths = _end_to_end(key, [row[key] for row in features])
+    values, given_lengths = _end_to_end(key, [row[key] for row in features], forms)
     _check_lengths(key, given_lengths, rows.lengths if counts is None else counts, "token" if counts is None else "number")
     if not values.size and values.ndim == 1:  # empty lists: the shape cannot be seen
         values = values.reshape(0, *(shapes[key] if key in shapes else _unseen(forms, values)))

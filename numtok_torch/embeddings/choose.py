@@ -7,7 +7,7 @@ one sequence and any number of them. See ``base`` for what all of them hold to; 
 class                    reads                         word vector e of a number becomes
 =======================  ============================  ==================================================================
 XValEmbedding            number_scaled                 e · x
-FloatBitsEmbedding       number_bits, either form      R(bits), a small ReLU network
+FloatBitsEmbedding       number_bits, either form      R(bits), a small ReLU network; e + bits as -1 and 1
 FoNEEmbedding            number_digits or _fourier     e + features, padded with zeros or through a linear map
 ExponentBinsEmbedding    number_bin                    e + the bin's vector
 LogFourierEmbedding      number_log_fourier            e + a linear map of the features

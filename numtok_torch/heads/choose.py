@@ -9,7 +9,7 @@ class          target                         loss, the mean over numbers       
 ScalarHead     number_scaled                  squared error                                  none
 MixtureHead    number_value                   negative log-likelihood                        probability around the value
 FoNEHead       number_digits                  cross-entropy, mean over digits                probability of all digits together
-BitsHead       number_bits, either form       binary cross-entropy, mean over the 32 bits    probability of all bits together
+BitsHead       number_bits, either form       binary cross-entropy, mean over the bits       probability of all bits together
 =============  =============================  =============================================  ==================================
 """
 

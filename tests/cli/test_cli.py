@@ -239,6 +239,23 @@ def test_inspect_shows_bits_by_their_fields(folder: Path, monkeypatch: pytest.Mo
     assert 'data-tip="1 01111 1000000000"' in page and "exponent bits" in page and "place of a digit" not in page
 
 
+def test_inspect_shows_64_bits_of_a_text_and_of_a_file(folder: Path) -> None:
+    bits = "1 01111111101 0011001100110011001100110011001100110011001100110100"
+    assert re.search(f"-0.30000000000000004 +{bits}\n", ok("inspect", "is -0.30000000000000004", "--numbers", "bits:64").stdout)
+    Path("a.txt").write_text("is -0.30000000000000004\n")
+    for option in ("--compact", "--quiet"):
+        ok("encode", "a.txt", "-o", "a.parquet", "--numbers", "bits:64", "--overwrite", option)
+        assert re.search(f"-0.30000000000000004 .*{bits[:40]}", ok("inspect", "a.parquet").stdout)
+        ok("decode", "a.parquet", "-o", "b.txt", "--overwrite")
+        assert Path("b.txt").read_text() == Path("a.txt").read_text()
+    ok("inspect", "is -0.30000000000000004", "--numbers", "bits:64", "--html", "page.html")
+    page = Path("page.html").read_text("utf-8")
+    (shown,) = re.findall(f'<span class="bits" data-tip="{bits}">(.*?)</span>', page)
+    fields = re.findall("<u>(.*?)</u>", shown)
+    assert "".join(fields) == re.sub("</?u>", "", shown), "a field a group, each in its colour"
+    assert [re.sub('<s( class="o")?></s>', lambda cell: "0" if cell[1] else "1", field) for field in fields] == bits.split()
+
+
 def test_inspect_reads_standard_input_and_limits() -> None:
     told = ok("inspect", "--limit", "2", "--numbers", "xval", input="1 2 3 4\n5\n").stdout
     assert "5 numbers" in told

@@ -43,6 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept: dict[str, dict[str, Any]] = {
         "xval.parquet": {"numbers": "xval,bits,fone:3,2", "scale": 0.5, "keep_text": True},
         "compact.arrow": {"numbers": "bits", "compact": True, "layout": "token"},
+        "wide.parquet": {"numbers": "bits:64", "compact": True},
         "place.parquet": {"numbers": "place"},
         "packed.parquet": {"numbers": "xval", "scale": 0.5, "pack": 16, "keep_text": True},
     }
@@ -52,7 +53,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("to", ["megatron", "gpt-neox"])
-@pytest.mark.parametrize("name", ["xval.parquet", "compact.arrow", "place.parquet", "packed.parquet"])
+@pytest.mark.parametrize("name", ["xval.parquet", "compact.arrow", "wide.parquet", "place.parquet", "packed.parquet"])
 def test_every_stream_is_that_of_the_rows(name: str, to: str, folder: Path, tmp_path: Path) -> None:
     rows = [row for batch in read_encoded(folder / name) for row in to_token_layout(batch).to_pylist() if row["input_ids"]]
     assert len(rows) >= 4

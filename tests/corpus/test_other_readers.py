@@ -26,6 +26,9 @@ TEXTS = ["is 28.5 or 1,234", None, "", "none", "7", "60.2 and 5 and 1e5", None]
 CASES: dict[str, list[Representation]] = {
     "bits": [FloatBits()],
     "bits-compact": [FloatBits(compact=True)],
+    "bits-64": [FloatBits(width=64)],
+    "bits-64-compact": [FloatBits(width=64, compact=True)],
+    "bits-64-reciprocal": [FloatBits(width=64, reciprocal=True)],
     "fone": [FoNE(6, 4)],
     "fone-compact": [FoNE(6, 4, compact=True)],
     "fone-chunk": [FoNE(7, 5, chunk=5)],

@@ -161,7 +161,13 @@ def test_threads_do_not_change_a_byte(tmp_path: Path, compression: str) -> None:
     assert read(files[2]).equals(pa.Table.from_batches(batches))
 
 
-TENSORS = {"number_bits": (pa.uint8(), [32]), "number_fourier": (pa.float32(), [15, 2]), "number_digits": (pa.uint8(), [15])}
+TENSORS = {
+    "number_bits": (pa.uint8(), [32]),
+    "number_bits 64": (pa.uint8(), [64]),
+    "number_bits 128": (pa.uint8(), [128]),
+    "number_fourier": (pa.float32(), [15, 2]),
+    "number_digits": (pa.uint8(), [15]),
+}
 
 
 @settings(max_examples=30)
@@ -186,8 +192,9 @@ def test_tensors_in_pages_come_back_from_arrow(
         offsets = pa.array(np.cumsum([0, *(count or 0 for count in rows)]), pa.int32())
         mask = pa.array([count is None for count in rows], pa.bool_())
         column = pa.ListArray.from_arrays(offsets, pa.ExtensionArray.from_storage(given.type, storage), mask=mask)
-        columns = {"input_ids": pa.nulls(len(rows), pa.list_(pa.int32())), name: column}
+        columns = {"input_ids": pa.nulls(len(rows), pa.list_(pa.int32())), name.split()[0]: column}
         batches.append(pa.record_batch(list(columns.values()), schema=pa.schema([(n, c.type) for n, c in columns.items()], METADATA)))
+    assert tensor_pages.is_tensor(pa.list_(tensors(kind, shape, 0).type.storage_type))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tensor_pages, "PAGE_BYTES", page)
         path = write(tmp_path_factory.mktemp("out") / "a.parquet", batches, compression=compression)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,28 @@ def test_arrow_is_the_call(kind: str, name: str) -> None:
             cut = {"truncation": True, "max_length": options["max_length"]} if "max_length" in options else {}
             called = tokenizer(rows, **({name: value for name, value in options.items() if name != "max_length"} | cut))
             assert table.to_pydict() == dict(called)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_every_bit_of_a_float64(compact: bool) -> None:
+    """In a call, as lists and as tensors, padded, and in Arrow: compact, as int64 of the same bits, as torch has them."""
+    tokenizer = NumberTokenizer.from_pretrained(
+        None, numbers=FloatBits(width=64, compact=compact), return_numbers=True, pad_token="<|endoftext|>"
+    )
+    rows, values = ["a -0.30000000000000004 and 5e-324", "none", "7.000000000000001"], [-0.30000000000000004, 5e-324, 7.000000000000001]
+    words = [struct.unpack(">q", struct.pack(">d", value))[0] for value in values]
+    expected = words if compact else [[int(bit) for bit in f"{word & 0xFFFFFFFFFFFFFFFF:064b}"] for word in words]
+    called = dict(tokenizer(rows))
+    marks = [(row, at) for row, mask in enumerate(called["number_mask"]) for at, found in enumerate(mask) if found]
+    assert [called["number_bits"][row][at] for row, at in marks] == expected
+    assert tokenizer.encode_arrow(pa.array(rows)).to_pydict() == called
+    padded = tokenizer(rows, padding=True, return_tensors="pt")
+    assert padded["number_bits"][padded["number_mask"]].tolist() == expected
+    if compact:  # a file holds them without a sign, and so do the lists that datasets makes of it
+        unsigned = {
+            name: [[one % 2**64 for one in row] for row in given] if name == "number_bits" else given for name, given in called.items()
+        }
+        assert tokenizer.pad(unsigned)["number_bits"] == tokenizer.pad(called)["number_bits"] == padded["number_bits"].tolist()
 
 
 def test_arrow_says_what_is_wrong() -> None:

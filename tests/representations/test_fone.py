@@ -363,7 +363,7 @@ def test_parse_sets_options() -> None:
         ("fone:", "integers after the colon"),
         ("bits,4", "belongs to no representation"),
         ("4", "belongs to no representation"),
-        ("bits:1", "takes none"),
+        ("subword:1", "takes none"),
         ("fpne:6,4", "unknown representation 'fpne'; choose from .*fone"),
         ("p10,xval", "stands alone"),
         ("fone:6,4,fone:3,3", "given twice"),

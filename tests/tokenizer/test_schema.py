@@ -28,13 +28,20 @@ CASES: list[tuple[list[Representation], dict[str, pa.DataType]]] = [
     ([XVal()], {"number_scaled": pa.float32()}),
     ([FloatBits()], {"number_bits": BITS}),
     ([FloatBits(compact=True)], {"number_bits": pa.uint32()}),
+    ([FloatBits(width=64)], {"number_bits": pa.fixed_shape_tensor(pa.uint8(), [64])}),
+    ([FloatBits(width=64, reciprocal=True)], {"number_bits": pa.fixed_shape_tensor(pa.uint8(), [128])}),
+    ([FloatBits(compact=True, width=64)], {"number_bits": pa.uint64()}),
     ([FloatBits(), XVal(scale=0.5)], {"number_bits": BITS, "number_scaled": pa.float32()}),
     ([PlaceValue()], {"place_value": pa.int16()}),
     ([Digits(places=True)], {"place_value": pa.int16()}),
     ([Digits()], {}),
     ([Subword()], {}),
 ]
-IDS = ["+".join(one.name for one in numbers) + ("-compact" * ("compact=True" in str(numbers))) for numbers, _ in CASES]
+IDS = [
+    "+".join(one.name for one in numbers)
+    + "".join(f"-{kind.value_type if hasattr(kind, 'shape') else kind}{getattr(kind, 'shape', '')}" for kind in columns.values())
+    for numbers, columns in CASES
+]
 TEXTS = ["is -28.5 or 1,234", None, "", "none", "7"]
 cases = pytest.mark.parametrize(("numbers", "columns"), CASES, ids=IDS)
 

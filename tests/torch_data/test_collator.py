@@ -307,7 +307,12 @@ def test_collator_can_be_pickled() -> None:
     assert_same(again([row]), {name: tensor.numpy() for name, tensor in made([row]).items()})
 
 
-@pytest.mark.parametrize("representations", [(XVal(), FloatBits(), FoNE(6, 4)), (FloatBits(compact=True),), (PlaceValue(),), (P10(),)])
+WIDE = [(FloatBits(width=64, reciprocal=True),), (FloatBits(width=64, compact=True),)]
+
+
+@pytest.mark.parametrize(
+    "representations", [(XVal(), FloatBits(), FoNE(6, 4)), (FloatBits(compact=True),), *WIDE, (PlaceValue(),), (P10(),)]
+)
 def test_rows_of_the_hugging_face_tokenizer(representations: Any) -> None:
     """Its dense lists give the batch that the file's rows give."""
     hf = pytest.importorskip("numtok.hf")
@@ -343,3 +348,19 @@ def test_rows_with_positions_of_their_own_keep_them_and_their_mask() -> None:
     row = {"input_ids": [5, 6, 7], "position_ids": [4, 5, 6], "attention_mask": [1, 1, 0]}
     batch = NumberCollator(0)([row])
     assert (batch["position_ids"].tolist(), batch["attention_mask"].tolist()) == ([[4, 5, 6]], [[1, 1, 0]])
+
+
+@pytest.mark.parametrize("texts", [["of -0.30000000000000004 or 0.1", "5e-324"], ["-1", "2"], ["7"], ["-7.000000000000001", "no number"]])
+@pytest.mark.parametrize("lists", [False, True])
+def test_words_of_64_bits_keep_all_of_them(texts: list[str], lists: bool) -> None:
+    """As int64 of the same bits, from a file's arrays and from Python's lists, in which NumPy would make floats of words with a sign beside those without."""
+    tok = tokenizer(FloatBits(width=64, compact=True))
+    encoded = tok.encode_batch(texts)
+    data = encoded.to_pylist() if lists else [NumberDataset(encoded)[number] for number in range(len(texts))]
+    made = NumberCollator.from_schema(encoded.schema, PAD)(data)
+    assert made["number_bits"].dtype == torch.int64
+    shown = made["number_bits"][made["number_mask"]].view(torch.float64)
+    assert shown.tolist() == made["number_value"][made["number_mask"]].tolist()
+    assert [repr(value).removesuffix(".0") for value in shown.tolist()] == [
+        word for text in texts for word in text.split() if word[-1].isdigit()
+    ]

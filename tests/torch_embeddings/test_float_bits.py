@@ -1,7 +1,9 @@
-"""The network of the floating-point embedding, held to the paper's own lines, written out in plain torch."""
+"""The network of the floating-point embedding, and the sum of BitTokens, held to the papers' own lines, written out in plain torch."""
 
 from __future__ import annotations
 
+import json
+import math
 import struct
 from typing import Any
 
@@ -9,7 +11,9 @@ import pytest
 import torch
 from torch.nn.functional import linear, relu
 
-from numtok_torch import FloatBitsEmbedding
+from numtok import FloatBits, Tokenizer
+from numtok.errors import RepresentationError
+from numtok_torch import FloatBitsEmbedding, embedding_from_config, embedding_from_schema
 
 D = 24
 LITERALS = ["0", "-28.5", "70000", "0.125", "4.17", "-0.0", "999.99", "1e-4"]
@@ -108,3 +112,104 @@ def test_zeros_in_the_last_layer_are_no_zero_init() -> None:
     assert torch.equal(layer(words, batch), words)
     layer(words, batch).sum().backward()
     assert layer.gain.grad.abs().sum() > 0
+
+
+# Bits of 64, added ------------------------------------------------------------------------------------------------------
+
+VALUES = [0.0, -0.0, -28.5, 0.30000000000000004, 5e-324, -1.7976931348623157e308, 9007199254740994.0]
+
+
+def wide_bits(value: float) -> list[int]:
+    """The IEEE 754 bits of a float64, sign first."""
+    return [int(bit) for bit in f"{int.from_bytes(struct.pack('>d', value), 'big'):064b}"]
+
+
+def wide_stream(values: list[float], compact: bool, reciprocal: bool) -> Any:
+    """``number_bits`` as the collator gives it."""
+    if compact:
+        return torch.tensor([[struct.unpack(">q", struct.pack(">d", value))[0] for value in values]])
+    inverse = [math.copysign(math.inf, value) if abs(value) < 5.6e-309 else 1 / value for value in values]
+    return torch.tensor(
+        [[wide_bits(one) + (wide_bits(other) if reciprocal else []) for one, other in zip(values, inverse, strict=True)]], dtype=torch.uint8
+    )
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("reciprocal", [False, True])
+@pytest.mark.parametrize("projection", ["pad", "linear"])
+def test_bits_are_added_as_minus_one_and_one(compact: bool, reciprocal: bool, projection: str) -> None:
+    """BitTokens, the authors' ``combine_embeds``: "sum", e + pad(2 b - 1), and "weighted_sum", e + W (2 b - 1)."""
+    d, e = 136, torch.randn(1, len(VALUES) + 1, 136)
+    layer = FloatBitsEmbedding(d, width=64, reciprocal=reciprocal, projection=projection, compact=compact)
+    stream = wide_stream([*VALUES, 1.0], compact, reciprocal)
+    mask = torch.tensor([[True] * len(VALUES) + [False]])
+    found = layer(e, {"number_mask": mask, "number_bits": stream})
+    assert torch.equal(found[0, -1], e[0, -1])
+    both = wide_stream(VALUES, False, reciprocal)[0].double()
+    signed = 2 * both - 1
+    added = (
+        torch.nn.functional.pad(signed, (0, d - signed.shape[1])) if projection == "pad" else signed @ layer.projection.weight.double().T
+    )
+    torch.testing.assert_close(found[0, :-1].double(), e[0, :-1].double() + added, rtol=1e-5, atol=1e-5)
+    assert [name for name, _ in layer.named_parameters()] == (["projection.weight"] if projection == "linear" else [])
+
+
+def test_the_published_form_of_each_width_is_the_default() -> None:
+    assert FloatBitsEmbedding(D).config()["combine"] == "replace" and not hasattr(FloatBitsEmbedding(D), "projection")
+    assert FloatBitsEmbedding(64, width=64).config()["combine"] == "add"
+    narrow, x, e = FloatBitsEmbedding(D + 8, combine="add"), bits_of(LITERALS), torch.randn(1, len(LITERALS), D + 8)
+    batch = {"number_mask": torch.ones(1, len(x), dtype=torch.bool), "number_bits": x.to(torch.uint8)[None]}
+    torch.testing.assert_close(narrow(e, batch), e + 2 * x - 1)
+
+
+def test_the_network_takes_64_bits_too() -> None:
+    torch.manual_seed(0)
+    layer = FloatBitsEmbedding(D, width=64, combine="replace")
+    x = torch.tensor([wide_bits(value) for value in VALUES]).float()
+    w_1, w_2, w_3 = (inner.weight.detach() for inner in layer.layers)
+    x_1 = relu(linear(x, w_1))
+    torch.testing.assert_close(embedded(layer, x), relu(x_1 + linear(relu(linear(x_1, w_2)), w_3)))
+
+
+def test_a_linear_map_that_starts_from_zeros_changes_nothing_and_learns() -> None:
+    layer = FloatBitsEmbedding(D, width=64, projection="linear", zero_init=True)
+    e, batch = (
+        torch.randn(1, len(VALUES), D),
+        {"number_mask": torch.ones(1, len(VALUES), dtype=torch.bool), "number_bits": wide_stream(VALUES, True, False)},
+    )
+    assert torch.equal(layer(e, batch), e)
+    layer(e, batch).sum().backward()
+    assert layer.projection.weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": 16}, "width=16 must be 32 or 64"),
+        ({"reciprocal": True}, "take width=64"),
+        ({"combine": "sum"}, "combine='sum' is unknown"),
+        ({"width": 64, "bias": True}, "take combine='replace'"),
+        ({"width": 64}, "64 features do not fit into d_model=24"),
+        ({"width": 64, "projection": "both"}, "projection='both' is unknown"),
+    ],
+)
+def test_what_cannot_be_made(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        FloatBitsEmbedding(D, **options)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_the_layer_of_a_file(compact: bool) -> None:
+    """``embedding_from_schema``: as wide as the data, with the reciprocal, and saved and made again."""
+    tokenizer = Tokenizer.from_pretrained(numbers=FloatBits(width=64, reciprocal=True, compact=compact))
+    layer = embedding_from_schema(tokenizer.encode_batch(["1"]).schema, D, projection="linear")
+    assert layer.projection.weight.shape == (D, 128)  # type: ignore[union-attr]
+    again = embedding_from_config(json.loads(json.dumps(layer.config())), D)
+    assert again.config() == layer.config() and again.config()["width"] == 64
+    assert embedding_from_config({"name": "bits", "depth": 3, "compact": True}, D).config()["combine"] == "replace", (
+        "as it was saved before"
+    )
+    narrow = Tokenizer.from_pretrained(numbers="bits").encode_batch(["1"]).schema
+    assert embedding_from_schema(narrow, D, projection="linear").config()["combine"] == "replace", (
+        "what other layers take does not disturb it"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from numtok_torch.generation.state import Writing
 from numtok_torch.generation.text import number_ids
 from numtok_torch.generation.written_numbers import DIGITS, doubtful, held, rounded
 from numtok_torch.heads.base import NOISE
-from numtok_torch.heads.choose import NumberPrediction, head_from_config
+from numtok_torch.heads.choose import NumberPrediction, head_from_config, head_from_schema
 from numtok_torch.model.model import NumberModel
 
 PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was 60.2 degrees, then 1,234 or so: about 0.5 of"]
@@ -187,3 +188,32 @@ def test_a_decimal_that_all_representations_hold() -> None:
     found = held(several, numbers)
     assert all(one.fits(found).all() for one in several)
     assert found.format().to_pylist()[3:4] == ["12.5"] and found.format().to_pylist()[0] == "3.14"
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("value", [0.30000000000000004, -5e-324, 1.7976931348623157e308, 9007199254740994.0, -0.0])
+def test_a_float64_is_written_and_shown_to_the_last_bit(value: float, compact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A head that chose these 64 bits: they are the text, with 17 digits where it takes them, the value, and what the model reads from then on."""
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [FloatBits(width=64, reciprocal=True, compact=compact)])
+    bits = torch.tensor([int(bit) for bit in f"{int.from_bytes(struct.pack('>d', value), 'big'):064b}"])
+    schema = tokenizer.encode_batch(["1"]).schema
+    head: Any = head_from_schema(schema, tiny.D)
+    with torch.no_grad():
+        head.network.weight.zero_()
+        head.network.bias.copy_(6.0 * bits - 3)
+    made = NumberModel(
+        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), embedding_from_schema(schema, tiny.D, projection="linear"), head
+    ).eval()
+    kept: list[Writing] = []
+    monkeypatch.setattr(generate_texts, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1])
+    options: dict[str, Any] = {"max_new_tokens": 4, "sequence_bias": [[[one], 6.0] for one in number_ids(tokenizer)]}
+    found = generate(made, tokenizer, PROMPTS, details=True, **options)
+    told = np.concatenate(found.values)
+    assert len(told) >= 3 and told.tobytes() == np.full(len(told), value).tobytes()
+    (text,) = set(kept[0]._texts.values())
+    assert struct.pack(">d", float(text)) == struct.pack(">d", value) and text in found.texts[0]
+    (shown, *_) = kept[0]._shown.values()
+    assert shown["number_value"].item() == value
+    fed = shown["number_bits"].view(torch.float64) if compact else shown["number_bits"][:64]
+    assert struct.pack(">d", fed.item()) == struct.pack(">d", value) if compact else torch.equal(fed, bits.to(torch.uint8))
+    assert generate(made, tokenizer, PROMPTS, details=True, use_cache=False, **options) == found

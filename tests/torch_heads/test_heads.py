@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -37,6 +38,7 @@ MAKERS: dict[str, Callable[[], heads.NumberHead]] = {
     "fone dense": lambda: heads.FoNEHead(D, 3, 3, (2, 5, 10), chunk=4, compact=False),
     "bits": lambda: heads.BitsHead(D),
     "bits hidden": lambda: heads.BitsHead(D, 16),
+    "bits of 64": lambda: heads.BitsHead(D, width=64, slope=0.25),
 }
 EVERY = pytest.mark.parametrize("name", MAKERS)
 
@@ -64,7 +66,7 @@ def target(name: str, rows: int = N) -> Any:
     if name in ("scalar", "mixture", "mixture asinh"):
         return torch.randn(rows, generator=generator, dtype=torch.float64).to(torch.float32 if name == "scalar" else torch.float64)
     if name.startswith("bits"):
-        return torch.randint(2, (rows, 32), generator=generator, dtype=torch.uint8)
+        return torch.randint(2, (rows, 64 if name == "bits of 64" else 32), generator=generator, dtype=torch.uint8)
     if name == "fone dense":
         return torch.from_numpy(FoNE(3, 3, (2, 5, 10), chunk=4).features(np.arange(rows * 6, dtype=np.uint8).reshape(rows, 6) % 10))
     digits = torch.randint(10, (rows, 24 if name == "fone sign" else 9), generator=generator, dtype=torch.uint8)
@@ -109,7 +111,12 @@ def formula(name: str, head: Any, h: Any, y: Any) -> float:
         return float(-np.log(density).mean())
     if name.startswith("bits"):
         logits = mlp(w, h) if "hidden" in name else h @ w["network.weight"].T + w["network.bias"]
-        return float(np.mean(softplus(logits) - y * logits))
+        each = softplus(logits) - y * logits
+        if name == "bits of 64":  # as the code of BitTokens has it, line by line
+            line = np.linspace(1, 1 + 64 * 0.25, 64)
+            line = line - line.min() + 1
+            each = each * line / line.mean()
+        return float(np.mean(each))
     if name == "fone dense":
         digits = np.arange(N * 6).reshape(N, 6) % 10
         places = (h @ w["map.weight"].T).reshape(N, 6, 3, 2)
@@ -349,9 +356,63 @@ def test_infinity_and_nan_decode_to_finite_numbers() -> None:
     assert found.confidence.tolist() == pytest.approx([p**31 * (1 - p)] * 3, rel=1e-4)
 
 
-def test_compact_bits_are_the_same_target() -> None:
-    head, h, y = made("bits"), hidden(), target("bits")
+@pytest.mark.parametrize("name", ["bits", "bits of 64"])
+def test_compact_bits_are_the_same_target(name: str) -> None:
+    head, h, y = made(name), hidden(), target(name)
     assert torch.equal(head.loss(h, words_of_bits(y)), head.loss(h, y))
+
+
+def test_bits_of_the_reciprocal_are_no_target() -> None:
+    head, h, y = heads.BitsHead(D, width=64, reciprocal=True), hidden(), target("bits of 64")
+    assert torch.equal(head.loss(h, torch.cat([y, 1 - y], 1)), head.loss(h, words_of_bits(y)))
+    with pytest.raises(SchemaError, match="of 128 bits"):
+        head.loss(h, y)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.25, -0.25, 30.0])
+def test_weights_of_bits_lie_on_a_line_and_their_mean_is_1(slope: float) -> None:
+    weights = heads.BitsHead(D, width=64, slope=slope).bit_weights(torch.zeros((), dtype=torch.float64))
+    assert weights.mean().item() == pytest.approx(1) and (weights > 0).all()
+    ends = (weights[-1] / weights[0]).item()
+    assert ends == pytest.approx(1 + 64 * slope if slope >= 0 else 1 / (1 - 64 * slope))
+    assert torch.allclose(weights.diff(), weights.diff()[0])
+
+
+WIDE_FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(WIDE_FLOATS, min_size=1, max_size=5), st.sampled_from([torch.float32, torch.bfloat16]))
+def test_64_bits_come_back(values: list[float], dtype: Any) -> None:
+    """Whatever the precision of the hidden states: each logit is a choice of two."""
+    head = heads.BitsHead(64, width=64)
+    with torch.no_grad():
+        head.network.weight.copy_(torch.eye(64))
+        head.network.bias.zero_()
+    bits = torch.tensor([[int(bit) for bit in f"{int.from_bytes(struct.pack('>d', value), 'big'):064b}"] for value in values])
+    found = head.to(dtype).predict((3.0 * (2 * bits - 1)).to(dtype))
+    assert found.values.dtype == torch.float64 and found.values.numpy().tobytes() == np.array(values).tobytes()
+    assert found.streams["number_bits"].tolist() == bits.tolist()
+
+
+def test_64_ones_in_the_exponent_are_a_finite_number() -> None:
+    head = heads.BitsHead(64, width=64)
+    with torch.no_grad():
+        head.network.weight.copy_(torch.eye(64))
+        head.network.bias.zero_()
+    logits = torch.ones(1, 64)
+    logits[0, 5] = 0.5
+    (value,) = head.predict(logits).values.tolist()
+    expected = ["1"] * 64
+    expected[5] = "0"
+    assert struct.pack(">d", value) == int("".join(expected), 2).to_bytes(8, "big") and math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"width": 16}, "width=16"), ({"reciprocal": True}, "width=64"), ({"slope": math.nan}, "slope")]
+)
+def test_what_no_head_for_bits_can_have(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RepresentationError, match=message):
+        heads.BitsHead(D, **options)
 
 
 # ---- MixtureHead
@@ -467,6 +528,7 @@ def schema_of(*numbers: Any) -> pa.Schema:
         ([FoNE(3, 2, compact=True, chunk=2)], "FoNEHead", "number_digits"),
         ([FloatBits()], "BitsHead", "number_bits"),
         ([FloatBits(compact=True)], "BitsHead", "number_bits"),
+        ([FloatBits(width=64, reciprocal=True)], "BitsHead", "number_bits"),
         ([ExponentBins()], "MixtureHead", "number_value"),
         ([LogFourier()], "MixtureHead", "number_value"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch_models as tiny
@@ -122,6 +123,34 @@ def test_float_embedding_trains_word_head_and_number_module_only(kind: str, tmp_
     again = NumberModel.from_pretrained(tmp_path)
     assert torch.equal(again.eval()(**batch).logits, made.eval()(**batch).logits)
     assert {name for name, value in again.named_parameters() if value.requires_grad} == set(before) - trunk
+
+
+@pytest.mark.parametrize("options", [{"width": 64, "reciprocal": True}, {"width": 64, "compact": True}])
+def test_bits_of_float64_are_learnt_and_written_with_17_digits(options: dict[str, Any]) -> None:
+    """BitTokens: bits added to the word vector of the number's token, a binary cross-entropy of each bit with a weight. What a model learns by heart from a
+    text, through the collator, and writes through its head, is that text, to the last digit."""
+    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [FloatBits(**options)])
+    texts = ["it is -28.5 or 0.30000000000000004", "the mass is 9.1093837139000001e-31"]
+    rows = NumberDataset(tokenizer.encode_batch(texts))
+    torch.manual_seed(0)
+    embedding = embedding_from_schema(rows.schema, tiny.D, projection="linear")
+    made = NumberModel(
+        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), embedding, head_from_schema(rows.schema, tiny.D, slope=0.05)
+    ).train()
+    batch = NumberCollator.from_schema(rows.schema, 0, objective="causal")(list(rows))
+    optimizer = torch.optim.AdamW(made.parameters(), 2e-2)
+    losses = []
+    for _ in range(100):
+        found = made(**batch)
+        optimizer.zero_grad()
+        found.loss.backward()
+        optimizer.step()
+        losses.append(float(found.number_loss.detach()))
+    assert np.isfinite(losses).all() and losses[-1] < losses[50] < losses[10] < losses[0] and losses[-1] < losses[0] / 10
+    made.eval()
+    assert generate(made, tokenizer, ["it is"], max_new_tokens=3, full_text=True) == ["it is -28.5 or 0.30000000000000004"]
+    (written,) = generate(made, tokenizer, ["the mass is"], max_new_tokens=1, details=True).values
+    assert written == [9.1093837139000001e-31]
 
 
 def test_mistakes() -> None:

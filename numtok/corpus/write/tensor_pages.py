@@ -57,7 +57,7 @@ def is_tensor(kind: pa.DataType) -> bool:
     inner: Any = getattr(kind, "value_type", None)
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not pa.types.is_fixed_size_list(inner):
         return False
-    return inner.value_type in _PHYSICAL and 1 < inner.list_size < 64
+    return inner.value_type in _PHYSICAL and inner.list_size > 1
 
 
 def tensor_chunk(columns: list[pa.Array], path: str, compression: str, level: int | None) -> Chunk | None:
@@ -116,9 +116,10 @@ def _count(entries: Entries, each: int) -> int:
 
 def _repetition(entries: Entries, each: int) -> bytes:
     """Runs of levels: 0 where a row begins, 1 where a tensor does, 2 within."""
-    runs = np.empty((len(entries.level), 4), np.uint8)
+    within = np.frombuffer(thrift.varint(each - 1 << 1) + bytes((2,)), np.uint8)
+    runs = np.empty((len(entries.level), 2 + len(within)), np.uint8)
     runs[:, 0], runs[:, 1] = 1 << 1, ~entries.begins
-    runs[:, 2], runs[:, 3] = each - 1 << 1, 2
+    runs[:, 2:] = within
     there = entries.level == _ALL_THERE
     if not there.all():
         kept = np.ones(runs.shape, np.bool_)

@@ -1,0 +1,186 @@
+"""FloatBits of width 64: the bits are those of IEEE 754, as ``struct`` packs them, rounded once from decimals of any length; and what it leaves as it was."""
+
+from __future__ import annotations
+
+import math
+import struct
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import numtok
+from numtok.errors import RepresentationError
+from numtok.numbers.numbers import Numbers
+from numtok.representations import FloatBits, XVal, from_dict, parse
+from numtok.representations.parse import name_of
+from numtok.statistics.candidates import candidates
+
+WIDE, COMPACT, BOTH = FloatBits(width=64), FloatBits(width=64, compact=True), FloatBits(width=64, reciprocal=True)
+MAX, TINY, NORMAL = 1.7976931348623157e308, 5e-324, 2.2250738585072014e-308
+# Half a unit in the last place further, a decimal rounds to infinity, and at half the smallest, to zero (ties to even).
+FIRST_INFINITE, LAST_ZERO = Fraction(2) ** 1024 - Fraction(2) ** 970, Fraction(1, 2**1075)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def word(value: float) -> int:
+    """IEEE 754 binary64, big-endian, as one integer."""
+    return int.from_bytes(struct.pack(">d", value), "big")
+
+
+def written(value: Fraction) -> str:
+    """A fraction whose denominator is a power of two as the decimal that it is, all its digits."""
+    exact = Context(prec=5000).divide(Decimal(value.numerator), Decimal(value.denominator))
+    assert Fraction(exact) == value
+    return f"{exact:f}"
+
+
+def rows(representation: FloatBits, *surfaces: str) -> list[Any]:
+    """Each number's bits as one string, or as the word that is stored."""
+    column = representation.encode(Numbers.parse(list(surfaces)))["number_bits"]
+    return column.to_pylist() if representation.compact else ["".join(map(str, row)) for row in column.to_numpy_ndarray().tolist()]
+
+
+GOLDEN = {
+    "-28.5": "1 10000000011 1100100000000000000000000000000000000000000000000000",
+    "0": "0 00000000000 0000000000000000000000000000000000000000000000000000",
+    "-0.0": "1 00000000000 0000000000000000000000000000000000000000000000000000",
+    "1": "0 01111111111 0000000000000000000000000000000000000000000000000000",
+    "0.1": "0 01111111011 1001100110011001100110011001100110011001100110011010",
+    "5e-324": "0 00000000000 0000000000000000000000000000000000000000000000000001",
+    "2.2250738585072014e-308": "0 00000000001 0000000000000000000000000000000000000000000000000000",
+    "1.7976931348623157e308": "0 11111111110 1111111111111111111111111111111111111111111111111111",
+    "16777217": "0 10000010111 0000000000000000000000010000000000000000000000000000",  # no float32 is
+    "9007199254740993": "0 10000110100 0000000000000000000000000000000000000000000000000000",  # 2**53 + 1, to even
+}
+
+
+@pytest.mark.parametrize(("surface", "bits"), GOLDEN.items())
+def test_golden_bits(surface: str, bits: str) -> None:
+    """Sign, 11 exponent and 52 fraction bits, most significant first."""
+    assert [len(field) for field in bits.split()] == [1, 11, 52]
+    assert rows(WIDE, surface) == [bits.replace(" ", "")] == [f"{word(float(surface)):064b}"]
+    assert rows(COMPACT, surface) == [int(bits.replace(" ", ""), 2)]
+
+
+@given(st.lists(FLOATS, min_size=1, max_size=6))
+@example([MAX, -MAX, TINY, -TINY, NORMAL, math.nextafter(NORMAL, 0), 0.0, -0.0, 0.1 + 0.2, 2.0**53 + 2])
+def test_every_float64_is_exact(values: list[float]) -> None:
+    surfaces = [repr(value) for value in values]
+    assert rows(WIDE, *surfaces) == [f"{word(value):064b}" for value in values]
+    assert rows(COMPACT, *surfaces) == [word(value) for value in values]
+    numbers = Numbers.parse(surfaces)
+    for one in (WIDE, COMPACT, BOTH):
+        assert one.fits(numbers).all()
+        back = one.decode(one.encode(numbers))
+        assert back.to_float64().tobytes() == np.array(values).tobytes()  # minus zero as well
+        assert back.to_decimal() == [Decimal(repr(value)) for value in values], "the shortest decimal that reads back as the same float"
+
+
+@given(FLOATS.filter(lambda value: abs(value) < MAX / 2), st.integers(1, 900))
+@example(TINY, 1)
+@example(0.0, 400)
+@example(NORMAL, 800)
+@example(2.0**53, 1)
+def test_halfway_decimals_are_rounded_once(value: float, digits: int) -> None:
+    """The decimal half-way between two floats has up to 1,075 digits; it goes to the even one, and one unit further in any later place to the nearer."""
+    above = math.nextafter(value, math.inf)
+    if value < 0:
+        value, above = above, value  # by magnitude
+    half, sign = (abs(Fraction(value)) + abs(Fraction(above))) / 2, "-" if value < 0 or above < 0 else ""
+    text = written(half)
+    even = value if word(abs(value)) % 2 == 0 else above
+    more = text + "." * ("." not in text) + "0" * digits + "1"
+    less = written(half - Fraction(1, 2 ** (1200 + digits)))  # 1.2 thousand digits more
+    expected = [even, above, value] if abs(value) <= abs(above) else [even, value, above]
+    found = rows(COMPACT, *(f"{sign}{one}" for one in (text, more, less)))
+    assert found == [word(math.copysign(one, -1.0 if sign else 1.0)) for one in expected]
+
+
+def test_what_it_cannot_hold() -> None:
+    """By exact arithmetic: what rounds to infinity, or to zero without being zero."""
+    small = written(LAST_ZERO)
+    held = [written(FIRST_INFINITE - 1), f"{small}1", "0", "-0.0", f"-{small}0001"]
+    beyond = [written(FIRST_INFINITE), small, "1e309", "-1e400", "1e-400", f"-{small}"]
+    numbers = Numbers.parse(held + beyond)
+    for one in (WIDE, COMPACT, BOTH):
+        assert one.fits(numbers).tolist() == [True] * len(held) + [False] * len(beyond)
+    assert rows(COMPACT, *held) == [word(MAX), word(TINY), word(0.0), word(-0.0), word(-TINY)]
+    clipped = rows(FloatBits(width=64, compact=True, overflow="clip"), *beyond)
+    assert clipped == [word(one) for one in (MAX, TINY, MAX, -MAX, TINY, -TINY)]
+    back = WIDE.nearest(numbers).to_float64()
+    assert back.tolist()[len(held) :] == [MAX, TINY, MAX, -MAX, TINY, -TINY]
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(-307, 307))
+def test_what_is_surely_held_is_held(digits: list[int], top: int) -> None:
+    kept = [digit for place, digit in enumerate(digits) if top - place in WIDE.surely_held]
+    numbers = Numbers.parse([f"{''.join(map(str, kept)) or '0'}e{top - max(len(kept) - 1, 0)}"])
+    assert WIDE.fits(numbers).all() and top in WIDE.surely_held
+
+
+# The reciprocal ---------------------------------------------------------------------------------------------------------
+
+
+def divided(value: float) -> float:
+    """1/x by exact arithmetic, rounded once; ±infinity for ±0 (IEEE 754, 7.3), and where the quotient rounds to it (7.4)."""
+    if value == 0:
+        return math.copysign(math.inf, value)
+    exact = 1 / Fraction(value)
+    return math.copysign(math.inf, value) if abs(exact) >= FIRST_INFINITE else float(exact)
+
+
+@given(st.lists(FLOATS, min_size=1, max_size=6))
+@example([0.0, -0.0, TINY, -TINY, MAX, 5.562684646268003e-309, 5.562684646268009e-309, 3.0, -0.1, 1.0])
+def test_the_bits_of_the_reciprocal_stand_behind(values: list[float]) -> None:
+    assert rows(BOTH, *map(repr, values)) == [f"{word(value):064b}{word(divided(value)):064b}" for value in values]
+
+
+def test_forms() -> None:
+    types = [next(iter(one.columns().values())).type for one in (WIDE, COMPACT, BOTH, FloatBits(width=64, compact=True, reciprocal=True))]
+    assert types == [pa.fixed_shape_tensor(pa.uint8(), [64]), pa.uint64(), pa.fixed_shape_tensor(pa.uint8(), [128]), pa.uint64()]
+    for one in (WIDE, COMPACT, BOTH):
+        assert one.encode(Numbers.parse([]))["number_bits"].type == next(iter(one.columns().values())).type
+
+
+# As options --------------------------------------------------------------------------------------------------------------
+
+
+def test_names_and_options() -> None:
+    assert parse("bits:64,xval") == (WIDE, XVal()) and parse("bits:32") == parse("bits") == (FloatBits(),)
+    assert parse("bits:64,reciprocal") == (BOTH,)
+    assert [name_of(one) for one in (WIDE, FloatBits(), BOTH)] == ["bits:64", "bits", "bits:64,reciprocal"]
+    for one in (WIDE, COMPACT, BOTH):
+        assert from_dict(one.to_dict()) == one
+    for wrong, message in (({"width": 16}, "width=16 must be 32 or 64"), ({"reciprocal": True}, "take width=64")):
+        with pytest.raises(RepresentationError, match=message):
+            FloatBits(**wrong)
+    assert {"bits", "bits:64"} <= {name_of(one) for one in candidates(numtok.Statistics.of_batch(["5"]))}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "fingerprint"),
+    [("bits", "4c5abb1ce4e3780c"), ("bits:32", "4c5abb1ce4e3780c"), (FloatBits(compact=True), "7edc1d8e06b20718")],
+)
+def test_what_was_written_before_keeps_its_fingerprint(numbers: Any, fingerprint: str) -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
+    assert tokenizer.fingerprint == fingerprint != numtok.Tokenizer.from_pretrained(numbers=WIDE).fingerprint
+    assert set(tokenizer.representations[0].to_dict()) == {"name", "compact", "overflow"}
+
+
+def test_what_a_head_chose_is_read_by_its_own_width() -> None:
+    values = [-28.5, 0.30000000000000004, -0.0]
+    wide = np.array([[int(bit) for bit in f"{word(value):064b}"] for value in values], np.uint8)
+    narrow = np.unpackbits(np.array(values, ">f4").view(np.uint8)).reshape(-1, 32)
+    signed = np.array([struct.unpack(">q", struct.pack(">d", value))[0] for value in values])  # as a batch has words
+    for one in (WIDE, BOTH, COMPACT):
+        for bits in (wide, signed):
+            read = one.decode_chosen({"number_bits": bits})
+            assert read is not None and read.to_float64().tobytes() == np.array(values).tobytes()
+        read = one.decode_chosen({"number_bits": narrow})
+        assert read is not None and read.to_float32().tobytes() == np.array(values, np.float32).tobytes()
