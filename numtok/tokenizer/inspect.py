@@ -18,6 +18,7 @@ from numtok.arrays.text_rows import TextRows
 from numtok.engines.choose import first_tokens
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
+from numtok.representations.parse import name_of
 from numtok.tokenizer import detokenize
 from numtok.tokenizer.results import Encoding
 from numtok.tokenizer.to_batch import no_slots
@@ -50,7 +51,7 @@ class View:
     """What one tokenizer makes of the text.
 
     Attributes:
-        names: of its representations.
+        names: of its representations, with their options as ``--numbers`` takes them.
         tokens: all of them, in order.
         taken: index into ``Inspection.numbers`` of each number that became number tokens; the others stay text.
         columns: the tensors, one row per taken number.
@@ -122,7 +123,7 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     shown = token_texts(tokenizer, ids)
     places = encoding["place_value"].tolist() if "place_value" in encoding.batch.schema.names else [None] * len(ids)
     tokens = tuple(Token(ids[k], shown[k], owner.get(k), places[k]) for k in range(len(ids)))
-    names = tuple(representation.name for representation in tokenizer.representations)
+    names = tuple(map(name_of, tokenizer.representations))
     return View(names, tokens, taken, _columns(encoding, tokenizer), tokenizer.engine.name)
 
 

@@ -214,6 +214,13 @@ def test_inspect_lists_numbers_tokens_and_columns() -> None:
     assert "[/NUM]|" in told
 
 
+def test_inspect_tells_the_same_representation_with_other_options_apart() -> None:
+    told = ok("inspect", "is 1234567", "--numbers", "digits:3,places", "--numbers", "digits:1").stdout
+    assert re.search(r"^digits:places  6 tokens, 5.00 per number", told, re.M) and re.search(r"^digits:1  ", told, re.M)
+    assert " [NUM]|[NUM:1]|[NUM:234]|[NUM:567]|[/NUM]|" in told and re.search(r"^ +7 +4 +1 *$", told, re.M)
+    assert " [NUM]|1|2|3|4|5|6|7|[/NUM]|" in told
+
+
 @dataclass(frozen=True)
 class HalfBits(SingleToken):
     """A throw-away representation with bits of its own."""
