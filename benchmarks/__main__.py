@@ -29,6 +29,7 @@ NAMES = (
     "start_up",
     "command_line",
     "torch_layers",
+    "torch_tokens",
     "torch_feeding",
     "random_rows",
 )
@@ -48,6 +49,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         start_up,
         torch_feeding,
         torch_layers,
+        torch_tokens,
     )
 
     runs = (
@@ -62,6 +64,7 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
         start_up.run,
         command_line.run,
         torch_layers.run,
+        torch_tokens.run,
         torch_feeding.run,
         random_rows.run,
     )
