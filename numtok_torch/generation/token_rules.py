@@ -29,7 +29,7 @@ class TokenRules:
         column: int64[ids], the column of each token up to the last one of numbers; all other tokens have the last column.
         after: int64[states, columns], the state behind a token; TEXT behind one that does not belong to the number.
         allowed: bool[states, columns], which tokens may come.
-        begins: bool[columns], those that begin a number, wherever they come. leaves: those behind which there is text, wherever they come.
+        begins: bool[columns], those that begin a number, wherever they come, as behind TEXT. leaves: those behind which there is text, wherever they come.
         to_text: int64[states], the fewest tokens until there is text again.
         length: tokens of each number, if all have the same; else None.
         brackets: how many tokens of a number are brackets.
@@ -67,7 +67,7 @@ def _bracketed(continuation: Continuation, spelling: Spelling, in_text: Mask) ->
     opening, closing, others = range(symbols, symbols + 3)
     after, allowed = np.full((states + 1, symbols + 3), TEXT, np.int64), np.zeros((states + 1, symbols + 3), np.bool_)
     after[1:, :symbols] = np.where(continuation.following == NEVER, TEXT, continuation.following + 1)
-    after[:, opening] = 1
+    after[TEXT, opening] = 1
     allowed[1:, :symbols], allowed[1:, closing] = continuation.following != NEVER, continuation.ends
     allowed[TEXT] = np.append(in_text, [True, False, True])
     plain, spaced, end = spelling.brackets
@@ -86,8 +86,7 @@ def _unbracketed(continuation: Continuation, spelling: Spelling) -> TokenRules:
     complete = continuation.ends & ~possible.any(1)
     after, allowed = np.full((states, others + 1), TEXT, np.int64), np.zeros((states, others + 1), np.bool_)
     after[:, :symbols] = np.where(possible & ~complete[continuation.following], continuation.following, TEXT)
-    after[:, first] = after[TEXT, first]  # they begin the next number, as they are read
-    after[:, spaced] = after[TEXT, first[: len(spaced)]]
+    after[TEXT, spaced] = after[TEXT, first[: len(spaced)]]
     allowed[:, :symbols], allowed[TEXT, spaced], allowed[TEXT, others] = possible, True, True
     column = _columns([*spelling.ids, *spelling.spaced], range(others), others)
     to_text = np.where(np.arange(states) == TEXT, 0, continuation.to_end)
