@@ -20,7 +20,7 @@ VISIBLE = {"\n": "⏎", "\t": "⇥", "\r": "␍"}
 LEGEND = (
     ("var(--shade2)", "text token", None),
     ("var(--number-line)", "token of a number", None),
-    ("", "place of a digit below it: 1 ones, 2 tens, −1 tenths", "places"),
+    ("", "place of a digit, or of the last one of a group, below it: 1 ones, 2 tens, −1 tenths", "places"),
     ("var(--sign)", "sign bit", "bits"),
     ("var(--exponent)", "exponent bits", "bits"),
     ("var(--mantissa)", "mantissa bits", "bits"),
