@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from effort import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("transformers")
@@ -21,11 +21,14 @@ from hf_inputs import NUMBER_TEXTS
 from hf_oracle import Oracle
 from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers, processors
 
+CUT = {"truncation": True, "max_length": 6, "stride": 1, "padding": "max_length", "return_overflowing_tokens": True}
+
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "llama"])
 @pytest.mark.thorough
 @settings(max_examples=examples(4, thorough=10))
 @given(calls=st.lists(st.one_of(inputs.calls(), inputs.cuts()), min_size=2, max_size=5))
+@example(calls=[inputs.Call(NUMBER_TEXTS, None, {"truncation_side": "left"}, CUT), inputs.Call("a 5", "6", {"padding_side": "left"})])
 def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
     tok = ours(kind)
     names = set(vars(tok))

@@ -25,7 +25,7 @@ import trained
 from click.testing import CliRunner
 from effort import examples
 from hostile import rows
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kept import kept
 from numtok_cli.main import cli
@@ -156,6 +156,7 @@ def test_round_trip_and_engines(kind: str, case: str) -> None:
     documents=st.lists(st.one_of(rows, st.lists(SPACED, max_size=3).map(lambda parts: ["".join(parts)])), max_size=2),
     case=st.sampled_from(sorted(CASES)),
 )
+@example(documents=[[TEXT, None, "", " 5 6"]], case="all")
 def test_round_trip_of_anything(kind: str, case: str, documents: list[list[str | None]]) -> None:
     texts = [text for row in documents for text in row]
     tok = tokenizer(kind, case)
@@ -171,6 +172,7 @@ def test_round_trip_of_anything(kind: str, case: str, documents: list[list[str |
 @pytest.mark.thorough
 @settings(max_examples=examples(4, thorough=10))
 @given(documents=st.lists(st.one_of(SPACED, rows.map(lambda some: "".join(filter(None, some)))), max_size=8))
+@example(documents=[TEXT, "5 6-7 8", " -12.5e-3", ""])
 def test_contract(kind: str, leading_space: str, case: str, documents: list[str]) -> None:
     """The text around gets the ids of the source with an added token in place of what was cut out: digits, or sign and digits."""
     tok = tokenizer(kind, case, "auto", leading_space)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from effort import examples
 from hostile import rows
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 import numtok
 from numtok.errors import SchemaError
@@ -34,6 +34,7 @@ def tokenizer(numbers: str) -> numtok.Tokenizer:
 @pytest.mark.thorough
 @settings(max_examples=examples(3, thorough=8))
 @given(texts=rows)
+@example(texts=TEXTS)
 def test_it_is_the_same_content(numbers: str, texts: list[str | None]) -> None:
     tok = tokenizer(numbers)
     batch = tok.encode_batch(texts, keep_text=True)

@@ -20,7 +20,7 @@ import pytest
 import trained
 from effort import examples
 from hostile import many_rows, texts, triples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kept import kept
 from tokenizers import Tokenizer as Source
@@ -155,6 +155,7 @@ def test_spoken_numbers(kind: str, representation: Representation, surface: str,
 @pytest.mark.thorough
 @settings(max_examples=examples(4, thorough=10))
 @given(documents=st.lists(texts, max_size=4))
+@example(documents=["is -28.5 or 1,234", "", "none", " 7  8[NUM]é9.25"])
 def test_batch_equals_loop(kind: str, documents: list[str]) -> None:
     for representations in range(len(REPRESENTATIONS)):
         tok = tokenizer(kind, representations)
