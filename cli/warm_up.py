@@ -26,7 +26,7 @@ def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> Non
     For images of containers and nodes of a cluster. Compiled functions go beside the installed package, for every user, or into your own cache folder if
     that cannot be written; NUMBA_CACHE_DIR names another. What is found out about the tokenizer goes into your cache folder (NUMTOK_CACHE names another).
     """
-    from numtok.arrays.kernel_cache import compiled_in
+    from numtok.arrays.kernel_folders import compiled_in
     from numtok.corpus.warm_up import warm_up
 
     clock = Clock()

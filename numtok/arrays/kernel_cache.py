@@ -5,8 +5,7 @@ module from which that file takes another kernel or a constant. Here the key is 
 which alone it can take something: equal in a checkout and in an installed wheel, whatever the times of the files. A file that is damaged, cut short or
 another version's is no file; it is written again.
 
-They lie beside the package, in its ``__pycache__``, as trusted as the code itself; where that cannot be written, in the user's cache folder, if nobody else
-can write to it: Numba's format is pickled. Both are read. ``NUMBA_CACHE_DIR`` names another folder for all, on the word of whoever sets it.
+Where they lie: :mod:`numtok.arrays.kernel_folders`.
 """
 
 from __future__ import annotations
@@ -15,12 +14,9 @@ import contextlib
 import hashlib
 import logging
 import multiprocessing
-import os
 import pickle
-import shutil
 import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 import llvmlite
@@ -28,14 +24,14 @@ import numba
 from numba.core import caching, compiler, runtime, serialize
 
 from numtok.arrays import kept
+from numtok.arrays.compile_beside import waited
 from numtok.arrays.compiling import TRIED, config
-from numtok.arrays.stamp import PACKAGE, ROOMS, content_stamp
+from numtok.arrays.kernel_folders import folders_of, make, name_of
 
 compile_result: Any = compiler.CompileResult
 _dumps: Any = serialize.dumps
 OPTIMISED: Any = config.OPT
 COMPILING = "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it beforehand"
-VERSIONS = 8  # of a room, whose kernels are left in a folder
 
 
 def keep(dispatcher: Any) -> None:
@@ -56,31 +52,32 @@ class KernelCache(caching._Cache):
     """The cache of one kernel, as Numba's dispatchers call it."""
 
     def __init__(self, function: Any) -> None:
-        self._name = f"{function.__module__}.{function.__qualname__}"
-        names = function.__module__.split(".")
-        self._room = names[1] if names[0] == "numtok" and names[1] in ROOMS else ROOMS[-1]
+        self._name = name_of(function)
 
     @property
     def cache_path(self) -> str:
         """The first folder."""
-        return str(self._folders()[0])
-
-    def _folders(self) -> list[Path]:
-        """Those of the kernels of its room, as its source is now."""
-        return [_of_room(folder, self._room) for folder in folders()]
+        return str(folders_of(self._name)[0])
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for these types, or None."""
         name = self._file_name(sig, target_context.codegen())
         _prepare(target_context)
-        for folder in self._folders():
+        found = self._read(name, sig, target_context)
+        if found is None:
+            _say_that_it_compiles()
+            if waited(self._name, lambda: any((folder / name).exists() for folder in folders_of(self._name))):
+                found = self._read(name, sig, target_context)
+        return found
+
+    def _read(self, name: str, sig: Any, target_context: Any) -> Any:
+        for folder in folders_of(self._name):
             content = kept.read(folder / name)
             if content is not None:
                 with contextlib.suppress(Exception):  # whatever pickle finds wrong: it is compiled anew
                     own_sig, reduced = pickle.loads(content)
                     if own_sig == sig:
                         return compile_result._rebuild(target_context, *reduced)
-        _say_that_it_compiles()
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -89,9 +86,9 @@ class KernelCache(caching._Cache):
             return _warn_uncached(f"{self._name} holds an address")
         name, content = self._file_name(sig, data.codegen), _dumps((sig, data._reduce()))
         refused = "there is no folder for them"
-        for folder in self._folders():
+        for folder in folders_of(self._name):
             try:
-                _make(folder)
+                make(folder)
                 kept.write(folder / name, content)
                 return
             except OSError as error:
@@ -119,47 +116,6 @@ class KernelCache(caching._Cache):
             OPTIMISED,
         )
         return f"{self._name}-{hashlib.sha256(repr(made_for).encode()).hexdigest()[:24]}.kernel"
-
-
-def folders() -> list[Path]:
-    """Where kernels are looked for, and written to the first that takes them: in each, a folder for each room as its source is."""
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return [Path(chosen) / "numtok" / "kernels"]
-    user = kept.user_folder()
-    return [PACKAGE / "__pycache__" / "kernels", *([] if user is None else [user / "kernels"])]
-
-
-def writable_folder() -> Path | None:
-    """The first folder that takes a file."""
-    for folder in folders():
-        with contextlib.suppress(OSError):
-            _make(folder)
-            kept.write(folder / "probe", b"")
-            (folder / "probe").unlink(missing_ok=True)
-            return folder
-    return None
-
-
-def compiled_in(folder: Path) -> int:
-    """How many compiled functions of the source as it is now lie there."""
-    return sum(1 for room in ROOMS for _ in _of_room(folder, room).glob("*.kernel"))
-
-
-def _of_room(folder: Path, room: str) -> Path:
-    return folder / f"{room}-{content_stamp(room)[:16]}"
-
-
-def _make(folder: Path) -> None:
-    """Make the folder; and remove those of its room that were not used for long."""
-    if folder.is_dir():
-        return
-    if (user := kept.user_folder()) is not None and user in folder.parents:
-        kept.make_private(user)
-    folder.mkdir(parents=True, exist_ok=True)
-    of_the_room = folder.name.partition("-")[0] + "-*"
-    others = sorted(folder.parent.glob(of_the_room), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in others[VERSIONS:]:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 _told: set[str] = set()

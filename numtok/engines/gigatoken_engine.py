@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays import memory
+from numtok.arrays import compile_beside, memory
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.interface import Config, Encoded, Ints, NumberTokens, Slots, is_byte_level, without_numbers
@@ -32,6 +32,7 @@ from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.engines.white import Whites, is_full, no_whites, with_more
 from numtok.errors import TokenizerError
 
+KERNELS = ("numtok.engines.split._split", "numtok.engines.splice._splice")  # in the order in which they are needed
 SMALL_TEXT = 1 << 16
 FEW_PIECES = 50
 WAIT = 1e-4  # seconds until it is asked again; a text of SMALL_TEXT takes about as long
@@ -63,6 +64,8 @@ class GigatokenEngine:
         self._two_forms = tokens.spaced >= 0
         cuts = known_cuts(config["pre_tokenizer"]) if _is_usual(config) else None
         self._rules = None if cuts is None else rules_of(self._two_forms, cuts.line_ends, _whole_runs(added))
+        if self._rules is not None:
+            compile_beside.begin("numtok.engines.compile_split", KERNELS)
         vocabulary = (self._complete if self._rules is None else self._bare).vocab
         vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in added}
         longest = max(map(len, vocabulary.values()))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from numtok.arrays.kernel_folders import places, writable_place
 from numtok.engines.choose import SELF_CHECK
 from numtok.engines.tokenizer_json import load_source, numbered
 from numtok.errors import OutputError
@@ -39,12 +40,10 @@ def warm_up(
         TokenizerError: if the tokenizer cannot be found, read or used.
         OutputError: if nothing that is compiled can be kept.
     """
-    from numtok.arrays.kernel_cache import folders, writable_folder
-
-    folder = writable_folder()
+    folder = writable_place()
     if folder is None:
-        places = ", ".join(map(str, folders()))
-        raise OutputError(f"no folder takes what is compiled: {places}; make one of them writable, or set NUMBA_CACHE_DIR")
+        tried = ", ".join(map(str, places()))
+        raise OutputError(f"no folder takes what is compiled: {tried}; make one of them writable, or set NUMBA_CACHE_DIR")
     every = (*(name_of(one) for kind in REPRESENTATIONS.values() for one in plain_ones(kind)), *WITH_OPTIONS)
     for chosen in every if numbers is None else numbers:
         step(str(chosen))

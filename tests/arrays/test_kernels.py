@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import numtok
-from numtok.arrays import kept, kernel_cache
+from numtok.arrays import kept, kernel_cache, kernel_folders
 from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.stamp import ROOMS, content_stamp
 
@@ -150,12 +150,12 @@ def test_what_only_kernels_call_is_compiled_and_kept_as_part_of_them(cache: Path
 
 def test_kernels_of_another_version_are_not_taken(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert squared(3) == (9, 0)
-    monkeypatch.setattr(kernel_cache, "content_stamp", lambda room: "another")
+    monkeypatch.setattr(kernel_folders, "content_stamp", lambda room: "another")
     assert squared(3) == (9, 0)
     for number in range(12):
-        monkeypatch.setattr(kernel_cache, "content_stamp", lambda room, number=number: f"{number:016}")
+        monkeypatch.setattr(kernel_folders, "content_stamp", lambda room, number=number: f"{number:016}")
         squared(3)
-    assert len(list(cache.glob("numtok/kernels/*"))) <= kernel_cache.VERSIONS
+    assert len(list(cache.glob("numtok/kernels/*"))) <= kernel_folders.VERSIONS
 
 
 def test_runs_at_the_same_time_share_a_cache(cache: Path) -> None:
@@ -168,7 +168,7 @@ def test_runs_at_the_same_time_share_a_cache(cache: Path) -> None:
 def test_an_installation_that_cannot_be_written_uses_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder can be made in a file, by root neither")
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr(kernel_cache, "PACKAGE", tmp_path / "file")
+    monkeypatch.setattr(kernel_folders, "PACKAGE", tmp_path / "file")
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "home" / "numtok"))
     assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
     assert (tmp_path / "home" / "numtok").stat().st_mode & 0o777 == 0o700
