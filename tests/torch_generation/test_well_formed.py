@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def written(name: str, seed: int, new: int, amount: float, way: str, prompts: An
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", SPELLED)
 @given(seed=st.integers(0, 2), new=st.integers(1, 14), amount=st.sampled_from([0.0, 3.0, 8.0]))
-@settings(max_examples=examples(3))
+@settings(max_examples=examples(2))
 def test_a_random_model_writes_only_numbers(name: str, way: str, seed: int, new: int, amount: float) -> None:
     """However many tokens there is room for: no number is begun that would be cut."""
     width = max(map(len, prompt_ids(tokenizer_of(name))))
@@ -252,8 +253,7 @@ def test_other_constraints_hold_too() -> None:
     assert ids[0].tolist() == [5, of["[NUM]"], of["4"], 77]
 
 
-@pytest.mark.parametrize("name", SPELLED)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("name", "way"), list(zip(SPELLED, itertools.cycle(WAYS), strict=False)))
 def test_generate_writes_only_numbers(name: str, way: str) -> None:
     """By itself: each has a value, none is cut at the end, and without it there would be others."""
     tokenizer = tokenizer_of(name)
@@ -261,7 +261,7 @@ def test_generate_writes_only_numbers(name: str, way: str) -> None:
     options = {"details": True, "eos_token_id": 9, "sequence_bias": bias(tokenizer, 4.0)} | WAYS[way]
     torch.manual_seed(0)
     numbers = 0
-    for new in (2, 7, 16):
+    for new in (2, 16):
         found = generate(model, tokenizer, PROMPTS, max_new_tokens=new, longest=6, **options)
         for ids, values in zip(found.ids, found.values, strict=True):
             assert mistakes(tokenizer, ids) == []
