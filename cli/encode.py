@@ -48,7 +48,11 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 @click.command(cls=OnceCommand, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", help="A .parquet, .arrow, .feather or .ipc file; or FOLDER/; - for standard output."
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="A .parquet, .arrow, .feather or .ipc file; or FOLDER/; - for standard output. Or a URL.",
 )
 @click.option(
     "--numbers",
@@ -113,10 +117,14 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 def encode(inputs: tuple[str, ...], output: str, grammar: str, pattern: str | None, quiet: bool, **options: Any) -> None:
     """Encode text files into one file of tokens and number tensors, or a folder of them.
 
-    INPUT is a file, a folder, a pattern such as 'data/*.jsonl.zst', or - for standard input. JSON lines, JSON, CSV, TSV, text,
+    INPUT is a file, a folder, a pattern such as 'data/*.jsonl.zst', the URL of one, or - for standard input. JSON lines, JSON, CSV, TSV, text,
     Parquet and Arrow are read, plain or compressed (.gz, .zst, .bz2, .xz).
 
     A folder is for corpora of any size: it gets shards, which --workers processes write; after a kill, the same command goes on where it was.
+    So it does in an object store (pip install 'numtok[remote]' s3fs):
+
+    \b
+      numtok encode 's3://bucket/corpus/*.jsonl.zst' -o s3://bucket/data/
     """
     from numtok import encode_files
 

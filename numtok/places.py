@@ -28,7 +28,7 @@ SMALL_BLOCK = 64 << 10  # for the end of an object, of which little is wanted
 
 def place(given: str | Path) -> str | Path:
     """A URL as it is, anything else as a path."""
-    return given if is_url(given) else Path(given)
+    return str(given) if is_url(given) else Path(given)
 
 
 def join(folder: str | Path, name: str) -> str:
@@ -94,7 +94,7 @@ def read(path: str | Path) -> bytes | None:
 def same_file(path: str | Path, other: str | Path) -> bool:
     """Whether two places are one file, which is there."""
     if is_url(path) or is_url(other):
-        return path == other
+        return str(path) == str(other)
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 from numtok.errors import OutputError
-from numtok.stores.ask import is_missing, system_of, tried
+from numtok.stores.ask import is_missing, scheme_of, system_of, tried
 
 PART = 16 << 20  # bytes of a part of an upload: 10,000 of them are an object of S3 at most
 
@@ -103,8 +103,15 @@ def read(url: str) -> bytes | None:
     return tried(url, ask)
 
 
+def check_writable(url: str) -> None:
+    """``OutputError`` for a store that is for reading only."""
+    if scheme_of(url) in ("http", "https"):
+        raise OutputError(f"cannot write {url}: {scheme_of(url)}:// is for reading; write to a path, or to a store such as s3://")
+
+
 def write(url: str, content: bytes) -> None:
     """Put a small object, or replace it, in one step."""
+    check_writable(url)
     system, path = system_of(url)
     tried(url, lambda: system.pipe_file(path, content), "write")
 
@@ -116,6 +123,7 @@ def new_object(url: str, overwrite: bool) -> Iterator[BinaryIO]:
     Raises:
         OutputError: there is an object and ``overwrite`` is not set, or the store refuses.
     """
+    check_writable(url)
     _refuse_existing(url, overwrite)
     with _nameless(url) as kept:
         with open(os.dup(kept.fileno()), "w+b", buffering=0) as file:

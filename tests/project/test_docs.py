@@ -281,6 +281,11 @@ def _(session: Session, printed: str) -> None:
     assert len(jobs.table(session.folder / "parts")) == len(texts(SAMPLE))
 
 
+@promise("docs/corpora.md", "memory://bucket/data/")
+def _(session: Session, printed: str) -> None:
+    assert texts(session.folder / "from-store.jsonl") == texts(SAMPLE) and session.names["summary"].shards_done == 2
+
+
 @promise("docs/corpora.md", "cat > job.toml")
 def _(session: Session, printed: str) -> None:
     assert jobs.shards(session.folder / "again") == jobs.shards(session.folder / "from-file")

@@ -117,6 +117,19 @@ def test_a_failure_leaves_nothing(store: Any, tmp_path: Path) -> None:
     assert [name for name in store.find("/") if name.endswith(".parquet") or name.endswith("/00000.json")] == []
 
 
+def test_two_runs_in_one_folder(store: Any, corpus: Path, local: Path) -> None:
+    """Nothing is locked on a store: what the two put there is the same."""
+    other: list[numtok.corpus.summary.Summary] = []
+
+    def run_the_other(progress: Any) -> None:
+        if not other and progress.shards[0] == 2:
+            other.append(numtok.encode_files(corpus, "memory://out", **OPTIONS))
+
+    summary = numtok.encode_files(corpus, "memory://out", progress=run_the_other, **OPTIONS)
+    assert other[0].resumed == 2 and summary.resumed == 0
+    assert memory_store.contents(store, "out") == files(local)
+
+
 def test_an_input_that_changed_since_the_plan(store: Any, corpus: Path) -> None:
     memory_store.upload(store, corpus, "in")
     numtok.encode_files("memory://in", "memory://out", shard=(1, 5), **OPTIONS)
@@ -139,6 +152,22 @@ def test_a_damaged_receipt_and_an_unfinished_folder(store: Any, corpus: Path) ->
     store.pipe_file("/out/__numtok/00002.json", b"{}")
     with pytest.raises(JobError, match=r"^memory://out/__numtok/00002.json: is damaged .* remove it and run the same"):
         numtok.encode_files(corpus, "memory://out", **OPTIONS)
+
+
+def test_rows_at_random_are_for_this_machine(store: Any, local: Path) -> None:
+    torch_data = pytest.importorskip("numtok_torch")
+    with pytest.raises(
+        InputError, match=r"^memory://out: is read row by row, at random, .* copy it to this machine, or mount it; or stream it"
+    ):
+        torch_data.NumberDataset(memory_store.upload(store, local, "out"))
+
+
+def test_what_is_for_reading_only(corpus: Path) -> None:
+    for output in ("https://example.org/out.parquet", "https://example.org/out/"):
+        with pytest.raises(
+            OutputError, match=r"cannot write https://example.org/out\S*: https:// is for reading; write to a path, or to a store"
+        ):
+            numtok.encode_files(corpus, output, scale=1.0)
 
 
 @pytest.mark.parametrize(

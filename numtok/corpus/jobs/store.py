@@ -34,7 +34,7 @@ class Folder:
     """A folder of a file system that this machine has mounted, or of an object store, where folders come and go with what is in them."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = path.rstrip("/") if places.is_url(path) else str(Path(path))  # type: ignore[union-attr]  # a URL is a str
+        self.path = str(path).rstrip("/") if places.is_url(path) else str(Path(path))
         self._remote = places.is_url(path)
 
     def __str__(self) -> str:
@@ -46,9 +46,11 @@ class Folder:
 
     def make(self) -> None:
         """Make the folder, and the one of the job's own files in it."""
-        if not self._remote:
-            with self._named("make the folder"):
-                os.makedirs(self.file(OWN), exist_ok=True)
+        if self._remote:
+            objects.check_writable(self.path)
+            return
+        with self._named("make the folder"):
+            os.makedirs(self.file(OWN), exist_ok=True)
 
     def exists(self) -> bool:
         return places.is_folder(self.file(OWN))
