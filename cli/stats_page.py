@@ -75,7 +75,9 @@ def _losses(report: Report) -> Iterator[str]:
     yield "</tbody></table></div><details><summary>How to read this</summary><p>"
     yield "<b>exact</b> numbers read back as the same decimal, <b>rounded</b> ones as another near to it: <b>worst error</b> is relative. <b>near zero</b>"
     yield " numbers are so small, once scaled, that a model can hardly tell them from 0. <b>tokens</b> are per number, those left as text included;"
-    yield " <b>bytes</b> are of the column that each writes beside the tokens, per number, and <b>compact</b> with --compact.</p></details></div>"
+    yield " <b>bytes</b> are of the column that each writes beside the tokens, per number, and <b>compact</b> with --compact.</p>"
+    yield "<p>Exact and rounded numbers are told apart on up to four values of each count of digits and power of ten: an estimate where such numbers do not"
+    yield " fare alike, as do those of seven to nine digits in float32. Tokens per number are an estimate too, from a part of the text.</p></details></div>"
 
 
 def _charts(report: Report) -> Iterator[str]:

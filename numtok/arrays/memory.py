@@ -27,6 +27,12 @@ def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.frombuffer(pa.allocate_buffer(int(count) * kind.itemsize), kind)
 
 
+def release() -> None:
+    """Give the system back what is allocated but not used, of Arrow's pools and of the C library: before a long wait, as what comes next is slower."""
+    for pool in (pa.default_memory_pool(), pa.system_memory_pool()):
+        pool.release_unused()
+
+
 def to_arrow(values: npt.NDArray[Any]) -> pa.Array:
     """``pa.array`` of a vector of numbers or booleans, without a copy of numbers. That function imports pandas, which takes longer than all of numtok."""
     data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.errors import InputError
 
 _TEXT = frozenset((str, type(None)))
@@ -76,7 +77,7 @@ class TextRows:
         else:
             where = np.frombuffer(offsets, width)[array.offset : array.offset + rows + 1]
         text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-        valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.ones(rows, np.bool_)
+        valid = memory.from_arrow(array.is_valid()) if array.null_count else np.ones(rows, np.bool_)
         where = where.astype(np.int64, copy=False)
         for column in (text, where, valid):
             column.flags.writeable = False  # all alike, wherever they came from: Numba compiles for one kind of array only

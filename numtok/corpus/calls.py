@@ -98,9 +98,8 @@ def _encode(
     options: EncodeOptions,
 ) -> Summary:
     """Into a folder or a file, as it is named."""
-    settings = EncodeSettings(**options)
-    if is_folder(output, sharding, settings):
-        return corpus.encode_folder(inputs, output, encoder, settings, sharding, progress)
+    if is_folder(output, sharding, EncodeSettings(**options)):
+        return corpus.encode_folder(inputs, output, encoder, EncodeSettings.of_shards(**options), sharding, progress)
     return corpus.encode_corpus(inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import pyarrow as pa
 
+from numtok.arrays import memory
 from numtok.corpus.choose_rows import rows_for
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
@@ -22,7 +23,7 @@ from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import find_inputs
 from numtok.corpus.read.parts import rows_before
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
-from numtok.corpus.summary import Progress, Run, Summary, processors, refuse_input_as_output
+from numtok.corpus.summary import SAMPLE_BYTES, Progress, Run, Summary, processors, refuse_input_as_output
 from numtok.corpus.write.encoded import BatchWriter, open_writer
 from numtok.corpus.write.stream import StreamWriter, open_stream
 from numtok.errors import InputError, NumtokError
@@ -84,7 +85,7 @@ def encode_sources(
     run: Run, tokenizer: Tokenizer, settings: EncodeSettings, *, fit: ScaleFit | None = None, settled: Settled | None = None
 ) -> Summary:
     """:func:`encode_corpus` for sources that are found and options that are checked; with ``settled``, what numbers cost is not measured."""
-    summary, reader = Summary(), Reader(run.sources, settings)
+    summary, reader = Summary(), Reader(run.sources, settings, 0 if settled else SAMPLE_BYTES)
     pieces, kept = reader.with_kept_columns(settings.keep_columns, settled and settled.kept)
     if fit is not None:
         tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
@@ -191,7 +192,7 @@ def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
 
 def _first_null(batch: TextBatch) -> int:
     """The row, counted from 1, of the first document without a text."""
-    return int(batch.first_row + batch.texts.is_null().index(True).as_py() + 1)
+    return batch.first_row + int(memory.from_arrow(batch.texts.is_null()).argmax()) + 1
 
 
 def _with_kept(encoded: pa.RecordBatch, batch: TextBatch, described: pa.Schema) -> pa.RecordBatch:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from numtok.arrays.text_rows import TextRows
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, read_batches
 from numtok.corpus.settings import EncodeSettings
@@ -27,13 +26,13 @@ class Piece(NamedTuple):
 
 
 class Reader:
-    """All batches of all sources, with the first megabyte of text put aside."""
+    """All batches of all sources, with the first ``sample_bytes`` of text put aside."""
 
-    def __init__(self, sources: Sequence[Source], settings: EncodeSettings) -> None:
+    def __init__(self, sources: Sequence[Source], settings: EncodeSettings, sample_bytes: int = SAMPLE_BYTES) -> None:
         self.sources = sources
         self.how: dict[str, Any] = {name: getattr(settings, name) for name in ("text_column", "batch_bytes", "text_unit", "on_error")}
         self.sampled: list[pa.Array] = []
-        self._sampled_bytes = 0
+        self._sample_left = sample_bytes
 
     def with_kept_columns(self, names: Sequence[str], known: Sequence[pa.Field] | None = None) -> tuple[Iterable[Piece], list[pa.Field]]:
         """(pieces, the fields of the kept columns): their types are those of the first batch, unless they are ``known``."""
@@ -54,8 +53,7 @@ class Reader:
             done += source.size or 0
 
     def _put_aside(self, texts: pa.Array) -> None:
-        if self._sampled_bytes < SAMPLE_BYTES and len(texts):
-            some = sample(texts, SAMPLE_BYTES - self._sampled_bytes)
-            copied = TextRows.of(some.to_pylist()).array  # a slice would keep the whole batch in memory
+        if self._sample_left > 0 and len(texts):
+            copied = pa.concat_arrays([sample(texts, self._sample_left)])  # a slice would keep the whole batch in memory
             self.sampled.append(copied)
-            self._sampled_bytes += copied.nbytes
+            self._sample_left -= copied.nbytes

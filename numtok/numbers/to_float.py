@@ -58,7 +58,7 @@ def _round(decimals: Decimals, values: npt.NDArray[Any], unsettled: Mask) -> Non
     """Fill in the values that the fast path does not settle."""
     if unsettled.any():
         literals = to_text(decimals.take(np.flatnonzero(unsettled)))
-        values[unsettled] = literals.cast(pa.from_numpy_dtype(values.dtype)).to_numpy(zero_copy_only=False)
+        values[unsettled] = memory.from_arrow(literals.cast(pa.from_numpy_dtype(values.dtype)))
 
 
 @kernel

@@ -85,6 +85,7 @@ def test_the_page_is_whole_small_and_accessible(kind: str) -> None:
     assert page.headings or not statistics.numbers
     if statistics.numbers:
         assert page.charts >= 3 and page.rows > 20
+        assert "an estimate where such numbers do not fare alike" in " ".join(page.text.split())
     assert "prefers-color-scheme: dark" in html
 
 

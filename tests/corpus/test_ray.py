@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import random
 import subprocess
 import sys
 import time
@@ -92,6 +94,34 @@ def test_a_node_that_is_killed_is_made_up_for(cluster: Any, corpus: Path, unbrok
         _, told = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, told
     assert jobs.shards(tmp_path / "out") == unbroken
+
+
+def kill_nodes(cluster: Any, corpus: Path, folder: Path, unbroken: dict[str, str], moments: int, seed: int) -> int:
+    """Kill a node at so many moments of jobs, one after the other, several in each; how many jobs it took."""
+    chance, made = random.Random(seed), 0
+    while moments > 0:
+        out = folder / str(made)
+        while not (out / "__numtok" / "manifest.json").exists():
+            with command(corpus, out, cluster.address) as running:
+                while moments > 0 and running.poll() is None:
+                    node = cluster.add_node(num_cpus=2)
+                    end = time.monotonic() + 6 * chance.random()  # its processes take about half of that to start
+                    while time.monotonic() < end and running.poll() is None:
+                        time.sleep(0.01)
+                    moments -= running.poll() is None
+                    cluster.remove_node(node, allow_graceful=False)
+                _, told = running.communicate(timeout=PATIENCE)
+            assert running.returncode == 0 or "its task died" in told, told  # a shard that lost its node each time is left to the next run
+        assert jobs.shards(out) == unbroken
+        made += 1
+    return made
+
+
+def test_nodes_killed_at_random_moments(cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    """``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others."""
+    moments, seed = int(os.environ.get("NUMTOK_KILLS", "3")), int(os.environ.get("NUMTOK_SEED", "1"))
+    made = kill_nodes(cluster, corpus, tmp_path, unbroken, moments, seed)
+    print(f"{moments} nodes killed over {made} jobs, seed {seed}")
 
 
 def test_blocks_of_ray_data(cluster: Any, corpus: Path) -> None:

@@ -181,6 +181,14 @@ def test_encoding_a_line_loads_one_reader_and_one_writer(suffix: str, needs: lis
     assert "numtok.corpus.decode" not in own and "numtok.corpus.write.texts" not in own
 
 
+def test_much_text_and_numbers_hard_to_round_do_not_load_pandas(tmp_path: Path) -> None:
+    """It takes as long to load as a hundred megabytes take to encode, and 24 MiB in each process."""
+    lines = [json.dumps({"text": f"{row} and 0.{'1234567890' * 4}{row}: " + "word " * 3000}) for row in range(100)]
+    (tmp_path / "in.jsonl").write_text("\n".join([*lines, '{"text": null}']))
+    heavy, _ = loaded_by(tmp_path / "cache", "encode", str(tmp_path / "in.jsonl"), "-o", str(tmp_path / "out.parquet"), "--overwrite")
+    assert "pandas" not in heavy and "awkward" in heavy
+
+
 def test_tokenizers_of_one_source_share_what_gigatoken_makes_of_it() -> None:
     first, other = Tokenizer.from_pretrained(numbers="xval").engine, Tokenizer.from_pretrained(numbers="p10").engine
     assert isinstance(first, choose.GigatokenEngine) and isinstance(other, choose.GigatokenEngine)

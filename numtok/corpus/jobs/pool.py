@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from numtok.errors import JobError
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from numtok.corpus.jobs.worker import main; main()"
-THRIFTY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2"}  # a quarter less memory in each worker, for no more time
+THRIFTY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}  # a quarter less memory in each worker, for no more time
 PATIENCE = 10.0  # seconds that a worker has for tidying up
 _LONGEST = 500  # characters of what a dead worker said last
 

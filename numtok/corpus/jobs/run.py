@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from numtok import places
+from numtok.arrays import memory
 from numtok.corpus.jobs.attempt import Outcome, Task, Watch, attempt
 from numtok.corpus.jobs.pool import Pool
 from numtok.corpus.jobs.ray_run import run_on_ray
@@ -57,6 +58,7 @@ def run_here(task: Task, shards: Sequence[int], threads: int, watch: Watch) -> I
 def run_processes(task: Task, shards: Sequence[int], processes: int, threads: int, watch: Watch) -> Iterator[Outcome]:
     """In processes of their own. The shard of one that is killed goes to another, ``TRIES`` times in all."""
     waiting, tries = list(reversed(shards)), dict.fromkeys(shards, 0)
+    memory.release()  # what planning took, as this process does little from now on
     with Pool(str(task.folder), threads, modules_of(task)) as pool:
         for _ in range(processes):
             pool.start()
