@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -501,9 +502,11 @@ LITERAL = st.from_regex(r"-?(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?", fullmatch=True)
 
 @pytest.mark.parametrize("representation", [PlaceValue(), PlaceValue(order="lsd"), Digits(places=True), Digits(2, "left", places=True)])
 @pytest.mark.parametrize("own", [False, True])
+@pytest.mark.thorough
 def test_what_is_seen_in_training_is_what_is_seen_when_writing(representation: Any, own: bool) -> None:
     vocabulary = {own_token(name) if own and name.isdigit() else name: number for name, number in SYMBOLS.items()}
 
+    @settings(max_examples=examples(25, thorough=100))
     @given(st.lists(LITERAL, max_size=4))
     def check(literals: list[str]) -> None:
         ids, places = spelled(literals, representation)
