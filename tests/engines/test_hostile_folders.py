@@ -59,7 +59,7 @@ def use(folder: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("kind", "several"), [("gpt2", 500), ("t5", 400)])
+@pytest.mark.parametrize(("kind", "several"), [pytest.param("gpt2", 500, marks=pytest.mark.slow), ("t5", 400)])
 def test_every_variant_is_one_clear_error(kind: str, several: int, tmp_path: Path) -> None:
     found = outcomes(kind, tmp_path, use)
     assert len(found) > several

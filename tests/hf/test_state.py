@@ -55,7 +55,7 @@ CHANGES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("kind", ["bert", "t5", "llama", "llama3"])
+@pytest.mark.parametrize("kind", ["bert", "llama3", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("t5", "llama"))])
 def test_changed_after_use(kind: str, change: str) -> None:
     """Attributes and parts of the backend that are set after calls count from then on."""
     tok, stock = build_ours(kind), copy.deepcopy(source(kind))

@@ -132,7 +132,11 @@ def check_training(trainer: Any) -> None:
     assert len(losses) == 2 and np.isfinite(losses).all()
 
 
-@pytest.mark.parametrize(("numbers", "way"), [(PlaceValue(), "packed"), (P10(), "chat"), (XVal(), "packed")], ids=["place", "p10", "xval"])
+@pytest.mark.parametrize(
+    ("numbers", "way"),
+    [(PlaceValue(), "packed"), pytest.param(P10(), "chat", marks=pytest.mark.slow), (XVal(), "packed")],
+    ids=["place", "p10", "xval"],
+)
 def test_sft(numbers: Any, way: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trl = pytest.importorskip("trl")
     tokenizer, batches = made(numbers), seen_by(trl.SFTTrainer, monkeypatch)
