@@ -21,7 +21,7 @@ NEEDS := $(READY) pyproject.toml setup.py constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow check format bench wheel clean
+.PHONY: help demo test test-slow check format bench evidence wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,9 @@ format: $(DEV) ## mend what the linter and the formatter can mend
 
 bench: $(DEV) ## install the peers and run the benchmarks (ARGS go to python -m benchmarks)
 	$(BIN)/python -m benchmarks $(ARGS)
+
+evidence: $(DEV) ## run what is missing of the papers' experiments, JOBS at once (hours), and write docs/evidence.md
+	$(BIN)/python -m benchmarks.evidence all --jobs $(JOBS) $(ARGS)
 
 wheel: $(DEV) ## build the sdist and the wheel into dist/
 	$(BIN)/python -m build

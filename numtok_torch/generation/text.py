@@ -19,12 +19,11 @@ from numtok.tokenizer.schema import read_metadata
 def number_ids(tokenizer: Tokenizer) -> list[int]:
     """The tokens that stand for a number, or begin one that is spelled out; none for numbers that are plain text."""
     metadata = read_metadata(tokenizer.batch_schema())
-    first = tokenizer.representations[0]
-    if (symbols := metadata.get("symbols")) and not first.bracketed:
+    if symbols := metadata.get("symbols"):
         plain, spaced = (
             [token_id for start, count in symbols[form] for token_id in range(start, start + count)] for form in ("plain", "spaced")
         )
-        return [*(plain[symbol] for symbol in first.first_symbols), *spaced]
+        return [*(plain[symbol] for symbol in tokenizer.representations[0].first_symbols), *spaced]
     return [number for content, number in metadata["tokens"].items() if content.strip() == "[NUM]"]
 
 

@@ -1,0 +1,59 @@
+"""``python -m benchmarks.evidence``: run what is missing, and write docs/evidence.md.
+
+Every run is kept as one JSON file; what is cut off begins again with the run that it was in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # models so small are hardly faster with more: --jobs takes the cores
+
+EPILOG = """examples:
+  python -m benchmarks.evidence                           # what there is, and how much of it is done
+  python -m benchmarks.evidence fone_addition             # what is missing of it
+  python -m benchmarks.evidence all --jobs 2              # everything that is missing, two runs at once
+  python -m benchmarks.evidence fone_addition --match fone-6400
+  python -m benchmarks.evidence report                    # docs/evidence.md of the results"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, report, and return the exit code."""
+    from benchmarks.evidence import report
+    from benchmarks.evidence.experiments import EXPERIMENTS
+    from benchmarks.evidence.running import run_missing
+    from benchmarks.evidence.store import RESULTS, Store
+
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.evidence", description=__doc__.splitlines()[0] if __doc__ else None, epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument(
+        "names", nargs="*", choices=[*EXPERIMENTS, "all", "report", []], metavar="NAME", help=f"{', '.join(EXPERIMENTS)}; all; report"
+    )
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument(
+        "--smoke", dest="size", action="store_const", const="smoke", default="small", help="a few steps each, to see that it learns"
+    )
+    size.add_argument("--full", dest="size", action="store_const", const="full", help="the paper's settings; hours, and a GPU")
+    parser.add_argument("--match", default="", metavar="TEXT", help="only runs whose file name holds this")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once (default: %(default)s)")
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="where results lie (default: in the checkout)")
+    parser.add_argument("--docs", type=Path, default=report.DOCS, metavar="FOLDER", help="where report writes evidence.md")
+    options = parser.parse_args(arguments)
+    store = Store(options.results)
+    if not options.names:
+        print(report.overview(EXPERIMENTS.values(), store, options.size))
+    names = list(EXPERIMENTS) if "all" in options.names else [name for name in options.names if name != "report"]
+    failed = sum(run_missing(name, options.size, options.match, options.jobs, store) for name in names)
+    if "report" in options.names or "all" in options.names:
+        print(report.write(EXPERIMENTS.values(), store, options.docs))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""Sums, differences and products as the FoNE paper has them: ``[operand a][operator][operand b]=``, and what models make of them.
+
+In: a task, a representation, a number of samples. Out: how many unseen answers are right, digit for digit. FoNE: Precise Single-Token Number Embeddings
+via Fourier Features (Zhou et al. 2025), section 4.1 and appendix G.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+import numtok
+from benchmarks.evidence import learning
+from benchmarks.evidence.corpus import Encoded, encode
+from benchmarks.evidence.learning import Course
+from numtok_torch import NumberModel, metrics
+
+END = ";"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Pairs of whole numbers up to ``10**digits - 1``, written with ``decimals`` of their digits behind the point.
+
+    Attributes:
+        sign: of the operation, as it is written.
+        apply: what it does to the operands.
+        digits: of each operand, at most.
+        decimals: of them, behind the point.
+        answer: digits that answers may have before and behind the point, for FoNE.
+        ordered: ``"a<=b"``, or ``"a>=b"`` where the difference must not be negative.
+    """
+
+    sign: str
+    apply: Callable[[int, int], int]
+    digits: int
+    decimals: int
+    answer: tuple[int, int]
+    ordered: str = "a<=b"
+
+
+TASKS = {
+    "integer addition, 2 digits": Task("+", operator.add, 2, 0, (3, 0)),
+    "decimal addition, 6 digits": Task("+", operator.add, 6, 3, (4, 3)),
+    "integer addition, 6 digits": Task("+", operator.add, 6, 0, (7, 0)),
+    "subtraction, 5 digits": Task("-", operator.sub, 5, 0, (5, 0), "a>=b"),
+    "multiplication, 3 digits": Task("*", operator.mul, 3, 0, (6, 0)),
+    "multiplication, 4 digits": Task("*", operator.mul, 4, 0, (8, 0)),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """``12.345+6.789=``, and its answer."""
+
+    text: str
+    answer: Decimal
+
+
+def questions(task: Task, count: int, seed: int) -> list[Question]:
+    """Different ones, drawn evenly."""
+    draw, side = random.Random(seed), 10**task.digits
+    found: dict[tuple[int, int], None] = {}
+    while len(found) < count:
+        a, b = sorted((draw.randrange(side), draw.randrange(side)), reverse=task.ordered == "a>=b")
+        found[a, b] = None
+    return [_question(task, a, b) for a, b in found]
+
+
+def _question(task: Task, a: int, b: int) -> Question:
+    def written(value: int) -> Decimal:
+        return Decimal(value).scaleb(-task.decimals)
+
+    return Question(f"{written(a)}{task.sign}{written(b)}=", written(task.apply(a, b)))
+
+
+def representation(name: str, task: Task) -> tuple[str, dict[str, Any]]:
+    """``numbers`` and further options of ``numtok.encode_files`` for a representation as this task needs it."""
+    if name == "fone":
+        return f"fone:{task.answer[0]},{task.answer[1]}", {"compact": True}
+    if name.startswith("bits"):
+        return name, {"compact": True}
+    return name, {}  # a scale of xval is fitted
+
+
+def run(task: Task, numbers: str, samples: int, held_out: int, course: Course, size: tuple[int, int], folder: Path) -> dict[str, Any]:
+    """Train on questions with their answers, and ask others.
+
+    Args:
+        task: of :data:`TASKS`.
+        numbers: the representation, as :func:`representation` takes it.
+        samples: questions in the training data.
+        held_out: questions to be asked.
+        course: of the training.
+        size: width and layers of the model.
+        folder: for text, tokenizer and Parquet.
+    """
+    every = questions(task, samples + held_out, course.seed)
+    unseen, seen = every[:held_out], every[held_out:]
+    name, options = representation(numbers, task)
+    encoded = encode([f"{one.text}{one.answer}{END}" for one in seen], name, folder, **options)
+    ends = encoded.token("1+1=")
+
+    def answers_only(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        labels = ids.copy()
+        labels[: np.flatnonzero(ids == ends)[-1] + 1] = -100
+        return labels
+
+    torch.manual_seed(course.seed)
+    model = learning.llama(encoded, *size)
+    batch = encoded.batch(labels=answers_only, objective="causal")
+    found = learning.train(model, learning.shuffled(batch, course), course)
+    found["tokens_per_sample"] = round(int(batch["attention_mask"].sum()) / samples, 2)
+    new = encoded.like([f"{one.text}{one.answer}{END}" for one in unseen])
+    found["unseen_loss"] = learning.loss_of(model, new.batch(labels=answers_only, objective="causal"))
+    return found | ask(model, encoded, unseen)
+
+
+def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Question]) -> dict[str, Any]:
+    """The share of answers that are right, of digits that are right, and R²; values are rounded to the decimals of the task."""
+    said = learning.say(model, encoded, [one.text for one in unseen], f"1+1=1{END}", 20)
+    right = [str(one.answer) for one in unseen]
+    answers = [rounded(text, one.answer) for text, one in zip(said, unseen, strict=True)]
+    unparseable = metrics.share_unparseable(answers)
+    return {
+        "asked": len(unseen),
+        "exact": metrics.exact_match(answers, right, canonical=True),
+        "digits_right": metrics.digit_accuracy(answers, right),
+        "r2": metrics.r_squared(answers, right, invalid="skip") if unparseable < 1 else None,
+        "unparseable": unparseable,
+        "examples": [f"{one.text}{text}" for one, text in zip(unseen[:3], said, strict=False)],
+    }
+
+
+def rounded(text: str, answer: Decimal) -> str:
+    """The first number of a text, with as many decimals as the answer has; the text itself if there is none."""
+    found = numtok.extract(text)
+    if not found or abs(found[0].value) > Decimal("1e15"):
+        return text
+    return str(found[0].value.quantize(answer))
+
+
+def first_value(text: str) -> float:
+    """The first number of a text; NaN if there is none."""
+    found = numtok.extract(text)
+    return float(found[0].value) if found else math.nan

@@ -1,0 +1,36 @@
+"""What an experiment is: which runs it has, how one is made, and the section of docs/evidence.md that its results make.
+
+In: a size (``smoke``: a few steps, to see that it learns; ``small``: a CPU, minutes each; ``full``: the paper's settings). Out: phases of settings; the runs
+of a phase may look up what those before it found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.evidence.store import Result, Settings, Store
+
+SIZES = ("smoke", "small", "full")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of a paper.
+
+    Attributes:
+        name: of the command and of its folder of results.
+        paper: which paper, and which table or figure of it.
+        claim: what the paper reports.
+        phases: for a size, lists of settings, the cheapest first.
+        run: settings, the results so far, and a folder that is removed afterwards; what was found.
+        section: Markdown of the results, without a heading; it may draw plots into the folder given.
+    """
+
+    name: str
+    paper: str
+    claim: str
+    phases: Callable[[str], list[list[Settings]]]
+    run: Callable[[Settings, Store, Path], Result]
+    section: Callable[[list[tuple[Settings, Result]], Path], str]

@@ -1,0 +1,68 @@
+"""Arithmetic expressions of several operands, as the xVal paper has them: random binary trees of sums, differences and products.
+
+In: a number of operands, and between what they lie. Out: ``((1.32*2.1)+(1.42-3.2))=0.992``, answers exact. xVal: A Continuous Numerical Tokenization for
+Scientific Language Models (Golkar et al. 2023), section 3.1: "random binary trees combining a fixed number of operands (2, 3, or 4) using the binary
+operators of addition, subtraction, and multiplication".
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+OPERATORS: dict[str, Callable[[Decimal, Decimal], Decimal]] = {"+": Decimal.__add__, "-": Decimal.__sub__, "*": Decimal.__mul__}
+LARGEST = 500  # hundredths: operands lie within ±5
+GAP = (200, 250)  # no operand of the training data has a magnitude in between
+BEYOND = (500, 600)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An expression up to its ``=``, and its exact value."""
+
+    text: str
+    value: Decimal
+
+
+def expressions(operands: int, count: int, seed: int, special: str = "seen") -> list[Expression]:
+    """Different ones.
+
+    Args:
+        operands: in each.
+        count: how many.
+        seed: of the drawing.
+        special: ``"seen"``: operands as in training; ``"gap"`` or ``"beyond"``: one of them, anywhere, lies in the gap or beyond the range.
+    """
+    draw = random.Random(f"{operands} {seed} {special}")
+    found: dict[str, Expression] = {}
+    while len(found) < count:
+        leaves = [_operand(draw, "seen") for _ in range(operands)]
+        if special != "seen":
+            leaves[draw.randrange(operands)] = _operand(draw, special)
+        one = _tree(draw, leaves)
+        found[one.text] = Expression(f"{one.text}=", one.value)
+    return list(found.values())
+
+
+def _operand(draw: random.Random, where: str) -> Decimal:
+    """In hundredths, of either sign."""
+    if where == "seen":
+        size = draw.randrange(1, LARGEST + 1)
+        while GAP[0] < size < GAP[1]:
+            size = draw.randrange(1, LARGEST + 1)
+    else:
+        low, high = GAP if where == "gap" else BEYOND
+        size = draw.randrange(low + 1, high)
+    return Decimal(size if draw.random() < 0.5 else -size).scaleb(-2)
+
+
+def _tree(draw: random.Random, leaves: list[Decimal]) -> Expression:
+    """The leaves in their order, in brackets drawn at random."""
+    if len(leaves) == 1:
+        return Expression(str(leaves[0]), leaves[0])
+    cut = draw.randrange(1, len(leaves))
+    left, right = _tree(draw, leaves[:cut]), _tree(draw, leaves[cut:])
+    sign = draw.choice(list(OPERATORS))
+    return Expression(f"({left.text}{sign}{right.text})", OPERATORS[sign](left.value, right.value))

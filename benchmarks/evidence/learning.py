@@ -1,0 +1,159 @@
+"""One training loop for all experiments, so that every representation gets the same: steps, batches, optimizer, schedule.
+
+In: a ``NumberModel`` and all rows as one batch. Out: the model, trained, and its losses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from benchmarks.evidence.corpus import Encoded
+from numtok.errors import SchemaError
+from numtok_torch import NumberModel, embedding_from_schema, generate, head_from_schema
+
+WARM_UP = 0.05  # of the steps; then a cosine to a tenth of the rate
+SHOWN = 20  # losses that are kept, means over equal parts of the training
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a model is trained."""
+
+    steps: int
+    batch: int
+    rate: float
+    seed: int
+
+
+def llama(encoded: Encoded, width: int, layers: int, heads: int = 4, positions: int = 128) -> NumberModel:
+    """A Llama with random weights, four times as wide between, two keys for four queries (FoNE, table 6), and the layer and head of the file."""
+    config = LlamaConfig(
+        vocab_size=encoded.tokenizer.vocab_size,
+        hidden_size=width,
+        intermediate_size=4 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads // 2,
+        max_position_embeddings=positions,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=None,
+        pad_token_id=None,
+    )
+    embedding, head = layers_of(encoded, width)
+    return NumberModel(LlamaForCausalLM(config), embedding, head)
+
+
+def layers_of(encoded: Encoded, width: int) -> tuple[Any, Any]:
+    """The embedding and the head that a file needs; None where tokens say all."""
+    embedding = head = None
+    with contextlib.suppress(SchemaError):
+        embedding = embedding_from_schema(encoded.schema, width)
+    with contextlib.suppress(SchemaError):
+        head = head_from_schema(encoded.schema, width)
+    return embedding, head
+
+
+def train(model: NumberModel, batches: Iterator[dict[str, Tensor]], course: Course) -> dict[str, Any]:
+    """Train in place, by AdamW with a warm-up and a cosine.
+
+    Args:
+        model: its parameters that need a gradient are trained.
+        batches: at least one for each step; see :func:`shuffled`.
+        course: how.
+
+    Returns:
+        ``losses`` (means over twentieths of the steps), ``seconds``, ``tokens`` (those that were read, padding left out) and ``parameters``, those that
+        are trained.
+
+    Raises:
+        FloatingPointError: if the loss is not finite.
+    """
+    trained = [one for one in model.parameters() if one.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=course.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, course.steps))
+    losses, tokens, began = [], 0, time.perf_counter()
+    model.train()
+    for rows in itertools.islice(batches, course.steps):
+        loss = model(**rows).loss
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+        tokens += int(rows["attention_mask"].sum())
+    if not math.isfinite(sum(losses)):
+        raise FloatingPointError("the loss is not finite")
+    parameters = sum(one.numel() for one in trained)
+    return {"losses": shown(losses), "seconds": round(time.perf_counter() - began, 1), "tokens": tokens, "parameters": parameters}
+
+
+def orders(count: int, course: Course) -> Iterator[Tensor]:
+    """Which rows are in each batch, int64 (batch,): every row once before any comes again."""
+    generator, order = torch.Generator().manual_seed(course.seed), torch.empty(0, dtype=torch.long)
+    while True:
+        while len(order) < course.batch:
+            order = torch.cat([order, torch.randperm(count, generator=generator)])
+        yield order[: course.batch]
+        order = order[course.batch :]
+
+
+def shuffled(batch: dict[str, Tensor], course: Course) -> Iterator[dict[str, Tensor]]:
+    """Batches without end, of rows that lie in one batch."""
+    for chosen in orders(len(batch["input_ids"]), course):
+        yield cut({name: stream[chosen] for name, stream in batch.items()})
+
+
+def say(model: NumberModel, encoded: Encoded, prompts: Sequence[str], end: str, tokens: int, rows: int = 500) -> list[str]:
+    """What the model writes behind each prompt.
+
+    Args:
+        model: in any mode.
+        encoded: its tokenizer reads and writes.
+        prompts: none of them empty.
+        end: a text whose last token ends an answer.
+        tokens: of an answer, at most.
+        rows: prompts at once.
+    """
+    options: dict[str, Any] = {"max_new_tokens": tokens, "eos_token_id": encoded.token(end), "batch_size": rows}
+    return cast(list[str], generate(model, encoded.tokenizer, prompts, **options))
+
+
+def loss_of(model: NumberModel, batch: dict[str, Tensor], rows: int = 500) -> float:
+    """The mean loss on rows that the model was not trained on, so many at once."""
+    model.eval()
+    parts = range(0, len(batch["input_ids"]), rows)
+    with torch.no_grad():
+        found = [model(**cut({name: stream[first : first + rows] for name, stream in batch.items()})).loss.item() for first in parts]
+    return float(round(sum(found) / len(found), 6))
+
+
+def _rate(step: int, steps: int) -> float:
+    warm = max(int(WARM_UP * steps), 1)
+    if step < warm:
+        return (step + 1) / warm
+    return 0.1 + 0.9 * (1 + math.cos(math.pi * (step - warm) / max(steps - warm, 1))) / 2
+
+
+def cut(rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Without the columns that are padding in every row."""
+    longest = int(rows["attention_mask"].sum(1).max())
+    return {name: stream[:, :longest] if stream.dim() > 1 else stream for name, stream in rows.items()}
+
+
+def shown(losses: list[float]) -> list[float]:
+    """Means over equal parts."""
+    parts = min(SHOWN, len(losses))
+    edges = [len(losses) * part // parts for part in range(parts + 1)]
+    return [round(sum(losses[low:high]) / (high - low), 6) for low, high in itertools.pairwise(edges)]

@@ -1,0 +1,122 @@
+"""xVal, section 3.4: a mixture for a number in the place of a scalar, where answers are of several kinds or of many magnitudes.
+
+Two tasks. ``two answers``: behind x stands x in seven cases of ten, else -x; a scalar head can only say their mean, 0.4 x, which is never right.
+``magnitudes``: behind a stands 2 a, for a from a millionth to a million; the error is counted in decades.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.evidence import learning, tables
+from benchmarks.evidence.arithmetic import first_value
+from benchmarks.evidence.corpus import Encoded, encode
+from benchmarks.evidence.experiment import Experiment
+from benchmarks.evidence.learning import Course
+from benchmarks.evidence.store import Result, Settings, Store
+from numtok_torch import NumberModel, head_from_schema
+
+NAME = "mixture"
+TASKS = {
+    "two answers": (("xval", "scalar"), ("xval", "mixture")),
+    "magnitudes": (("xval", "scalar"), ("xval:log", "scalar"), ("logfourier", "mixture"), ("exponent_bins", "mixture")),
+}
+STEPS = {"smoke": 10, "small": 1000, "full": 10_000}
+SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
+SAMPLES = {"smoke": 500, "small": 20_000, "full": 200_000}
+HELD_OUT = {"smoke": 50, "small": 1000, "full": 10_000}
+
+
+def phases(size: str) -> list[list[Settings]]:
+    """Every pair of representation and head, with every seed."""
+    return [
+        [
+            {"size": size, "task": task, "numbers": numbers, "head": head, "seed": seed}
+            for task, pairs in TASKS.items()
+            for numbers, head in pairs
+            for seed in SEEDS[size]
+        ]
+    ]
+
+
+def samples(task: str, count: int, seed: int) -> list[tuple[float, float]]:
+    """Question and answer."""
+    draw = random.Random(f"{task} {seed}")
+    if task == "magnitudes":
+        values = [10 ** draw.uniform(-6, 6) for _ in range(count)]
+        return [(value, 2 * value) for value in values]
+    values = [draw.uniform(1, 4) for _ in range(count)]
+    return [(value, value if draw.random() < 0.7 else -value) for value in values]
+
+
+def text(pair: tuple[float, float]) -> str:
+    """``x: 3.142 gives -3.142;``"""
+    return f"x: {pair[0]:.4g} gives {pair[1]:.4g};"
+
+
+def run(settings: Settings, store: Store, folder: Path) -> Result:
+    """Train and ask."""
+    size, task, seed = settings["size"], settings["task"], settings["seed"]
+    seen, unseen = samples(task, SAMPLES[size], seed), samples(task, HELD_OUT[size], seed + 1000)
+    encoded = encode([text(pair) for pair in seen], settings["numbers"], folder)
+    torch.manual_seed(seed)
+    model = learning.llama(encoded, 64, 2)
+    model = NumberModel(model.backbone, model.embedding, head_from_schema(encoded.schema, 64, head=settings["head"]))
+    course = Course(STEPS[size], 128, 0.002, seed)
+    found = learning.train(model, learning.shuffled(encoded.batch(objective="causal"), course), course)
+    return {**found, **ask(model, encoded, unseen)}
+
+
+def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[tuple[float, float]]) -> Result:
+    """How far what is said lies from a possible answer, as a share of it, and in decades."""
+    prompts = [text(pair).split(" gives")[0] + " gives" for pair in unseen]
+    said = learning.say(model, encoded, prompts, "x: 1 gives 1;", 3)
+    values = np.array([first_value(one) for one in said])
+    asked, answers = np.array([pair[0] for pair in unseen]), np.array([abs(pair[1]) for pair in unseen])
+    unparseable, values = float(np.isnan(values).mean()), np.nan_to_num(values)  # what is no number is as far off as zero
+    nearest = np.minimum(np.abs(values - answers), np.abs(values + answers)) / answers  # either sign is an answer to the first task
+    with np.errstate(divide="ignore"):
+        decades = np.abs(np.log10(np.abs(values)) - np.log10(answers))
+    return {
+        "unparseable": unparseable,
+        "within_10_percent": float(np.mean(nearest < 0.1)),
+        "median_of_answer_over_question": round(float(np.median(values / asked)), 4),
+        "median_decades": round(float(np.median(decades)), 6),
+        "examples": [f"{prompt}{one}" for prompt, one in zip(prompts[:3], said, strict=False)],
+    }
+
+
+def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
+    """Means over seeds, and their spread."""
+    rows = []
+    for task, pairs in TASKS.items():
+        for numbers, head in pairs:
+            wanted = {"size": "small", "task": task, "numbers": numbers, "head": head}
+            found = [result for settings, result in results if wanted.items() <= settings.items()]
+            if found:
+                cells = [
+                    _spread([one[name] for one in found])
+                    for name in ("within_10_percent", "median_of_answer_over_question", "median_decades")
+                ]
+                rows.append([f"{task}: `{numbers}`, {head}", *cells, str(len(found))])
+    return tables.markdown(["", "within 10% of an answer", "answer / x, median", "error in decades, median", "seeds"], rows)
+
+
+def _spread(values: list[float]) -> str:
+    return f"{np.mean(values):.3f} ± {np.std(values):.3f}"
+
+
+EXPERIMENT = Experiment(
+    NAME,
+    "xVal, section 3.4 (left there for the future)",
+    "No figures: 'generalizing the number-head such that instead of predicting a scalar for each number, it fits a mixture of Gaussians,"
+    " would improve' what has several likely answers.",
+    phases,
+    run,
+    section,
+)

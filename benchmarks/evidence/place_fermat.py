@@ -1,0 +1,148 @@
+"""Place values on a GPT-NeoX: word problems with places and without, after extended pretraining on text.
+
+The models read and write the same tokens, least significant digit first; only one of them sees the place of each digit. The problems are of our own
+templates, of a size that so small a model learns: one sum or difference of whole numbers of up to three digits. ``--full`` takes all forms and ways to write
+numbers, and examples/finetune_fermat.py asks the test sets of FERMAT of a pretrained model.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+import numtok
+from benchmarks.corpus import ROOT
+from benchmarks.evidence import learning, tables
+from benchmarks.evidence.bits_masked_words import sentences
+from benchmarks.evidence.corpus import Encoded, encode, train
+from benchmarks.evidence.experiment import Experiment
+from benchmarks.evidence.learning import Course
+from benchmarks.evidence.store import Result, Settings, Store
+from numtok_torch import NumberModel, embedding_from_schema, metrics
+
+NAME = "place_fermat"
+VARIANTS: dict[str, Any] = {"places": numtok.PlaceValue(order="lsd"), "no places": numtok.PlaceValue(order="lsd"), "subword": "subword"}
+SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
+PRETRAINING = {"smoke": 5, "small": 300, "full": 5000}
+STEPS = {"smoke": 10, "small": 3000, "full": 100_000}
+SAMPLES = {"smoke": 300, "small": 30_000, "full": 1_000_000}
+ASKED = {"smoke": 20, "small": 600, "full": 6000}
+TRUNK = {"smoke": (32, 1), "small": (128, 2), "full": (512, 6)}
+VOCABULARY, BATCH, RATE, LONGEST = 2000, 64, 0.001, 256
+EASY = re.compile(r"(\d{1,3})([+-])(\d{1,3})")
+PROMPT = "{}\nAnswer:"
+
+
+def phases(size: str) -> list[list[Settings]]:
+    """Every variant with every seed."""
+    return [[{"size": size, "variant": variant, "seed": seed} for seed in SEEDS[size] for variant in VARIANTS]]
+
+
+def problems(size: str, count: int, seed: int) -> list[Any]:
+    """Of examples/word_problems.py: those that fit the size."""
+    spec = importlib.util.spec_from_file_location("word_problems", ROOT / "examples" / "word_problems.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclass looks there
+    spec.loader.exec_module(module)
+    drawn = module.problems(count * (1 if size == "full" else 60), seed)
+    return [one for one in drawn if size == "full" or _is_easy(one)][:count]
+
+
+def _is_easy(problem: Any) -> bool:
+    found = EASY.fullmatch(problem.equation)
+    return found is not None and sorted(found.group(1, 3)) == sorted(number.text for number in numtok.extract(problem.question))
+
+
+def run(settings: Settings, store: Store, folder: Path) -> Result:
+    """Extended pretraining, fine-tuning, and questions."""
+    size, variant, seed = settings["size"], settings["variant"], settings["seed"]
+    texts = sentences(with_one_number=False)[: 200 if size == "smoke" else None]
+    every = problems(size, SAMPLES[size] + ASKED[size], seed)
+    unseen, seen = every[: ASKED[size]], every[ASKED[size] :]
+    asked = {one.question for one in unseen}
+    solved = [f"{PROMPT.format(one.question)} {one.answer}\n" for one in seen if one.question not in asked]
+    tokenizer = train([*texts, *solved], folder / "tokenizer", VOCABULARY)
+    numbers = VARIANTS[variant]
+    text = encode(texts, numbers, folder / "text", tokenizer=tokenizer)
+    encoded = encode(solved, numbers, folder / "problems", tokenizer=tokenizer)
+    torch.manual_seed(seed)
+    model = build(encoded, variant == "places", *TRUNK[size])
+    cut: dict[str, Any] = {"objective": "causal", "max_length": LONGEST}
+    first = Course(PRETRAINING[size], BATCH, RATE, seed)
+    learning.train(model, learning.shuffled(text.batch(**cut), first), first)
+    course = Course(STEPS[size], BATCH, RATE, seed)
+    found = learning.train(model, learning.shuffled(encoded.batch(labels=answers_only(encoded), **cut), course), course)
+    return {**found, "problems": len(solved), **ask(model, encoded, unseen)}
+
+
+def build(encoded: Encoded, places: bool, width: int, layers: int) -> NumberModel:
+    """A GPT-NeoX, with a vector for each place or without."""
+    sizes: dict[str, Any] = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": 4, "intermediate_size": 4 * width}
+    config = GPTNeoXConfig(
+        vocab_size=encoded.tokenizer.vocab_size, max_position_embeddings=512, bos_token_id=None, eos_token_id=None, **sizes
+    )
+    trunk = GPTNeoXForCausalLM(config)
+    return NumberModel(trunk, embedding_from_schema(encoded.schema, width, zero_init=True) if places else None)
+
+
+def answers_only(encoded: Encoded) -> Any:
+    """Labels of a row: -100 up to the end of the question."""
+    mark = encoded.token(PROMPT.format(""))
+
+    def labels(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        found = ids.copy()
+        found[: np.flatnonzero(ids == mark)[-1] + 1] = -100
+        return found
+
+    return labels
+
+
+def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Any]) -> Result:
+    """The share of answers that are right, by operation and by digits of the larger operand."""
+    texts = learning.say(model, encoded, [PROMPT.format(one.question) for one in unseen], f"{PROMPT.format('')} 1\n", 12, 100)
+    numbers = [numtok.extract(text) for text in texts]
+    said = [some[0].text if some else text for some, text in zip(numbers, texts, strict=True)]
+    aspects: dict[str, list[int]] = {"all": list(range(len(unseen)))}
+    for index, one in enumerate(unseen):
+        if found := EASY.fullmatch(one.equation):
+            aspects.setdefault(f"{found[2]}, {max(len(found[1]), len(found[3]))} digits", []).append(index)
+    right = [one.answer for one in unseen]
+    exact = {
+        name: metrics.exact_match([said[i] for i in which], [right[i] for i in which], canonical=True) for name, which in aspects.items()
+    }
+    guess = max(right.count(answer) for answer in set(right)) / len(right)
+    return {"asked": len(unseen), "exact": exact["all"], "guess": guess, "aspects": dict(sorted(exact.items())), "examples": texts[:3]}
+
+
+def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
+    """Means over seeds, and their spread, by aspect."""
+    by = {name: [result for settings, result in results if (settings["size"], settings["variant"]) == ("small", name)] for name in VARIANTS}
+    names = sorted({aspect for found in by.values() for one in found for aspect in one["aspects"]}, key=lambda name: (name != "all", name))
+    rows = [[aspect, *(_spread([one["aspects"].get(aspect, 0.0) for one in found]) for found in by.values())] for aspect in names]
+    guesses = [one["guess"] for found in by.values() for one in found]
+    table = tables.markdown(["exact", *(f"{name} ({len(found)} seeds)" for name, found in by.items())], rows)
+    return f"{table}\n\nAlways the most frequent answer: {max(guesses, default=0):.1%}."
+
+
+def _spread(values: list[float]) -> str:
+    return f"{np.mean(values):.1%} ± {np.std(values):.1%}" if values else ""
+
+
+EXPERIMENT = Experiment(
+    NAME,
+    "place values on GPT-NeoX: FERMAT and DROP",
+    "A project description without figures: a Pythia with place-value positions, extended pretraining, then fine-tuning on FERMAT and DROP.",
+    phases,
+    run,
+    section,
+)

@@ -1,0 +1,64 @@
+"""The results: one JSON file per run, so that what was cut off goes on where it stopped.
+
+In: an experiment's name, the settings of one run, what it found. Out: ``results/EXPERIMENT/SETTINGS.json``, written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from numtok.files import write_file
+
+RESULTS = Path(__file__).parent / "results"
+Settings = dict[str, Any]  # names to str, int, float or bool
+Result = dict[str, Any]
+
+
+class Store:
+    """Results by settings.
+
+    Args:
+        folder: gets a folder for each experiment.
+    """
+
+    def __init__(self, folder: Path = RESULTS) -> None:
+        self.folder = folder
+
+    def path(self, experiment: str, settings: Settings) -> Path:
+        """Where the result of a run is, or will be."""
+        return self.folder / experiment / f"{slug(settings)}.json"
+
+    def get(self, experiment: str, settings: Settings) -> Result | None:
+        """What a run found; None if it did not take place."""
+        path = self.path(experiment, settings)
+        if not path.is_file():
+            return None
+        kept = json.loads(path.read_text("utf-8"))
+        return dict(kept["found"]) if kept["settings"] == settings else None
+
+    def put(self, experiment: str, settings: Settings, found: Result) -> None:
+        """Keep what a run found, with the versions that it ran on."""
+        path = self.path(experiment, settings)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = {"experiment": experiment, "settings": settings, "found": found, "versions": versions()}
+        write_file(path, json.dumps(content, indent=1) + "\n")
+
+    def all(self, experiment: str) -> list[tuple[Settings, Result]]:
+        """Every run that there is, by name of its file."""
+        contents = [json.loads(path.read_text("utf-8")) for path in sorted((self.folder / experiment).glob("*.json"))]
+        return [(one["settings"], one["found"]) for one in contents]
+
+
+def slug(settings: Settings) -> str:
+    """A file name for settings: their values in their order, ``decimal-fone-6400-0``."""
+    return re.sub(r"[^\w.=-]+", "_", "-".join(str(value) for value in settings.values()))
+
+
+def versions() -> dict[str, str]:
+    """Of what a result may depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in ("numtok", "torch", "transformers", "numpy")}}

@@ -1,0 +1,174 @@
+"""xVal, table 3, and its figures on what was not seen: the value of an expression, as a masked number.
+
+All encodings get the same trunk, which sees every token, as many steps and samples, and the same search: three rates on two operands, for a quarter of the
+steps; the one with the lowest loss on unseen expressions is taken. No operand of the training data has a magnitude between 2 and 2.5, or above 5: models are
+also asked for expressions that have one there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from benchmarks.evidence import learning, tables
+from benchmarks.evidence.corpus import Encoded, encode
+from benchmarks.evidence.experiment import Experiment
+from benchmarks.evidence.expressions import LARGEST, Expression, expressions
+from benchmarks.evidence.learning import Course
+from benchmarks.evidence.store import Result, Settings, Store
+from numtok_torch import XVAL_MASKING, NumberModel, metrics, xval_gpt2
+
+NAME = "xval_expressions"
+REPRESENTATIONS = ("xval", "p10", "p1000", "b1999", "fp15")
+WIDE = "fp15"  # 57,604 tokens: on two operands only
+RATES = (0.0005, 0.001, 0.002)
+WHERE = ("seen", "gap", "beyond")
+STEPS = {"smoke": 8, "small": 3000, "full": 100_000}
+SAMPLES = {"smoke": 100, "small": 100_000, "full": 1_000_000}
+HELD_OUT = {"smoke": 20, "small": 1000, "full": 10_000}
+TRUNK = {"smoke": (32, 1, 2), "small": (128, 3, 4), "full": (768, 6, 6)}  # width, layers, heads; full: the paper's
+BATCH = {"smoke": 32, "small": 128, "full": 64}
+MASK = "<|endoftext|>"
+
+
+def phases(size: str) -> list[list[Settings]]:
+    """The search for rates, then the runs."""
+    if size == "smoke":
+        return [[_settings(size, numbers, 2, 0.001) for numbers in ("xval", "p10")]]
+    search = [_settings(size, numbers, 2, rate) for numbers in REPRESENTATIONS for rate in RATES]
+    runs = [
+        _settings(size, numbers, operands)
+        for operands in (2, 3, 4)
+        for numbers in REPRESENTATIONS
+        if numbers != WIDE or operands == 2 or size == "full"
+    ]
+    return [search, runs]
+
+
+def _settings(size: str, numbers: str, operands: int, rate: float | None = None) -> Settings:
+    found: Settings = {"size": size, "numbers": numbers, "operands": operands, "seed": 0}
+    return found if rate is None else {**found, "rate": rate}
+
+
+def run(settings: Settings, store: Store, folder: Path) -> Result:
+    """Train and ask."""
+    size, numbers, operands, searched = settings["size"], settings["numbers"], settings["operands"], "rate" in settings
+    rate = settings["rate"] if searched else best_rate(store, size, numbers)
+    course = Course(STEPS[size] // 4 if searched and size != "smoke" else STEPS[size], BATCH[size], rate, settings["seed"])
+    unseen = {where: expressions(operands, HELD_OUT[size], settings["seed"] + 1, where) for where in WHERE}
+    held = {one.text for one in unseen["seen"]}
+    seen = [one for one in expressions(operands, SAMPLES[size] + len(held), settings["seed"]) if one.text not in held][: SAMPLES[size]]
+    scale = 5 / (LARGEST / 100) ** operands  # of the largest product: xVal is made for values within ±5
+    encoded = encode([whole(one) for one in seen], numbers, folder, **({"scale": scale} if numbers == "xval" else {}))
+    torch.manual_seed(course.seed)
+    model = build(encoded, *TRUNK[size])
+    batch = masked(encoded)
+    found = learning.train(model, learning.shuffled(batch, course), course)
+    found["tokens_per_sample"] = round(int(batch["attention_mask"].sum()) / len(seen), 2)
+    found["unseen_loss"] = learning.loss_of(model, masked(encoded.like([whole(one) for one in unseen["seen"]])))
+    asked = {where: ask(model, encoded, some) for where, some in unseen.items()}
+    return {"rate": rate, "steps": course.steps, **found, **asked}
+
+
+def whole(one: Expression) -> str:
+    """With its answer."""
+    return f"{one.text}{one.value}"
+
+
+def build(encoded: Encoded, width: int, layers: int, heads: int, positions: int = 128) -> NumberModel:
+    """The paper's trunk at another size, and the layer and head of the file."""
+    head = "mlp" if encoded.tokenizer.representations[0].one_token else "linear"
+    trunk = xval_gpt2(encoded.tokenizer.vocab_size, width, layers, heads, bidirectional=True, token_head=head, n_positions=positions)
+    return NumberModel(trunk, *learning.layers_of(encoded, width))
+
+
+def masked(encoded: Encoded) -> dict[str, Tensor]:
+    """All rows, with their answers masked."""
+    equals = encoded.token("(1+1)=")
+
+    def answer(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.array([[np.flatnonzero(ids == equals)[-1] + 1, len(ids)]])
+
+    return encoded.batch(mask_spans=answer, mask="spans", mask_token_id=encoded.id_of(MASK), **XVAL_MASKING)
+
+
+def best_rate(store: Store, size: str, numbers: str) -> float:
+    """That of the lowest loss on unseen expressions."""
+    found = {rate: store.get(NAME, _settings(size, numbers, 2, rate)) for rate in RATES}
+    missing = [rate for rate, result in found.items() if result is None]
+    if missing:
+        raise LookupError(f"{numbers}: no result for the rates {missing}; run the search first")
+    return min(RATES, key=lambda rate: found[rate]["unseen_loss"])  # type: ignore[index]
+
+
+def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Expression]) -> Result:
+    """R² and the median relative error of the values that the model puts in the place of the mask; what is no number counts as such."""
+    batch = masked(encoded.like([whole(one) for one in unseen]))
+    model.eval()
+    with torch.no_grad():
+        output = model(**batch)
+    values = masked_values(model, encoded, output, batch)
+    right = [str(one.value) for one in unseen]
+    unparseable = metrics.share_unparseable(values)
+    valid = [(float(said), float(true)) for said, true in zip(values, right, strict=True) if not metrics.share_unparseable([said])]
+    relative = [abs(said - true) / max(abs(true), 0.01) for said, true in valid]
+    return {
+        "r2": metrics.r_squared(values, right, invalid="skip") if unparseable < 1 else None,
+        "median_error": round(float(np.median(relative)), 6) if relative else None,
+        "unparseable": unparseable,
+        "examples": [f"{one.text}{said}" for one, said in zip(unseen[:3], values, strict=False)],
+    }
+
+
+def masked_values(model: NumberModel, encoded: Encoded, output: Any, batch: dict[str, Tensor]) -> list[str]:
+    """What the model puts in the place of each row's masked number: the head's value, four digits of it, or the most likely tokens as text."""
+    if model.head is not None:
+        return [f"{value:.4g}" for value in output.number_predictions[batch["number_labels_mask"].bool()].tolist()]
+    chosen, where = output.logits.argmax(-1), batch["labels"] != -100
+    return [encoded.tokenizer.decode(ids[mask].tolist()) for ids, mask in zip(chosen, where, strict=True)]
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.5f}"
+
+
+def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
+    """R² by operands, and where an operand was not seen."""
+    by = {
+        (settings["numbers"], settings["operands"]): result
+        for settings, result in results
+        if "rate" not in settings and settings["size"] == "small"
+    }
+    rows = []
+    for numbers in (name for name in REPRESENTATIONS if (name, 2) in by):
+        cells = [_shown(by[numbers, operands]["seen"]["r2"]) if (numbers, operands) in by else "" for operands in (2, 3, 4)]
+        two = by[numbers, 2]
+        rows.append(
+            [
+                f"`{numbers}`",
+                *cells,
+                _shown(two["gap"]["r2"]),
+                _shown(two["beyond"]["r2"]),
+                f"{two['tokens_per_sample']:.1f}",
+                f"{two['rate']:g}",
+            ]
+        )
+    heads = ["R²", "2 operands", "3", "4", "2, one in the gap", "2, one beyond", "tokens a sample", "rate"]
+    return tables.markdown(heads, rows)
+
+
+EXPERIMENT = Experiment(
+    NAME,
+    "xVal, table 3 and the figures on what lies outside the training data",
+    "R² of 0.99998, 0.99994 and 0.99998 for xVal on 2, 3 and 4 operands; P10 0.998, 0.996, 0.992; P1000 0.991, 0.990, 0.991;"
+    " FP15 0.993, 0.981, 0.935. Tokens of text do not predict numbers that they never saw; xVal interpolates.",
+    phases,
+    run,
+    section,
+)
