@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from numtok import Grammar
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+GRAMMARS = ("prose", "data", "european", "indian", "swiss")  # each is made by the method of Grammar with this name
 
 
 class OnceCommand(click.Command):
@@ -69,10 +71,11 @@ tokenizer_option = click.option(
 grammar_options = all_of(
     click.option(
         "--grammar",
-        type=_GrammarName(["prose", "data"]),
+        type=_GrammarName(GRAMMARS),
         default="prose",
         show_default=True,
-        help="What counts as a number. prose: 1,234 is one number; data (JSON, CSV, code): a comma never groups.",
+        help="What counts as a number. prose: 1,234.5 is one number; data (JSON, CSV, code): a comma never groups; european: 1.234,5 and 1 234,5;"
+        " indian: 12,34,567.8; swiss: 1'234.5.",
     ),
     click.option("--pattern", metavar="REGEX", help="Instead: every match of this regular expression is a number."),
 )
@@ -153,9 +156,8 @@ def make_grammar(name: str | Grammar, pattern: str | None) -> Grammar:
 
     if isinstance(name, Grammar):
         return name
-    if pattern is not None:
-        return Grammar.from_pattern(pattern, grouping="," if name == "prose" else None)
-    return Grammar.data() if name == "data" else Grammar.prose()
+    named: Grammar = getattr(Grammar, name)()
+    return named if pattern is None else dataclasses.replace(named, pattern=pattern)
 
 
 def check_scale(scale: float | None, fit: bool, quantile: float | None) -> None:

@@ -16,6 +16,12 @@ D. **Glued runs** are left alone: when a numeral (or a chain of them joined by `
    or by a second exponent, it could only be read by cutting it, so none of it is a number: ``1.2.3``, ``192.168.0.1``, ``1e5.5``, ``7R32``, hashes.
    UUIDs (8-4-4-4-12 hexadecimal digits) are left alone too, and so is a literal whose exponent has more than 17 significant digits.
 
+
+The marks differ by country, the rules do not. Where the comma is the decimal mark (``decimal=","``), read "comma" for "dot" in A, and a grouped number does not
+begin with 0; in D a dot or a comma with a digit behind it is glued, so a dot that neither groups nor marks the fraction leaves all of ``1.5``, ``14.30``,
+``12.03.2024`` and ``1,234.5`` alone. Dots that group four numbers up to 255 are an address, ``192.168.100.200``. A space does not group digits after a letter
+(``A4 210`` is 210), and a number keeps to the separator that it began with. With ``lakhs``, groups of two before the last three are well formed as well.
+
 ``Grammar.from_pattern`` replaces all of this by a user's own regular expression.
 """
 
@@ -30,12 +36,17 @@ from numtok.options import check_options
 
 GROUPING_CHARACTERS = {
     ",": "comma",
+    ".": "point",
     "_": "underscore",
     "'": "apostrophe",
     "\u2019": "right quote",
+    " ": "space",
+    "\u00a0": "no-break space",
     "\u2009": "thin space",
     "\u202f": "narrow no-break space",
 }
+DECIMAL_MARKS = (".", ",")
+LATER_OPTIONS = ("decimal", "lakhs")  # left out of what is saved where they are as they ever were, which keeps its fingerprint
 
 
 @dataclass(frozen=True)
@@ -43,13 +54,15 @@ class Grammar:
     """An immutable choice of what counts as a number.
 
     Attributes:
-        grouping: the character that may group digits by three, or ``None`` for none. One of ``, _ '`` U+2019 U+2009 U+202F.
+        grouping: the characters that may group digits by three, or ``None`` for none. Of ``, . _ '`` U+2019, the space, U+00A0 U+2009 U+202F.
         signs: read ``-``, ``+`` and U+2212 as signs.
         exponent: read ``1e5`` as 100000; otherwise it is left alone.
-        leading_dot: read ``.5`` as 0.5; otherwise as 5.
+        leading_dot: read ``.5`` as 0.5; otherwise as 5. Where the comma is the decimal mark, this is ``,5``.
         unicode_digits: read every Unicode decimal digit; otherwise only ASCII ones, and the others are letters.
         accounting: read ``(1,234)`` as -1234; the parentheses then belong to the number.
         pattern: a regular expression that replaces the built-in rules, see :meth:`from_pattern`.
+        decimal: the decimal mark, ``.`` or ``,``; not one of ``grouping``.
+        lakhs: read ``12,34,567`` as 1234567, with any of the ``grouping`` characters; ``1,234,567`` stays one number.
 
     Raises:
         GrammarError: for an option that cannot be used.
@@ -62,12 +75,18 @@ class Grammar:
     unicode_digits: bool = True
     accounting: bool = False
     pattern: str | None = None
+    decimal: str = "."
+    lakhs: bool = False
 
     def __post_init__(self) -> None:
         check_options(self, "grammar", GrammarError)
-        if self.grouping is not None and self.grouping not in GROUPING_CHARACTERS:
+        if self.decimal not in DECIMAL_MARKS:
+            raise GrammarError(f"decimal={self.decimal!r} is not supported; use '.' or ','")
+        if self.grouping is not None and (not set(self.grouping) <= GROUPING_CHARACTERS.keys() or not _all_differ(self.grouping)):
             known = ", ".join(f"{character!r} ({name})" for character, name in GROUPING_CHARACTERS.items())
-            raise GrammarError(f"grouping={self.grouping!r} is not supported; use None or one of {known}")
+            raise GrammarError(f"grouping={self.grouping!r} is not supported; use None or any of {known}, each once")
+        if self.decimal in (self.grouping or ""):
+            raise GrammarError(f"{self.decimal!r} cannot both group digits and be the decimal mark; give decimal or grouping another one")
         if self.pattern is not None:
             compile_pattern(self.pattern)
 
@@ -82,11 +101,27 @@ class Grammar:
         return cls(grouping=None)
 
     @classmethod
+    def european(cls) -> Grammar:
+        """1.234,56 and 1 234,56: a comma is the decimal mark; points and spaces group, no-break and thin ones too."""
+        return cls(grouping=". \u00a0\u2009\u202f", decimal=",")
+
+    @classmethod
+    def indian(cls) -> Grammar:
+        """12,34,567.89: commas group by two before the last three digits; or by three, as in the default."""
+        return cls(lakhs=True)
+
+    @classmethod
+    def swiss(cls) -> Grammar:
+        """1'234.56: apostrophes group, straight or U+2019."""
+        return cls(grouping="'\u2019")
+
+    @classmethod
     def from_pattern(cls, pattern: str, grouping: str | None = ",") -> Grammar:
         """A grammar given by a regular expression in the syntax of the ``regex`` package.
 
         Every match is a number. If the expression has a group named ``number``, that group is the number and the rest is context. The number
-        must read as: optional sign, digits with optional ``grouping`` characters between them, optional fraction, optional exponent.
+        must read as: optional sign, digits with optional ``grouping`` characters between them, optional fraction, optional exponent. Another decimal mark:
+        ``dataclasses.replace(Grammar.european(), pattern=...)``.
 
         Slower than the built-in rules, with the same outputs.
 
@@ -97,7 +132,9 @@ class Grammar:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :meth:`from_dict` is the inverse."""
-        return dataclasses.asdict(self)
+        options = dataclasses.asdict(self)
+        usual = {field.name: field.default for field in dataclasses.fields(self) if field.name in LATER_OPTIONS}
+        return {name: value for name, value in options.items() if name not in usual or value != usual[name]}
 
     @classmethod
     def from_dict(cls, options: dict[str, Any]) -> Grammar:
@@ -108,6 +145,11 @@ class Grammar:
         if unknown := sorted(map(str, set(options) - known)):
             raise GrammarError(f"unknown grammar option {', '.join(unknown)}; this version knows {', '.join(sorted(known))}")
         return cls(**options)
+
+
+def _all_differ(characters: str) -> bool:
+    """Whether there is at least one, and none twice."""
+    return 0 < len(characters) == len(set(characters))
 
 
 def check_grammar(grammar: Any) -> Grammar:

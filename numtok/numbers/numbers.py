@@ -59,6 +59,7 @@ class Numbers:
         digit_offsets: int64[n + 1]; number ``i`` has ``digits[digit_offsets[i]:digit_offsets[i + 1]]``, at least one.
         exponent: int64[n]; value = ±digits × 10**exponent.
         rows: the text they were found in.
+        decimal: the decimal mark of that text, ``.`` or ``,``.
     """
 
     document: npt.NDArray[np.int32]
@@ -69,6 +70,7 @@ class Numbers:
     digit_offsets: npt.NDArray[np.int64]
     exponent: npt.NDArray[np.int64]
     rows: TextRows
+    decimal: str = "."
 
     def __len__(self) -> int:
         return len(self.document)
@@ -134,11 +136,10 @@ class Numbers:
         return numbers
 
     @classmethod
-    def of_columns(cls, columns: Columns, rows: TextRows) -> Numbers:
-        """What the scanner found in ``rows``."""
-        return cls(
-            columns.document, columns.start, columns.stop, columns.negative, columns.digits, columns.digit_ends, columns.exponent, rows
-        )
+    def of_columns(cls, columns: Columns, rows: TextRows, decimal: str = ".") -> Numbers:
+        """What the scanner found in ``rows``, with this decimal mark."""
+        places = (columns.document, columns.start, columns.stop)
+        return cls(*places, columns.negative, columns.digits, columns.digit_ends, columns.exponent, rows, decimal)
 
     @classmethod
     def from_digits(
@@ -178,9 +179,9 @@ class Numbers:
 
     def _chosen(self, choose: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], decimals: Decimals) -> Numbers:
         """Some of the numbers, given how to choose from a column, and their digits."""
-        places: dict[str, Any] = {name: choose(getattr(self, name)) for name in ("document", "start", "stop")}
+        places = [choose(column) for column in (self.document, self.start, self.stop)]
         digits, offsets, exponent, negative = decimals
-        chosen = Numbers(**places, negative=negative, digits=digits, digit_offsets=offsets, exponent=exponent, rows=self.rows)
+        chosen = Numbers(*places, negative, digits, offsets, exponent, self.rows, self.decimal)
         for name in ("_float64", "_float32"):  # carry over what is known already
             if name in self.__dict__:
                 values = choose(self.__dict__[name])

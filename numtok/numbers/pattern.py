@@ -1,4 +1,4 @@
-"""Find numbers by a user's own regular expression: the slow twin of :mod:`numtok.scan`, with the same outputs."""
+"""Find numbers by a user's own regular expression: the slow twin of :mod:`numtok.numbers.scan`, with the same outputs."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
 
 def _read_surfaces(surfaces: list[tuple[int, int, int, str]], rows: TextRows, grammar: Grammar) -> Numbers:
     """Numbers from (document, start, stop, surface) quadruples."""
-    grouping = re.escape(grammar.grouping) if grammar.grouping else "(?!)"
-    literal = re.compile(rf"([-+\u2212]?)((?:\d|(?<=\d){grouping}(?=\d))*)(?:\.(\d*))?(?:[eE]([-+\u2212]?\d+))?")
+    grouping = f"[{re.escape(grammar.grouping)}]" if grammar.grouping else "(?!)"
+    literal = re.compile(rf"([-+\u2212]?)((?:\d|(?<=\d){grouping}(?=\d))*)(?:\{grammar.decimal}(\d*))?(?:[eE]([-+\u2212]?\d+))?")
     negative, exponent, digits, ends = [], [], bytearray(), []
     for row, start, _, surface in surfaces:
         match = literal.fullmatch(surface)
@@ -84,4 +84,5 @@ def _read_surfaces(surfaces: list[tuple[int, int, int, str]], rows: TextRows, gr
         np.array([0, *ends], np.int64),
         np.array(exponent, np.int64),
         rows,
+        grammar.decimal,
     )

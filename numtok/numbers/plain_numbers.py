@@ -16,9 +16,11 @@ from numtok.arrays.kernels import inner_kernel, merged_kernel
 from numtok.arrays.unicode_classes import BLOCKER, DIGIT, LETTER, OTHER, SIGN, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
+from numtok.numbers.rules import COMMA, POINT
 
-ZERO, TWO, THREE, FOUR, EIGHT, TWELVE = np.uint64(0), np.uint64(2), np.uint64(3), np.uint64(4), np.uint64(8), np.uint64(12)
+ZERO, TWO, THREE, FOUR, EIGHT, NINE, TWELVE = (np.uint64(count) for count in (0, 2, 3, 4, 8, 9, 12))
 SEPARATOR = 64
+UNIT, DECIMAL, NO_DIGIT = 32, 4 | 32, 2 | SEPARATOR
 MANY = np.uint64(24)  # digits on either side of the point that are still copied eight at a time
 LONGEST = np.uint64(52)  # bytes that are looked at
 TOO_MANY = np.uint64(1 << 25)  # a mark that ends a run where it is too long anyway
@@ -28,9 +30,9 @@ TOO_MANY = np.uint64(1 << 25)  # a mark that ends a run where it is too long any
 def plain_neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
     """uint8[256] of what a byte beside a number tells at once.
 
-    Bit flags: 1 = before a number it has no influence; 2 = it ends a number; 4 = it does if flag 2 holds for the next byte; 8 = decode the
-    character to know; 16 = a hyphen after it is not a sign; 32 = a letter that begins neither an exponent nor a chain, so perhaps a unit;
-    64 = it groups digits; 128 = a sign may stand behind it.
+    Bit flags: 1 = before a number it has no influence; 2 = it ends a number; 4 = it does if flag 2 or 64 holds for the next byte; 8 = decode the
+    character to know, and with 4, nothing if a digit may follow; 16 = a hyphen after it is not a sign; 32 = a letter that begins neither an exponent nor
+    a chain, so perhaps a unit, and with 4, the decimal mark; 64 = it groups digits, and where it does not, it separates; 128 = a sign may stand behind it.
     """
     classes = character_classes(grammar.unicode_digits)[:128]
     table = np.full(256, 8, np.uint8)
@@ -38,15 +40,15 @@ def plain_neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
     table[:128][(classes == OTHER) | (classes == BLOCKER)] = 1 | 2
     table[:128][classes == SIGN] = 2
     table[:128][(classes == LETTER) | (classes >= DIGIT)] = 16
-    table[ord(".")] = 4
+    table[ord(".")] = 4 if "." in (grammar.grouping or "") else 0
+    table[ord(grammar.decimal)] = DECIMAL
     for letter in set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") - set("eExX"):
         table[ord(letter)] |= 32
-    if grammar.grouping is not None:
-        separator = grammar.grouping.encode()
-        if len(separator) > 1:
-            table[128:] = 0
-        elif separator != b"_":
-            table[separator[0]] = 4 | SEPARATOR
+    for separator in grammar.grouping or "":
+        if not separator.isascii():
+            table[separator.encode()[0]] = 4 | 8
+        elif separator not in "_.":
+            table[ord(separator)] = 4 | SEPARATOR
     table[:128][classes == OTHER] |= 128
     if grammar.accounting:
         table[ord(")")] = 1
@@ -55,26 +57,32 @@ def plain_neighbours(grammar: Grammar) -> npt.NDArray[np.uint8]:
 
 @merged_kernel
 def _ends_plainly(text, at, stop, plain, classes):  # type: ignore[no-untyped-def]
-    """Whether a number that ends at ``at`` certainly ends there: 0 no or not sure, 1 yes, 2 a decimal point and a digit follow."""
+    """Whether a number that ends at ``at`` certainly ends there: 0 no or not sure, 1 yes, 2 a decimal mark and a digit follow."""
     if at >= stop:
         return 1
     after = plain[text[at]]
     if after & 2:
         return 1
-    if after & 4:
-        if at + ONE >= stop or plain[text[at + ONE]] & 2:  # a full stop or comma, and then no digit
+    if after & 12 == 4:
+        if at + ONE >= stop or plain[text[at + ONE]] & NO_DIGIT:  # a full stop or comma, and then no digit
             return 1
         if plain[text[at + ONE]] & 8:
             code, _ = decode(text, np.int64(at + ONE))
             return 1 if classes[code] < DIGIT else 0
-        return 2 if text[at] == 0x2E and text[at + ONE] >= 0x30 and text[at + ONE] <= 0x39 else 0
-    if after & 32:
-        while at < stop and plain[text[at]] & 32:
+        digit = text[at + ONE] >= 0x30 and text[at + ONE] <= 0x39
+        if after & DECIMAL == DECIMAL:
+            return 2 if digit else 0
+        return 0 if digit else 1
+    if after & UNIT:
+        while at < stop and plain[text[at]] & DECIMAL == UNIT:
             at += ONE
         return 1 if at == stop or (plain[text[at]] & 6 and text[at] != 0x2D) else 0  # with a hyphen, maybe a UUID
     if after & 8:
-        code, _ = decode(text, np.int64(at))
-        return 1 if classes[code] == OTHER else 0
+        code, width = decode(text, np.int64(at))
+        if classes[code] != OTHER:
+            return 0
+        follows = at + np.uint64(width)
+        return 0 if after & 4 and follows < stop and (text[follows] >= 0x80 or np.uint8(text[follows] - 0x30) < 10) else 1
     return 0
 
 
@@ -88,7 +96,7 @@ def plain_number(text, at, start, stop, plain, classes, digits, filled):  # type
     hyphen = False
     if at > start:
         before = plain[text[at - ONE]]
-        if not before & 1:
+        if not before & (1 | SEPARATOR):
             if before & 8:
                 kind, _ = class_before(text, np.int64(at), np.int64(start), classes)
                 if kind != OTHER:
@@ -106,7 +114,7 @@ def plain_number(text, at, start, stop, plain, classes, digits, filled):  # type
         return failed if hyphen else (end, np.uint64(0))
     length = end - at
     if (text[end] == 0x2D and (length == 8 or (hyphen and length == 4))) or (
-        hyphen and (length == 12 or plain[text[end]] & 32)
+        hyphen and (length == 12 or plain[text[end]] & DECIMAL == UNIT)
     ):  # maybe in a UUID
         return failed
     sure = _ends_plainly(text, end, stop, plain, classes)
@@ -126,30 +134,37 @@ def plain_number(text, at, start, stop, plain, classes, digits, filled):  # type
 
 
 @inner_kernel
-def _grouped_number(text, run, place, whole, stop, plain, digits, filled):  # type: ignore[no-untyped-def]
-    """(end, digits) of the number at ``place`` if commas group its digits and nothing else belongs to it, else 0 and 0.
+def _grouped_number(text, run, place, stop, plain, lakhs, digits, filled):  # type: ignore[no-untyped-def]
+    """(end, digits) of the number at ``place`` if one separator groups its digits and nothing else belongs to it, else 0 and 0.
 
-    ``run`` are the marks from ``place`` on, ``whole`` the digits before the first comma, which are in ``digits`` already.
+    ``run`` are the marks from ``place`` on; the digits before the first separator, up to three, are in ``digits`` already.
     """
     failed = (np.uint64(0), np.uint64(0))
-    if whole > THREE:
-        return failed
+    whole = lowest_bit(~run)
     length, count, separator = whole, whole, text[place + whole]
+    twos, closed = False, False
     while text[place + length] == separator:
         group = (run >> (length + ONE)) & np.uint64(15)
         if group & ONE == 0:
             break  # only punctuation
-        if group != np.uint64(7) or length > np.uint64(32) or place + length + FOUR + ONE >= stop:
+        size = THREE
+        if group != np.uint64(7):
+            if not lakhs or group & np.uint64(7) != THREE or whole > TWO or (count > whole and not twos):
+                return failed
+            size, twos = TWO, True
+        if closed or length > np.uint64(32) or place + length + FOUR + ONE >= stop:
             return failed
-        for k in range(THREE):
+        closed = twos and size == THREE
+        for k in range(size):
             digits[filled + count + k] = text[place + length + ONE + k] - np.uint8(0x30)
-        length += FOUR
-        count += THREE
+        length += size + ONE
+        count += size
+    if count == whole or twos != closed or (separator == POINT and count == whole + NINE):  # perhaps an address
+        return failed
     end = place + length
     after, later = plain[text[end]], plain[text[end + ONE]]
-    if count > whole and text[end - ONE] < 0x80 and (after & 2 != 0 or (after & 4 != 0 and later & 2 != 0)):
-        return end, count
-    return failed
+    ends = after & 2 != 0 or (after & 4 != 0 and (later & NO_DIGIT != 0 or (after & DECIMAL == 4 and (run >> (length + ONE)) & ONE == 0)))
+    return (end, count) if ends and text[end - ONE] < 0x80 else failed
 
 
 @merged_kernel
@@ -170,19 +185,19 @@ def _is_dash(text, at):  # type: ignore[no-untyped-def]
 
 
 @merged_kernel
-def short_number(rows, plain, signs, place, start, stop, digits, filled):  # type: ignore[no-untyped-def]
+def short_number(rows, rules, place, start, stop, digits, filled):  # type: ignore[no-untyped-def]
     """(end, digits, fraction digits, sign?) of the number at ``place``; the end is 0 if its neighbours do not settle it.
 
     It has up to 24 digits, mostly up to eight, and perhaps a sign before them and as many behind a point; or commas group them. Lengths are those of runs of
     marks, and sixteen bytes are copied whatever they are: nobody could predict it.
     """
-    text, marks = rows.text, rows.marks
+    text, marks, plain, decimal = rows.text, rows.marks, rules.plain, rules.notation.decimal
     block, shift = place >> SIX, place & SIXTY_THREE
     if place + LONGEST >= np.uint64(text.size) or block + ONE >= np.uint64(marks.size):
         return ZERO, ZERO, ZERO, ZERO
     run = (marks[block] >> shift) | (marks[block + ONE] << ONE) << (SIXTY_THREE - shift)
     whole = lowest_bit(~run | TOO_MANY)
-    point = np.uint64(text[place + whole] == 0x2E) & (run >> (whole + ONE))
+    point = np.uint64(text[place + whole] == decimal) & (run >> (whole + ONE))
     fraction = (ZERO - point) & lowest_bit(~(run >> (whole + ONE)) | TOO_MANY)
     end = place + whole + fraction + point
     if whole > MANY or fraction > MANY or end + ONE >= stop or text[end - ONE] >= 0x80:
@@ -196,27 +211,30 @@ def short_number(rows, plain, signs, place, start, stop, digits, filled):  # typ
     inside = False  # a list such as 12,345: a separator behind a digit
     if place > start:
         byte, near = text[place - ONE], plain[text[place - ONE]]
-        sign = np.uint8(signs & ((byte == 0x2D) | (byte == 0x2B)))
+        sign = np.uint8(rules.signs & ((byte == 0x2D) | (byte == 0x2B)))
         if place - ONE > start:
             first = plain[text[place - ONE - ONE]]
             hyphen = (byte == 0x2D) & (first & 16 != 0)
-            inside = (near & SEPARATOR != 0) & (np.uint8(text[place - ONE - ONE] - 0x30) < 10)
+            inside = (byte == text[end]) & (np.uint8(text[place - ONE - ONE] - 0x30) < 10)
     after, later = plain[text[end]], plain[text[end + ONE]]
     sign &= first >> 7
     separated = (near & SEPARATOR != 0) & (first & 8 == 0)
     begins = (near & 1 != 0) | hyphen | separated | (sign != 0) | (place >= start + THREE and _is_dash(text, place - THREE))
     groups_end = (after & SEPARATOR != 0) & ((point != 0) | (whole > THREE) | inside)
-    ends = (after & 2 != 0) | ((after & 4 != 0) & (later & 2 != 0)) | groups_end | (end + THREE <= stop and _is_dash(text, end))
+    ends = (after & 2 != 0) | ((after & 4 != 0) & (later & NO_DIGIT != 0)) | groups_end | (end + THREE <= stop and _is_dash(text, end))
     uuid = (text[end] == 0x2D) & ((whole == EIGHT) | (hyphen & (whole == FOUR))) | (hyphen & (whole == TWELVE))  # perhaps
-    if begins & ends & (not uuid):
-        if whole > EIGHT:
-            for k in range(EIGHT, MANY, EIGHT):
-                copy_eight(text, place + k, digits, filled + k)
-        if whole > EIGHT or fraction > EIGHT:
-            for k in range(ZERO, MANY, EIGHT):
-                copy_eight(text, place + whole + ONE + k, digits, filled + whole + k)
-        return end, whole + fraction, fraction, np.uint64(sign)
-    if begins & (point == 0) & (after & SEPARATOR != 0):
-        end, count = _grouped_number(text, run, place, whole, stop, plain, digits, filled)
-        return end, count, ZERO, np.uint64(sign)
-    return ZERO, ZERO, ZERO, ZERO
+    if not (begins & ends & (not uuid)):
+        if not begins or uuid or after & 12 != 4 or text[end] == decimal:
+            return ZERO, ZERO, ZERO, ZERO
+        if (run >> (end - place + ONE)) & ONE:  # behind the separator, perhaps a digit
+            if point != 0 or whole > THREE or (decimal == COMMA and text[place] == 0x30):
+                return ZERO, ZERO, ZERO, ZERO
+            end, count = _grouped_number(text, run, place, stop, plain, rules.notation.lakhs, digits, filled)
+            return end, count, ZERO, np.uint64(sign)
+    if whole > EIGHT:
+        for k in range(EIGHT, MANY, EIGHT):
+            copy_eight(text, place + k, digits, filled + k)
+    if whole > EIGHT or fraction > EIGHT:
+        for k in range(ZERO, MANY, EIGHT):
+            copy_eight(text, place + whole + ONE + k, digits, filled + whole + k)
+    return end, whole + fraction, fraction, np.uint64(sign)

@@ -6,13 +6,26 @@ edges, which nothing looks beyond; ``classes`` is the table of :mod:`numtok.arra
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from numtok.arrays.kernels import inner_kernel
 from numtok.arrays.unicode_classes import DIGIT, DOT, LETTER, OTHER, SIGN
 from numtok.arrays.utf8 import class_at, class_before, decode
 
 MAX_EXPONENT_DIGITS = 17  # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
+POINT, COMMA, SPACE = 0x2E, 0x2C, 0x20
+
+
+class Notation(NamedTuple):
+    """How numerals are written: the code points that group digits, int32; the decimal mark; whether by two before the last three; whether with exponents."""
+
+    separators: npt.NDArray[np.int32]
+    decimal: np.uint8
+    lakhs: bool
+    exponent: bool
 
 
 @inner_kernel
@@ -41,33 +54,69 @@ def digit_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
 
 
 @inner_kernel
-def _matches(text, at, stop, needle):  # type: ignore[no-untyped-def]
-    """Whether ``needle`` (not empty) stands at ``at``."""
-    if at + needle.size > stop or needle.size == 0:
-        return False
-    for k in range(needle.size):
-        if text[at + k] != needle[k]:
-            return False
-    return True
+def _separator_at(text, at, stop, separators):  # type: ignore[no-untyped-def]
+    """(code point, width) of the character at ``at`` if it may group digits, else (0, 0)."""
+    if at >= stop:
+        return np.int64(0), 0
+    code, width = np.int64(text[at]), 1
+    if code >= 0x80:
+        code, width = decode(text, at)
+    for k in range(separators.size):
+        if code == separators[k]:
+            return code, width
+    return np.int64(0), 0
 
 
 @inner_kernel
-def _grouped_end(text, at, first, count, start, stop, classes, grouping):  # type: ignore[no-untyped-def]
-    """End of the grouped integer whose first group of ``count`` digits is [first, at); ``at`` itself if the commas only separate (A)."""
-    if not _matches(text, at, stop, grouping) or not digit_at(text, at + grouping.size, stop, classes):
-        return at
-    if first - grouping.size >= start and _matches(text, first - grouping.size, stop, grouping):
-        kind, _ = class_before(text, first - grouping.size, start, classes)
-        if kind >= DIGIT:  # already inside a list such as 1,23,456
-            return at
-    well_formed = count <= 3
-    end = at
-    while _matches(text, end, stop, grouping) and digit_at(text, end + grouping.size, stop, classes):
-        end, size = _skip_digits(text, end + grouping.size, stop, classes)
-        if size != 3:
-            well_formed = False
+def _grouped_end(text, at, first, count, start, stop, classes, notation):  # type: ignore[no-untyped-def]
+    """(end of the grouped integer whose first group of ``count`` digits is [first, at), whether it is an address).
+
+    The end is ``at`` itself if the separators only separate (A).
+    """
+    end, groups, twos, separator = at, 0, 0, np.int64(0)
+    while True:
+        code, width = _separator_at(text, end, stop, notation.separators)
+        if code == 0 or (groups > 0 and code != separator) or not digit_at(text, end + width, stop, classes):
             break
-    return end if well_formed else at
+        if groups == 0:
+            if count > 3 or not _may_begin(text, first, at, width, start, classes, notation.decimal):
+                return at, False
+            separator = code
+        end, size = _skip_digits(text, end + width, stop, classes)
+        if size == 2 and notation.lakhs and count <= 2 and twos == groups:
+            twos += 1
+        elif size != 3 or groups > twos > 0:
+            return at, False
+        groups += 1
+    if twos > 0 and twos == groups:  # three digits have to follow
+        return at, False
+    return end, groups == 3 and separator == POINT and _is_address(text, first, end)
+
+
+@inner_kernel
+def _may_begin(text, first, at, width, start, classes, decimal):  # type: ignore[no-untyped-def]
+    """Whether the digits [first, at) may be the first of groups that the separator at ``at`` separates, by what stands before them."""
+    before, listed = first, first - width >= start
+    for k in range(width):
+        listed = listed and text[first - width + k] == text[at + k]
+    if listed:
+        before -= width
+    kind, _ = class_before(text, before, start, classes)
+    if listed and kind >= DIGIT:  # inside a list such as 1,23,456
+        return False
+    return not (kind == LETTER and text[at] == SPACE and not listed) and not (decimal == COMMA and text[first] == 0x30)  # A4 210; 0.123
+
+
+@inner_kernel
+def _is_address(text, first, end):  # type: ignore[no-untyped-def]
+    """Whether four groups of digits are numbers from 1 to 255, as in 192.168.100.200."""
+    value = np.int64(0)
+    for k in range(first, end):
+        digit = np.int64(text[k]) - 0x30
+        value = value * 10 + digit if digit >= 0 else np.int64(0)  # a point begins another
+        if (value == 0 and digit == 0) or value > 255:
+            return False
+    return True
 
 
 @inner_kernel
@@ -97,40 +146,39 @@ def _exponent_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
 
 
 @inner_kernel
-def numeral(text, at, start, stop, dot, classes, grouping, use_exponent):  # type: ignore[no-untyped-def]
+def numeral(text, at, start, stop, dot, classes, notation):  # type: ignore[no-untyped-def]
     """Read the numeral whose first digit is at ``at`` (``dot``: it follows a leading decimal point).
 
     Returns (end, end of the mantissa, fraction digits, exponent, fits).
     """
     end, count = _skip_digits(text, at, stop, classes)
-    fraction = 0
+    fraction, address = 0, False
     if dot:
         fraction = count
     else:
-        if grouping.size:
-            end = _grouped_end(text, end, at, count, start, stop, classes, grouping)
-        if end < stop and text[end] == 0x2E and digit_at(text, end + 1, stop, classes):
+        end, address = _grouped_end(text, end, at, count, start, stop, classes, notation)
+        if end < stop and text[end] == notation.decimal and digit_at(text, end + 1, stop, classes):
             end, fraction = _skip_digits(text, end + 1, stop, classes)
     mantissa = end
     exponent, fits = np.int64(0), True
-    if use_exponent:
+    if notation.exponent:
         begin = end
-        if not dot and fraction == 0 and end < stop and text[end] == 0x2E:  # 2.e+3
+        if not dot and fraction == 0 and end < stop and text[end] == notation.decimal:  # 2.e+3
             begin = end + 1
         exponent_end, exponent, fits = _exponent_at(text, begin, stop, classes)
         if exponent_end > begin:
             end = exponent_end
-    return end, mantissa, fraction, exponent, fits
+    return end, mantissa, fraction, exponent, fits and not (address and fraction == 0 and end == mantissa)
 
 
 @inner_kernel
-def glued_end(text, at, stop, classes, use_exponent):  # type: ignore[no-untyped-def]
+def glued_end(text, at, stop, classes, notation):  # type: ignore[no-untyped-def]
     """End of what is glued to the numeral that ends at ``at``; ``at`` itself if nothing is (D)."""
     while True:
-        if at < stop and text[at] == 0x2E and digit_at(text, at + 1, stop, classes):
+        if at < stop and (text[at] == POINT or text[at] == notation.decimal) and digit_at(text, at + 1, stop, classes):
             at, _ = _skip_digits(text, at + 1, stop, classes)
             continue
-        if use_exponent:
+        if notation.exponent:
             end, _, _ = _exponent_at(text, at, stop, classes)
             if end > at:
                 at = end
@@ -184,12 +232,12 @@ def uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
 
 
 @inner_kernel
-def look_back(text, at, start, before, classes, signs, leading_dot):  # type: ignore[no-untyped-def]
-    """(first byte, leading dot?, minus?) of the numeral whose first digit is at ``at`` (A, B)."""
+def look_back(text, at, start, classes, signs, leading):  # type: ignore[no-untyped-def]
+    """(first byte, leading mark?, minus?) of the numeral whose first digit is at ``at`` (A, B); ``leading`` is the decimal mark, or 0 if it cannot lead."""
     first, dot, minus = at, False, False
-    if before == DOT and leading_dot:
+    if at > start and text[at - 1] == leading:
         kind, _ = class_before(text, at - 1, start, classes)
-        if kind != LETTER and kind < DIGIT and kind != DOT:
+        if kind != LETTER and kind < DIGIT and kind != DOT and (at - 1 == start or text[at - 2] != leading):
             first, dot = at - 1, True
     if signs:
         kind, width = class_before(text, first, start, classes)

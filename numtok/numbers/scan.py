@@ -32,7 +32,7 @@ def scan(texts: Texts, grammar: Grammar | None = None) -> Numbers:
     rows = TextRows.of(texts)
     if grammar.pattern is not None:
         return scan_pattern(rows, grammar)
-    return Numbers.of_columns(scan_columns(rows, grammar), rows)
+    return Numbers.of_columns(scan_columns(rows, grammar), rows, grammar.decimal)
 
 
 def extract(text: str, grammar: Grammar | None = None) -> list[Number]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.plain_numbers import plain_neighbours
+from numtok.numbers.plain_numbers import DECIMAL, NO_DIGIT, SEPARATOR, UNIT, plain_neighbours
 
 PLACES = range(-15, 15)  # the powers of ten at which the digits of these numbers can stand
 BESIDE = (
@@ -52,11 +52,16 @@ def short_texts(grammar: Grammar) -> ShortTexts | None:
     def having(flags: int) -> str:
         return "".join(re.escape(chr(byte)) for byte in np.flatnonzero(table & flags).tolist() if chr(byte) != "-")
 
-    grouped = "[0-9]{1,3}(?:,[0-9]{3}){1,4}|" if grammar.grouping == "," else ""
-    decimal = f"(?:{grouped}[0-9]{{1,15}})(?:\\.[0-9]{{1,15}})?"
-    before = f"(?<![^{having(1)}{BESIDE}])"
-    end = f"[{having(4)}]?(?:[{having(2)}{BESIDE}]|\\Z)"
-    unit = f"[{having(32)}]+(?:[{having(6)}]|\\Z)"
+    letters = "".join(map(chr, np.flatnonzero(table & DECIMAL == UNIT).tolist()))
+    separators = having(SEPARATOR) + (r"\." if "." in (grammar.grouping or "") else "")
+    not_zero = "(?!0)" if grammar.decimal == "," else ""
+    more = 1 if "." in separators else 3  # four groups with points between them are perhaps an address
+    grouped = f"{not_zero}[0-9]{{1,3}}(?P<s>[{separators}])[0-9]{{3}}(?:(?P=s)[0-9]{{3}}){{0,{more}}}|" if separators else ""
+    decimal = f"(?:{grouped}[0-9]{{1,15}})(?:\\{grammar.decimal}[0-9]{{1,15}})?"
+    before = f"(?:(?<![^{having(1)}{BESIDE}])|(?<=(?<!\\d) ))" if " " in (grammar.grouping or "") else f"(?<![^{having(1)}{BESIDE}])"
+    follows = f"[{having(2)}{BESIDE}]|\\Z|[{having(4)}](?:[{having(NO_DIGIT)}{BESIDE}]|\\Z)"
+    end = f"(?:{follows}|[{separators}](?!{ANY_DIGIT.pattern}))" if separators else f"(?:{follows})"
+    unit = f"[{letters}]+(?:[{having(6)}]|\\Z)"
     signed = f"(?:{before}|(?<![^ ])[-+\u2212])" if grammar.signs else before
     # Beside a hyphen: the lengths that no group of a UUID has there.
     forms = (f"{signed}{decimal}(?={end}|{unit})", f"{before}[0-9]{{1,7}}(?=-)", f"(?<=[0-9A-Za-z]-)[0-9]{{1,11}}(?={end})")

@@ -24,7 +24,7 @@ from numtok.arrays.unicode_classes import DIGIT, LETTER, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.plain_numbers import plain_neighbours, plain_number, short_number
-from numtok.numbers.rules import copy_digits, digit_at, glued_end, in_parentheses, is_hexadecimal, look_back, numeral, uuid_end
+from numtok.numbers.rules import Notation, copy_digits, digit_at, glued_end, in_parentheses, is_hexadecimal, look_back, numeral, uuid_end
 
 SPARE = 48  # bytes behind the digits, as ``short_number`` writes more than there are
 
@@ -43,10 +43,9 @@ class Rules(NamedTuple):
 
     classes: npt.NDArray[np.uint8]
     plain: npt.NDArray[np.uint8]
-    grouping: npt.NDArray[np.uint8]
+    notation: Notation
     signs: bool
-    exponent: bool
-    leading_dot: bool
+    leading: np.uint8
     accounting: bool
 
 
@@ -114,10 +113,10 @@ def _run_by_the_rules(rows, rules, at, start, stop, columns, count, filled):  # 
         if end_of_uuid >= 0:
             return end_of_uuid, count, filled
     keep = before != LETTER  # C
-    first, dot, minus = look_back(text, at, start, before, classes, rules.signs, rules.leading_dot)
+    first, dot, minus = look_back(text, at, start, classes, rules.signs, rules.leading)
     count_before, filled_before = count, filled
     while True:  # numerals joined by x: all kept or all skipped
-        last, mantissa, fraction, exponent, fits = numeral(text, at, start, stop, dot, classes, rules.grouping, rules.exponent)
+        last, mantissa, fraction, exponent, fits = numeral(text, at, start, stop, dot, classes, rules.notation)
         keep = keep and fits
         if keep:
             if count == columns.start.size:
@@ -136,7 +135,7 @@ def _run_by_the_rules(rows, rules, at, start, stop, columns, count, filled):  # 
             break
         at = last + 1
         first, dot, minus = at, False, False
-    end = glued_end(text, last, stop, classes, rules.exponent)
+    end = glued_end(text, last, stop, classes, rules.notation)
     if end > last or not keep:  # D
         columns.negative[count_before:count] = False  # written only where they are not zero
         columns.exponent[count_before:count] = 0
@@ -169,7 +168,7 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
                 if classes[code] < DIGIT:
                     place += np.uint64(width)
                     continue
-            end, written, fraction, sign = short_number(rows, rules.plain, rules.signs, place, start, stop, columns.digits, filled)
+            end, written, fraction, sign = short_number(rows, rules, place, start, stop, columns.digits, filled)
             if end != 0 and count < room:
                 filled += written
                 columns.start[count], columns.stop[count], columns.digit_ends[count] = place - sign - start, end - start, filled
@@ -219,13 +218,13 @@ def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
 
 @functools.lru_cache(maxsize=64)
 def _rules(grammar: Grammar) -> Rules:
+    decimal = np.uint8(ord(grammar.decimal))
     return Rules(
         character_classes(grammar.unicode_digits),
         plain_neighbours(grammar),
-        np.frombuffer((grammar.grouping or "").encode(), np.uint8),
+        Notation(np.array([*map(ord, grammar.grouping or "")], np.int32), decimal, grammar.lakhs, grammar.exponent),
         grammar.signs,
-        grammar.exponent,
-        grammar.leading_dot,
+        decimal if grammar.leading_dot else np.uint8(0),
         grammar.accounting,
     )
 

@@ -4,8 +4,10 @@ In: n numbers with their text. Out: symbols, of a table that begins with the ten
 then those of three; and of each symbol the index of its place: for the digit of 10**p, p + 1 if p >= 0, else p; for a group, that of its last digit; 0
 for everything that is not a digit of the mantissa. Inverse: the characters of the symbols, one behind the other.
 
-Every run of digits between other characters is cut by itself, so that no group reaches over a separator: 1,234 in groups of two is 1 , 2 34.
-U+2212, and the parentheses of accounts, are written ``-``; a separator that is not ASCII, ``,``; digits of other scripts, as ASCII.
+The symbols are those of the default grammar, whatever the marks of the text: ``.`` is the decimal mark and ``,`` groups digits, so that a model reads
+1.234,56 and 1,234.56 alike (the tokenizer writes its grammar's own: :mod:`numtok.numbers.marks`). Every run of digits between other characters is cut by
+itself, so that no group reaches over a separator: 1,234 in groups of two is 1 , 2 34.
+U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or not ASCII, ``,``; digits of other scripts, as ASCII.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ def spell(numbers: Numbers, group: int = 1, left: bool = False, places: bool = T
     surfaces = _Surfaces(
         rows.text, rows.offsets, numbers.document, numbers.start, numbers.stop, np.diff(numbers.digit_offsets), numbers.exponent
     )
-    symbols, offsets, indices = _spell(surfaces, character_classes(), _symbol_of(), group, left, places)
+    symbols, offsets, indices = _spell(surfaces, character_classes(), _symbol_of(numbers.decimal), group, left, places)
     return Spelled(symbols, offsets, indices if places else None)
 
 
@@ -79,10 +81,12 @@ def text_of(symbols: Symbols, offsets: npt.NDArray[np.int64], group: int = 1) ->
 
 
 @functools.cache
-def _symbol_of() -> Symbols:
-    """uint16[128]: the symbol of each ASCII character that is no digit."""
+def _symbol_of(decimal: str) -> Symbols:
+    """uint16[128]: the symbol of each ASCII character that is no digit, where this is the decimal mark."""
     table = np.full(128, _NONE, np.uint16)
     table[[ord(mark) for mark in MARKS]] = np.arange(10, 10 + len(MARKS))
+    table[[ord(" "), ord(".")]] = COMMA
+    table[ord(decimal)] = POINT
     return table
 
 

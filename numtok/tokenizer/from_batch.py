@@ -1,8 +1,8 @@
 """Record batches and token ids back to text, and the numbers in them; the inverse of :mod:`numtok.tokenizer.to_batch`.
 
-In: a batch, or the ids that a model made. Out: texts. The text of a number comes from ``number_text`` if the batch has it, else, in canonical form, from the
-tokens, from a representation that holds it exactly, or from ``number_value``: never from what a representation rounded, scaled or clipped, as long as
-there is something better.
+In: a batch, or the ids that a model made. Out: texts. The text of a number comes from ``number_text`` if the batch has it, else, in canonical form with the
+grammar's decimal mark, from the tokens, from a representation that holds it exactly, or from ``number_value``: never from what a representation rounded,
+scaled or clipped, as long as there is something better.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.engines.choose import TokenizersEngine
 from numtok.errors import InputError, NumtokError, SchemaError
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.marks import in_marks_of
 from numtok.numbers.numbers import Numbers
 from numtok.representations import NUM, Representation
 from numtok.representations.values import numbers_from_floats
@@ -37,6 +39,7 @@ class Decoder:
         representations: of the numbers.
         tokens: the id of every token that numtok uses for numbers.
         spelling: of spelled-out numbers.
+        grammar: whose decimal mark is written.
         engine: makes the engine that decodes what is not byte-level; called when it is needed.
     """
 
@@ -46,9 +49,11 @@ class Decoder:
         representations: Sequence[Representation],
         tokens: Mapping[str, int],
         spelling: Spelling | None,
+        grammar: Grammar,
         engine: Callable[[], TokenizersEngine],
     ) -> None:
         self._config, self._representations, self._spelling, self._engine = config, tuple(representations), spelling, engine
+        self._grammar = grammar
         self._first_ids = first_ids(tokens, spelling)
         self._is_lossless = detokenize.is_lossless(config)
 
@@ -76,7 +81,7 @@ class Decoder:
         ids = detokenize.given_ids(given)
         positions = self._number_places(ids)
         if self._spelling is not None:
-            number_texts = self.read_spelled(ids, positions)
+            number_texts = in_marks_of(self._grammar, self.read_spelled(ids, positions))
         elif values is None:
             number_texts = pa.array([NUM] * len(positions), pa.large_string())
         elif not isinstance(values, Sized):
@@ -84,7 +89,7 @@ class Decoder:
         elif len(values) != len(positions):
             raise SchemaError(f"the ids hold {len(positions)} number tokens, but {len(values)} values are given; give one value each")
         else:
-            number_texts = canonical(values)
+            number_texts = in_marks_of(self._grammar, canonical(values))
         return str(self._text(ids, np.array([0, len(ids)]), positions, number_texts)[0].as_py())
 
     def numbers_in(self, ids: Ids, values: Sequence[Any] | None) -> list[tuple[int, int, str]]:
@@ -100,10 +105,11 @@ class Decoder:
             values = [values[position] for position in positions.tolist()]
         elif len(values) != len(positions):
             raise InputError(f"{len(values)} values for {len(ids)} ids with {len(positions)} numbers; give one per id, or one per number")
-        return [(at, at + 1, text) for at, text in zip(positions.tolist(), canonical(values).to_pylist(), strict=True)]
+        texts = in_marks_of(self._grammar, canonical(values)).to_pylist()
+        return [(at, at + 1, text) for at, text in zip(positions.tolist(), texts, strict=True)]
 
     def read_spelled(self, ids: Ids, positions: Ints) -> pa.LargeStringArray:
-        """The text of the spelled-out numbers that begin at the positions; what is no number, as its symbols."""
+        """The text of the spelled-out numbers that begin at the positions, in the marks of the default grammar; what is no number, as its symbols."""
         if self._spelling is None:
             raise InputError(f"{self._representations[0].name} does not spell numbers out; give the values of the number tokens")
         return self._representations[0].read_spelled(read_symbols(ids, positions, self._spelling))
@@ -113,7 +119,7 @@ class Decoder:
 
     def _read_number(self, ids: Ids, position: int) -> str | None:
         try:
-            text = self.read_spelled(ids, np.array([position]))[0].as_py()
+            text = in_marks_of(self._grammar, self.read_spelled(ids, np.array([position])))[0].as_py()
         except NumtokError:
             return None
         return str(text) if text else None
@@ -124,9 +130,8 @@ class Decoder:
             return None
         if "number_text" in batch.schema.names:
             return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
-        if self._spelling is not None:
-            return self.read_spelled(ids, positions)
-        return self._texts_of_values(batch)
+        texts = self._texts_of_values(batch) if self._spelling is None else self.read_spelled(ids, positions)
+        return in_marks_of(self._grammar, texts)
 
     def _texts_of_values(self, batch: pa.RecordBatch) -> pa.LargeStringArray:
         """The text of single-token numbers: the digits of a representation that has all of them, where they are those of ``number_value``; else

@@ -181,7 +181,7 @@ class Tokenizer:
 
     @functools.cached_property
     def _decoder(self) -> Decoder:
-        return Decoder(self.config, self.representations, self.tokens, self._vocabulary.spelling, lambda: self._engines.whole)
+        return Decoder(self.config, self.representations, self.tokens, self._vocabulary.spelling, self.grammar, lambda: self._engines.whole)
 
     @overload
     def __call__(self, text: str, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Encoding: ...

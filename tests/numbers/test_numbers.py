@@ -377,7 +377,11 @@ def test_zero_minus_zero_and_nothing_are_different() -> None:
 
 
 def dtypes(numbers: Numbers) -> dict[str, str]:
-    return {field.name: str(getattr(numbers, field.name).dtype) for field in dataclasses.fields(numbers) if field.name != "rows"}
+    return {
+        field.name: str(getattr(numbers, field.name).dtype)
+        for field in dataclasses.fields(numbers)
+        if field.name not in ("rows", "decimal")
+    }
 
 
 def columns(numbers: Numbers) -> list[Any]:

@@ -7,7 +7,7 @@ import random
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +18,7 @@ from effort import examples
 from grammar_oracle import find_numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scanned import PIECES, UUID, rows_of, rows_of_oracle, surfaces
 
 import numtok
 from numtok import Grammar, Numbers
@@ -27,27 +28,8 @@ from numtok.errors import GrammarError, InputError
 from numtok.numbers import pattern as scan_pattern
 from numtok.numbers.grammar import GROUPING_CHARACTERS
 
-UUID = "12345678-1234-1234-1234-123456789012"
+SEPARATORS = sorted(GROUPING_CHARACTERS.keys() - {"."})  # the point is the decimal mark here
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
-
-
-def surfaces(text: str, grammar: Grammar | None = None) -> list[str]:
-    return [str(surface) for surface in numtok.scan([text], grammar).text().to_pylist()]
-
-
-def rows_of(numbers: Numbers) -> list[tuple[Any, ...]]:
-    """All that was found, comparable: a decimal's tuple tells 1.0 from 1.00 and 0 from -0."""
-    columns = (numbers.document.tolist(), numbers.start.tolist(), numbers.stop.tolist(), numbers.text().to_pylist(), numbers.to_decimal())
-    return [(*place, value.as_tuple()) for *place, value in zip(*columns, strict=True)]
-
-
-def rows_of_oracle(texts: Sequence[str | None], grammar: Grammar) -> list[tuple[Any, ...]]:
-    return [
-        (document, len(text[:start].encode()), len(text[:stop].encode()), surface, value.as_tuple())
-        for document, text in enumerate(texts)
-        if text is not None
-        for start, stop, surface, value in find_numbers(text, grammar)
-    ]
 
 
 # ---- The examples
@@ -218,29 +200,10 @@ def test_accounting_negates() -> None:
 # ---- Equality with the oracle
 
 
-COMMON = [*"0123456789", "12", "123", "123", "1234", "00", "000", *"..,,--++", "−", *"eEexX", "x", *"aZ_ ", "(", ")"]
-RARE = [
-    *"[]{}%\n\t'\"/:^$·",
-    *"’\u2009\u202f\u00a0",  # the other separators, and a space that never groups
-    *"é–年日ก½²Ⅻ٤０７𝟙𝟚€😀\u0301\u200b",
-    *("1,234", "1,23", "1.5", "2.e+3", "1e5", "e-3", "0x", "0xF", "10x6", "km", "ee", "...", "--", "_1"),
-    *("1e12345678901234567", "1e123456789012345678", "1e-000012345678901234567", "1e-٠0012345678901234567"),
-    *(
-        UUID,
-        "1234567e-123e-123e-123e-1234567890ab",
-        "abcdefab-cdef-abcd-efab-cdefabcdefab",
-        "7bcdabcd-7bcd-abcd-1bcd-9bcdabcdabcd",
-        "0a1b2c3d-4e5f",
-    ),
-    *("12345678-", "-1234", "-1234-1234-123456789012", "123456789012", "deadbeef", "9f86d081884c7d65"),
-    *("(5)", "(10x6)", "(-1,234)", "f(3)"),
-]
-PIECES = COMMON * 4 + RARE
-
 texts_to_hurt = st.lists(st.sampled_from(PIECES), max_size=24).map("".join)
 grammars = st.builds(
     Grammar,
-    grouping=st.sampled_from([",", None, *GROUPING_CHARACTERS]),
+    grouping=st.sampled_from([",", None, *SEPARATORS]),
     signs=st.booleans(),
     exponent=st.booleans(),
     leading_dot=st.booleans(),
@@ -266,7 +229,7 @@ def test_equals_oracle_with_options(texts: list[str], grammar: Grammar) -> None:
 def test_equals_oracle_however_options_meet() -> None:
     """Less clever than Hypothesis, but many texts: of all combinations so many that any three options meet in every way, or in a thorough run any four."""
     dice, meet = random.Random(2), examples(3, thorough=4)
-    groupings = [None, *GROUPING_CHARACTERS]
+    groupings = [None, *SEPARATORS]
     combinations = itertools.product(range(len(groupings)), *[[True, False]] * 5)
     for which, *switches in combinations:
         a, b, c, d, e = switches
@@ -643,7 +606,7 @@ def test_pattern_with_overlapping_numbers() -> None:
 def test_options_round_trip(grammar: Grammar) -> None:
     options = grammar.to_dict()
     assert Grammar.from_dict(options) == grammar
-    assert set(options) == {"grouping", "signs", "exponent", "leading_dot", "unicode_digits", "accounting", "pattern"}
+    assert set(options) == {"grouping", "signs", "exponent", "leading_dot", "unicode_digits", "accounting", "pattern"}, "as ever saved"
 
 
 def test_presets() -> None:
@@ -653,9 +616,14 @@ def test_presets() -> None:
 
 
 def test_options_that_cannot_be_used() -> None:
-    for grouping in (";", "", ",,", " "):
+    for grouping in (";", "", ",,", "\t", ", ;"):
         with pytest.raises(GrammarError, match=r"grouping=.* is not supported"):
             Grammar(grouping=grouping)
+    with pytest.raises(GrammarError, match=r"decimal=';' is not supported; use '\.' or ','"):
+        Grammar(decimal=";")
+    for grouping, decimal in ((".", "."), (",", ","), (" ,", ",")):
+        with pytest.raises(GrammarError, match="cannot both group digits and be the decimal mark"):
+            Grammar(grouping=grouping, decimal=decimal)
     with pytest.raises(GrammarError, match="unknown grammar option commas, dots; this version knows accounting"):
         Grammar.from_dict({"dots": 1, "commas": True})
     with pytest.raises(GrammarError, match="does not compile"):

@@ -23,11 +23,17 @@ GRAMMARS = [
     Grammar(grouping="\u2019", exponent=False, leading_dot=False),
     Grammar(accounting=True),
     Grammar(unicode_digits=False),
+    Grammar.european(),
+    Grammar.indian(),
+    Grammar.swiss(),
+    Grammar(grouping=None, decimal=","),
 ]
 PIECES = [
     *"0123456789 ,.-+exEXsaAbF_:/'()%$\n\u2212\u2013\u2019\u0665\u20ac²½",
     "12345678",
     "1,234",
+    "1.234",
+    "12 345",
     "1999",
     " 5",
     "-1",
@@ -80,6 +86,19 @@ def test_numbers_at_random_beside_everything() -> None:
 )
 def test_usual_sentences_are_settled(text: str) -> None:
     assert short_texts(Grammar()).replaced(text, MARK) == written(text, Grammar())  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("text", "grammar"),
+    [
+        ("Im Jahr 2019 hatte die Liga 1.234 Spieler und 3,5 Millionen Zuschauer.", Grammar.european()),
+        ("Le 5 mai 2019, 12 345 personnes et 1 234,56 euros à 20 km.", Grammar.european()),
+        ("In 2019 it had Rs 1,234 and 3.5 lakh fans.", Grammar.indian()),
+        ("Es kostet 1'234.50 Franken, nicht 5.", Grammar.swiss()),
+    ],
+)
+def test_usual_sentences_of_the_world_are_settled(text: str, grammar: Grammar) -> None:
+    assert short_texts(grammar).replaced(text, MARK) == written(text, grammar)  # type: ignore[union-attr]
 
 
 def test_a_users_own_expression_is_left_to_the_scanner() -> None:

@@ -34,13 +34,13 @@ def patterns(grammar: Grammar) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
     letters = _members("letter") if grammar.unicode_digits else f"{_members('letter')}{_members('digit')}"
     digit, letter = f"[{digits}]", f"[{letters}]" if grammar.unicode_digits else f"(?:(?![0-9])[{letters}])"
     word = f"[{letters}{digits}]"
-    group = regex.escape(grammar.grouping, literal_spaces=True) if grammar.grouping else NEVER
+    mark = regex.escape(grammar.decimal)
+    grouped = "|".join(_grouped(separator, grammar, digit, letter) for separator in grammar.grouping or "") or NEVER
     sign = rf"(?<! {word} | [)\]}}%.] | {SIGN} ) {SIGN}" if grammar.signs else NEVER  # B
-    point = rf"(?<! {word} | \. ) \." if grammar.leading_dot else NEVER  # A
+    point = rf"(?<! {word} | \. | {mark} ) {mark}" if grammar.leading_dot else NEVER  # A
     exponent = f"[eE] {SIGN}?+ {digit}++" if grammar.exponent else NEVER
     # Possessive quantifiers throughout: a numeral is read to its end or not at all.
-    grouped = f"(?<! {digit} {group} ) {digit}{{1,3}}+ (?: {group} {digit}{{3}}+ (?! {digit} ) )++ (?! {group} {digit} )"
-    numeral = rf"(?: {grouped} | {digit}++ ) (?: \. {digit}++ (?: {exponent} )?+ | \.?+ {exponent} )?+"
+    numeral = rf"(?: {grouped} | {digit}++ ) (?: {mark} {digit}++ (?: {exponent} )?+ | {mark}?+ {exponent} )?+"
     lone_zero = "(?P<zero> 0 (?= [xX] ) )"
 
     run = rf"""
@@ -55,10 +55,27 @@ def patterns(grammar: Grammar) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
         (?: (?(zero) {NEVER} ) x (?P<number> {lone_zero} | {numeral} ) )*+      # 10x6, but not past the lone 0 of 0x6
         (?P<hexadecimal> (?(zero) (?= [xX] {HEXADECIMAL} ) | {NEVER} ) )?+      # C: 0x1F
         (?P<closes> (?= \) ) )?+
-        (?P<glued> (?: \. {digit}++ | {exponent} | {letter}++ {digit}++ )*+ )   # D: 1.2.3, 1e5e3, 7R32
+        (?P<glued> (?: (?: \. | {mark} ) {digit}++ | {exponent} | {letter}++ {digit}++ )*+ )   # D: 1.2.3, 1e5e3, 7R32
     """
     uuid = f"(?<! {word} ) {'-'.join(f'{HEXADECIMAL}{{{size}}}' for size in (8, 4, 4, 4, 12))} (?! {word} )"
     return regex.compile(run, regex.VERBOSE), regex.compile(uuid, regex.VERBOSE)
+
+
+def _grouped(separator: str, grammar: Grammar, digit: str, letter: str) -> str:
+    """Digits that this separator groups, as part of a verbose expression."""
+    group = rf"\U{ord(separator):08x}"
+    sizes = [f"{digit}{{1,3}}+ (?: {group} {digit}{{3}}+ (?! {digit} ) )++"]
+    if grammar.lakhs:
+        sizes.append(f"{digit}{{1,2}}+ (?: {group} {digit}{{2}}+ (?! {digit} ) )++ {group} {digit}{{3}}+ (?! {digit} )")
+    not_zero = "(?! 0 )" if grammar.decimal == "," else ""
+    not_after_letter = f"(?<! {letter} )" if separator == " " else ""
+    return rf"{not_after_letter} (?<! {digit} {group} ) {not_zero} (?: {' | '.join(sizes)} ) (?! {group} {digit} )"
+
+
+def is_address(surface: str) -> bool:
+    """Whether this is 192.168.100.200, which points might group too."""
+    parts = surface.lstrip("-+\u2212").split(".")
+    return len(parts) == 4 and all(part.isascii() and part.isdigit() and part[0] != "0" and int(part) <= 255 for part in parts)
 
 
 def find_numbers(text: str, grammar: Grammar) -> list[Found]:
@@ -75,6 +92,8 @@ def find_numbers(text: str, grammar: Grammar) -> list[Found]:
         if match["after_letter"] is not None or match["hexadecimal"] is not None or match["glued"]:
             continue
         spans = match.spans("number")
+        if any(is_address(text[start:stop]) for start, stop in spans):
+            continue
         values = [value_of(text[start:stop], grammar) for start, stop in spans]
         in_parentheses = match["opens"] is not None and match["closes"] is not None and match["sign"] is None
         if grammar.accounting and in_parentheses and len(spans) == 1 and values[0] is not None:
@@ -90,7 +109,8 @@ def find_numbers(text: str, grammar: Grammar) -> list[Found]:
 
 def value_of(surface: str, grammar: Grammar) -> Decimal | None:
     """The exact value, or ``None`` if its exponent has more than 17 significant digits."""
-    plain = surface.replace(grammar.grouping or ",", "").replace("\u2212", "-").lower().translate(digit_values())
+    plain = surface.translate(dict.fromkeys(map(ord, grammar.grouping or ""))).replace(grammar.decimal, ".")
+    plain = plain.replace("\u2212", "-").lower().translate(digit_values())
     _, _, exponent = plain.partition("e")
     if exponent and abs(Decimal(exponent)) >= 10**17:
         return None

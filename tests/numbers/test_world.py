@@ -1,0 +1,226 @@
+"""Numbers of the world: the decimal comma, points, spaces and apostrophes as separators, groups of two; each grammar against the oracle."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import itertools
+import random
+from decimal import Decimal
+
+import pytest
+from effort import examples
+from grammar_oracle import find_numbers
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from places import ROOT
+from scanned import PIECES, rows_of, rows_of_oracle
+
+import numtok
+from numtok import Grammar
+from numtok.numbers.grammar import GROUPING_CHARACTERS
+
+WORLD = {"european": Grammar.european(), "indian": Grammar.indian(), "swiss": Grammar.swiss()}
+
+EXAMPLES: dict[str, dict[str, list[str]]] = {
+    "european": {
+        "1.234": ["1234"],
+        "1.234,56 €": ["1234.56"],
+        "-1.234.567,89": ["-1234567.89"],
+        "1 234,56 km": ["1234.56"],
+        "1\u00a0234\u00a0567,8": ["1234567.8"],
+        "1\u2009234 1\u202f234,5": ["1234", "1234.5"],
+        "1 234 567": ["1234567"],
+        "100 200": ["100200"],
+        "100 20": ["100", "20"],
+        "2019 100 200": ["2019", "100", "200"],
+        "12.345 678": ["12345", "678"],
+        "1\u00a0234 567": ["1234", "567"],
+        "01 23 45 67 89": ["1", "23", "45", "67", "89"],
+        "030 123 456": ["30", "123", "456"],
+        "3,14 1,234 0,50": ["3.14", "1.234", "0.50"],
+        "5,- 12. 3, x": ["5", "12", "3"],
+        "1,5e3 2,e+3": ["1.5E+3", "2E+3"],
+        "(,5) .5 a,5": ["0.5", "5", "5"],
+        "-3,5 −3,5 10-20,5": ["-3.5", "-3.5", "10", "20.5"],
+        "A4 210 mm": ["210"],
+        "A4\u00a0210 Rs1.599 v1.2": [],
+        "2,5x3,5": ["2.5", "3.5"],
+        # What could only be read by cutting it is left alone.
+        "1.5 0.123 14.30 Uhr": [],
+        "12.03.2024 1.1.2020": [],
+        "1.2.3 127.0.0.1": [],
+        "192.168.100.200 1.100.200.250": [],
+        "192.168.100.256 1.000.000.000": ["192168100256", "1000000000"],
+        "192.168.100.200,5": ["192168100200.5"],
+        "1,234.5 1,234,567 1,2,3": [],
+        "1.234.56 1.23.456 12.3456": [],
+        "14:30 12/03/2024 2024-03-12": ["14", "30", "12", "3", "2024", "2024", "3", "12"],
+    },
+    "indian": {
+        "12,34,567.89": ["1234567.89"],
+        "-1,23,45,67,890": ["-1234567890"],
+        "1,23,456": ["123456"],
+        "1,234,567 1,234": ["1234567", "1234"],
+        "1,23": ["1", "23"],
+        "12,34,56": ["12", "34", "56"],
+        "123,45,678": ["123", "45", "678"],
+        "12,345,67": ["12", "345", "67"],
+        "1,23,456,789": ["1", "23", "456", "789"],
+        "Rs.12,34,567/-": ["1234567"],
+        "12,34,567e2": ["1.234567E+8"],
+        "1.5 1.2.3": ["1.5"],
+    },
+    "swiss": {
+        "1'234.56": ["1234.56"],
+        "CHF 1’234’567.–": ["1234567"],
+        "1'234’567": ["1234", "567"],
+        "1'23 it's 1990's": ["1", "23", "1990"],
+        "1,234 3,14": ["1", "234", "3", "14"],
+        "1.5 1.234": ["1.5", "1.234"],
+    },
+}
+CASES = [(name, text, values) for name, cases in EXAMPLES.items() for text, values in cases.items()]
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), CASES, ids=[f"{name} {text!a}" for name, text, _ in CASES])
+def test_examples(name: str, text: str, expected: list[str]) -> None:
+    assert [number.value for number in numtok.extract(text, WORLD[name])] == [Decimal(value) for value in expected]
+    assert [value for *_, value in find_numbers(text, WORLD[name])] == [Decimal(value) for value in expected], "the oracle itself"
+
+
+def test_the_default_reads_them_as_ever() -> None:
+    texts = ["1.234,56", "12,34,567", "1'234", "1 234", "12.03.2024", "0,5"]
+    found = [[number.text for number in numtok.extract(text)] for text in texts]
+    assert found == [["1.234", "56"], ["12", "34", "567"], ["1", "234"], ["1", "234"], [], ["0", "5"]]
+
+
+# ---- Equality with the oracle
+
+
+MARKS = [*".,", *"., ", " ", " ", "'", "’", "\u00a0", "\u2009", "\u202f", " ", "-"]
+FORMS = [
+    "1.234",
+    "1.234,5",
+    "12 345",
+    "12,34,567",
+    "1,23,456",
+    "0.123",
+    "012",
+    "1'234",
+    "192.168.100.200",
+    "1.000.000.000",
+    ",5",
+    "e3",
+    "e-3,5",
+]
+HOSTILE = PIECES + 12 * MARKS + 4 * FORMS + 6 * ["1", "12", "123", "234", "567", "0", "99"]
+texts_to_hurt = st.lists(st.sampled_from(HOSTILE), max_size=24).map("".join)
+all_options = st.builds(
+    lambda marks, **options: Grammar("".join(marks - {options["decimal"]}) or None, **options),
+    st.sets(st.sampled_from(sorted(GROUPING_CHARACTERS)), max_size=5),
+    decimal=st.sampled_from(",."),
+    lakhs=st.booleans(),
+    signs=st.booleans(),
+    exponent=st.booleans(),
+    leading_dot=st.booleans(),
+    unicode_digits=st.booleans(),
+    accounting=st.booleans(),
+)
+
+
+@pytest.mark.thorough
+@settings(max_examples=examples(60))
+@given(st.lists(texts_to_hurt, max_size=6), st.sampled_from(sorted(WORLD)))
+@example(["12,345,678", "1,23,456,78,901", "123,45,678"], "indian")
+@example(["2019 345.678 x", "1.234 567 890", "7b 1.234 km"], "european")
+def test_equals_oracle(texts: list[str], name: str) -> None:
+    assert rows_of(numtok.scan(texts, WORLD[name])) == rows_of_oracle(texts, WORLD[name])
+
+
+@pytest.mark.thorough
+@settings(max_examples=examples(60))
+@given(st.lists(texts_to_hurt | st.text(max_size=8), max_size=6), all_options)
+def test_equals_oracle_with_all_options(texts: list[str], grammar: Grammar) -> None:
+    assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
+
+
+@pytest.mark.parametrize("name", WORLD)
+def test_equals_oracle_on_random_text(name: str) -> None:
+    """Less clever than Hypothesis, but thousands of texts; one row, so that most are read away from the end of the buffer."""
+    dice, grammar = random.Random(7), WORLD[name]
+    texts = ["".join(dice.choices(HOSTILE, k=dice.randrange(30))) for _ in range(1500)]
+    before, after, then = ["", " ", "5 ", "é ", "a", "."], [*" .,'’", "\u00a0"], ["", "x", "5", "567", "é", " "]
+    digits = ["1", "12 345", "1.234", "1,23,456", "2019", "1’234"]
+    texts += map("".join, itertools.product(before, digits, after, then))
+    for rows in (texts, ["\n".join(texts)]):
+        found, expected = rows_of(numtok.scan(rows, grammar)), rows_of_oracle(rows, grammar)
+        assert found == expected, sorted(set(found) ^ set(expected))[:6]
+
+
+@pytest.mark.parametrize("name", WORLD)
+def test_equals_oracle_on_wikipedia(name: str, wiki_texts: list[str]) -> None:
+    """English text as it is, and with its numbers as another country writes them."""
+    mark = {"european": {",": ".", ".": ","}, "indian": {}, "swiss": {",": "'"}}[name]
+    english = wiki_texts[3::20]
+    for texts in (english, [text.translate(str.maketrans(mark)) for text in english]):
+        assert rows_of(numtok.scan(texts, WORLD[name])) == rows_of_oracle(texts, WORLD[name])
+
+
+@given(
+    st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=-(10**15), max_value=10**15),
+    st.sampled_from(sorted(WORLD)),
+    st.data(),
+)
+def test_what_a_country_writes_is_read_back(value: Decimal, name: str, data: st.DataObject) -> None:
+    whole, _, fraction = f"{abs(value)}".partition(".")
+    grammar = WORLD[name]
+    if grammar.lakhs:
+        head, last = whole[:-3], whole[-3:]
+        pairs = [head[max(end - 2, 0) : end] for end in range(len(head), 0, -2)][::-1]
+        written = ",".join([*pairs, last])
+    else:
+        groups = [whole[max(end - 3, 0) : end] for end in range(len(whole), 0, -3)][::-1]
+        written = data.draw(st.sampled_from(sorted(grammar.grouping or ""))).join(groups)
+    surface = ("-" if value.is_signed() else "") + written + grammar.decimal + fraction
+    [number] = numtok.extract(f"es sind {surface} km", grammar)
+    assert (number.text, number.value) == (surface, value)
+
+
+# ---- Options
+
+
+def test_options_that_are_new_are_saved_only_where_they_say_something() -> None:
+    assert not {"decimal", "lakhs"} & (Grammar().to_dict().keys() | Grammar.swiss().to_dict().keys())
+    assert Grammar.european().to_dict()["decimal"] == "," and Grammar.indian().to_dict()["lakhs"] is True
+
+
+@pytest.mark.thorough
+@given(all_options)
+def test_options_round_trip(grammar: Grammar) -> None:
+    assert Grammar.from_dict(grammar.to_dict()) == grammar
+
+
+@given(texts_to_hurt)
+def test_a_pattern_reads_the_marks_of_its_grammar(text: str) -> None:
+    """Every number of the built-in rules, by an expression that matches it alone."""
+    assume("|" not in text)
+    numbers = numtok.extract(text, Grammar.european())
+    lines = "".join(f"|{number.text}|\n" for number in numbers)
+    again = numtok.extract(lines, dataclasses.replace(Grammar.european(), pattern=r"(?<=\|)[^|\n]+(?=\|\n)"))
+    assert [(number.text, number.value) for number in again] == [(number.text, number.value) for number in numbers]
+
+
+# ---- The documentation
+
+
+def test_the_table_of_the_documentation_is_true() -> None:
+    page = (ROOT / "docs" / "grammar.md").read_text("utf-8").partition("## What is read in each")[2]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
+    names, cases = rows[0][1:5], rows[1:]
+    assert names == ["prose", "european", "indian", "swiss"] and len(cases) > 30
+    for text, *cells in cases:
+        for name, cell in zip(names, cells, strict=False):
+            found = [str(number.value) for number in numtok.extract(html.unescape(text), getattr(Grammar, name)())]
+            expected = [] if cell == "–" else cell.split("; ")
+            assert [Decimal(value) for value in found] == [Decimal(value) for value in expected], (text, name)
