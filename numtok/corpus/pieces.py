@@ -15,7 +15,7 @@ import pyarrow as pa
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, read_batches
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.summary import SAMPLE_BYTES, sample
+from numtok.corpus.summary import SAMPLE_BYTES, front
 
 
 class Piece(NamedTuple):
@@ -54,6 +54,6 @@ class Reader:
 
     def _put_aside(self, texts: pa.Array) -> None:
         if self._sample_left > 0 and len(texts):
-            copied = pa.concat_arrays([sample(texts, self._sample_left)])  # a slice would keep the whole batch in memory
+            copied = pa.concat_arrays([front(texts, self._sample_left)])  # a slice would keep the whole batch in memory
             self.sampled.append(copied)
             self._sample_left -= copied.nbytes

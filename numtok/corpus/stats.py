@@ -24,13 +24,13 @@ from numtok.corpus.jobs.store import Folder
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
-from numtok.corpus.summary import BATCH_BYTES, Progress, processors
+from numtok.corpus.summary import BATCH_BYTES, Progress, front, processors
 from numtok.corpus.unpack import documents_of
 from numtok.errors import NumtokError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Subword
 from numtok.statistics import Statistics
-from numtok.statistics.tokens import TokenCosts, front
+from numtok.statistics.tokens import TokenCosts
 from numtok.tokenizer.tokenizer import Tokenizer
 
 TOKEN_SHARE, TOKEN_BYTES = 16, 1 << 16  # of each batch's text one part in so many is also tokenized, and of a small one so much

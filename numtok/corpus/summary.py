@@ -184,10 +184,15 @@ def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> Non
         raise OutputError(f"{output} is also an input; choose another name")
 
 
-def sample(texts: pa.Array, missing: int) -> pa.Array:
-    """The first rows of about ``missing`` bytes."""
+def front(texts: pa.Array, limit: int) -> pa.Array:
+    """The first rows of up to ``limit`` bytes; if the first is longer, its front, up to a space if there is one."""
     rows = TextRows.of(texts)
-    return texts.slice(0, max(1, int(np.searchsorted(rows.offsets, rows.offsets[0] + missing))))
+    count = int(np.searchsorted(rows.offsets, rows.offsets[0] + limit, side="right")) - 1
+    if count > 0 or not len(rows):
+        return rows.array.slice(0, count)
+    first = rows.text[rows.offsets[0] : rows.offsets[0] + limit].tobytes()
+    text = first.decode("utf-8", "ignore")
+    return TextRows.of([text[: text.rfind(" ") + 1] or text]).array
 
 
 def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, float] | None:

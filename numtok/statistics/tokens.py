@@ -1,7 +1,7 @@
 """What numbers cost in tokens: before, by the source tokenizer alone, and spelled out by each representation that does so.
 
 In: some of the texts. Out: :class:`TokenCosts`, sums, so that those of several batches add up. Tokenizing takes longer than counting numbers, so
-it is done on a part of a corpus (:func:`front`).
+it is done on a part of a corpus.
 """
 
 from __future__ import annotations
@@ -9,9 +9,6 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
-import pyarrow as pa
 
 from numtok.arrays.text_rows import TextRows, Texts
 from numtok.errors import InputError
@@ -103,14 +100,3 @@ def spelling_ones() -> list[Representation]:
     """The representations that spell numbers out and need no options."""
     kinds = REPRESENTATIONS.values()
     return [kind() for kind in kinds if not (kind.one_token or kind.stays_text or needs_options(kind))]
-
-
-def front(texts: pa.Array, limit: int) -> pa.Array:
-    """The first rows of up to ``limit`` bytes; if the first is longer, its front, up to a space if there is one."""
-    rows = TextRows.of(texts)
-    count = int(np.searchsorted(rows.offsets, rows.offsets[0] + limit, side="right")) - 1
-    if count > 0 or not len(rows):
-        return rows.array.slice(0, count)
-    first = rows.text[rows.offsets[0] : rows.offsets[0] + limit].tobytes()
-    text = first.decode("utf-8", "ignore")
-    return pa.array([text[: text.rfind(" ") + 1] or text], pa.large_string())
