@@ -40,10 +40,19 @@ def reciprocal_words(words: Tensor) -> Tensor:
     return values_of_words(words, 64).reciprocal().view(torch.int64)
 
 
+def _check_words(words: Tensor, width: int) -> None:
+    """Refuse words of another width where to look at them costs nothing: on another device it is to wait for it, and a compiled graph cannot."""
+    if width == 32 and words.device.type == "cpu" and not torch.compiler.is_compiling() and (words.to(torch.int64) >> 32).any():
+        raise SchemaError(
+            "number_bits holds words of more than 32 bits, as bits:64 writes them; make the layer, or the head, with width=64"
+        )
+
+
 def as_bits(stream: Tensor, dims: int, width: int = 32, reciprocal: bool = False) -> Tensor:
     """``number_bits`` in either form, (...) with ``dims`` axes or (..., width), as uint8 (..., width); with ``reciprocal``, (..., 128), those of 1/x behind."""
     size = width * (1 + reciprocal)
     if stream.dim() == dims:
+        _check_words(stream, width)
         bits = bits_of_words(stream, width)
         return torch.cat([bits, bits_of_words(reciprocal_words(stream), width)], -1) if reciprocal else bits
     if stream.dim() != dims + 1 or stream.shape[-1] != size:

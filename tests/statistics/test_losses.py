@@ -33,7 +33,7 @@ def really_lost(representation: Representation, numbers: Numbers) -> tuple[int, 
     return int((~fits).sum()), int(representation.clipped(numbers).sum()), changed
 
 
-EVERY = "xval:log bits fone:4,2 fone:20,9 place digits p10 p1000 b1999 fp15 exponent_bins logfourier subword".split()  # noqa: SIM905 (a list of names)
+EVERY = "xval:log bits bits:64 fone:4,2 fone:20,9 place digits p10 p1000 b1999 fp15 exponent_bins logfourier subword".split()  # noqa: SIM905 (a list of names)
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -12,8 +12,8 @@ import torch
 from torch.nn.functional import linear, relu
 
 from numtok import FloatBits, Tokenizer
-from numtok.errors import RepresentationError
-from numtok_torch import FloatBitsEmbedding, embedding_from_config, embedding_from_schema
+from numtok.errors import RepresentationError, SchemaError
+from numtok_torch import BitsHead, FloatBitsEmbedding, embedding_from_config, embedding_from_schema
 
 D = 24
 LITERALS = ["0", "-28.5", "70000", "0.125", "4.17", "-0.0", "999.99", "1e-4"]
@@ -213,3 +213,17 @@ def test_the_layer_of_a_file(compact: bool) -> None:
     assert embedding_from_schema(narrow, D, projection="linear").config()["combine"] == "replace", (
         "what other layers take does not disturb it"
     )
+
+
+def test_words_of_64_bits_are_not_read_as_32() -> None:
+    """By a layer or a head that somebody made for the other width."""
+    e, mask = torch.randn(1, len(VALUES), D), torch.ones(1, len(VALUES), dtype=torch.bool)
+    wide = wide_stream(VALUES, True, False)
+    for refused in (
+        lambda: FloatBitsEmbedding(D)(e, {"number_mask": mask, "number_bits": wide}),
+        lambda: BitsHead(D).loss(e[0], wide[0]),
+    ):
+        with pytest.raises(SchemaError, match=r"more than 32 bits.*width=64"):
+            refused()
+    BitsHead(D).loss(e[0], torch.tensor([0, 2**32 - 1, 1, 2, 3, 4, 5]))
+    BitsHead(D).loss(e[0], torch.arange(7, dtype=torch.int16))
