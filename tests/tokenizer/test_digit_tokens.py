@@ -39,9 +39,8 @@ def with_all_groups() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("digits", [Digits(), Digits(1, places=True)], ids=["threes", "ones"])
-def test_round_trip_in_every_kind(kind: str, digits: Digits, tmp_path: Path) -> None:
-    tok = tokenizer(kind, digits)
+def test_round_trip_in_every_kind(kind: str, tmp_path: Path) -> None:
+    tok = tokenizer(kind, digits := Digits(places=True))
     batch = tok.encode_batch(TEXTS, keep_text=True)
     assert tok.decode_batch(batch).to_pylist() == TEXTS
     numbers = numtok.scan(TEXTS)
