@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from numtok_cli.main import cli
 
 from numtok import Tokenizer
 from numtok.arrays import kept
@@ -30,6 +33,14 @@ print([found.input_ids.tolist(), [m for m in heavy if m in sys.modules],
 """
 
 
+@contextlib.contextmanager
+def keeping_in(cache: Path) -> Iterator[None]:
+    """As a first run, in this process, which loads all there is and keeps what it finds out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMTOK_CACHE", str(cache))
+        yield
+
+
 def encode_one_line(cache: Path | str, *arguments: Any) -> list[Any]:
     """Of a new process: the ids, which of the heavy packages it loaded, and which tokenizers beside the one it needs."""
     environment = {**os.environ, "NUMTOK_CACHE": str(cache)}
@@ -44,15 +55,16 @@ def facts(folder: Path) -> list[Path]:
 
 
 def test_a_start_loads_neither_pandas_nor_a_second_engine(tmp_path: Path) -> None:
-    first, again = encode_one_line(tmp_path), encode_one_line(tmp_path)
-    assert first[0] == again[0] == Tokenizer.from_pretrained().encode(LINE).input_ids.tolist()
-    assert again[1:] == [[], []]
+    with keeping_in(tmp_path):
+        ids = Tokenizer.from_pretrained().encode(LINE).input_ids.tolist()
+    assert encode_one_line(tmp_path) == [ids, [], []]
 
 
 def test_a_start_with_added_tokens_and_a_normalizer(tmp_path: Path, neox_json: Path) -> None:
-    first, again = encode_one_line(tmp_path, neox_json), encode_one_line(tmp_path, neox_json)
-    assert first[0] == again[0] == Tokenizer.from_pretrained(neox_json, engine="tokenizers").encode(LINE).input_ids.tolist()
-    assert again[1:] == [[], []]  # the two spaces come from a table
+    with keeping_in(tmp_path):
+        ids = Tokenizer.from_pretrained(neox_json).encode(LINE).input_ids.tolist()
+    assert ids == Tokenizer.from_pretrained(neox_json, engine="tokenizers").encode(LINE).input_ids.tolist()
+    assert encode_one_line(tmp_path, neox_json) == [ids, [], []]  # the two spaces come from a table
 
 
 def test_the_verdict_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,10 +171,12 @@ print([m for m in heavy if m in sys.modules], sorted(m for m in sys.modules if m
 
 def loaded_by(cache: Path, *arguments: str) -> tuple[list[str], list[str]]:
     """(heavy packages, modules of the corpus) that the second run of a command loads."""
+    with keeping_in(cache):
+        cli(list(arguments), standalone_mode=False)
     environment = {**os.environ, "NUMTOK_CACHE": str(cache)}
-    runs = [subprocess.run([sys.executable, "-c", OTHERS, *arguments], env=environment, capture_output=True, text=True) for _ in range(2)]
-    assert runs[1].returncode == 0, runs[1].stderr
-    heavy, own = runs[1].stdout.splitlines()[-1].split("] [")
+    done = subprocess.run([sys.executable, "-c", OTHERS, *arguments], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    heavy, own = done.stdout.splitlines()[-1].split("] [")
     return ast.literal_eval(heavy + "]"), ast.literal_eval("[" + own)
 
 

@@ -87,7 +87,7 @@ LARGE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["neox", "llama3", "roberta", "real gpt2"])
+@pytest.mark.parametrize("kind", ["neox", "llama3", "roberta", pytest.param("real gpt2", marks=pytest.mark.slow)])
 def test_large_batches(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the way that large batches take; with and without numbers, on either side."""
     monkeypatch.setattr(quick_way, "SMALL", 0)
@@ -100,7 +100,7 @@ def test_large_batches(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
         number_checks.check_numbers(tok, reference, documents[::9], **options)
 
 
-@pytest.mark.parametrize("kind", [*REAL, *KINDS])
+@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in REAL), *KINDS])
 def test_same_ids_as_the_core(kind: str) -> None:
     checks.check_same_ids_as_core(ours(kind), NUMBER_TEXTS)
 

@@ -164,7 +164,7 @@ def losses_of(folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 5)
     return found, model
 
 
-@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("log", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_fitted_scale_trains(log: bool, tmp_path: Path) -> None:
     found, model = losses_of(tmp_path, XVal(log=log), ScaleFit())
     assert all(map(torch.isfinite, map(torch.tensor, found))) and found[-1] < found[0] - 0.5 and found[0] < 100

@@ -96,6 +96,7 @@ def test_fone_adds_two_digit_numbers_exactly() -> None:
     assert found.values.tolist() == [float(one) for one in said]
 
 
+@pytest.mark.slow
 def test_xval_computes_two_operand_expressions() -> None:
     """``[NUM] op [NUM] =`` for op in + - ×: R² above 0.99 on unseen numbers, for each of them."""
     d = 32
