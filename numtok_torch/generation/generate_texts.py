@@ -25,6 +25,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from numtok import Tokenizer
+from numtok.numbers.grammar import Grammar
 from numtok_torch.generation.check import usable_tokenizer
 from numtok_torch.generation.prompts import read_prompts, tokens_that_fit
 from numtok_torch.generation.state import Writing
@@ -208,13 +209,14 @@ class _Call:
             stop = next((at for at, number in enumerate(ids.tolist()) if number in ends or number < 0), len(ids))
             ids = ids[: stop + 1] if writing.begins_number(ids[stop : stop + 1]).any() else ids[:stop]
             places, prompt = np.flatnonzero(writing.begins_number(ids)), row // per_prompt
+            grammar = Grammar()  # of decimals that a head says; what is spelled out is written as the tokenizer's grammar reads it
             if self.tokenizer.representations[0].one_token:
                 words = writing.surfaces([(writing.owner(row, per_prompt), ids[:place]) for place in places.tolist()])
             else:
-                words = spelled(self.tokenizer, ids, places)
+                words, grammar = spelled(self.tokenizer, ids, places), self.tokenizer.grammar
             before = [] if self.model.decodes else writing.prompt_ids(prompt)
             text = continuation(self.tokenizer, before, ids.tolist(), words)
             written.texts.append(prompts[prompt] + text if self.full_text else text)
             written.ids.append(ids.tolist())
-            written.values.append([value_of(word) for word in words])
+            written.values.append([value_of(word, grammar) for word in words])
         return written

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok import Tokenizer
-from numtok.errors import InputError
-from numtok.numbers.numbers import Numbers
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.scan import scan
 from numtok.tokenizer import detokenize as decode
 from numtok.tokenizer.schema import read_metadata
 
@@ -34,12 +34,10 @@ def spelled(tokenizer: Tokenizer, ids: npt.NDArray[np.int64], places: npt.NDArra
     return [str(text) for text in tokenizer.read_spelled(ids.astype(np.int32), places).to_pylist()]
 
 
-def value_of(surface: str) -> float:
-    """Of the text of a number; NaN if it is none."""
-    try:
-        return float(Numbers.parse([surface]).to_float64()[0])
-    except InputError:
-        return float("nan")
+def value_of(surface: str, grammar: Grammar) -> float:
+    """Of the text of a number, as the grammar reads it; NaN if it is none."""
+    numbers = scan([surface], grammar)
+    return float(numbers.to_float64()[0]) if numbers.text().to_pylist() == [surface] else float("nan")
 
 
 def continuation(tokenizer: Tokenizer, prompt: list[int], ids: list[int], surfaces: list[str]) -> str:

@@ -309,6 +309,16 @@ def test_a_grammar_says_how_numbers_go_on() -> None:
     assert allowed == {tokenizer.tokens[one] for one in [*"0123456789._", "[/NUM]"]}
 
 
+def test_values_are_those_that_the_grammar_reads() -> None:
+    tokenizer = tokenizer_of("place", "gpt2", Grammar(grouping="_"))
+    model = NumberModel(tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size), None)
+    script = tokenizer.encode("1_234.5 and 7e3").input_ids.tolist()
+    width = len(tokenizer.encode("It").input_ids)
+    options = {"prefix_allowed_tokens_fn": lambda _, before: [script[len(before) - width]], "max_new_tokens": len(script)}
+    found = generate(model, tokenizer, ["It"], details=True, **options)
+    assert found.texts == ["1_234.5 and 7e3"] and found.values == [[1234.5, 7000.0]]
+
+
 def test_a_transformers_tokenizer() -> None:
     hf = pytest.importorskip("numtok.hf")
     wrapped = hf.NumberTokenizer.from_tokenizer(
