@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from numtok.numbers.grammar import Grammar
 from numtok.representations.continuation import Continuation
@@ -19,11 +20,14 @@ Characters = dict[str, str]  # characters to the state behind them
 
 
 def continuation_of(alphabet: Sequence[str], grammar: Grammar, order: str) -> Continuation:
-    """Of decimals as the grammar reads them, a symbol a character, the mantissa's digits in this order."""
-    separator = (grammar.grouping if grammar.grouping in alphabet else ",") if grammar.grouping else ""
+    """Of decimals as the grammar reads them, a symbol a character, the mantissa's digits in this order; ``.`` is the point, whatever its mark.
+
+    Where the comma is the decimal mark, 0.123 is not grouped and 192.168.100.200 an address: groups begin with no zero there, and behind them are at most two.
+    """
+    marks = dict.fromkeys(mark if mark in alphabet and mark != "." else "," for mark in grammar.grouping or "")
+    groups = _Groups(tuple(marks), grammar.lakhs, grammar.decimal == ",")
     exponent = {"eE": "exponent"} if grammar.exponent else {}
-    of_mantissa = _forwards if order == "msd" else _backwards
-    mantissa = of_mantissa({separator: "separator"} if separator else {}, grammar.leading_dot)
+    mantissa = (_forwards if order == "msd" else _backwards)(groups, grammar.leading_dot)
     first = mantissa.pop("first")
     ends = {state for state in mantissa if state.endswith("!")}
     rules: dict[str, Characters] = {"begin": first | ({"+-": "signed"} if grammar.signs else {}), "signed": first}
@@ -41,41 +45,81 @@ def continuation_of(alphabet: Sequence[str], grammar: Grammar, order: str) -> Co
     return Continuation.of(by_symbol, [state for state in rules if state.endswith("!")], len(alphabet))
 
 
-def _forwards(separator: Characters, leading_dot: bool) -> dict[str, Characters]:
+class _Groups(NamedTuple):
+    """How digits are grouped: the separators, all of one number the same; whether by two before the last three; whether points may be separators."""
+
+    marks: tuple[str, ...]
+    lakhs: bool
+    points: bool
+
+    def behind(self, name: str) -> Characters:
+        """Each separator, and the state of this name behind it."""
+        return {mark: name.format(mark) for mark in self.marks}
+
+
+def _forwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
     """The states of a mantissa as it is written, and what begins one, ``first``; where it may end, the name has an exclamation mark."""
-    point = {".": "point"}
-    return {
-        "first": {DIGITS: "1 digit!"} | ({".": "leading point"} if leading_dot else {}),
-        "1 digit!": {DIGITS: "2 digits!"} | separator | point,
-        "2 digits!": {DIGITS: "3 digits!"} | separator | point,
-        "3 digits!": {DIGITS: "digits!"} | separator | point,
+    point, ungrouped = {".": "point"}, {"0": "digits!"} if groups.points else {}
+    short, long = groups.behind("{} two or three" if groups.lakhs else "{} three"), groups.behind("{} three")
+    states: dict[str, Characters] = {
+        "first": {DIGITS: "1 digit!"} | ungrouped | ({".": "leading point"} if leading_dot else {}),
+        "1 digit!": {DIGITS: "2 digits!"} | short | point,
+        "2 digits!": {DIGITS: "3 digits!"} | short | point,
+        "3 digits!": {DIGITS: "digits!"} | long | point,
         "digits!": {DIGITS: "digits!"} | point,
-        "separator": {DIGITS: "1 of group"},
-        "1 of group": {DIGITS: "2 of group"},
-        "2 of group": {DIGITS: "group!"},
-        "group!": separator | point,
         "point": {DIGITS: "fraction!"},
         "leading point": {DIGITS: "fraction!"},
         "fraction!": {DIGITS: "fraction!"},
     }
+    for mark in groups.marks:
+        again = {mark: f"{mark} last three" if groups.points else f"{mark} three"}
+        states |= _run([f"{mark} three", f"{mark} 1 of three", f"{mark} 2 of three", f"{mark} three!"], again | point)
+        if groups.points or groups.lakhs:
+            states |= _run([f"{mark} last three", f"{mark} 1 of last", f"{mark} 2 of last", f"{mark} last!"], point)
+        if groups.lakhs:
+            two = {mark: f"{mark} two"}
+            states |= _run([f"{mark} two or three", f"{mark} 1 of either", f"{mark} 2 of either"], {DIGITS: f"{mark} three!"} | two)
+            states |= _run([f"{mark} two", f"{mark} 1 of two", f"{mark} 2 of two"], {DIGITS: f"{mark} last!"} | two)
+    return states
 
 
-def _backwards(separator: Characters, leading_dot: bool) -> dict[str, Characters]:
-    """The same from the last digit to the first: the digits before a point, if one follows, were a fraction, and groups of three are known by it."""
-    point = {".": "point!" if leading_dot else "point"}
-    return {
+def _backwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
+    """The same from the last digit to the first: the digits before a point, if one follows, were a fraction."""
+    point, first = {".": "point!" if leading_dot else "point"}, groups.behind("{} first")
+    states: dict[str, Characters] = {
         "first": {DIGITS: "1 digit!"},
         "1 digit!": {DIGITS: "2 digits!"} | point,
         "2 digits!": {DIGITS: "3 digits!"} | point,
-        "3 digits!": {DIGITS: "digits!"} | separator | point,
+        "3 digits!": {DIGITS: "digits!"} | first | point,
         "digits!": {DIGITS: "digits!"} | point,
         point["."]: {DIGITS: "1 whole!"},
         "1 whole!": {DIGITS: "2 whole!"},
         "2 whole!": {DIGITS: "3 whole!"},
-        "3 whole!": {DIGITS: "whole!"} | separator,
+        "3 whole!": {DIGITS: "whole!"} | first,
         "whole!": {DIGITS: "whole!"},
-        "separator": {DIGITS: "1 of group!"},
-        "1 of group!": {DIGITS: "2 of group!"},
-        "2 of group!": {DIGITS: "3 of group!"},
-        "3 of group!": separator,
     }
+    for mark in groups.marks:
+        three, two = {mark: f"{mark} three"}, {mark: f"{mark} two"} if groups.lakhs else {}
+        states |= _ending(mark, ["first", "1", "2", "3"], [{}, two, three], groups.points)
+        states |= _ending(mark, ["three", "1 more", "2 more", "3 more"], [{}, {}, {} if groups.points else three], groups.points)
+        if groups.lakhs:
+            states |= _ending(mark, ["two", "1 of two", "2 of two"], [{}, two], groups.points)
+    return states
+
+
+def _run(names: Sequence[str], last: Characters) -> dict[str, Characters]:
+    """The states behind one digit after the other, and what else follows the last."""
+    return {state: {DIGITS: behind} for state, behind in itertools.pairwise(names)} | {names[-1]: last}
+
+
+def _ending(mark: str, names: Sequence[str], others: Sequence[Characters], points: bool) -> dict[str, Characters]:
+    """The same where each digit may be the first of the number: it may end there, but not, where ``points`` separate, behind a zero."""
+
+    def digit(name: str) -> Characters:
+        return {"123456789": f"{mark} {name}!", "0": f"{mark} {name}"} if points else {DIGITS: f"{mark} {name}!"}
+
+    states = {f"{mark} {names[0]}": digit(names[1])}
+    for name, behind, other in zip(names[1:], [*names[2:], None], others, strict=True):
+        onward = (digit(behind) if behind else {}) | other
+        states |= {f"{mark} {name}!": onward} | ({f"{mark} {name}": onward} if points else {})
+    return states

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from effort import examples
 from hypothesis import HealthCheck, example, given, settings
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok import Grammar, Numbers
+from numtok.numbers.marks import in_marks_of
 from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Spelled, XVal
 from numtok.representations.continuation import NEVER
 
@@ -37,6 +40,10 @@ GRAMMARS = {
     "plain": Grammar(grouping=None, signs=False, exponent=False, leading_dot=False),
     "no exponent": Grammar(exponent=False),
     "no leading dot": Grammar(leading_dot=False),
+    "european": Grammar.european(),
+    "indian": Grammar.indian(),
+    "swiss": Grammar.swiss(),
+    "european by lakhs": Grammar(grouping=".", decimal=",", lakhs=True),
 }
 surfaces = st.one_of(
     st.from_regex(r"[-+]?([0-9]{1,9}|[0-9]{1,3}(,[0-9]{3}){1,3})(\.[0-9]{1,6})?([eE][-+]?[0-9]{1,3})?", fullmatch=True),
@@ -69,13 +76,32 @@ def test_what_is_encoded_passes(name: str, text: str) -> None:
     assert symbols is None or accepts(SPELLED[name].continuation(Grammar()), symbols)
 
 
+@pytest.mark.parametrize(("characters", "longest"), [("1,.", 9), ("10,", 8), ("1.e-", 5)])
+@pytest.mark.parametrize("grammar", GRAMMARS)
+def test_what_passes_is_what_the_scanner_reads(grammar: str, characters: str, longest: int) -> None:
+    """Of all texts of so many characters, in the marks of the grammar; forwards, and without an exponent backwards too."""
+    rules = GRAMMARS[grammar]
+    separator = next((mark for mark in rules.grouping or "" if mark in "'_"), ",")
+    texts = ["".join(one) for count in range(1, longest + 1) for one in itertools.product(characters, repeat=count)]
+    found = numtok.scan(in_marks_of(rules, pa.array(texts, pa.large_string())), rules)
+    whole = np.zeros(len(texts), np.bool_)
+    whole[found.document[found.stop - found.start == np.array([*map(len, texts)])[found.document]]] = True
+    symbol_of = {one: PlaceValue.alphabet.index(separator if one == "," else one) for one in characters}
+    for order in ("msd", *(["lsd"] if "e" not in characters else [])):
+        continuation = PlaceValue(order=order).continuation(rules)
+        said = [accepts(continuation, [symbol_of[one] for one in (text if order == "msd" else text[::-1])]) for text in texts]
+        assert [text for text, read, passes in zip(texts, whole, said, strict=True) if read != passes] == []
+    assert whole.sum() > 10
+
+
 def test_two_digits_then_a_point_then_a_power() -> None:
     """Which is read only forwards: backwards its point would come first."""
     assert accepts(PlaceValue().continuation(Grammar()), spelled_of(PlaceValue(), "25.e-3"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("name", "grammar"), [(name, "default") for name in SPELLED] + [("place", one) for one in GRAMMARS] + [("digits by two", "plain")]
+    ("name", "grammar"),
+    [(name, "default") for name in SPELLED] + [("place", one) for one in GRAMMARS if one != "swiss"] + [("digits by two", "plain")],
 )
 @given(choices=st.data())
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
@@ -92,7 +118,7 @@ def test_what_passes_is_one_number_and_encodes_to_the_same(name: str, grammar: s
             onward = onward[continuation.to_end[continuation.following[state, onward]] < continuation.to_end[state]]
         symbols.append(int(onward[choices.draw(st.integers(0, len(onward) - 1))]))
         state = continuation.following[state, symbols[-1]]
-    text = representation.decode(Spelled(np.array(symbols, np.uint16), np.array([0, len(symbols)])))[0].as_py()
+    text = in_marks_of(rules, representation.decode(Spelled(np.array(symbols, np.uint16), np.array([0, len(symbols)]))))[0].as_py()
     found = numtok.scan([text], rules)
     assert len(found) == 1 and found.text().to_pylist() == [text]
     assert representation.fits(found).all()
