@@ -86,6 +86,15 @@ def _root(error: BaseException) -> BaseException:
     return cause if isinstance(error, FileNotFoundError) and cause is not None and type(cause).__module__.startswith("aiohttp") else error
 
 
+def _answer(error: BaseException) -> int:
+    """The status that HTTP answered with, by whatever name the package of the store has for it; 0 if it is not known."""
+    for holder in (error, getattr(error, "response", None)):
+        for name in ("status", "status_code", "code"):
+            if isinstance(value := getattr(holder, name, None), int):
+                return value
+    return 0
+
+
 def _code(error: BaseException) -> str | None:
     """What S3 calls it."""
     answer = getattr(error.__cause__, "response", None)
@@ -95,7 +104,7 @@ def _code(error: BaseException) -> str | None:
 def _verdict(error: BaseException) -> str:
     """``"missing"``, ``"refused"``, ``"changed"``, ``"final"`` or, of all that may pass, ``"passing"``."""
     error = _root(error)
-    answer = getattr(error, "status", None)
+    answer = _answer(error)
     if _code(error) == "NoSuchUpload":
         return "passing"  # another run took it for one that nobody would complete
     if isinstance(error, FileNotFoundError) or answer in (404, 410):
@@ -104,7 +113,7 @@ def _verdict(error: BaseException) -> str:
         return "refused"
     if type(error).__name__ == "FileExpired":
         return "changed"
-    if isinstance(error, _FINAL) or (isinstance(answer, int) and 400 <= answer < 500 and answer not in _TOO_SOON):
+    if isinstance(error, _FINAL) or (400 <= answer < 500 and answer not in _TOO_SOON):
         return "final"
     return "passing"
 

@@ -164,7 +164,7 @@ OTHERS = """
 import sys
 from numtok_cli.main import cli
 cli(sys.argv[1:], standalone_mode=False)
-heavy = ["pandas", "awkward", "tokenizers", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "numba.np.arrayobj"]
+heavy = ["pandas", "awkward", "tokenizers", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "numba.np.arrayobj", "fsspec"]
 print([m for m in heavy if m in sys.modules], sorted(m for m in sys.modules if m.startswith("numtok.corpus")))
 """
 

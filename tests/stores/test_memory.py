@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from numtok_cli.main import cli
 
 import numtok
+from numtok.corpus.jobs.config import read_config
 from numtok.errors import InputError, JobError, MissingDependencyError, OutputError
 
 OPTIONS: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True, "shards": 5, "workers": 2}
@@ -89,6 +90,7 @@ def test_all_that_reads_and_writes_takes_urls(store: Any, corpus: Path, local: P
     assert document.exit_code == 0 and "1,234.2" in document.output
     tokenizers = [numtok.Tokenizer.from_pretrained(f"{folder}/__numtok/tokenizer") for folder in ("memory://out", local)]
     assert tokenizers[0].fingerprint == tokenizers[1].fingerprint
+    assert read_config("memory://out/__numtok/manifest.json") == read_config(local / "__numtok" / "manifest.json")
 
 
 def test_what_is_there_is_not_replaced_unasked(store: Any, corpus: Path) -> None:

@@ -62,7 +62,7 @@ class Server:
             return self._store(environ, start_response)  # type: ignore[no-any-return]
         self.failed += 1
         if how.isdigit():
-            code = {"403": "AccessDenied", "503": "SlowDown", "412": "PreconditionFailed"}.get(how, "InternalError")
+            code = {"403": "AccessDenied", "404": "NoSuchUpload", "503": "SlowDown", "412": "PreconditionFailed"}.get(how, "InternalError")
             start_response(f"{how} {code}", [("Content-Type", "text/xml")])
             return [] if environ["REQUEST_METHOD"] == "HEAD" else [ERROR.format(code, "as it was told to").encode()]
         connection: socket.socket = environ["werkzeug.socket"]
