@@ -59,15 +59,15 @@ class Layout(NamedTuple):
     Attributes:
         size: of the array. begins: int64[n], where each row's special tokens begin, after any padding on the left.
         edges: int64[n + 1], the rows with their padding.
-        source, target: int64[t], places of the tokens that are kept before and after.
+        source, target: places of the t tokens that are kept before and after, int64[t] or, where they are one stretch, slices.
         kept: int64[n], tokens kept of each row.
     """
 
     size: int
     begins: Ints
     edges: Ints
-    source: Ints
-    target: Ints
+    source: Ints | slice
+    target: Ints | slice
     kept: Ints
 
 
@@ -116,7 +116,7 @@ def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
 
 def _batch_encoding(flat: Flat, tensors: Any, with_length: bool, encodings: Callable[[], list[Any]]) -> BatchEncoding:
     """The rows as transformers returns them: lists, or tensors."""
-    data = {name: flat.rows(_listed(values)) if tensors is None else np.stack(flat.rows(values)) for name, values in flat.columns.items()}
+    data = {name: _lists(flat, values) if tensors is None else np.stack(flat.rows(values)) for name, values in flat.columns.items()}
     if with_length:
         data["length"] = np.diff(flat.edges).tolist()
     out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=encodings)
@@ -125,9 +125,11 @@ def _batch_encoding(flat: Flat, tensors: Any, with_length: bool, encodings: Call
     return out
 
 
-def _listed(values: Array) -> list[Any]:
-    """Values, or tuples of them."""
-    return values.tolist() if values.ndim == 1 else list(zip(*values.T.tolist(), strict=True))
+def _lists(flat: Flat, values: Array) -> list[Any]:
+    """Rows of values, or of tuples of them, as lists."""
+    if values.ndim == 1:
+        return [row.tolist() for row in flat.rows(values)]
+    return flat.rows(list(zip(*values.T.tolist(), strict=True)))
 
 
 def encode_flat(
@@ -218,8 +220,7 @@ def _layout(
         edges = np.arange(len(kept) + 1) * width
         begins = edges + (np.append(width - widths, 0) if padding_side == "left" else 0)
     elif room is None and not before + after:  # as most batches are: all stays where it is
-        everything = np.arange(int(kept.sum()))
-        return Layout(int(edges[-1]), begins[:-1], edges, everything + offsets[0], everything, kept)
+        return Layout(int(edges[-1]), begins[:-1], edges, slice(int(offsets[0]), int(offsets[-1])), slice(0, int(edges[-1])), kept)
     first = offsets[:-1] + (lengths - kept if cut_side == "left" else 0)
     run = np.arange(int(kept.sum())) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1, 2... within each row
     return Layout(int(edges[-1]), begins[:-1], edges, np.repeat(first, kept) + run, np.repeat(begins[:-1] + before, kept) + run, kept)
@@ -243,7 +244,7 @@ def _columns(
         asked = options.get(f"return_{name}")
         return name in tokenizer.model_input_names if asked is None else bool(asked)
 
-    unpadded = len(layout.target) + len(layout.kept) * (len(special.before) + len(special.after))
+    unpadded = int(layout.kept.sum()) + len(layout.kept) * (len(special.before) + len(special.after))
     padding = tokenizer.pad_token_id if layout.size > unpadded else 0
     ones = [1] * len(special.before), [1] * len(special.after)
     columns = {"input_ids": filled(padding, ids[layout.source], special.before, special.after)}
@@ -260,7 +261,7 @@ def _streams(numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: La
     """The streams."""
     index, number_offsets = schema.flat(batch.column("number_index"))
     place = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token of the batch, -1 for one that was cut off
-    place[layout.source] = layout.target
+    place[layout.source] = np.arange(layout.size)[layout.target]
     target = place[index.to_numpy() + np.repeat(offsets[:-1], np.diff(number_offsets))]
     there = target >= 0
     mask = np.zeros(layout.size, np.bool_)

@@ -149,11 +149,13 @@ def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> N
     for key, token_id in ids:
         if not _is_integer(token_id, 0, size):
             raise _damaged(f"{key!r} has the id {_shown(token_id)}, which is none of the {size} of the vocabulary")
-    needed = first.added_tokens(two_forms=False).own
+    needed, _, together = first.added_tokens(two_forms=False)
     if missing := [content for content in (NUM, END_NUM) if content in needed and content not in tokens]:
         raise _damaged(f"'tokens' has no {missing[0]!r}, which {first.name} needs")
     if first.token_strings and not first.bracketed:
         _check_symbols(metadata.get("symbols"), size, len(first.token_strings), len(first.first_symbols))
+    elif together and "symbols" in metadata:
+        _check_symbols(metadata["symbols"], size, len(together), 0)
     elif metadata.get("symbols", {}) != {}:
         raise _damaged(f"there are 'symbols', which {first.name} has not")
 

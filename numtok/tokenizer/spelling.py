@@ -6,7 +6,7 @@ that a model may have made: whatever follows, up to the first token that does no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -50,9 +50,9 @@ class Spelling(NamedTuple):
     def bracketed(self) -> bool:
         return self.brackets[0] >= 0
 
-    def runs(self) -> dict[str, list[list[int]]]:
-        """The ids of the symbols, as the schema's metadata tell them: ids that follow one another as [first, count]."""
-        return {"plain": _runs(self.ids), "spaced": _runs(self.spaced)}
+    def runs(self, own: Set[int]) -> dict[str, list[list[int]]]:
+        """Those of the ids that are numtok's ``own``, as the schema's metadata tell them: ids that follow one another as [first, count]."""
+        return {"plain": _runs(self.ids[np.isin(self.ids, [*own])]), "spaced": _runs(self.spaced)}
 
 
 def first_ids(tokens: Mapping[str, int], spelling: Spelling | None) -> tuple[Ids, Ids]:

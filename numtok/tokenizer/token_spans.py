@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.kernels import kernel
-from numtok.engines.number_tokens import OWN_SYMBOL
 from numtok.representations import END_NUM, NUM, from_dict
 from numtok.tokenizer.schema import read_metadata
 
@@ -44,12 +43,12 @@ class NumberTokens:
         tokens: dict[str, int] = metadata.get("tokens", {})
         runs = [run for form in metadata.get("symbols", {}).values() for run in form]
         symbols = [number for first, count in runs for number in range(first, first + count)]
-        own = [number for content, number in tokens.items() if content in (NUM, f" {NUM}", END_NUM) or OWN_SYMBOL.fullmatch(content)]
+        brackets = [tokens[content] for content in (NUM, f" {NUM}", END_NUM) if content in tokens]
         first = from_dict(metadata["numbers"][0])
         bracketed = first.bracketed
         length = first.length or 1
         ids = sorted({*tokens.values(), *symbols})
-        return cls(tuple(ids), tuple(sorted({*own, *symbols})), tokens[END_NUM] if bracketed else None, 1 if bracketed else length)
+        return cls(tuple(ids), tuple(sorted({*brackets, *symbols})), tokens[END_NUM] if bracketed else None, 1 if bracketed else length)
 
     @classmethod
     def from_schema(cls, schema: pa.Schema) -> NumberTokens:

@@ -51,10 +51,10 @@ class NumberVocabulary:
 
     def described(self) -> dict[str, Any]:
         """As the schema's metadata tell it: the ids of number tokens, and of symbols in runs."""
-        if self.spelling is None or self.spelling.bracketed:
-            return {"tokens": dict(self.tokens), "vocab_size": self.size}
-        tokens = {content: number for content, number in self.tokens.items() if not OWN_SYMBOL.fullmatch(content)}
-        return {"tokens": tokens, "vocab_size": self.size, "symbols": self.spelling.runs()}
+        symbols = {number for content, number in self.tokens.items() if OWN_SYMBOL.fullmatch(content)}
+        tokens = {content: number for content, number in self.tokens.items() if number not in symbols}
+        in_runs = {"symbols": self.spelling.runs(symbols)} if symbols and self.spelling is not None else {}
+        return {"tokens": tokens, "vocab_size": self.size, **in_runs}
 
 
 def share_tokens(some: Sequence[Representation], others: Sequence[Representation]) -> bool:

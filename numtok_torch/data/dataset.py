@@ -30,7 +30,7 @@ from numtok.representations.columns import SEQ_LENGTHS
 from numtok_torch.data.blocks import Blocks, Cutting, Read
 from numtok_torch.data.kept_rows import DISK_BYTES
 from numtok_torch.data.packing import within
-from numtok_torch.data.storage import Row, Storage
+from numtok_torch.data.storage import Chunk, Row, Storage
 from numtok_torch.data.streams import Ints, NumberTokens, stored_columns
 from numtok_torch.data.tokens import token_id
 
@@ -215,10 +215,26 @@ class NumberDataset(Encoded, Dataset[Row]):
         asked = np.where(asked < 0, asked + count, asked)
         rows = asked if self._valid is None else self._valid[asked]
         chunks, local = self._locate(rows)
+        order = np.argsort(chunks if self._blocks is None else rows, kind="stable")
         gathered: list[Row] = [{}] * len(asked)
-        for place in np.argsort(chunks if self._blocks is None else rows, kind="stable").tolist():
-            row = self._row(int(rows[place]), int(chunks[place]), int(local[place]), self._storage.read)
+        read = _read_once(self._storage.read)
+        located = zip(order.tolist(), rows[order].tolist(), chunks[order].tolist(), local[order].tolist(), strict=True)
+        for place, number, chunk, within_it in located:
+            row = self._row(number, chunk, within_it, read)
             if row is None:
-                raise SchemaError(f"row {int(rows[place])} is null: its document was; make the data set with nulls='skip'")
+                raise SchemaError(f"row {number} is null: its document was; make the data set with nulls='skip'")
             gathered[place] = row
         return gathered
+
+
+def _read_once(read: Read) -> Read:
+    """``read``, but a chunk that is asked for several times in a row is read, and its file looked at, the first time."""
+    known, chunk = -1, None
+
+    def again(number: int) -> Chunk:
+        nonlocal known, chunk
+        if chunk is None or number != known:
+            known, chunk = number, read(number)
+        return chunk
+
+    return again

@@ -19,11 +19,12 @@ from numtok.tokenizer.schema import read_metadata
 def number_ids(tokenizer: Tokenizer) -> list[int]:
     """The tokens that stand for a number, or begin one that is spelled out; none for numbers that are plain text."""
     metadata = read_metadata(tokenizer.batch_schema())
-    if symbols := metadata.get("symbols"):
+    first = tokenizer.representations[0]
+    if (symbols := metadata.get("symbols")) and not first.bracketed:
         plain, spaced = (
             [token_id for start, count in symbols[form] for token_id in range(start, start + count)] for form in ("plain", "spaced")
         )
-        return [*(plain[symbol] for symbol in tokenizer.representations[0].first_symbols), *spaced]
+        return [*(plain[symbol] for symbol in first.first_symbols), *spaced]
     return [number for content, number in metadata["tokens"].items() if content.strip() == "[NUM]"]
 
 

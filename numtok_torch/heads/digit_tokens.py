@@ -51,7 +51,8 @@ class DigitTokens:
         representation = from_dict(metadata["numbers"][0])
         contents: dict[str, int] = dict(metadata["tokens"])
         if "symbols" in metadata:
-            contents |= dict(zip(representation.token_strings, ids_of_runs(metadata["symbols"]["plain"]), strict=True))
+            named = representation.added_tokens(two_forms=False).together or representation.token_strings
+            contents |= dict(zip(named, ids_of_runs(metadata["symbols"]["plain"]), strict=True))
         return cls._of(contents, ".,_'", representation.order or "msd", f"the numbers of this data are {representation.name}")
 
     @classmethod

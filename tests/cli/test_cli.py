@@ -248,7 +248,9 @@ def test_inspect_shows_bits_by_their_fields(folder: Path, monkeypatch: pytest.Mo
 
 def test_inspect_shows_64_bits_of_a_text_and_of_a_file(folder: Path) -> None:
     bits = "1 01111111101 0011001100110011001100110011001100110011001100110100"
-    assert re.search(f"-0.30000000000000004 +{bits}\n", ok("inspect", "is -0.30000000000000004", "--numbers", "bits:64").stdout)
+    told = ok("inspect", "is -0.30000000000000004", "--numbers", "bits:64", "--numbers", "xval,bits").stdout
+    assert re.search(f"-0.30000000000000004 +{bits}\n", told)
+    assert "\nbits:64  " in told and "\nxval+bits  " in told, "one is told from the other"
     Path("a.txt").write_text("is -0.30000000000000004\n")
     for option in ("--compact", "--quiet"):
         ok("encode", "a.txt", "-o", "a.parquet", "--numbers", "bits:64", "--overwrite", option)

@@ -14,6 +14,7 @@ from places import shared_folder
 
 import numtok
 from numtok import Digits, PlaceValue, Tokenizer
+from numtok.errors import SchemaError
 from numtok.representations.as_written import groups
 from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.token_spans import NumberTokens
@@ -88,7 +89,9 @@ def test_what_the_metadata_tell(config: dict[str, Any]) -> None:
     """Every token of a number is named; only those that no text has are told as numtok's own."""
     tok = Tokenizer(config, [Digits()])
     metadata = read_metadata(tok.batch_schema())
-    assert metadata["tokens"] == tok.tokens and "symbols" not in metadata
+    own = [tok.tokens[f"[NUM:{group}]"] for group in groups(3) if f"[NUM:{group}]" in tok.tokens]
+    assert metadata["tokens"] == {content: number for content, number in tok.tokens.items() if number not in own}
+    assert metadata.get("symbols", {}).get("plain", []) == ([[own[0], 1110]] if own else [])
     spans = NumberTokens.from_metadata(metadata)
     assert set(spans.ids) == set(tok.tokens.values())
     assert set(spans.own) == {number for content, number in tok.tokens.items() if content.strip().startswith(("[NUM", "[/NUM"))}
@@ -112,3 +115,13 @@ def test_real_tokenizers(name: str, count: int) -> None:
     text = ["It is -1234567.89 or 1,234."]
     assert tok.decode_batch(tok.encode_batch(text, keep_text=True)).to_pylist() == text
     assert [tok.tokens[group] for group in ("1", "23", "45", "67")] == tok.encode(text[0]).input_ids[4:8].tolist()
+
+
+def test_damaged_ids_of_groups_are_refused() -> None:
+    described = Tokenizer(trained.config("gpt2"), [Digits()]).batch_schema()
+    told = json.loads(described.metadata[b"numtok"])
+    (first, count), size = told["symbols"]["plain"][0], told["vocab_size"]
+    for plain in ([[first, count - 1]], [[first, count], [5, 1]], [[size, count]], []):
+        damaged = told | {"symbols": {"plain": plain, "spaced": []}}
+        with pytest.raises(SchemaError, match="'symbols', 'plain'"):
+            read_metadata(described.with_metadata({"numtok": json.dumps(damaged)}))

@@ -359,6 +359,17 @@ def test_batches_of_a_map_style_loader(folder: Path) -> None:
     assert sorted(torch.cat(found).int().tolist()) == list(range(150))
 
 
+def test_a_batch_asks_for_each_chunk_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And for its file, which takes as long as a row."""
+    data, asked = NumberDataset(folder), []
+    numbers = [17, 149, 16, 3, 16]
+    expected = [data[number]["input_ids"].tolist() for number in numbers]
+    own = Storage.read
+    monkeypatch.setattr(Storage, "read", lambda storage, number: asked.append(number) or own(storage, number))
+    assert [row["input_ids"].tolist() for row in data.__getitems__(numbers)] == expected
+    assert len(asked) == len(set(asked)) > 1
+
+
 def test_command_line_to_a_spawned_worker(tmp_path: Path) -> None:
     """`numtok encode`, then a spawned worker with pinned memory where there is a GPU: every value arrives, bit for bit."""
     from numtok_cli.main import cli
