@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import os
 import platform
 import sys
@@ -62,7 +63,8 @@ def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
         text = rows.array[int(row)].as_py()
         encoded_text = text.encode()
         which = slice(per_document[row], per_document[row + 1])
-        characters = [len(encoded_text[:start].decode()) for start in numbers.start[which]]
+        between = itertools.pairwise([0, *numbers.start[which].tolist()])
+        characters = list(itertools.accumulate(len(encoded_text[start:stop].decode()) for start, stop in between))
         places[which] = np.array(engine.first_tokens(text, characters)) + encoded.offsets[row]
     return np.asarray(places)
 

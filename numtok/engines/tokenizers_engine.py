@@ -92,13 +92,10 @@ class TokenizersEngine:
     def first_tokens(self, text: str, characters: list[int]) -> list[int]:
         """The token in which each character lies; for a character without one, the next that has."""
         encoding = self._tokenizer(self._usual_character).encode(text, add_special_tokens=False)
-        found = []
-        for character in characters:
-            token = None
-            while token is None and character < len(text):
-                token = encoding.char_to_token(character)
-                character += 1
-            found.append(len(encoding.ids) - 1 if token is None else token)
+        spans = np.array(encoding.offsets, np.int64).reshape(-1, 2)
+        filled = np.flatnonzero(spans[:, 0] < spans[:, 1])
+        places = np.searchsorted(np.maximum.accumulate(spans[filled, 1]), characters, side="right")
+        found: list[int] = np.append(filled, len(spans) - 1)[places].tolist()
         return found
 
     @functools.cached_property

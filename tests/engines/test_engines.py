@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,17 @@ def test_subword_leaves_text_alone(kind: str, engine: str, documents: list[str |
         # The token that holds the number's first character; a normalizer that drops characters may leave it without one.
         tokens = [encoding.char_to_token(start) for start, _ in spans]
         assert [a for a, b in zip(index, tokens, strict=True) if b is not None] == [b for b in tokens if b is not None], repr(text)
+
+
+def test_the_places_of_many_numbers_in_a_long_text_take_linear_time() -> None:
+    """Each was looked for from the front of the text; an accent apart from its letter leaves the text to the engine that tells places."""
+    text = "e\u0301 " + "it was 1,234.5 m or 7%, " * 20_000
+    tok = tokenizer("neox", "gigatoken", Subword())
+    started = time.process_time()
+    batch = tok.encode_batch([text])
+    assert time.process_time() - started < 3
+    ids, index = batch["input_ids"][0].values, batch["number_index"][0].values
+    assert len(index) == 40_000 and len({ids[int(place)].as_py() for place in index.to_numpy()[::2]}) == 1
 
 
 @pytest.mark.parametrize("kind", FAST)
