@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from numtok import Tokenizer
 from numtok.numbers.grammar import Grammar
+from numtok.numbers.marks import in_marks_of
 from numtok.numbers.scan import scan
 from numtok.tokenizer import detokenize as decode
 from numtok.tokenizer.schema import read_metadata
@@ -29,10 +30,11 @@ def number_ids(tokenizer: Tokenizer) -> list[int]:
 
 
 def spelled(tokenizer: Tokenizer, ids: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> list[str]:
-    """The text of the numbers that are spelled out from ``places`` on; what is no number, as its symbols."""
+    """The text of the numbers that are spelled out from ``places`` on, in the marks of the grammar; what is no number, as its symbols."""
     if not len(places) or not tokenizer.representations[0].token_strings:
         return []
-    return [str(text) for text in tokenizer.read_spelled(ids.astype(np.int32), places).to_pylist()]
+    texts = in_marks_of(tokenizer.grammar, tokenizer.read_spelled(ids.astype(np.int32), places))
+    return [str(text) for text in texts.to_pylist()]
 
 
 def value_of(surface: str, grammar: Grammar) -> float:

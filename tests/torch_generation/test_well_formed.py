@@ -309,14 +309,15 @@ def test_a_grammar_says_how_numbers_go_on() -> None:
     assert allowed == {tokenizer.tokens[one] for one in [*"0123456789._", "[/NUM]"]}
 
 
-def test_values_are_those_that_the_grammar_reads() -> None:
-    tokenizer = tokenizer_of("place", "gpt2", Grammar(grouping="_"))
+@pytest.mark.parametrize(("grammar", "text"), [(Grammar(grouping="_"), "1_234.5 and 7e3"), (Grammar.european(), "1.234,5 and 7e3")])
+def test_values_are_those_that_the_grammar_reads(grammar: Grammar, text: str) -> None:
+    tokenizer = tokenizer_of("place", "gpt2", grammar)
     model = NumberModel(tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size), None)
-    script = tokenizer.encode("1_234.5 and 7e3").input_ids.tolist()
+    script = tokenizer.encode(text).input_ids.tolist()
     width = len(tokenizer.encode("It").input_ids)
     options = {"prefix_allowed_tokens_fn": lambda _, before: [script[len(before) - width]], "max_new_tokens": len(script)}
     found = generate(model, tokenizer, ["It"], details=True, **options)
-    assert found.texts == ["1_234.5 and 7e3"] and found.values == [[1234.5, 7000.0]]
+    assert found.texts == [text] and found.values == [[1234.5, 7000.0]]
 
 
 def test_a_transformers_tokenizer() -> None:
