@@ -13,6 +13,7 @@ In: :class:`~numtok.statistics.Statistics` and what each representation would lo
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,10 @@ from numtok.statistics.surfaces import MARKS, SIDE_BY_SIDE
 
 CHANGED, TOO_LONG, FEW_DIGITS = 0.01, 0.05, 0.8
 FRACTIONS, LOST, WIDE, NOT_HELD = 0.5, 0.01, 10.0, 0.001
-TOLD = 0.01  # share of the numbers from which on something odd is worth a remark
+TOLD, RARE = (
+    0.01,
+    0.001,
+)  # shares of the numbers from which on something odd, and something that nothing else looks like, are worth a remark
 
 
 @dataclass(frozen=True)
@@ -40,16 +44,18 @@ class Recommendation:
         options: of ``numtok encode``, beside its inputs and its output.
         reasons: sentences, the decisive one first.
         remarks: sentences about what looks odd in the corpus, whatever the representation.
+        grammar: another grammar that the corpus looks as if it wanted, see :func:`wanted_grammar`; then the counts are of misread numbers.
     """
 
     numbers: str
     options: str
     reasons: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    grammar: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The attributes by name."""
-        return {"numbers": self.numbers, "options": self.options, "reasons": list(self.reasons), "remarks": list(self.remarks)}
+        return dataclasses.asdict(self) | {"reasons": list(self.reasons), "remarks": list(self.remarks)}
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,10 @@ def recommend(statistics: Statistics, compared: Sequence[Loss]) -> Recommendatio
     name, reasons = _decided(traits, by_name)
     chosen = by_name[name]
     reasons.append(_kept(chosen))
-    return Recommendation(chosen.name, _options(statistics, chosen), tuple(reasons), tuple(_remarks(statistics, chosen)))
+    remarks, grammar = tuple(_remarks(statistics, chosen)), wanted_grammar(statistics)
+    if grammar is not None:
+        remarks = (f"This looks like text for another grammar: count again with --grammar {grammar}, and encode with it.", *remarks)
+    return Recommendation(chosen.name, _options(statistics, chosen), tuple(reasons), remarks, grammar)
 
 
 def traits_of(statistics: Statistics, by_name: dict[str, Loss]) -> Traits:
@@ -168,9 +177,8 @@ def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
     if marks["leading zeros"] > TOLD * statistics.written:
         share = _percent(marks["leading zeros"] / statistics.written)
         yield f"{share} are written with leading zeros, as codes are; only place and digits keep those (with --keep-text, decoding gives them back)."
-    for kind, count in zip(SIDE_BY_SIDE, statistics.forms.side_by_side.tolist(), strict=True):
-        if count > TOLD * statistics.in_text:
-            yield f"{count:,} pairs of numbers look like one: {_EXAMPLES[kind]}; the grammar that was used reads two."
+    for kind, count in _hints(statistics).items():
+        yield f"{count:,} times numbers look like one: {_EXAMPLES[kind]}; the grammar that was used reads several."
     negative = int(statistics.digits.negative.sum())
     if not chosen.representation.carries_sign and negative > TOLD * statistics.numbers:
         share = _percent(negative / statistics.numbers)
@@ -179,11 +187,33 @@ def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
         yield f"{beyond:,} numbers are beyond float64 (1.8e308, or nearer to zero than 5e-324)."
 
 
+def wanted_grammar(statistics: Statistics) -> str | None:
+    """The grammar, as ``--grammar`` takes it, that the written forms ask for in place of the one that was used; None if none does.
+
+    The most frequent kind of numbers side by side decides, of those that make more than 1% of all numbers, or 0.1% for lakhs, as nothing else looks like
+    them in running text. The decimal comma also has to be more frequent than numbers with one, two, or more than three digits behind a point: with three,
+    the point may be a european separator.
+    """
+    hints = {kind: count for kind, count in _hints(statistics).items() if kind in _ASKS_FOR}
+    return _ASKS_FOR[max(hints, key=hints.__getitem__)] if hints else None
+
+
+def _hints(statistics: Statistics) -> dict[str, int]:
+    """The kinds of numbers side by side that are frequent enough to tell."""
+    hints = dict(zip(SIDE_BY_SIDE, statistics.forms.side_by_side.tolist(), strict=True))
+    fraction = statistics.digits.fraction
+    if hints["decimal comma"] <= int(fraction.sum() - fraction[0] - fraction[3]):
+        del hints["decimal comma"]
+    return {kind: count for kind, count in hints.items() if count > (RARE if kind == "grouped in lakhs" else TOLD) * statistics.in_text}
+
+
+_ASKS_FOR = {"decimal comma": "european", "grouped by apostrophe": "swiss", "grouped in lakhs": "indian"}
 _EXAMPLES = {
     "decimal comma": "3,14 with a comma for the decimal point",
     "grouped by space": "12 345, grouped by spaces",
     "grouped by thin space": "12 345, grouped by thin spaces",
     "grouped by apostrophe": "12'345, grouped by apostrophes",
+    "grouped in lakhs": "12,34,567, grouped in lakhs",
 }
 
 

@@ -139,7 +139,7 @@ def test_equals_oracle(texts: list[str], name: str) -> None:
 
 
 @pytest.mark.thorough
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(12))  # each compiles an oracle
 @given(st.lists(texts_to_hurt | st.text(max_size=8), max_size=6), all_options)
 def test_equals_oracle_with_all_options(texts: list[str], grammar: Grammar) -> None:
     assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
@@ -149,7 +149,7 @@ def test_equals_oracle_with_all_options(texts: list[str], grammar: Grammar) -> N
 def test_equals_oracle_on_random_text(name: str) -> None:
     """Less clever than Hypothesis, but thousands of texts; one row, so that most are read away from the end of the buffer."""
     dice, grammar = random.Random(7), WORLD[name]
-    texts = ["".join(dice.choices(HOSTILE, k=dice.randrange(30))) for _ in range(1500)]
+    texts = ["".join(dice.choices(HOSTILE, k=dice.randrange(30))) for _ in range(examples(300))]
     before, after, then = ["", " ", "5 ", "é ", "a", "."], [*" .,'’", "\u00a0"], ["", "x", "5", "567", "é", " "]
     digits = ["1", "12 345", "1.234", "1,23,456", "2019", "1’234"]
     texts += map("".join, itertools.product(before, digits, after, then))
@@ -162,7 +162,7 @@ def test_equals_oracle_on_random_text(name: str) -> None:
 def test_equals_oracle_on_wikipedia(name: str, wiki_texts: list[str]) -> None:
     """English text as it is, and with its numbers as another country writes them."""
     mark = {"european": {",": ".", ".": ","}, "indian": {}, "swiss": {",": "'"}}[name]
-    english = wiki_texts[3::20]
+    english = wiki_texts[3::80]
     for texts in (english, [text.translate(str.maketrans(mark)) for text in english]):
         assert rows_of(numtok.scan(texts, WORLD[name])) == rows_of_oracle(texts, WORLD[name])
 

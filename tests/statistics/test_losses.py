@@ -202,7 +202,7 @@ def test_the_options_that_are_recommended_encode(tmp_path: object) -> None:
     ("text", "remark"),
     [
         ("007 008 12", "leading zeros"),
-        ("3,14 or 2,71", "2 pairs of numbers look like one: 3,14"),
+        ("say 3,14 or 2,71 kg", "2 times numbers look like one: 3,14"),
         ("12 345", "grouped by spaces"),
         ("-5 -6 7", "sign is a token of text"),
         ("5 1e999", "beyond float64"),
