@@ -2,7 +2,7 @@
 
 In: n numbers. Out: the characters of each number as written, the digits in groups, one token each: 1234567.8901 is ``1 234 567 . 890 1``. Inverse: the
 characters. Exact for every decimal, as written: leading and trailing zeros, separators and exponents stay. ``Digits(1)`` is the digit-wise baseline of
-FoNE (Zhou et al. 2025, tables 1 and 2); groups of three are what the vocabularies of Llama 3 and GPT-4 have. That they are cut from the right, so that
+FoNE (Zhou et al. 2025); groups of three are what the vocabularies of Llama 3 and GPT-4 have. That they are cut from the right, so that
 the same digits of two numbers stand below each other, helps in arithmetic: Tokenization counts (Singh and Strouse 2024).
 
 ====================  ==========================  ==========================  ===========================

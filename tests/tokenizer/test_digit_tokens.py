@@ -108,13 +108,11 @@ def test_real_tokenizers(name: str, count: int) -> None:
     if not path.exists():
         pytest.skip(f"needs {path}")
     known = json.loads(path.read_text("utf-8"))["model"]["vocab"]
-    assert sum(len(group) == 3 and group in known for group in groups(3)) == count
-    threes, tok = (Tokenizer.from_pretrained(path, numbers) for numbers in ("digits:3", "digits:2"))
-    assert threes.own_tokens.keys() - tok.own_tokens.keys() == {f"[NUM:{group}]" for group in groups(3)}
-    assert tok.own_tokens.keys() == {"[NUM]", " [NUM]", "[/NUM]"}
+    assert known.keys() >= set(groups(2)) and sum(group in known for group in groups(3)[110:]) == count
+    tok = Tokenizer.from_pretrained(path, "digits:3")
+    assert tok.own_tokens.keys() == {"[NUM]", " [NUM]", "[/NUM]", *(f"[NUM:{group}]" for group in groups(3))}
     text = ["It is -1234567.89 or 1,234."]
     assert tok.decode_batch(tok.encode_batch(text, keep_text=True)).to_pylist() == text
-    assert [tok.tokens[group] for group in ("1", "23", "45", "67")] == tok.encode(text[0]).input_ids[4:8].tolist()
 
 
 def test_damaged_ids_of_groups_are_refused() -> None:
