@@ -54,7 +54,8 @@ class Kernel:
                 if isinstance(called := names.get(name), Kernel):
                     names[name] = called.compiled
             inner = TRIED and self.options.get("no_cpython_wrapper", False)
-            made: Any = numba.njit(nogil=True, **self.options, **({"pipeline_class": Inner} if inner else {}))(self.function)
+            options = self.options | ({"pipeline_class": Inner} if inner else {})
+            made: Any = numba.njit(nogil=True, **options)(self.function)
             if isinstance(made, Dispatcher):
                 compile_quickly(made)
                 if not inner:  # else it is kept as part of what calls it

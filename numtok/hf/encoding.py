@@ -103,14 +103,18 @@ class NumberEncoding:
         return state | {"ids": self.ids, "tokens": self.tokens, "offsets": self.offsets, "overflowing": rest}
 
     @functools.cached_property
+    def _marked_ids(self) -> list[int]:
+        return self.marked.ids
+
+    @functools.cached_property
     def ids(self) -> list[int]:
-        ids = self.marked.ids
+        ids = self._marked_ids
         return self.marks.ids[ids].tolist() if self.marks.renames and ids else ids
 
     @property
     def tokens(self) -> list[str]:
         contents = self.marks.contents
-        is_mark = self.marks.is_mark[np.array(self.marked.ids, np.int64)].tolist()
+        is_mark = self.marks.is_mark[np.array(self._marked_ids, np.int64)].tolist()
         return [token[:-1] + contents[token[-1]] if mark else token for token, mark in zip(self.marked.tokens, is_mark, strict=True)]
 
     @functools.cached_property
@@ -160,15 +164,14 @@ class NumberEncoding:
         """(tokens, numbers, symbols): the tokens that stand for numbers, the call's number of each, and which of the number's tokens it is."""
         parts: list[tuple[Ints, Ints, Ints]] = []
         if self._has_numbers:
-            is_mark = self.marks.is_mark[np.array(self.marked.ids, np.int64)]
-            if (only := self._only_text) is not None and (all_of_them := only.all_marks(np.flatnonzero(is_mark))) is not None:
+            if (only := self._only_text) is not None and (all_of_them := only.all_marks(self._mark_tokens)) is not None:
                 return all_of_them
             starts, stops = self._marked_spans
             for text, where in self._tokens_of_texts():
                 if text.numbers_stay:
                     parts.append(_first_tokens(text, where, starts[where], stops[where]))
                     continue
-                where = where[is_mark[where]]
+                where = np.intersect1d(where, self._mark_tokens)
                 number = text.numbers_at(stops[where] - 1)
                 where, number = where[number >= 0], number[number >= 0]
                 parts.append((where, number + text.first, stops[where] - 1 - text.mark_starts[number]))
@@ -177,8 +180,17 @@ class NumberEncoding:
         order = np.argsort(columns[0], kind="stable")
         return columns[0][order], columns[1][order], columns[2][order]
 
+    @functools.cached_property
+    def _mark_tokens(self) -> Ints:
+        """Which tokens are marks."""
+        return np.flatnonzero(self.marks.is_mark[np.array(self._marked_ids, np.int64)])
+
     @property
     def offsets(self) -> list[tuple[int, int]]:
+        if not self._has_numbers:
+            return self.marked.offsets
+        if (text := self._only_text) is not None and (all_of_them := text.all_marks(self._mark_tokens)) is not None:
+            return text.original_offsets(self.marked.offsets, *all_of_them)
         starts, stops = self._spans
         return list(zip(starts.tolist(), stops.tolist(), strict=True))
 

@@ -203,6 +203,17 @@ class MarkedText:
             return starts, stops
         return self._moved(starts, 0), self._moved(stops, 1)
 
+    def original_offsets(self, spans: list[tuple[int, int]], tokens: Ints, numbers: Ints, symbols: Ints) -> list[tuple[int, int]]:
+        """Likewise of all tokens of this text, in order, given its marks (:meth:`all_marks`); what is not of the text is at (0, 0), and stays there."""
+        numbers = numbers - self.first
+        shifts = np.append(0, (self.stops - self.mark_stops)[numbers])  # of what is behind each mark
+        by = np.repeat(shifts, np.diff(np.concatenate([[0], tokens + 1, [len(spans)]]))).tolist()
+        moved = [(start + shift, stop + shift) if stop else (start, stop) for (start, stop), shift in zip(spans, by, strict=True)]
+        edges = (self.starts[numbers].tolist(), self.stops[numbers].tolist())
+        for token, symbol, start, stop in zip(tokens.tolist(), symbols.tolist(), *edges, strict=True):
+            moved[token] = (start if symbol else moved[token][0], stop)  # the first may take the space before along
+        return moved
+
     def _moved(self, places: Ints, is_stop: int) -> Ints:
         if not len(self):
             return places
