@@ -179,9 +179,9 @@ class Numbers:
 
     def _chosen(self, choose: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], decimals: Decimals) -> Numbers:
         """Some of the numbers, given how to choose from a column, and their digits."""
-        places = [choose(column) for column in (self.document, self.start, self.stop)]
+        document, start, stop = (choose(column) for column in (self.document, self.start, self.stop))
         digits, offsets, exponent, negative = decimals
-        chosen = Numbers(*places, negative, digits, offsets, exponent, self.rows, self.decimal)
+        chosen = Numbers(document, start, stop, negative, digits, offsets, exponent, self.rows, self.decimal)
         for name in ("_float64", "_float32"):  # carry over what is known already
             if name in self.__dict__:
                 values = choose(self.__dict__[name])

@@ -229,7 +229,8 @@ class NumberDataset(Encoded, Dataset[Row]):
 
 def _read_once(read: Read) -> Read:
     """``read``, but a chunk that is asked for several times in a row is read, and its file looked at, the first time."""
-    known, chunk = -1, None
+    known = -1
+    chunk: Chunk | None = None
 
     def again(number: int) -> Chunk:
         nonlocal known, chunk
