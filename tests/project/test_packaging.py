@@ -174,6 +174,20 @@ assert NumberTokenizer.from_pretrained("drop-in")("a 5").input_ids == tokenizer(
 """
 
 
+REMOTE = """
+import numtok
+numtok.encode_files("sample.jsonl", "memory://bucket/data/", numbers="xval,bits", keep_text=True, shards=2)
+numtok.decode_files("memory://bucket/data/", "from-store.jsonl")
+"""
+
+
+def check_remote(environment: Environment, requirement: str) -> None:
+    """A job in an object store, and back. (Without the extra it may run as well: tokenizers brings fsspec today, in some version.)"""
+    environment.install(requirement)
+    environment.run("python", "-c", REMOTE)
+    assert texts(environment.work / "from-store.jsonl") == texts(EXAMPLES / "sample.jsonl")
+
+
 def check_torch(environment: Environment, requirement: str) -> None:
     assert environment.advised("import numtok_torch") == requirement
     environment.install(requirement)
@@ -209,6 +223,7 @@ def check_ray(environment: Environment, requirement: str) -> None:
 
 
 EXTRAS: dict[str, Callable[[Environment, str], None]] = {
+    "remote": check_remote,
     "torch": check_torch,
     "hf": check_hf,
     "report": check_report,
