@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from numtok import places
+from numtok import locations
 from numtok.errors import InputError
 
 SEAL = b"numtok"
@@ -51,8 +51,8 @@ def no_rows(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _opened(path: str, mapped: bool) -> Any:
-    if places.is_url(path):
-        return places.for_arrow(path)
+    if locations.is_url(path):
+        return locations.for_arrow(path)
     return pa.memory_map(path) if mapped else pa.OSFile(path)
 
 

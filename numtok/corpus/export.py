@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok import places
+from numtok import locations
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.indexed_files import CODES, SMALL_VOCABULARY, IndexedFile, open_indexed
@@ -105,7 +105,7 @@ def export_files(
             run.read, run.report.tokens, run.written = read, exported.tokens, sum(file.bytes_written for file in files.values())
             run.tick()
         _put(about, json.dumps(_about(streams, files, exported, metadata, to), indent=1) + "\n", f"{prefix}.json")
-    exported.bytes = sum(places.size(f"{name}{suffix}") or 0 for name in exported.files.values() for suffix in (".bin", ".idx"))
+    exported.bytes = sum(locations.size(f"{name}{suffix}") or 0 for name in exported.files.values() for suffix in (".bin", ".idx"))
     exported.seconds = run.seconds
     return exported
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from numtok import places
+from numtok import locations
 from numtok.errors import InputError
 
 OWN = "__numtok"  # all that is not data; other programs skip such a name: datasets for its two underscores, pyarrow and Spark for one
@@ -18,7 +18,7 @@ DATA = (".parquet", ".arrow", ".feather", ".ipc")  # files that readers of a fol
 
 def refuse_unfinished(folder: str | Path) -> None:
     """``InputError`` if shards may be missing: a part of a corpus must not be taken for all of it."""
-    if places.exists(places.join(folder, PLAN)) and not places.exists(places.join(folder, MANIFEST)):
+    if locations.exists(locations.join(folder, PLAN)) and not locations.exists(locations.join(folder, MANIFEST)):
         raise InputError(
             "its job is not finished, so that documents are missing; run the same `numtok encode` again, or `numtok finish`", str(folder)
         )
@@ -26,6 +26,6 @@ def refuse_unfinished(folder: str | Path) -> None:
 
 def saved_beside(path: str | Path) -> str | None:
     """The tokenizer.json of the job that the folder, or the file in it, belongs to; None if there is none."""
-    folder = path if places.is_folder(path) else os.path.dirname(path)
-    found = places.join(folder, f"{TOKENIZER}/tokenizer.json")
-    return found if places.is_file(found) else None
+    folder = path if locations.is_folder(path) else os.path.dirname(path)
+    found = locations.join(folder, f"{TOKENIZER}/tokenizer.json")
+    return found if locations.is_file(found) else None

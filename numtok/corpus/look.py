@@ -20,7 +20,7 @@ from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.encoded import SUFFIXES, open_encoded
 from numtok.corpus.read.find import suffixes
 from numtok.errors import InputError
-from numtok.places import is_url
+from numtok.locations import is_url
 from numtok.representations import from_dict
 from numtok.tokenizer import schema
 from numtok.tokenizer.inspect import Token, token_texts

@@ -10,7 +10,7 @@ import hashlib
 import os
 import zlib
 
-from numtok import places
+from numtok import locations
 from numtok.errors import InputError
 
 MARK = b"numtok.crc32:"
@@ -30,7 +30,7 @@ def check(path: str, name: str | None = None) -> None:
     place = start - len(MARK) - _DIGITS
     if place < 0:
         return
-    with places.open_file(path, places.SMALL_BLOCK) as file:
+    with locations.open_file(path, locations.SMALL_BLOCK) as file:
         file.seek(place)
         mark = file.read(len(MARK) + _DIGITS)
     if mark.startswith(MARK) and mark[len(MARK) :] != b"%08x" % zlib.crc32(footer):
@@ -47,7 +47,7 @@ def identity(path: str) -> str:
 
 def _footer(path: str) -> tuple[int, bytes]:
     """(where it begins, the footer up to the end of the file); (0, nothing) if there is none."""
-    with places.open_file(path, places.SMALL_BLOCK) as file:
+    with locations.open_file(path, locations.SMALL_BLOCK) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL))
         length = int.from_bytes(file.read(4), "little") + _TAIL

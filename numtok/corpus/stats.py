@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from numtok import places
+from numtok import locations
 from numtok.corpus.encoded_stats import is_encoded, statistics_of_encoded
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.job_folder import MANIFEST
@@ -94,7 +94,7 @@ def _kept(inputs: Sequence[str]) -> tuple[list[Statistics], list[str]]:
     """(what the manifests of folders have kept, the other inputs)."""
     kept, others = [], []
     for given in inputs:
-        manifest = Folder(given).read_json(MANIFEST) if given != "-" and places.is_folder(given) else None
+        manifest = Folder(given).read_json(MANIFEST) if given != "-" and locations.is_folder(given) else None
         if manifest is not None and "statistics" in manifest:
             kept.append(Statistics.from_json(manifest["statistics"]))
         else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from numtok import places
+from numtok import locations
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit
@@ -147,7 +147,7 @@ class Run:
     @classmethod
     def start(cls, sources: Sequence[Source], output: str | Path, progress: Callable[[Progress], None] | None) -> Run:
         sizes = [source.size for source in sources]
-        return cls(sources, str(places.place(output)), None if None in sizes else sum(size or 0 for size in sizes), progress)
+        return cls(sources, str(locations.place(output)), None if None in sizes else sum(size or 0 for size in sizes), progress)
 
     @property
     def seconds(self) -> float:
@@ -180,7 +180,7 @@ def processors() -> int:
 
 def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> None:
     """Raise OutputError if the output is one of the inputs, which it would replace."""
-    if str(output) != "-" and any(source.path != "-" and places.same_file(source.path, output) for source in sources):
+    if str(output) != "-" and any(source.path != "-" and locations.same_file(source.path, output) for source in sources):
         raise OutputError(f"{output} is also an input; choose another name")
 
 

@@ -25,14 +25,12 @@ from numtok.statistics.digits import LARGEST_DECADE
 from numtok.statistics.losses import Loss
 from numtok.statistics.magnitudes import quantiles
 from numtok.statistics.statistics import Statistics
-from numtok.statistics.surfaces import MARKS, SIDE_BY_SIDE
+from numtok.statistics.surfaces import MARKS
+from numtok.statistics.wanted_grammar import EXAMPLES, hints, wanted_grammar
 
 CHANGED, TOO_LONG, FEW_DIGITS = 0.01, 0.05, 0.8
 FRACTIONS, LOST, WIDE, NOT_HELD = 0.5, 0.01, 10.0, 0.001
-TOLD, RARE = (
-    0.01,
-    0.001,
-)  # shares of the numbers from which on something odd, and something that nothing else looks like, are worth a remark
+TOLD = 0.01  # of the numbers: from such a share on, something odd is worth a remark
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Recommendation:
         options: of ``numtok encode``, beside its inputs and its output.
         reasons: sentences, the decisive one first.
         remarks: sentences about what looks odd in the corpus, whatever the representation.
-        grammar: another grammar that the corpus looks as if it wanted, see :func:`wanted_grammar`; then the counts are of misread numbers.
+        grammar: another grammar that the corpus looks as if it wanted, see :mod:`numtok.statistics.wanted_grammar`; then the counts are of misread numbers.
     """
 
     numbers: str
@@ -177,44 +175,14 @@ def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
     if marks["leading zeros"] > TOLD * statistics.written:
         share = _percent(marks["leading zeros"] / statistics.written)
         yield f"{share} are written with leading zeros, as codes are; only place and digits keep those (with --keep-text, decoding gives them back)."
-    for kind, count in _hints(statistics).items():
-        yield f"{count:,} times numbers look like one: {_EXAMPLES[kind]}; the grammar that was used reads several."
+    for kind, count in hints(statistics).items():
+        yield f"{count:,} times numbers look like one: {EXAMPLES[kind]}; the grammar that was used reads several."
     negative = int(statistics.digits.negative.sum())
     if not chosen.representation.carries_sign and negative > TOLD * statistics.numbers:
         share = _percent(negative / statistics.numbers)
         yield f"{share} are negative; {chosen.representation.name} shows magnitudes, so their sign is a token of text before them."
     if beyond := int(statistics.digits.beyond.sum()):
         yield f"{beyond:,} numbers are beyond float64 (1.8e308, or nearer to zero than 5e-324)."
-
-
-def wanted_grammar(statistics: Statistics) -> str | None:
-    """The grammar, as ``--grammar`` takes it, that the written forms ask for in place of the one that was used; None if none does.
-
-    The most frequent kind of numbers side by side decides, of those that make more than 1% of all numbers, or 0.1% for lakhs, as nothing else looks like
-    them in running text. The decimal comma also has to be more frequent than numbers with one, two, or more than three digits behind a point: with three,
-    the point may be a european separator.
-    """
-    hints = {kind: count for kind, count in _hints(statistics).items() if kind in _ASKS_FOR}
-    return _ASKS_FOR[max(hints, key=hints.__getitem__)] if hints else None
-
-
-def _hints(statistics: Statistics) -> dict[str, int]:
-    """The kinds of numbers side by side that are frequent enough to tell."""
-    hints = dict(zip(SIDE_BY_SIDE, statistics.forms.side_by_side.tolist(), strict=True))
-    fraction = statistics.digits.fraction
-    if hints["decimal comma"] <= int(fraction.sum() - fraction[0] - fraction[3]):
-        del hints["decimal comma"]
-    return {kind: count for kind, count in hints.items() if count > (RARE if kind == "grouped in lakhs" else TOLD) * statistics.in_text}
-
-
-_ASKS_FOR = {"decimal comma": "european", "grouped by apostrophe": "swiss", "grouped in lakhs": "indian"}
-_EXAMPLES = {
-    "decimal comma": "3,14 with a comma for the decimal point",
-    "grouped by space": "12 345, grouped by spaces",
-    "grouped by thin space": "12 345, grouped by thin spaces",
-    "grouped by apostrophe": "12'345, grouped by apostrophes",
-    "grouped in lakhs": "12,34,567, grouped in lakhs",
-}
 
 
 def _percent(share: float) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numtok import places
+from numtok import locations
 from numtok.arrays import kept
 from numtok.engines.number_tokens import OWN_SYMBOL
 from numtok.engines.tokenizer_json import TOKENIZER_FILE, essential, fingerprint, read_json, to_json
@@ -30,21 +30,21 @@ def save(folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, A
     """Write both files to a folder."""
     if not isinstance(folder, str | Path):
         raise OutputError(f"expected the folder to save to, got {type(folder).__name__}")
-    write_json(places.join(folder, TOKENIZER_FILE), config, indent=None)
-    write_json(places.join(folder, SETTINGS_FILE), settings)
+    write_json(locations.join(folder, TOKENIZER_FILE), config, indent=None)
+    write_json(locations.join(folder, SETTINGS_FILE), settings)
 
 
 @contextlib.contextmanager
 def fetched(source: Any) -> Iterator[Any]:
     """The source, or, of what was saved to a URL, a copy on this machine: of the tokenizer.json, and of what lies beside it."""
-    if not places.is_url(source):
+    if not locations.is_url(source):
         yield source
         return
     url: str = source
     folder, _, name = url.rstrip("/").rpartition("/")
     if not name.endswith(".json"):
         folder, name = url, TOKENIZER_FILE
-    with places.fetched(folder, [name, *([SETTINGS_FILE] if name == TOKENIZER_FILE else [])]) as local:
+    with locations.fetched(folder, [name, *([SETTINGS_FILE] if name == TOKENIZER_FILE else [])]) as local:
         if not (local / name).exists():
             raise TokenizerError(f"{url}: there is no {TOKENIZER_FILE}; check the URL")
         yield local / name

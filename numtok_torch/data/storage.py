@@ -25,7 +25,7 @@ from numtok.arrays import memory
 from numtok.corpus.job_folder import refuse_unfinished
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.errors import InputError, SchemaError
-from numtok.places import is_url
+from numtok.locations import is_url
 from numtok.representations.columns import SEQ_LENGTHS
 from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
 from numtok.tokenizer.stored import check_rows, conform, conform_schema

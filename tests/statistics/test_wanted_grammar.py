@@ -13,8 +13,8 @@ from numtok_cli.main import cli
 
 import numtok
 from numtok import Grammar, Statistics
-from numtok.statistics.recommend import wanted_grammar
 from numtok.statistics.report import Report
+from numtok.statistics.wanted_grammar import wanted_grammar
 
 CORPORA = {
     "european": "Im Jahr 2019 kamen 12.345 Besucher, das waren 3,5 Prozent mehr. Der Eintritt kostet 7,50 € am 12.03.2024 um 14.30 Uhr.",

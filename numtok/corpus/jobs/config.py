@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from numtok import places
+from numtok import locations
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import from_dict
@@ -26,7 +26,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
     name = str(path)
     is_json = name.lower().endswith(".json")
     try:
-        with places.open_file(name) as file:
+        with locations.open_file(name) as file:
             data = file.read()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; check the path", name) from None
@@ -42,7 +42,7 @@ def _of_job(content: Any, path: str) -> dict[str, Any]:
     try:
         options = {name: value for name, value in content["options"].items() if value is not None}
         given = content["tokenizer"]
-        saved = places.join(os.path.dirname(path), "tokenizer/tokenizer.json") if given["given"] else None
+        saved = locations.join(os.path.dirname(path), "tokenizer/tokenizer.json") if given["given"] else None
         tokenizer = {"tokenizer": given["source"] or saved} if given["source"] or saved else {}
         inputs = [str(one["path"]) for one in content["inputs"]]
         made = {"numbers": [from_dict(one) for one in options["numbers"]], "grammar": Grammar.from_dict(options["grammar"])}

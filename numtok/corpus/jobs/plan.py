@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from numtok import places
+from numtok import locations
 from numtok.corpus.job_folder import OWN
 from numtok.corpus.jobs.cut import Part
 from numtok.corpus.jobs.store import digest
@@ -144,7 +144,7 @@ class Plan:
 
 def identify(path: str) -> tuple[int, str]:
     """(size, a tag that changes with the content) of an input."""
-    if places.is_url(path):
+    if locations.is_url(path):
         found = objects.status(path)
         if found is None or found.size is None:
             raise InputError("is not there; put it back, or begin the job anew with --overwrite", path)
@@ -158,7 +158,7 @@ def identify(path: str) -> tuple[int, str]:
 
 def identities(paths: Sequence[str]) -> list[tuple[int, str]]:
     """Those of several inputs."""
-    return places.each(identify, paths, any(map(places.is_url, paths)))
+    return locations.each(identify, paths, any(map(locations.is_url, paths)))
 
 
 def versions() -> dict[str, str]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from numtok import places
+from numtok import locations
 from numtok.corpus.fit import Fit, sample_files
 from numtok.corpus.job_folder import DATA, MANIFEST, OWN, PLAN, TOKENIZER
 from numtok.corpus.jobs.cut import cut
@@ -141,5 +141,5 @@ def _described(sources: Sequence[Source]) -> list[dict[str, Any]]:
 def refuse_inputs_within(sources: Sequence[Source], folder: Folder) -> None:
     """``OutputError`` if an input lies in the folder that is written."""
     for source in sources:
-        if places.within(source.path, folder.path):
+        if locations.within(source.path, folder.path):
             raise OutputError(f"{source.path} is an input, but lies in the output folder {folder}; choose another folder")

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from numtok import places
+from numtok import locations
 from numtok.corpus.jobs.attempt import Outcome, Task, Watch, attempt
 from numtok.corpus.jobs.shards import read_plan, saved_tokenizer
 from numtok.corpus.jobs.store import Folder
@@ -68,12 +68,12 @@ def _where(task: Task) -> tuple[str, str]:
         JobError: for what lies in the memory of this process.
     """
     named = [str(task.folder), *(given["path"] for given in task.plan.inputs)]
-    if any(map(places.only_here, named)):
+    if any(map(locations.only_here, named)):
         raise JobError(
             "memory:// is the memory of one process, and no node of a cluster sees it; use a store that all of them reach", named[0]
         )
-    folder = named[0] if places.is_url(named[0]) else os.path.abspath(named[0])
-    return folder, "" if all(map(places.is_url, named)) else os.getcwd()
+    folder = named[0] if locations.is_url(named[0]) else os.path.abspath(named[0])
+    return folder, "" if all(map(locations.is_url, named)) else os.getcwd()
 
 
 def _ray() -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from numtok import places
+from numtok import locations
 from numtok.arrays import memory
 from numtok.corpus.jobs.attempt import Outcome, Task, Watch, attempt
 from numtok.corpus.jobs.pool import Pool
@@ -38,7 +38,7 @@ def run(task: Task, shards: Sequence[int], workers: int | None, watch: Watch, ra
 
 def _only_here(task: Task) -> bool:
     """Whether other processes would not find the folder, or an input."""
-    return any(map(places.only_here, (task.folder.path, *(given["path"] for given in task.plan.inputs))))
+    return any(map(locations.only_here, (task.folder.path, *(given["path"] for given in task.plan.inputs))))
 
 
 def modules_of(task: Task) -> set[str]:

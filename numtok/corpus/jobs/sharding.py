@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numtok import places
+from numtok import locations
 from numtok.corpus.fit import ScaleFit
 from numtok.corpus.job_folder import DATA
 from numtok.corpus.settings import EncodeSettings
@@ -77,9 +77,9 @@ def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) 
     """
     name = os.fspath(output)
     named_like_one = name.lower().endswith(DATA)
-    if name.endswith(("/", os.sep)) or (places.is_folder(name) if not (places.is_url(name) and named_like_one) else False):
+    if name.endswith(("/", os.sep)) or (locations.is_folder(name) if not (locations.is_url(name) and named_like_one) else False):
         return True
-    like_a_file = name == "-" or named_like_one or places.is_file(name)
+    like_a_file = name == "-" or named_like_one or locations.is_file(name)
     if sharding != Sharding() and like_a_file:
         raise OutputError(f"{name} is a file, or named like one, but the options for shards are for a folder; name one, as in out/")
     return sharding != Sharding() or (settings.workers is not None and settings.output_format is None and not like_a_file)

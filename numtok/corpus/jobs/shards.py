@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
-from numtok import places
+from numtok import locations
 from numtok.corpus.encode import Settled, encode_sources
 from numtok.corpus.job_folder import PLAN, TOKENIZER
 from numtok.corpus.jobs.plan import FORMAT, Plan
@@ -132,7 +132,7 @@ def check_file(folder: Folder, receipt: Receipt, whole: bool) -> None:
 
 def _rows(path: str) -> int:
     """As the footer has it."""
-    return int(pq.read_metadata(places.for_arrow(path, places.SMALL_BLOCK)).num_rows)
+    return int(pq.read_metadata(locations.for_arrow(path, locations.SMALL_BLOCK)).num_rows)
 
 
 def no_statistics() -> Statistics:

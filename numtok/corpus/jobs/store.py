@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numtok import places
+from numtok import locations
 from numtok.corpus.job_folder import OWN, PLAN
 from numtok.errors import JobError, OutputError
 from numtok.files import is_temporary, write_file
@@ -34,15 +34,15 @@ class Folder:
     """A folder of a file system that this machine has mounted, or of an object store, where folders come and go with what is in them."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = str(path).rstrip("/") if places.is_url(path) else str(Path(path))
-        self._remote = places.is_url(path)
+        self.path = str(path).rstrip("/") if locations.is_url(path) else str(Path(path))
+        self._remote = locations.is_url(path)
 
     def __str__(self) -> str:
         return self.path
 
     def file(self, name: str) -> str:
         """Where the file is."""
-        return places.join(self.path, name)
+        return locations.join(self.path, name)
 
     def make(self) -> None:
         """Make the folder, and the one of the job's own files in it."""
@@ -53,7 +53,7 @@ class Folder:
             os.makedirs(self.file(OWN), exist_ok=True)
 
     def exists(self) -> bool:
-        return places.is_folder(self.file(OWN))
+        return locations.is_folder(self.file(OWN))
 
     def names(self, inner: str = "") -> list[str]:
         """What is in the folder or in one below it, sorted; nothing if it is not there."""
@@ -68,11 +68,11 @@ class Folder:
 
     def size(self, name: str) -> int | None:
         """Bytes of a file; None if it is not there."""
-        return places.size(self.file(name))
+        return locations.size(self.file(name))
 
     def sha256(self, name: str) -> str:
         """Of a file."""
-        with places.open_file(self.file(name)) as file:
+        with locations.open_file(self.file(name)) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # it can be read into
 
     def remove(self, name: str) -> None:
@@ -96,7 +96,7 @@ class Folder:
 
     def each(self, ask: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
         """The answer about each item, several at once where each takes a while."""
-        return places.each(ask, items, self._remote)
+        return locations.each(ask, items, self._remote)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
         """Write JSON with a digest of itself; whole, and on the disk, when it returns."""
@@ -109,7 +109,7 @@ class Folder:
             JobError: if it is damaged, or was changed by hand.
         """
         with self._named(f"read {name}"):
-            stored = places.read(self.file(name))
+            stored = locations.read(self.file(name))
         if stored is None:
             return None
         try:

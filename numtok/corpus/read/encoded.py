@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from numtok import places
+from numtok import locations
 from numtok.corpus import parquet_footer
 from numtok.corpus.arrow_files import ArrowFile, no_rows
 from numtok.corpus.read.parquet import PAGE_BUFFER, open_parquet
@@ -178,7 +178,7 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
     """
     path = str(path)
     with named_errors(Source(path, _KIND)):
-        with places.open_file(path, places.SMALL_BLOCK) as file:
+        with locations.open_file(path, locations.SMALL_BLOCK) as file:
             magic = file.read(6)
         if magic.startswith(b"PAR1"):
             return _Parquet(path, at_random)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from numtok import places
+from numtok import locations
 from numtok.corpus import parquet_footer
 from numtok.corpus.read.batches import ReadOptions, TextBatch, checked_batches, is_bytes, pick_text_column, text_columns
 from numtok.corpus.read.sources import Source, plain_path
@@ -38,7 +38,7 @@ def open_parquet(path: str, name: str | None = None, buffer_size: int = 0) -> pq
         InputError: if the footer is damaged; what Arrow raises, for other damage.
     """
     parquet_footer.check(path, name)
-    return pq.ParquetFile(places.for_arrow(path), pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True)
+    return pq.ParquetFile(locations.for_arrow(path), pre_buffer=False, buffer_size=buffer_size, page_checksum_verification=True)
 
 
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
@@ -66,7 +66,7 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 def _as_dictionaries(path: str, metadata: Any, columns: list[str]) -> pq.ParquetFile:
     """The file once more, as :func:`open_parquet` opens it, with these columns as dictionaries."""
     return pq.ParquetFile(
-        places.for_arrow(path),
+        locations.for_arrow(path),
         metadata=metadata,
         read_dictionary=columns,
         pre_buffer=False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from numtok import places
+from numtok import locations
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError
@@ -23,7 +23,7 @@ def line_start(path: str, position: int, size: int) -> int:
     if position == 0:
         return 0
     at = position - 1
-    with places.open_file(path, _CHUNK) as file:
+    with locations.open_file(path, _CHUNK) as file:
         file.seek(at)
         while at < size and (chunk := file.read(_CHUNK)):
             if (found := chunk.find(b"\n")) >= 0:
@@ -71,7 +71,7 @@ def rows_before(source: Source) -> int:
 def _before(source: Source) -> Iterator[bytes]:
     """The bytes of the file in front of the part."""
     left = source.start
-    with places.open_file(source.path) as file:
+    with locations.open_file(source.path) as file:
         while left and (chunk := file.read(min(_CHUNK, left))):
             left -= len(chunk)
             yield chunk

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from numtok import places
+from numtok import locations
 from numtok.errors import InputError
 
 COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
@@ -97,7 +97,7 @@ class ByteStream:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.raw: BinaryIO = sys.stdin.buffer if source.path == "-" else places.open_file(source.path)
+        self.raw: BinaryIO = sys.stdin.buffer if source.path == "-" else locations.open_file(source.path)
         if source.start:
             self.raw.seek(source.start)
         self.counted = _Counted(self.raw, None if source.stop is None else source.stop - source.start)

@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
-from numtok import places
+from numtok import locations
 from numtok.corpus.write.arrow import ArrowSink
 from numtok.corpus.write.parquet import ROW_GROUP_BYTES, ParquetSink
 from numtok.errors import OutputError, SchemaError
@@ -166,7 +166,7 @@ def open_writer(
         OutputError: the file exists, the options make no sense, or the disk refuses. After any exception, and after an
             interrupt, the temporary file is removed; what a killed process leaves, never ``NAME``, is removed by the next run.
     """
-    path = str(places.place(path))
+    path = str(locations.place(path))
     kind, codec = check_options(path, format, compression, tensors)
     with new_file(path, overwrite) as file:
         if kind == "parquet":
