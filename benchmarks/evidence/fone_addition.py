@@ -54,11 +54,7 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
 
 def best_rate(store: Store, size: str, numbers: str) -> float:
     """That of the lowest loss on unseen sums."""
-    found = {rate: store.get(NAME, _settings(size, numbers, 6400, rate)) for rate in RATES}
-    missing = [rate for rate, result in found.items() if result is None]
-    if missing:
-        raise LookupError(f"{numbers}: no result for the rates {missing}; run the search first")
-    return min(RATES, key=lambda rate: found[rate]["unseen_loss"])  # type: ignore[index]
+    return store.best(NAME, {rate: _settings(size, numbers, 6400, rate) for rate in RATES})
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,18 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         content = {"experiment": experiment, "settings": settings, "found": found, "versions": versions()}
         write_file(path, json.dumps(content, indent=1) + "\n")
+
+    def best(self, experiment: str, searched: Mapping[float, Settings]) -> float:
+        """Of the rates of a search, that of the run with the lowest loss on what it was not trained on.
+
+        Raises:
+            LookupError: if a run of the search has no result.
+        """
+        found = {rate: self.get(experiment, settings) for rate, settings in searched.items()}
+        losses = {rate: result["unseen_loss"] for rate, result in found.items() if result is not None}
+        if missing := [rate for rate in searched if rate not in losses]:
+            raise LookupError(f"{experiment}: no result for the rates {missing}; run the search first")
+        return min(losses, key=losses.__getitem__)
 
     def all(self, experiment: str) -> list[tuple[Settings, Result]]:
         """Every run that there is, by name of its file."""

@@ -100,11 +100,7 @@ def masked(encoded: Encoded) -> dict[str, Tensor]:
 
 def best_rate(store: Store, size: str, numbers: str) -> float:
     """That of the lowest loss on unseen expressions."""
-    found = {rate: store.get(NAME, _settings(size, numbers, 2, rate)) for rate in RATES}
-    missing = [rate for rate, result in found.items() if result is None]
-    if missing:
-        raise LookupError(f"{numbers}: no result for the rates {missing}; run the search first")
-    return min(RATES, key=lambda rate: found[rate]["unseen_loss"])  # type: ignore[index]
+    return store.best(NAME, {rate: _settings(size, numbers, 2, rate) for rate in RATES})
 
 
 def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Expression]) -> Result:
