@@ -56,11 +56,11 @@ def command() -> list[str]:
     return [str(script)] if script.is_file() else [sys.executable, "-m", "numtok_cli.main"]
 
 
-def launch(*arguments: str | Path, **variables: str) -> Finished:
-    """Run a command on two cores, its output thrown away, with these environment variables; Python keeps what it compiles, as it does by default."""
+def launch(*arguments: str | Path, cores: int = CORES, **variables: str) -> Finished:
+    """Run a command on so many cores, its output thrown away, with these environment variables; Python keeps what it compiles, as it does by default."""
     left_out = ("RAYON_NUM_THREADS", "TOKENIZERS_PARALLELISM", "PYTHONDONTWRITEBYTECODE")
     environment = {name: value for name, value in os.environ.items() if name not in left_out} | variables
-    launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(CORES), *map(str, arguments)]
+    launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(cores), *map(str, arguments)]
     done = subprocess.run(launcher, env=environment, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     found = json.loads(lines[-1]) if lines and done.returncode == 0 else {"code": done.returncode}
