@@ -36,11 +36,11 @@ EMBEDDINGS: dict[str, tuple[str, dict[str, Any]]] = {  # --numbers, and options 
     "float bits, without residual": ("bits", {"residual": False}),
 }
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
-PRETRAINING = {"smoke": 10, "small": 4000, "full": 100_000}
-STEPS = {"smoke": 10, "small": 800, "full": 3000}
+PRETRAINING = {"smoke": 10, "small": 2500, "full": 100_000}
+STEPS = {"smoke": 10, "small": 400, "full": 3000}
 VOCABULARY = {"smoke": 400, "small": 4000, "full": 16_000}
 TRUNK = {"smoke": (32, 1), "small": (128, 4), "full": (768, 12)}
-ASKED = {"smoke": 5, "small": 400, "full": 2000}  # sentences, each of whose words is masked in turn
+ASKED = {"smoke": 5, "small": 250, "full": 2000}  # sentences, each of whose words is masked in turn
 BATCH, LONGEST, RATE = 64, 48, 0.001
 MASK = "<|endoftext|>"
 

@@ -13,7 +13,7 @@ from benchmarks.evidence.learning import Course
 from benchmarks.evidence.store import Result, Settings, Store
 
 NAME = "fone_operations"
-REPRESENTATIONS = ("fone", "xval", "digits:3", "subword", "digits:1")
+REPRESENTATIONS = ("fone", "xval", "subword", "digits:1")
 TASKS = {
     "smoke": ("integer addition, 2 digits",),
     "small": ("integer addition, 6 digits", "subtraction, 5 digits", "multiplication, 3 digits"),

@@ -26,7 +26,7 @@ TASKS = {
     "two answers": (("xval", "scalar"), ("xval", "mixture")),
     "magnitudes": (("xval", "scalar"), ("xval:log", "scalar"), ("logfourier", "mixture"), ("exponent_bins", "mixture")),
 }
-STEPS = {"smoke": 10, "small": 1000, "full": 10_000}
+STEPS = {"smoke": 10, "small": 600, "full": 10_000}
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
 SAMPLES = {"smoke": 500, "small": 20_000, "full": 200_000}
 HELD_OUT = {"smoke": 50, "small": 1000, "full": 10_000}

@@ -32,9 +32,9 @@ from numtok_torch import NumberModel, embedding_from_schema, metrics
 NAME = "place_fermat"
 VARIANTS: dict[str, Any] = {"places": numtok.PlaceValue(order="lsd"), "no places": numtok.PlaceValue(order="lsd"), "subword": "subword"}
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
-PRETRAINING = {"smoke": 5, "small": 300, "full": 5000}
-STEPS = {"smoke": 10, "small": 3000, "full": 100_000}
-SAMPLES = {"smoke": 300, "small": 30_000, "full": 1_000_000}
+PRETRAINING = {"smoke": 5, "small": 100, "full": 5000}
+STEPS = {"smoke": 10, "small": 2000, "full": 100_000}
+SAMPLES = {"smoke": 300, "small": 12_000, "full": 1_000_000}
 ASKED = {"smoke": 20, "small": 600, "full": 6000}
 TRUNK = {"smoke": (32, 1), "small": (128, 2), "full": (512, 6)}
 VOCABULARY, BATCH, RATE, LONGEST = 2000, 64, 0.001, 256

@@ -26,11 +26,11 @@ from numtok_torch import XVAL_MASKING, NumberCollator, NumberModel, metrics
 
 NAME = "xval_planets"
 REPRESENTATIONS = ("xval", "b1999", "p1000", "p10")
-STEPS = {"smoke": 6, "small": 2000, "full": 500_000}
+STEPS = {"smoke": 6, "small": 1250, "full": 500_000}
 SAMPLES = {"smoke": 60, "small": 20_000, "full": 1_000_000}
 ASKED = {"smoke": 10, "small": 500, "full": 10_000}
-TRUNK = {"smoke": (32, 1, 2), "small": (128, 3, 4), "full": (768, 6, 6)}  # width, layers, heads
-BATCH = {"smoke": 16, "small": 64, "full": 64}
+TRUNK = {"smoke": (32, 1, 2), "small": (64, 2, 4), "full": (768, 6, 6)}  # width, layers, heads
+BATCH = {"smoke": 16, "small": 16, "full": 64}
 RATE, MASK, LONGEST = 0.001, "<|endoftext|>", 1024
 UNSEEN = ("a", "stepsize")
 
