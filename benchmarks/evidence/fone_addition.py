@@ -1,7 +1,7 @@
 """FoNE, figures 2 and 3(a): exact sums against training samples.
 
-Every representation gets the same trunk, steps, batches and search: two rates at 6,400 samples, for a fifth of the steps; the one with the lowest loss on
-unseen sums is taken for all sizes.
+Every representation gets the same trunk, steps, batches and search: two rates at 6,400 samples; the one with the lowest loss on unseen sums is taken for
+all sizes. (The same search for a fifth of the steps took a rate for FoNE that is worse in the end.)
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ TASK, SMOKE_TASK = "decimal addition, 6 digits", "integer addition, 2 digits"
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The search for rates, then the runs."""
+    """The search for rates at 6,400 samples, then other numbers of samples and other seeds."""
     if size == "smoke":
         return [[_settings(size, numbers, 2000, 0.005) | {"task": SMOKE_TASK} for numbers in ("fone", "digits:1")]]
     search = [_settings(size, numbers, 6400, rate) for numbers in REPRESENTATIONS for rate in RATES]
-    runs = [_settings(size, numbers, 6400) for numbers in REPRESENTATIONS]
-    runs += [_settings(size, numbers, SAMPLES[size][-1]) for numbers in GROWING]
+    runs = [_settings(size, numbers, SAMPLES[size][-1]) for numbers in GROWING]
     runs += [_settings(size, "fone", samples) for samples in SAMPLES[size] if samples != 6400]
     runs += [_settings(size, "fone", 6400) | {"seed": seed} for seed in SEEDS[1:]]
     return [search, runs]
@@ -46,9 +45,8 @@ def _settings(size: str, numbers: str, samples: int, rate: float | None = None) 
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Train and ask."""
-    size, searched = settings["size"], "rate" in settings
-    rate = settings["rate"] if searched else best_rate(store, size, settings["numbers"])
-    steps = STEPS[size] // 5 if searched and size != "smoke" else STEPS[size]
+    size, steps = settings["size"], STEPS[settings["size"]]
+    rate = settings["rate"] if "rate" in settings else best_rate(store, size, settings["numbers"])
     course = Course(steps, BATCH[size], rate, settings["seed"])
     task = arithmetic.TASKS[settings["task"]]
     found = arithmetic.run(task, settings["numbers"], settings["samples"], HELD_OUT[size], course, TRUNK[size], folder)
@@ -60,10 +58,23 @@ def best_rate(store: Store, size: str, numbers: str) -> float:
     return store.best(NAME, {rate: _settings(size, numbers, 6400, rate) for rate in RATES})
 
 
+def chosen(results: list[tuple[Settings, Result]]) -> dict[tuple[str, int], Result]:
+    """The small runs with the first seed by representation and samples; of those of the search, the ones whose rate was taken."""
+    found: dict[tuple[str, int], Result] = {}
+    for settings, result in results:
+        key = settings["numbers"], settings["samples"]
+        if (
+            settings["size"] == "small"
+            and settings["seed"] == 0
+            and (key not in found or result["unseen_loss"] < found[key]["unseen_loss"])
+        ):
+            found[key] = result
+    return found
+
+
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     """Exact answers by samples."""
-    runs = [(settings, result) for settings, result in results if "rate" not in settings and settings["size"] == "small"]
-    by = {(settings["numbers"], settings["samples"]): result for settings, result in runs}
+    by = chosen(results)
     sizes = [samples for samples in SAMPLES["small"] if any(key[1] == samples for key in by)]
     rows = []
     for numbers in (name for name in REPRESENTATIONS if any(key[0] == name for key in by)):
