@@ -15,8 +15,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 import numtok
@@ -109,13 +107,7 @@ def run(task: Task, numbers: str, samples: int, held_out: int, course: Course, s
     unseen, seen = every[:held_out], every[held_out:]
     name, options = representation(numbers, task)
     encoded = encode([f"{one.text}{one.answer}{END}" for one in seen], name, folder, **options)
-    ends = encoded.token("1+1=")
-
-    def answers_only(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        labels = ids.copy()
-        labels[: np.flatnonzero(ids == ends)[-1] + 1] = -100
-        return labels
-
+    answers_only = encoded.labels_behind("1+1=")
     torch.manual_seed(course.seed)
     model = learning.llama(encoded, *size)
     batch = encoded.batch(labels=answers_only, objective="causal")

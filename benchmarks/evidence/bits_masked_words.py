@@ -24,6 +24,7 @@ from benchmarks.evidence import learning, tables
 from benchmarks.evidence.corpus import Encoded, encode, train
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
+from benchmarks.evidence.plots import dots, shown
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import NumberCollator, NumberModel, embedding_from_schema, metrics
 
@@ -154,19 +155,30 @@ def ask(model: NumberModel, unseen: Encoded) -> Result:
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     """Means over seeds, and their spread."""
+    by = by_embedding(results)
     columns = ("perplexity", "top_1", "top_5", "top_20", "top_100")
-    rows = []
-    for name in EMBEDDINGS:
-        found = [result for settings, result in results if (settings["size"], settings["embedding"]) == ("small", name)]
-        if found:
-            rows.append(
-                [
-                    name,
-                    *(f"{np.mean([one[key] for one in found]):.4f} ± {np.std([one[key] for one in found]):.4f}" for key in columns),
-                    str(len(found)),
-                ]
-            )
-    return tables.markdown(["", *(name.replace("_", "-") for name in columns), "seeds"], rows)
+    rows = [[name, *(tables.mean((one[key] for one in found), ".4f") for key in columns), str(len(found))] for name, found in by.items()]
+    table = tables.markdown(["", *(name.replace("_", "-") for name in columns), "seeds"], rows)
+    if not by:
+        return table
+    picture = plots / f"{NAME}.svg"
+    dots(picture, {"perplexity": {name: [one["perplexity"] for one in found] for name, found in by.items()}}, "perplexity of masked words")
+    return f"{table}\n\n{shown(picture, 'Perplexity of masked words, with its spread over seeds', by)}"
+
+
+def by_embedding(results: list[tuple[Settings, Result]]) -> dict[str, list[Result]]:
+    """One result for each seed, without the pretraining."""
+    return {
+        name: found
+        for name in EMBEDDINGS
+        if (found := [result for settings, result in results if (settings["size"], settings["embedding"]) == ("small", name)])
+    }
+
+
+def seen(results: list[tuple[Settings, Result]]) -> str:
+    """The order of the mean perplexities."""
+    means = {name: float(np.mean([one["perplexity"] for one in found])) for name, found in by_embedding(results).items()}
+    return f"From the lowest perplexity to the highest: {', '.join(sorted(means, key=means.__getitem__))}." if len(means) > 1 else ""
 
 
 EXPERIMENT = Experiment(
@@ -177,4 +189,10 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    differs=f"A BERT of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers, pretrained here on Wikipedia for"
+    f" {PRETRAINING['small']:,} steps, in place of BERT-base;"
+    f" sentences of the same text in place of Wiki-Convert; {STEPS['small']:,} steps of {BATCH}."
+    " Perplexities of different tokenizers and models do not compare:"
+    " their order does.",
+    seen=seen,
 )

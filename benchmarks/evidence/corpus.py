@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -58,6 +59,17 @@ class Encoded:
             if rule is not None:
                 rows = [{**row, key: rule(row["input_ids"])} for row in rows]
         return NumberCollator.from_schema(self.schema, pad_token_id=0, **options)(rows)
+
+    def labels_behind(self, text: str) -> Rule:
+        """Labels of a row: its ids, and -100 up to the last token like that which the text ends with."""
+        mark = self.token(text)
+
+        def labels(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            found = ids.copy()
+            found[: np.flatnonzero(ids == mark)[-1] + 1] = -100
+            return found
+
+        return labels
 
     def id_of(self, token: str) -> int:
         """The id of a token of the tokenizer."""

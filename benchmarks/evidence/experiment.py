@@ -26,6 +26,9 @@ class Experiment:
         phases: for a size, lists of settings, the cheapest first.
         run: settings, the results so far, and a folder that is removed afterwards; what was found.
         section: Markdown of the results, without a heading; it may draw plots into the folder given.
+        differs: what of the paper's setting is not that of the results.
+        seen: in a sentence, what the results say to the claim; empty if there are too few.
+        kept_in: the experiment whose runs these are, and in whose folder the results lie; empty for its own.
     """
 
     name: str
@@ -34,3 +37,11 @@ class Experiment:
     phases: Callable[[str], list[list[Settings]]]
     run: Callable[[Settings, Store, Path], Result]
     section: Callable[[list[tuple[Settings, Result]], Path], str]
+    differs: str = ""
+    seen: Callable[[list[tuple[Settings, Result]]], str] = lambda results: ""
+    kept_in: str = ""
+
+    @property
+    def results(self) -> str:
+        """The name of its folder of results."""
+        return self.kept_in or self.name

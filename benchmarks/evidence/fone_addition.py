@@ -11,7 +11,8 @@ from pathlib import Path
 from benchmarks.evidence import arithmetic, tables
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
-from benchmarks.evidence.store import Result, Settings, Store
+from benchmarks.evidence.plots import curves, shown
+from benchmarks.evidence.store import Result, Settings, Store, taken
 
 NAME = "fone_addition"
 REPRESENTATIONS = ("fone", "xval", "xval:log", "bits", "bits:64", "digits:3", "subword", "digits:1", "place")
@@ -23,6 +24,7 @@ STEPS = {"smoke": 250, "small": 2000, "full": 140_600}  # full: 100 epochs of 72
 BATCH = {"smoke": 128, "small": 128, "full": 512}
 HELD_OUT = {"smoke": 200, "small": 1000, "full": 10_000}
 TRUNK = {"smoke": (64, 2), "small": (128, 2), "full": (384, 6)}  # width and layers; FoNE, table 6
+SHARED = {"size", "task", "numbers", "samples", "seed"}  # names of the settings of runs with the same trunk
 TASK, SMOKE_TASK = "decimal addition, 6 digits", "integer addition, 2 digits"
 
 
@@ -58,38 +60,65 @@ def best_rate(store: Store, size: str, numbers: str) -> float:
     return store.best(NAME, {rate: _settings(size, numbers, 6400, rate) for rate in RATES})
 
 
-def chosen(results: list[tuple[Settings, Result]]) -> dict[tuple[str, int], Result]:
-    """The small runs with the first seed by representation and samples; of those of the search, the ones whose rate was taken."""
-    found: dict[tuple[str, int], Result] = {}
-    for settings, result in results:
-        key = settings["numbers"], settings["samples"]
-        if (
-            settings["size"] == "small"
-            and settings["seed"] == 0
-            and (key not in found or result["unseen_loss"] < found[key]["unseen_loss"])
-        ):
-            found[key] = result
-    return found
-
-
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """Exact answers by samples."""
-    by = chosen(results)
+    """Exact answers by samples, and by parameters where there are models of several sizes."""
+    by, parts = by_samples(results), []
     sizes = [samples for samples in SAMPLES["small"] if any(key[1] == samples for key in by)]
     rows = []
     for numbers in (name for name in REPRESENTATIONS if any(key[0] == name for key in by)):
-        cells = [f"{by[numbers, samples]['exact']:.1%}" if (numbers, samples) in by else "" for samples in sizes]
-        at = by.get((numbers, 6400))
-        about = (
-            [f"{at['digits_right']:.1%}", _r2(at["r2"]), f"{at['tokens_per_sample']:.1f}", f"{at['rate']:g}"] if at else ["", "", "", ""]
-        )
-        rows.append([f"`{numbers}`", *cells, *about])
-    heads = ["", *(f"{samples:,} samples" for samples in sizes), "digits right, 6,400", "R², 6,400", "tokens a sample", "rate"]
-    return tables.markdown(heads, rows)
+        at = by.get((numbers, 6400), [])
+        cells = [tables.mean(one["exact"] for one in by.get((numbers, samples), [])) for samples in sizes]
+        about = [("digits_right", ".1%"), ("r2", ".4f"), ("tokens_per_sample", ".1f")]
+        rates = sorted({f"{one['rate']:g}" for one in at})
+        rows.append([f"`{numbers}`", *cells, *(tables.mean((one[key] for one in at), form) for key, form in about), ", ".join(rates)])
+    heads = ["exact", *(f"{samples:,} samples" for samples in sizes), "digits right, 6,400", "R², 6,400", "tokens a sample", "rate"]
+    parts.append(tables.markdown(heads, rows))
+    for what in ("samples", "parameters"):
+        values = _exact_by(what, results)
+        if any(len(points) > 1 for points in values.values()):
+            picture = plots / f"{NAME}_{what}.svg"
+            curves(picture, values, what, "exact", log=True)
+            parts.append(shown(picture, f"Exact sums against {what}", values))
+    return "\n\n".join(parts)
 
 
-def _r2(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+def by_samples(results: list[tuple[Settings, Result]]) -> dict[tuple[str, int], list[Result]]:
+    """Of the trunk that all share, by representation and samples; one result for each seed."""
+    runs = [(settings, result) for settings, result in taken(results) if settings.keys() == SHARED]
+    return tables.gathered(((settings["numbers"], settings["samples"]), result) for settings, result in runs)
+
+
+def _exact_by(key: str, results: list[tuple[Settings, Result]]) -> dict[str, dict[int, list[float]]]:
+    """By representation, then by samples; or by the parameters of all models at 6,400 samples."""
+    chosen = [
+        (settings, result[key] if key == "parameters" else settings[key], result["exact"])
+        for settings, result in taken(results)
+        if (settings["samples"] == 6400 if key == "parameters" else settings.keys() == SHARED)
+    ]
+    return {
+        numbers: tables.gathered((at, exact) for settings, at, exact in chosen if settings["numbers"] == numbers)
+        for numbers in REPRESENTATIONS
+        if any(settings["numbers"] == numbers for settings, *_ in chosen)
+    }
+
+
+def seen(results: list[tuple[Settings, Result]]) -> str:
+    """The fewest samples with which each representation is 99% exact, and how many times those of the best."""
+    means = {key: sum(one["exact"] for one in found) / len(found) for key, found in by_samples(results).items()}
+    enough = tables.gathered((numbers, samples) for (numbers, samples), exact in means.items() if exact >= 0.99)
+    if not enough:
+        return ""
+    least = min(min(found) for found in enough.values())
+    needed = sorted((min(found), numbers) for numbers, found in enough.items())
+    said = [
+        f"`{numbers}` {samples:,}" + (f" (up to {samples / least:g} times as many)" if samples > least else "")
+        for samples, numbers in needed
+    ]
+    tried = {numbers: max(samples for name, samples in means if name == numbers) for numbers, _ in means}
+    short = [f"`{numbers}` with {samples:,}" for numbers, samples in tried.items() if numbers not in enough]
+    return f"Fewest samples, of those that were tried, for 99% exact: {', '.join(said)}." + (
+        f" Not reached: {', '.join(short)}." if short else ""
+    )
 
 
 EXPERIMENT = Experiment(
@@ -100,4 +129,7 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    differs=f"A Llama of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers in place of 37.55 M parameters; {STEPS['small']:,} steps of"
+    f" {BATCH['small']} questions, whatever the samples, in place of 100 epochs; {HELD_OUT['small']:,} unseen sums in place of 200,000.",
+    seen=seen,
 )

@@ -26,6 +26,7 @@ from benchmarks.evidence.bits_masked_words import sentences
 from benchmarks.evidence.corpus import Encoded, encode, train
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
+from benchmarks.evidence.plots import dots, shown
 from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import NumberModel, embedding_from_schema, metrics
 
@@ -126,16 +127,40 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Any]) -> Result:
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     """Means over seeds, and their spread, by aspect."""
-    by = {name: [result for settings, result in results if (settings["size"], settings["variant"]) == ("small", name)] for name in VARIANTS}
-    names = sorted({aspect for found in by.values() for one in found for aspect in one["aspects"]}, key=lambda name: (name != "all", name))
-    rows = [[aspect, *(_spread([one["aspects"].get(aspect, 0.0) for one in found]) for found in by.values())] for aspect in names]
+    by = by_variant(results)
+    aspects = {name: tables.gathered(pair for one in found for pair in one["aspects"].items()) for name, found in by.items()}
+    names = sorted({aspect for found in aspects.values() for aspect in found}, key=lambda name: (name != "all", name))
+    rows = [[aspect, *(tables.mean(found.get(aspect, [])) for found in aspects.values())] for aspect in names]
     guesses = [one["guess"] for found in by.values() for one in found]
-    table = tables.markdown(["exact", *(f"{name} ({len(found)} seeds)" for name, found in by.items())], rows)
-    return f"{table}\n\nAlways the most frequent answer: {max(guesses, default=0):.1%}."
+    parts = [
+        tables.markdown(["exact", *(f"{name} ({len(found)} seeds)" for name, found in by.items())], rows),
+        f"Always the most frequent answer: {max(guesses, default=0):.1%}.",
+    ]
+    if by:
+        picture = plots / f"{NAME}.svg"
+        dots(
+            picture,
+            {name: {aspect: found[aspect] for aspect in names if aspect in found} for name, found in aspects.items()},
+            "exact",
+            share=True,
+        )
+        parts.append(shown(picture, "Exact answers by aspect, with their spread over seeds", by))
+    return "\n\n".join(parts)
 
 
-def _spread(values: list[float]) -> str:
-    return f"{np.mean(values):.1%} ± {np.std(values):.1%}" if values else ""
+def by_variant(results: list[tuple[Settings, Result]]) -> dict[str, list[Result]]:
+    """One result for each seed."""
+    return {
+        name: found
+        for name in VARIANTS
+        if (found := [result for settings, result in results if (settings["size"], settings["variant"]) == ("small", name)])
+    }
+
+
+def seen(results: list[tuple[Settings, Result]]) -> str:
+    """With places and without."""
+    means = {name: float(np.mean([one["exact"] for one in found])) for name, found in by_variant(results).items()}
+    return f"Exact over all aspects: {', '.join(f'{name} {share:.1%}' for name, share in means.items())}." if means else ""
 
 
 EXPERIMENT = Experiment(
@@ -145,4 +170,8 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    differs=f"A GPT-NeoX of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers and random weights in place of a Pythia;"
+    f" {PRETRAINING['small']:,} steps of extended pretraining, {STEPS['small']:,} of fine-tuning;"
+    f" problems of our own, {ASKED['small']:,} unseen ones asked, in place of FERMAT and DROP.",
+    seen=seen,
 )

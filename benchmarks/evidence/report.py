@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.evidence import tables
 from benchmarks.evidence.experiment import Experiment
-from benchmarks.evidence.store import Store
+from benchmarks.evidence.store import Result, Settings, Store
 from numtok.files import write_file
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -25,9 +25,22 @@ def overview(experiments: Iterable[Experiment], store: Store, size: str) -> str:
     rows = []
     for one in experiments:
         runs = [settings for phase in one.phases(size) for settings in phase]
-        done = sum(store.get(one.name, settings) is not None for settings in runs)
+        done = sum(store.get(one.results, settings) is not None for settings in runs)
         rows.append([f"`{one.name}`", one.paper, f"{done} of {len(runs)}"])
     return tables.markdown(["", "paper", "runs done"], rows)
+
+
+def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store) -> str:
+    """How many, which seeds, how long, and on what."""
+    seeds = sorted({settings["seed"] for settings, _ in results if "seed" in settings})
+    hours = sum(result.get("seconds", 0) for _, result in results) / 3600
+    said = [
+        f"{len(results)}",
+        *([f"seeds {', '.join(map(str, seeds))}"] if seeds else []),
+        *([f"{hours:.1f} hours of training"] if hours else []),
+        *(f"{name} {', '.join(versions)}" for name, versions in store.made_with(one.results).items()),
+    ]
+    return "; ".join(said) + "."
 
 
 def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
@@ -35,9 +48,11 @@ def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
     experiments = list(experiments)
     parts = [INTRODUCTION, overview(experiments, store, "small") + "\n"]
     for one in experiments:
-        results = store.all(one.name)
+        results = store.all(one.results)
         if results:
-            parts.append(f"## `{one.name}`: {one.paper}\n\n**The paper:** {one.claim}\n\n{one.section(results, docs / 'images')}\n")
+            about = {"The paper": one.claim, "What differs": one.differs, "Runs": _runs(one, results, store), "Seen": one.seen(results)}
+            said = [f"**{name}:** {text}" for name, text in about.items() if text]
+            parts.append("\n\n".join([f"## `{one.name}`: {one.paper}", *said, one.section(results, docs / "images")]) + "\n")
     path = docs / "evidence.md"
     write_file(path, "\n".join(parts))
     return path

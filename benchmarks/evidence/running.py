@@ -32,9 +32,9 @@ def run_missing(name: str, size: str, match: str, jobs: int, store: Store) -> in
     Returns:
         How many failed; the others have their results.
     """
-    failed = 0
-    for phase in EXPERIMENTS[name].phases(size):
-        missing = [settings for settings in phase if match in slug(settings) and store.get(name, settings) is None]
+    failed, one = 0, EXPERIMENTS[name]
+    for phase in one.phases(size):
+        missing = [settings for settings in phase if match in slug(settings) and store.get(one.results, settings) is None]
         with _pool(jobs) as pool:
             runs = {pool.submit(run_one, name, settings, store.folder): settings for settings in missing}
             for done in as_completed(runs):
@@ -54,5 +54,5 @@ def run_one(name: str, settings: Settings, results: Path) -> str:
     store, began = Store(results), time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="numtok-evidence-") as folder:
         found = EXPERIMENTS[name].run(settings, store, Path(folder))
-    store.put(name, settings, found)
+    store.put(EXPERIMENTS[name].results, settings, found)
     return f"{time.perf_counter() - began:.0f} s"

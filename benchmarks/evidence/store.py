@@ -63,8 +63,26 @@ class Store:
 
     def all(self, experiment: str) -> list[tuple[Settings, Result]]:
         """Every run that there is, by name of its file."""
-        contents = [json.loads(path.read_text("utf-8")) for path in sorted((self.folder / experiment).glob("*.json"))]
-        return [(one["settings"], one["found"]) for one in contents]
+        return [(one["settings"], one["found"]) for one in self._contents(experiment)]
+
+    def made_with(self, experiment: str) -> dict[str, list[str]]:
+        """The versions that its runs had."""
+        every = [one["versions"] for one in self._contents(experiment)]
+        return {name: sorted({one[name] for one in every}) for name in (every[0] if every else {})}
+
+    def _contents(self, experiment: str) -> list[dict[str, Any]]:
+        return [json.loads(path.read_text("utf-8")) for path in sorted((self.folder / experiment).glob("*.json"))]
+
+
+def taken(results: list[tuple[Settings, Result]]) -> list[tuple[Settings, Result]]:
+    """Of small runs that differ in their rate alone, those of a search, the one with the lowest loss on what it was not trained on; settings without rate."""
+    found: dict[str, tuple[Settings, Result]] = {}
+    for settings, result in results:
+        shared = {name: value for name, value in settings.items() if name != "rate"}
+        key = slug(shared)
+        if settings["size"] == "small" and (key not in found or result["unseen_loss"] < found[key][1]["unseen_loss"]):
+            found[key] = shared, result
+    return list(found.values())
 
 
 def slug(settings: Settings) -> str:

@@ -16,6 +16,7 @@ import numtok
 from benchmarks.corpus import SAMPLE, shared_folder
 from benchmarks.evidence import tables
 from benchmarks.evidence.experiment import Experiment
+from benchmarks.evidence.plots import bars, shown
 from benchmarks.evidence.store import Result, Settings, Store
 
 NAME = "token_counts"
@@ -69,7 +70,14 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         for name, one in found.items()
     )
     frame = "Spelled-out numbers (`p10`, `digits:1`, `place` and so on) are counted with the `[NUM]` and `[/NUM]` around them, where they have these."
-    return f"{tables.markdown(['tokens', *(f'{name}, {what}' for name in found for what in ('a number', 'a page'))], rows)}\n\n{about}. {frame}"
+    table = tables.markdown(["tokens", *(f"{name}, {what}" for name in found for what in ("a number", "a page"))], rows)
+    if not found:
+        return table
+    picture = plots / f"{NAME}.svg"
+    bars(
+        picture, {name: {numbers: [one["of_a_number"][numbers]] for numbers in names} for name, one in found.items()}, "tokens of a number"
+    )
+    return f"{table}\n\n{about}. {frame}\n\n{shown(picture, 'Tokens of a number', names)}"
 
 
 EXPERIMENT = Experiment(
@@ -79,4 +87,5 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    differs="Pages of Wikipedia in place of the tables of WikiTableQuestions, so it is the ratios that compare.",
 )

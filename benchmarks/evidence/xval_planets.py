@@ -96,22 +96,24 @@ def _masked(encoded: Encoded, some: Sequence[System], name: str) -> dict[str, Te
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     """Mean squared errors, and the variance of what is asked for: what always saying the mean would give."""
-    by = {settings["numbers"]: result for settings, result in results if settings["size"] == "small"}
+    by = tables.gathered((settings["numbers"], result["quantities"]) for settings, result in results if settings["size"] == "small")
+    tokens = tables.gathered(
+        (settings["numbers"], result["tokens_per_sample"]) for settings, result in results if settings["size"] == "small"
+    )
     names = [*QUANTITIES, *(f"{name}, unseen" for name in UNSEEN)]
     rows = [
-        [f"`{numbers}`", *(_cell(by[numbers]["quantities"][name]) for name in names), f"{by[numbers]['tokens_per_sample']:.0f}"]
+        [f"`{numbers}`", *(_cell([one[name] for one in by[numbers]]) for name in names), tables.mean(tokens[numbers], ".0f")]
         for numbers in REPRESENTATIONS
         if numbers in by
     ]
     if by:
-        one = next(iter(by.values()))["quantities"]
-        rows.append(["variance", *(f"{one[name]['spread']:.2g}" for name in names), ""])
+        rows.append(["variance", *(f"{next(iter(by.values()))[0][name]['spread']:.2g}" for name in names), ""])
     return tables.markdown(["mean squared error", *names, "tokens a sample"], rows)
 
 
-def _cell(found: Result) -> str:
-    share = f" ({found['unparseable']:.1%} no number)" if found["unparseable"] > 0.0001 else ""
-    return ("" if found["error"] is None else f"{found['error']:.2g}") + share
+def _cell(found: Sequence[Result]) -> str:
+    share = float(np.mean([one["unparseable"] for one in found]))
+    return tables.mean((one["error"] for one in found), ".2g") + (f" ({share:.1%} no number)" if share > 0.0001 else "")
 
 
 EXPERIMENT = Experiment(
@@ -122,4 +124,6 @@ EXPERIMENT = Experiment(
     phases,
     run,
     section,
+    differs=f"Width {TRUNK['small'][0]} and {TRUNK['small'][1]} layers in place of 768 and 6; {STEPS['small']:,} steps in place of"
+    f" 500,000; {SAMPLES['small']:,} systems in place of a million; {ASKED['small']:,} unseen ones are asked for. FP15 is left out.",
 )

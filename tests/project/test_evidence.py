@@ -5,22 +5,34 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 import numtok
-from benchmarks.evidence import fone_addition, report
+from benchmarks.evidence import fone_addition, plots, report
 from benchmarks.evidence.__main__ import main
 from benchmarks.evidence.arithmetic import TASKS, questions
 from benchmarks.evidence.experiments import EXPERIMENTS
 from benchmarks.evidence.expressions import BEYOND, GAP, LARGEST, expressions
+from benchmarks.evidence.fone_lengths import sums
 from benchmarks.evidence.store import Store
+
+SHOWN = re.compile(r"!\[[^]]*?: ([^]]*)\]\(images/([^)]*)\)")  # names, and the picture that compares them
 
 
 def results(folder: Path, name: str) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text())["found"] for path in sorted((folder / name).glob("*.json"))]
+    return [json.loads(path.read_text())["found"] for path in sorted((folder / EXPERIMENTS[name].results).glob("*.json"))]
+
+
+def words(picture: Path) -> set[str]:
+    """The texts of an SVG."""
+    return {"".join(one.itertext()).strip() for one in ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")}
 
 
 @pytest.mark.slow
@@ -76,13 +88,106 @@ def test_expressions_have_the_value_that_python_gives_them(operands: int) -> Non
 def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
     """docs/evidence.md says what the results in the repository say, and nothing else."""
     report.write(EXPERIMENTS.values(), Store(), tmp_path)
-    assert (tmp_path / "evidence.md").read_text() == (report.DOCS / "evidence.md").read_text(), "run python -m benchmarks.evidence report"
+    page = (tmp_path / "evidence.md").read_text()
+    assert page == (report.DOCS / "evidence.md").read_text(), "run python -m benchmarks.evidence report"
+    drawn = {path.name: path.read_bytes() for path in (tmp_path / "images").glob("*")}
+    assert drawn == {path.name: path.read_bytes() for path in (report.DOCS / "images").glob("*.svg")}
+    shown = dict(SHOWN.findall(page))
+    assert set(shown.values()) == drawn.keys()
+    for names, picture in shown.items():
+        assert set(names.split("; ")) <= words(tmp_path / "images" / picture)
+
+
+@pytest.mark.parametrize("draw", [plots.curves, plots.dots, plots.bars])
+def test_a_picture_names_what_it_compares_and_is_drawn_alike_again(draw: Any, tmp_path: Path) -> None:
+    values = {"fone": {1600: [0.5, 0.7], 6400: [0.99, 1.0]}, "digits:1": {1600: [0.0, 0.1], 6400: [0.2, 0.3]}}
+    values = values if draw is plots.curves else {name: {str(at): some for at, some in points.items()} for name, points in values.items()}
+    label = ("samples", "exact") if draw is plots.curves else ("exact",)
+    draw(tmp_path / "one.svg", values, *label)
+    draw(tmp_path / "another.svg", values, *label)
+    assert {*values, *label} <= words(tmp_path / "one.svg")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "another.svg").read_bytes()
+
+
+def made_up(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Results as all small runs of an experiment would leave them, but for their values."""
+    spread = itertools.cycle([0.2, 0.4, 0.995])
+    where = {"r2": 0.9, "median_error": 0.1, "unparseable": 0.0}
+    shares = {"exact", "digits_right", "guess", "perplexity", "top_1", "top_5", "top_20", "top_100", "within_10_percent", "median_decades"}
+    runs = []
+    for settings in itertools.chain.from_iterable(EXPERIMENTS[name].phases("small")):
+        found: dict[str, Any] = {one: next(spread) for one in shares}
+        found |= {
+            "r2": 0.9,
+            "rate": 0.1,
+            "tokens": 5,
+            "tokens_per_sample": 5.0,
+            "seconds": 2.0,
+            "parameters": 7,
+            "median_of_answer_over_question": 1.0,
+        }
+        found["unseen_loss"] = next(spread)
+        found |= dict.fromkeys(("seen", "gap", "beyond"), where)
+        found |= {"aspects": {"all": next(spread), "+, 1 digits": next(spread)}}
+        if name == "fone_lengths":
+            found["exact"] = {str(length): next(spread) for length in range(1, 13)}
+        runs.append((settings, found))
+    return runs
+
+
+WITHOUT = {"xval_planets", "token_counts"}  # a picture, or results to be made up
+
+
+@pytest.mark.parametrize("name", sorted(set(EXPERIMENTS) - WITHOUT))
+def test_a_section_shows_all_that_has_results(name: str, tmp_path: Path) -> None:
+    runs = made_up(name)
+    section = EXPERIMENTS[name].section(runs, tmp_path / "images")
+    compared = {settings[key] for settings, _ in runs for key in ("numbers", "variant", "embedding") if key in settings} - {"pretraining"}
+    assert all(one in section for one in compared)
+    assert "nan" not in section
+    for names, picture in SHOWN.findall(section):
+        assert set(names.split("; ")) <= words(tmp_path / "images" / picture)
+    assert len(list((tmp_path / "images").glob("*.svg"))) == section.count("](images/")
+    assert EXPERIMENTS[name].section([], tmp_path / "none") is not None
+    assert not (tmp_path / "none").exists()  # nothing to draw
+
+
+def test_what_is_seen_is_counted_from_the_results() -> None:
+    run = {"size": "small", "task": "decimal addition, 6 digits", "seed": 0}
+    exact = {("fone", 1600): 0.5, ("fone", 6400): 0.995, ("digits:1", 6400): 0.2, ("digits:1", 25_600): 0.99, ("place", 6400): 0.98}
+    found = [({**run, "numbers": numbers, "samples": samples}, share, 0.1) for (numbers, samples), share in exact.items()]
+    found.append((found[1][0] | {"rate": 0.5}, 0.0, 0.2))  # of the search, and not the best
+    results = [(settings, {"exact": share, "unseen_loss": loss}) for settings, share, loss in found]
+    assert fone_addition.seen(results) == (
+        "Fewest samples, of those that were tried, for 99% exact: `fone` 6,400, `digits:1` 25,600 (up to 4 times as many)."
+        " Not reached: `place` with 6,400."
+    )
+
+
+def test_sums_are_of_all_pairs_of_lengths() -> None:
+    """FoNE, appendix F: "all combinations of operand lengths (i, j) up to a maximum length k"."""
+    lengths = list(itertools.product(range(1, 5), repeat=2))
+    found = sums(lengths, 50, random.Random(1))
+    assert len(set(found)) == len(found)
+    counts = Counter((len(str(a)), len(str(b))) for a, b in found)
+    assert set(counts) == set(lengths)
+    assert all(40 <= counts[pair] <= 50 for pair in lengths if pair != (1, 1))
+
+
+def test_interpolation_is_asked_of_the_models_of_the_expressions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Its runs are the same: once they are there, nothing is missing."""
+    store = Store(tmp_path)
+    for settings, found in made_up("xval_expressions"):
+        store.put("xval_expressions", settings, found)
+    assert main(["xval_interpolation", "--results", str(tmp_path)]) == 0
+    assert capfd.readouterr().err == ""
+    assert not (tmp_path / "xval_interpolation").exists()
 
 
 def test_kept_results_are_of_runs_that_there_are() -> None:
-    for name, experiment in EXPERIMENTS.items():
+    for experiment in EXPERIMENTS.values():
         known = list(itertools.chain.from_iterable(experiment.phases("small") + experiment.phases("full")))
-        for settings, found in Store().all(name):
+        for settings, found in Store().all(experiment.results):
             assert settings in known
             assert found
 

@@ -1,0 +1,58 @@
+"""xVal, figures on what lies outside the training data: expressions with an operand that no model was trained on.
+
+The models are those of xval_expressions, and so are the results: each of its runs asks for both kinds of expressions. An operand is in the gap if it lies
+between two values of the training data, and beyond if it is larger than all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.evidence import tables, xval_expressions
+from benchmarks.evidence.experiment import Experiment
+from benchmarks.evidence.plots import dots, shown
+from benchmarks.evidence.store import Result, Settings
+from benchmarks.evidence.xval_expressions import REPRESENTATIONS, WHERE, by_operands
+
+NAME = "xval_interpolation"
+
+
+def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
+    """R², the median of the relative error and the share that is no number, where operands were seen, in the gap, and beyond."""
+    by = by_operands(results)
+    columns = {"r2": ("R²", ".4f"), "median_error": ("median error", ".2g"), "unparseable": ("no number", ".1%")}
+    rows = [
+        [f"`{numbers}`, {operands}"]
+        + [tables.mean((one[where][key] for one in by[numbers, operands]), form) for key, (_, form) in columns.items() for where in WHERE]
+        for operands in (2, 3, 4)
+        for numbers in REPRESENTATIONS
+        if (numbers, operands) in by
+    ]
+    table = tables.markdown(["operands", *(f"{head}, {where}" for head, _ in columns.values() for where in WHERE)], rows)
+    values = {
+        numbers: {where: found for where in WHERE if (found := _errors(by[numbers, 2], where))}
+        for numbers in REPRESENTATIONS
+        if (numbers, 2) in by
+    }
+    if not values:
+        return table
+    picture = plots / f"{NAME}.svg"
+    dots(picture, values, "median relative error, 2 operands", log=True)
+    return f"{table}\n\n{shown(picture, 'Errors where operands were seen, in the gap, and beyond', values)}"
+
+
+def _errors(found: Sequence[Result], where: str) -> list[float]:
+    return [one[where]["median_error"] for one in found if one[where]["median_error"] is not None]
+
+
+EXPERIMENT = Experiment(
+    NAME,
+    "xVal, section 3.3, figure 5 (there on orbits of planets)",
+    "Text-based encodings other than P10 do not predict any number that they did not see for a quantity; xVal interpolates between those that it saw.",
+    xval_expressions.phases,
+    xval_expressions.run,
+    section,
+    differs="Expressions in place of orbits, see `xval_expressions`; xval_planets has the paper's own quantities.",
+    kept_in=xval_expressions.NAME,
+)
