@@ -25,18 +25,21 @@ BATCH = {"smoke": 128, "small": 128, "full": 512}
 HELD_OUT = {"smoke": 200, "small": 1000, "full": 10_000}
 TRUNK = {"smoke": (64, 2), "small": (128, 2), "full": (384, 6)}  # width and layers; FoNE, table 6
 SHARED = {"size", "task", "numbers", "samples", "seed"}  # names of the settings of runs with the same trunk
+OTHER_TRUNKS = {1: (64, 1), 3: (192, 3)}  # by layers: FoNE, table 6
+OF_ALL_SIZES = ("fone", "subword")  # are trained with these too, at 6,400 samples
 TASK, SMOKE_TASK = "decimal addition, 6 digits", "integer addition, 2 digits"
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The search for rates at 6,400 samples, then other numbers of samples and other seeds."""
+    """The search for rates at 6,400 samples, then other numbers of samples, seeds and models."""
     if size == "smoke":
         return [[_settings(size, numbers, 2000, 0.005) | {"task": SMOKE_TASK} for numbers in ("fone", "digits:1")]]
     search = [_settings(size, numbers, 6400, rate) for numbers in REPRESENTATIONS for rate in RATES]
     runs = [_settings(size, numbers, SAMPLES[size][-1]) for numbers in GROWING]
     runs += [_settings(size, "fone", samples) for samples in SAMPLES[size] if samples != 6400]
     runs += [_settings(size, "fone", 6400) | {"seed": seed} for seed in SEEDS[1:]]
-    return [search, runs]
+    models = [_settings(size, numbers, 6400) | {"layers": layers} for numbers in OF_ALL_SIZES for layers in OTHER_TRUNKS if size == "small"]
+    return [search, runs, models]
 
 
 def _settings(size: str, numbers: str, samples: int, rate: float | None = None) -> Settings:
@@ -50,8 +53,8 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     size, steps = settings["size"], STEPS[settings["size"]]
     rate = settings["rate"] if "rate" in settings else best_rate(store, size, settings["numbers"])
     course = Course(steps, BATCH[size], rate, settings["seed"])
-    task = arithmetic.TASKS[settings["task"]]
-    found = arithmetic.run(task, settings["numbers"], settings["samples"], HELD_OUT[size], course, TRUNK[size], folder)
+    task, trunk = arithmetic.TASKS[settings["task"]], OTHER_TRUNKS[settings["layers"]] if "layers" in settings else TRUNK[size]
+    found = arithmetic.run(task, settings["numbers"], settings["samples"], HELD_OUT[size], course, trunk, folder)
     return {"rate": rate, "steps": steps, **found}
 
 
