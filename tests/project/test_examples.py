@@ -53,7 +53,8 @@ def commands_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additions, "numtok_command", run)
 
 
-additions, fermat, word_problems = example("train_additions"), example("finetune_fermat"), example("word_problems")
+additions, fermat, drop = example("train_additions"), example("finetune_fermat"), example("finetune_drop")
+questions, word_problems = example("question_answering"), example("word_problems")
 TINY = ["--steps", "3", "--sums", "200", "--held-out", "12", "--width", "16", "--layers", "1", "--batch-size", "8"]
 
 
@@ -117,14 +118,14 @@ def test_whole_number(text: str, answer: str) -> None:
     assert additions.whole_number(text) in (answer, f"-{answer}" if answer == "0" else answer)
 
 
-@pytest.mark.parametrize("module", [additions, fermat])
+@pytest.mark.parametrize("module", [additions, questions])
 @pytest.mark.parametrize("numbers", ["xval", "place", "p10", "subword"])
 def test_only_answers_have_labels(module: Any, numbers: str) -> None:
     from numtok.representations import parse
     from numtok_torch import NumberDataset
 
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=parse(numbers))
-    question, answer = ("123 + 4 =", " 127;") if module is additions else (fermat.prompt(fermat.Problem("What: 3 or 4?", "")), " 3\n")
+    question, answer = ("123 + 4 =", " 127;") if module is additions else (questions.prompt(questions.Problem("What: 3 or 4?", "")), " 3\n")
     row = module.AnswersOnly(NumberDataset(tokenizer.encode_batch([question + answer])), module.last_token(tokenizer, question))[0]
     labels, ids, given = row["labels"], row["input_ids"], tokenizer.encode(question).input_ids
     assert ids[: len(given)].tolist() == given.tolist()
@@ -142,6 +143,8 @@ def test_only_answers_have_labels(module: Any, numbers: str) -> None:
         (fermat, ["--questions", "-1"], "must not be negative"),
         (fermat, ["--text", "nowhere.jsonl"], "no text at nowhere.jsonl"),
         (fermat, ["--order", "none"], "invalid choice"),
+        (drop, [], "required: --drop"),
+        (drop, ["--drop", "x", "--pretrain-steps", "0", "--longest", "40"], "no room for a passage"),
     ],
 )
 def test_wrong_arguments(module: Any, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +154,7 @@ def test_wrong_arguments(module: Any, arguments: list[str], message: str, capsys
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("module", [additions, fermat])
+@pytest.mark.parametrize("module", [additions, fermat, drop])
 def test_help_has_examples(module: Any, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         module.main(["--help"])
@@ -159,7 +162,7 @@ def test_help_has_examples(module: Any, capsys: pytest.CaptureFixture[str]) -> N
     commands = re.findall(rf"^  python examples/{module.__name__}\.py *([^#\n]*)", capsys.readouterr().out, re.M)
     assert len(commands) >= 4
     for command in commands:
-        module.settings_from([*command.split(), *(["--pretrain-steps", "0"] if module is fermat else [])])
+        module.settings_from([*command.split(), *([] if module is additions else ["--pretrain-steps", "0"])])
 
 
 def test_an_unknown_representation_stops(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -252,24 +255,24 @@ def test_fermat_the_whole_way(order: str, tmp_path: Path, capsys: pytest.Capture
 def test_a_few_problems_are_learnt_by_heart(order: str, tmp_path: Path) -> None:
     """Encoding, training, writing and reading fit together: what was learnt comes out."""
     asked = word_problems.problems(12, seed=1)
-    texts = [f"{fermat.prompt(one)} {one.answer}\n" for one in asked]
+    texts = [questions.with_answer(one) for one in asked]
     sizes = ["--width", "64", "--layers", "1", "--steps", "120", "--batch-size", "12", "--learning-rate", "5e-3", "--vocab-size", "400"]
     settings = fermat.settings_from([*sizes, "--order", order, "--pretrain-steps", "0"])
     settings.folder = tmp_path
     torch.set_num_threads(1)
-    tokenizer = fermat.make_tokenizer(texts, settings)
+    tokenizer = questions.make_tokenizer(texts, settings)
     torch.manual_seed(0)
-    model = fermat.build_model(tokenizer, settings)
+    model = questions.build_model(tokenizer, settings)
     assert fermat.measure(fermat.answers_to(model, tokenizer, asked, 5), asked)[0] < 0.2
-    fermat.finetune(model, tokenizer, texts, settings)
+    questions.finetune(model, tokenizer, texts, settings)
     assert fermat.measure(fermat.answers_to(model, tokenizer, asked, 5), asked)[0] > 0.9
 
 
 def test_a_pretrained_model_starts_as_it_was() -> None:
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue(order="lsd")])
-    settings = argparse.Namespace(model=None, width=16, layers=1, order="lsd")
-    model = fermat.build_model(tokenizer, settings).eval()
-    batch = fermat.encoded(tokenizer, ["12 and 345.6"])[0]
+    settings = argparse.Namespace(model=None, width=16, layers=1, order="lsd", longest=512)
+    model = questions.build_model(tokenizer, settings).eval()
+    batch = questions.encoded(tokenizer, ["12 and 345.6"])[0]
     ids, places = torch.tensor(batch["input_ids"][None]).long(), torch.tensor(batch["place_value"][None]).long()
     assert (places != 0).sum() == 6
     with torch.no_grad():
@@ -302,15 +305,15 @@ def test_missing_and_damaged_data(tmp_path: Path) -> None:
     text = tmp_path / "text.jsonl"
     text.write_text('{"body": "x"}\n', "utf-8")
     with pytest.raises(SystemExit, match='must have a "text"'):
-        fermat.passages(text, 10)
+        questions.passages(text, 10)
 
 
 def test_passages(tmp_path: Path) -> None:
     text, path = "".join(f"line {number} of this page\n" for number in range(100)), tmp_path / "text.jsonl"
     path.write_text(json.dumps({"text": text}) + "\n" + json.dumps({"text": " \n"}) + "\n", "utf-8")
-    found = fermat.passages(path, 100)
-    assert "".join(found) == text and len(found) > 3 and all(len(one) < fermat.PASSAGE + 100 for one in found)
-    assert fermat.passages(path, 2) == found[:2]
+    found = questions.passages(path, 100)
+    assert "".join(found) == text and len(found) > 3 and all(len(one) < questions.PASSAGE + 100 for one in found)
+    assert questions.passages(path, 2) == found[:2]
 
 
 def test_answers_are_measured_as_decimals() -> None:
@@ -330,3 +333,97 @@ def test_the_published_test_sets(shared: Path) -> None:
     assert fermat.measure([one.answer for one in found["Worded"]], found["Worded"])[0] == 1
     assert [one.answer for one in found["Worded"]] == [one.answer for one in found["Original"]]
     assert {name for name in found if "," in "".join(re.findall(r"\d,\d", "".join(one.question for one in found[name])))} == {"1000+_comma"}
+
+
+# ---- DROP
+
+
+def write_drop(path: Path, passages: int = 4) -> dict[str, Any]:
+    """A file of DROP's form: numbers, a span and a date, and what others answered."""
+    none = {"number": "", "date": {"day": "", "month": "", "year": ""}, "spans": []}
+    content = {}
+    for number in range(passages):
+        pairs = [
+            {"question": "How many points did the home team score?", "answer": none | {"number": str(21 + number)}},
+            {
+                "question": " How many more than the guests? ",
+                "answer": none | {"number": str(11 + 3 * number)},
+                "validated_answers": [none | {"number": "7"}],
+            },
+            {"question": "Who won?", "answer": none | {"spans": ["the home team"]}},
+            {"question": "When was it?", "answer": none | {"date": {"day": "3", "month": "May", "year": "1999"}}},
+        ]
+        content[f"game_{number}"] = {"passage": f"Game {number}: the home team won {21 + number} to {10 - 2 * number}.", "qa_pairs": pairs}
+    path.write_text(json.dumps(content), "utf-8")
+    return content
+
+
+def test_questions_of_drop_are_those_whose_answer_is_a_number(tmp_path: Path) -> None:
+    content = write_drop(tmp_path / "drop.json")
+    found = drop.read_drop(tmp_path / "drop.json")
+    assert [len(some) for some in found] == [2, 2, 2, 2]
+    assert found[1][1] == drop.Asked(content["game_1"]["passage"], "How many more than the guests?", ("14", "7"))
+    for damaged, message in (('{"a": {"passage": "x"}}', "no file of DROP"), ("[1]", "no file of DROP"), ("{", "cannot be read as JSON")):
+        (tmp_path / "drop.json").write_text(damaged, "utf-8")
+        with pytest.raises(SystemExit, match=message):
+            drop.read_drop(tmp_path / "drop.json")
+
+
+@pytest.mark.parametrize(
+    ("said", "answers", "exact", "f1"),
+    [
+        ("5", ("5",), 1, 1),
+        ("5.0", ("5",), 1, 1),
+        ("1,234", ("1234",), 1, 1),
+        ("the 5", ("5",), 1, 1),
+        ("5 yards", ("5",), 0, 2 / 3),
+        ("6", ("5", "6"), 1, 1),
+        ("6 yards", ("5",), 0, 0),
+        ("", ("5",), 0, 0),
+    ],
+)
+def test_answers_are_scored_as_drop_does(said: str, answers: tuple[str, ...], exact: float, f1: float) -> None:
+    assert drop.score(said, answers) == (exact, pytest.approx(f1))
+
+
+def test_a_long_passage_is_cut_so_that_its_question_fits() -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue(order="lsd")])
+    one = drop.Asked("It rained 12.5 mm on 3 days. " * 200, "How much?", ("12.5",))
+    problem = drop.fitting(tokenizer, one, 100)
+    assert problem.question.endswith("\nHow much?") and one.passage.startswith(problem.question.split("\n")[0])
+    assert 40 < len(tokenizer.encode(questions.with_answer(problem)).input_ids) <= 100
+    assert drop.fitting(tokenizer, drop.Asked("Short.", "How much?", ("1",)), 100).question == "Short.\nHow much?"
+
+
+def test_questions_of_drop_are_learnt_by_heart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With places and without, from the file to the scores."""
+    write_drop(tmp_path / "drop.json", passages=3)
+    sizes = ["--width", "64", "--layers", "1", "--batch-size", "6", "--learning-rate", "1e-2", "--vocab-size", "300", "--threads", "1"]
+    files = ["--drop", str(tmp_path / "drop.json"), "--asked", str(tmp_path / "drop.json"), "--pretrain-steps", "0"]
+
+    def scores(steps: int) -> dict[str, tuple[float, float]]:
+        settings = drop.settings_from([*files, *sizes, "--steps", str(steps)])
+        settings.folder = tmp_path / str(steps)
+        settings.folder.mkdir()
+        found: dict[str, tuple[float, float]] = drop.run(settings)
+        return found
+
+    assert all(exact < 0.3 for exact, _ in scores(1).values())
+    learnt = scores(60)
+    assert list(learnt) == ["places", "no-places"]
+    assert all(exact > 0.8 and f1 >= exact for exact, f1 in learnt.values())
+    assert "| places | 6 | 6 | " in capsys.readouterr().out
+
+
+def test_without_a_file_to_be_asked_some_passages_are_held_back(tmp_path: Path) -> None:
+    write_drop(tmp_path / "drop.json", passages=11)
+    sizes = ["--width", "16", "--layers", "1", "--batch-size", "2", "--vocab-size", "300", "--threads", "1", "--steps", "1"]
+    assert (
+        drop.main(
+            ["--drop", str(tmp_path / "drop.json"), *sizes, "--pretrain-steps", "0", "--variants", "places", "--output", str(tmp_path)]
+        )
+        == 0
+    )
+    from numtok_torch import NumberModel
+
+    assert NumberModel.from_pretrained(tmp_path / "places").embedding is not None

@@ -1,0 +1,245 @@
+"""What the examples on questions share: a GPT-NeoX with places, extended pretraining on text, fine-tuning on questions with their answers, and asking.
+
+``finetune_fermat.py`` and ``finetune_drop.py`` use it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+from transformers import AutoModelForCausalLM, GPTNeoXConfig, GPTNeoXForCausalLM, Trainer, TrainingArguments, set_seed
+from word_problems import Problem
+
+import numtok
+from numtok.engines.train import save_tokenizer, train_tokenizer
+from numtok_torch import NumberCollator, NumberDataset, NumberModel, PlaceValueEmbedding, generate
+
+Rows = Dataset[dict[str, Any]]
+PASSAGE = 500  # characters of text per row of the extended pretraining, about
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines if line.strip()]
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{path} cannot be read as JSON lines: {error}") from None
+
+
+def passages(path: Path, count: int) -> list[str]:
+    """The first texts of a file of JSON lines with a ``text``, cut at line ends into pieces of about PASSAGE characters; at most ``count`` pieces."""
+    found: list[str] = []
+    for row in read_lines(path):
+        if not isinstance(row.get("text"), str):
+            raise SystemExit(f'{path}: every line must have a "text"; there is one with {", ".join(row) or "nothing"}')
+        piece = ""
+        for line in row["text"].splitlines(keepends=True):
+            piece += line
+            if len(piece) >= PASSAGE:
+                found.append(piece)
+                piece = ""
+        found += [piece] if piece.strip() else []
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def prompt(problem: Problem) -> str:
+    """What the model is given; it continues with a space, the number, and the end of the line."""
+    return f"{problem.question}\nAnswer:"
+
+
+def with_answer(problem: Problem) -> str:
+    """What the model is trained on."""
+    return f"{prompt(problem)} {problem.answer}\n"
+
+
+def make_tokenizer(texts: Sequence[str], settings: argparse.Namespace) -> numtok.Tokenizer:
+    """That of ``--tokenizer`` or ``--model``; for the tiny model a small one of its own, trained on the texts."""
+    source = settings.tokenizer or settings.model
+    if source is None:
+        source = save_tokenizer(train_tokenizer(texts, settings.vocab_size), settings.folder)
+    return numtok.Tokenizer.from_pretrained(source, [numtok.PlaceValue(order=settings.order)])
+
+
+def encoded(tokenizer: numtok.Tokenizer, texts: Iterable[str]) -> NumberDataset:
+    """Texts as rows, in memory."""
+    return NumberDataset(tokenizer.encode_batch(list(texts)), tokenizer=tokenizer)
+
+
+class AnswersOnly(Rows):
+    """Rows whose labels are -100 up to the end of the question: it is read, and not learnt to be said.
+
+    Args:
+        rows: questions with their answers.
+        mark: the id of the token that ends every question.
+    """
+
+    def __init__(self, rows: NumberDataset, mark: int) -> None:
+        self.rows, self.mark = rows, mark
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        row = self.rows[index]
+        labels = row["input_ids"].copy()  # (tokens,)
+        labels[: np.flatnonzero(labels == self.mark)[-1] + 1] = -100
+        return {**row, "labels": labels}
+
+
+def last_token(tokenizer: numtok.Tokenizer, text: str) -> int:
+    """The id of the token that a text ends with."""
+    return int(tokenizer.encode(text).input_ids[-1])
+
+
+def build_model(tokenizer: numtok.Tokenizer, settings: argparse.Namespace, places: bool = True) -> NumberModel:
+    """The backbone, with room for the number tokens, and a vector for each place unless it is to be without.
+
+    Digits that the model has to write are shown in training as they will be when it writes them (``written``): least significant digit first, their
+    places are known at once; most significant first, they are not.
+    """
+    backbone: Any
+    if settings.model:
+        backbone = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32)
+    else:
+        width = settings.width
+        sizes = {"hidden_size": width, "num_hidden_layers": settings.layers, "num_attention_heads": 4, "intermediate_size": 4 * width}
+        ends = {"bos_token_id": None, "eos_token_id": None}
+        backbone = GPTNeoXForCausalLM(
+            GPTNeoXConfig(vocab_size=tokenizer.vocab_size, max_position_embeddings=max(512, settings.longest), **sizes, **ends)
+        )
+    width = backbone.get_input_embeddings().embedding_dim
+    embedding = PlaceValueEmbedding(width, zero_init=True, written=settings.order) if places else None
+    return NumberModel(backbone, embedding, vocab_size=tokenizer.vocab_size)
+
+
+def trainer(
+    model: NumberModel, rows: Rows, held_out: Rows | None, collator: NumberCollator, steps: int, settings: argparse.Namespace
+) -> Trainer:
+    """The Trainer of transformers, for either part."""
+    arguments = TrainingArguments(
+        str(settings.folder / "trainer"),
+        max_steps=steps,
+        per_device_train_batch_size=settings.batch_size,
+        per_device_eval_batch_size=settings.batch_size,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=steps // 10,
+        logging_steps=max(steps // 10, 1),
+        save_strategy="no",
+        report_to=[],
+        seed=settings.seed,
+        prediction_loss_only=True,
+        disable_tqdm=not sys.stderr.isatty(),
+        dataloader_pin_memory=torch.cuda.is_available(),
+    )
+    return Trainer(model, arguments, data_collator=collator, train_dataset=rows, eval_dataset=held_out)
+
+
+def pretrain(model: NumberModel, tokenizer: numtok.Tokenizer, texts: Sequence[str], settings: argparse.Namespace) -> None:
+    """Extended pretraining on text, and the perplexity of unseen text before and after."""
+    unseen = max(len(texts) // 20, 1)
+    rows, held_out = encoded(tokenizer, texts[unseen:]), encoded(tokenizer, texts[:unseen])
+    collator = NumberCollator.from_tokenizer(tokenizer, pad_token_id=0, objective="causal", max_length=settings.longest)
+    training = trainer(model, rows, held_out, collator, settings.pretrain_steps, settings)
+    before = math.exp(training.evaluate()["eval_loss"])
+    training.train()
+    after = math.exp(training.evaluate()["eval_loss"])
+    print(f"extended pretraining: perplexity {before:,.1f} before, {after:,.1f} after {settings.pretrain_steps:,} steps", flush=True)
+
+
+def finetune(model: NumberModel, tokenizer: numtok.Tokenizer, texts: Sequence[str], settings: argparse.Namespace) -> None:
+    """On questions with their answers; only answers have a loss."""
+    collator = NumberCollator.from_tokenizer(
+        tokenizer, pad_token_id=0, objective="causal", max_length=settings.longest, truncation_side="left"
+    )
+    rows = AnswersOnly(encoded(tokenizer, texts), last_token(tokenizer, prompt(Problem("", ""))))
+    trainer(model, rows, None, collator, settings.steps, settings).train()
+
+
+def say(model: NumberModel, tokenizer: numtok.Tokenizer, asked: Sequence[Problem], batch_size: int) -> list[str]:
+    """What the model writes behind each prompt, up to the end of the line."""
+    end = last_token(tokenizer, with_answer(Problem("", "1")))
+    return generate(model, tokenizer, [prompt(one) for one in asked], max_new_tokens=20, eos_token_id=end, batch_size=batch_size)
+
+
+def common_options(parser: argparse.ArgumentParser, longest: int, **defaults: int) -> None:
+    """Those of the model, its tokenizer and its training.
+
+    Args:
+        parser: gets them.
+        longest: the default of ``--longest``.
+        defaults: of the numbers of steps, sizes and so on, by name.
+    """
+    beside = Path(__file__).resolve().parent.parent.parent / "shared"
+    add = parser.add_argument
+    add("--shared", type=Path, default=os.environ.get("NUMTOK_SHARED", beside), metavar="FOLDER", help="with fermat/ and corpora/")
+    add("--text", type=Path, metavar="FILE", help='JSON lines with a "text", to pretrain on (default: corpora/wiki.jsonl in --shared)')
+    add("--model", metavar="NAME", help="a GPT-NeoX, as a folder or hub id (default: a tiny one with random weights)")
+    add("--tokenizer", metavar="NAME", help="a tokenizer.json, a folder or hub id (default: that of --model, else a new one)")
+    add("--order", choices=("lsd", "msd"), default="lsd", help="write the least or the most significant digit first (default: %(default)s)")
+    numbers = {
+        "pretrain_steps": (100, "of extended pretraining; 0 for none"),
+        "passages": (4000, "of the text, to pretrain on"),
+        "steps": (2000, "of fine-tuning"),
+        "questions": (100, "of each test set; 0 for all"),
+        "batch_size": (32, "rows per step"),
+        "longest": (longest, "tokens of a row"),
+        "width": (128, "of the tiny model, a multiple of 8"),
+        "layers": (2, "of the tiny model"),
+        "vocab_size": (2000, "of the tiny model's tokenizer, without number tokens"),
+        "threads": (torch.get_num_threads(), "of torch"),
+        "seed": (0, "of everything"),
+    }
+    for name, (usual, meaning) in numbers.items():
+        default = defaults.get(name, usual)
+        add(f"--{name.replace('_', '-')}", type=int, default=default, metavar="N", help=f"{meaning} (default: {default:,})")
+    add("--learning-rate", type=float, default=1e-3, metavar="X", help="at its highest (default: %(default)s)")
+    add("--output", type=Path, metavar="FOLDER", help="keep the model and its tokenizer there")
+
+
+def check_options(parser: argparse.ArgumentParser, settings: argparse.Namespace, *more: str) -> None:
+    """Stop at what cannot be: numbers below one, those of ``more`` too, and text that is not there."""
+    for name in ("steps", "batch_size", "longest", "width", "layers", "threads", "passages", "vocab_size", *more):
+        if getattr(settings, name) < 1:
+            parser.error(f"--{name.replace('_', '-')} must be at least 1")
+    if settings.pretrain_steps < 0 or settings.questions < 0:
+        parser.error("--pretrain-steps and --questions must not be negative")
+    if settings.width % 8:
+        parser.error(f"--width {settings.width} must be a multiple of 8: four heads, of an even size")
+    settings.text = settings.text or settings.shared / "corpora" / "wiki.jsonl"
+    if settings.pretrain_steps and not settings.text.is_file():
+        parser.error(f"there is no text at {settings.text}; name a file with --text, or do without: --pretrain-steps 0")
+
+
+def text_to_pretrain_on(settings: argparse.Namespace) -> list[str]:
+    """The passages of ``--text``; none where there is no pretraining."""
+    texts = passages(settings.text, settings.passages) if settings.pretrain_steps else []
+    if settings.pretrain_steps and len(texts) < 2:
+        raise SystemExit(f"{settings.text} has too little text; --pretrain-steps 0 does without")
+    return texts
+
+
+def trained(
+    tokenizer: numtok.Tokenizer, texts: Sequence[str], solved: Sequence[str], settings: argparse.Namespace, places: bool = True
+) -> NumberModel:
+    """A model after both parts."""
+    set_seed(settings.seed)
+    model = build_model(tokenizer, settings, places)
+    print(f"{sum(one.numel() for one in model.parameters()):,} parameters, {tokenizer.vocab_size:,} tokens", flush=True)
+    if texts:
+        pretrain(model, tokenizer, texts, settings)
+    finetune(model, tokenizer, solved, settings)
+    return model
