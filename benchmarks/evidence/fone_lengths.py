@@ -25,7 +25,7 @@ from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.plots import curves, shown
 from benchmarks.evidence.store import Result, Settings, Store
-from numtok_torch import FoNEDigitEmbedding, NumberModel, SumEmbedding, embedding_from_schema
+from numtok_torch import FoNEDigitEmbedding, NumberEmbedding, NumberModel, PlaceValueEmbedding, SumEmbedding
 
 NAME = "fone_lengths"
 DIGITS = ("Abacus with FoNE", "Abacus", "no places")
@@ -34,13 +34,13 @@ ONE_TOKEN = {"FoNE in chunks": CHUNK, "FoNE in one piece": None}
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2)}
 SHORT = {"smoke": 2, "small": 6, "full": 10}  # digits of the longest operand in training
 LONG = {"smoke": 3, "small": 12, "full": 50}  # that is asked for
-OFFSET = {"smoke": 2, "small": 8, "full": 50}
-ONE_STEP = {"small": (10, 15), "full": (1, 60)}  # operands that are one token each, trained and asked
-SAMPLES = {"smoke": 2000, "small": 100_000, "full": 20_000_000}
+OFFSET = {"smoke": 2, "small": 8, "full": 100}
+ONE_STEP = {"small": (6, 9), "full": (1, 60)}  # operands that are one token each, trained and asked
+SAMPLES = {"smoke": 2000, "small": 100_000, "full": 2_000_000}  # 20 million in the paper; here all rows lie in memory
 STEPS = {"smoke": 60, "small": 2500, "full": 300_000}
 BATCH = {"smoke": 64, "small": 64, "full": 512}
 TRUNK = {"smoke": (32, 1), "small": (64, 2), "full": (1024, 8)}  # width and layers
-ONE_STEP_COURSE = {"small": Course(1250, 512, 0.0025, 0), "full": Course(300_000, 512, 0.0025, 0)}
+ONE_STEP_COURSE = {"small": Course(2000, 256, 0.0025, 0), "full": Course(300_000, 512, 0.0025, 0)}
 ONE_STEP_TRUNK = {"small": (128, 2), "full": (1024, 8)}
 ASKED = {"smoke": 2, "small": 10, "full": 100}  # for each pair of lengths
 RATE, END = 0.004, ";"
@@ -52,11 +52,11 @@ def phases(size: str) -> list[list[Settings]]:
     return [[{"size": size, "variant": name, "seed": seed} for name in names for seed in (SEEDS[size] if name in DIGITS[:2] else (0,))]]
 
 
-def sums(lengths: Iterable[tuple[int, int]], count: int, draw: random.Random) -> list[tuple[int, int]]:
+def sums(lengths: Iterable[tuple[int, ...]], count: int, draw: random.Random) -> list[tuple[int, int]]:
     """Different pairs of operands; as many of each pair of lengths, as far as there are so many."""
     found: list[tuple[int, int]] = []
-    for lengths_of_pair in lengths:
-        bounds = [(10 ** (length - 1) if length > 1 else 0, 10**length) for length in lengths_of_pair]
+    for a, b in lengths:
+        bounds = [(10 ** (length - 1) if length > 1 else 0, 10**length) for length in (a, b)]
         pairs = {(draw.randrange(*bounds[0]), draw.randrange(*bounds[1])): None for _ in range(count)}
         found += pairs
     return found
@@ -76,7 +76,8 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     unseen = sums(itertools.product(range(low, longest + 1), repeat=2), ASKED[size], random.Random(seed + 1000))
     held = {pair for pair in unseen if min(pair) >= 100}  # of shorter ones there are hardly any others to be trained on
     seen = [pair for pair in sums(lengths, SAMPLES[size] // len(lengths), random.Random(seed)) if pair not in held]
-    numbers: Any = numtok.FoNE(longest + CHUNK, 0, compact=True, chunk=ONE_TOKEN[variant]) if one_token else numtok.PlaceValue(order="lsd")
+    whole_chunks = -(-(longest + 1) // CHUNK) * CHUNK  # digits; a sum may have one more than its operands
+    numbers = numtok.FoNE(whole_chunks, 0, compact=True, chunk=ONE_TOKEN[variant]) if one_token else numtok.PlaceValue(order="lsd")
     encoded = encode([text(pair) for pair in seen], numbers, folder)
     torch.manual_seed(seed)
     model = learning.llama(encoded, *ONE_STEP_TRUNK[size]) if one_token else digit_model(encoded, variant, size)
@@ -95,9 +96,9 @@ def digit_model(encoded: Encoded, variant: str, size: str) -> NumberModel:
     trunk = SmolLM3ForCausalLM(SmolLM3Config(vocab_size=encoded.tokenizer.vocab_size, tie_word_embeddings=False, **sizes, **heads, **ends))
     if variant == "no places":
         return NumberModel(trunk, None)
-    places = embedding_from_schema(encoded.schema, width, max_offset=OFFSET[size])
+    places = PlaceValueEmbedding(width, 128, max_offset=OFFSET[size], written="lsd")
     torch.nn.init.normal_(places.vectors.weight, std=width**-0.5)  # as long as φ(j, 10), so that a digit does not hide its place
-    embeddings = [places]
+    embeddings: list[NumberEmbedding] = [places]
     if variant == "Abacus with FoNE":
         digits = [encoded.tokenizer.tokens[str(digit)] for digit in range(10)]
         embeddings.append(FoNEDigitEmbedding(width, digits, combine="replace"))

@@ -20,7 +20,7 @@ from numtok.files import write_file
 INK, FAINT = "#768390", "#76839040"  # between black and white, so that both are a ground for it
 COLOURS = ("#2f81d6", "#d9822b", "#2a9d6f", "#d1495b", "#9b6bc4", "#3aa6b9", "#a8842c", "#c75fa5", "#768390")
 MARKERS = "osD^vPX<>"
-STYLE = {
+STYLE: Any = {  # matplotlib's own type names each of its settings
     "svg.fonttype": "none",  # text stays text: to be read, searched, and small
     "svg.hashsalt": "numtok",
     "font.size": 10,

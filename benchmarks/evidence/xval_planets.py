@@ -45,7 +45,8 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Train and ask."""
     size, numbers, seed = settings["size"], settings["numbers"], settings["seed"]
     seen = systems(SAMPLES[size], seed)
-    encoded = encode([one.text for one in seen], numbers, folder, **({"scale": 1.0} if numbers == "xval" else {}))
+    options: dict[str, Any] = {"scale": 1.0} if numbers == "xval" else {}
+    encoded = encode([one.text for one in seen], numbers, folder, **options)
     torch.manual_seed(seed)
     model = build(encoded, *TRUNK[size], positions=LONGEST)
     course = Course(STEPS[size], BATCH[size], RATE, seed)

@@ -123,7 +123,7 @@ def made_up(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
             "tokens": 5,
             "tokens_per_sample": 5.0,
             "seconds": 2.0,
-            "parameters": 7,
+            "parameters": settings.get("layers", 2),
             "median_of_answer_over_question": 1.0,
         }
         found["unseen_loss"] = next(spread)
