@@ -3,8 +3,8 @@
 In: a tokenizer.json with number tokens. Out: an engine, which takes rows of text and the places of the numbers to take out, and gives token ids. The
 contract: the ids are those that the source tokenizer gives to the text with every number replaced by an added token
 (``AddedToken(normalized=False, special=False)``), and for byte-level BPE a number takes the space before it along, as a second form of that token.
-Two engines give the same ids: :mod:`numtok.engines.tokenizers_engine` and :mod:`numtok.engines.gigatoken_engine`; the second is held to the first on
-every load.
+All engines give the same ids: :mod:`numtok.engines.tokenizers_engine`; :mod:`numtok.engines.gigatoken_engine`, which is held to it on every load; and
+:mod:`numtok.engines.words_engine`, for tokenizers whose parts are all known.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.gigatoken_engine import GigatokenEngine
 from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, is_byte_level, without_numbers
-from numtok.engines.special_rows import SpecialRowsEngine
+from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.engines.words_engine import with_words_kept
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 
@@ -119,18 +120,24 @@ def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", pars
     if engine not in ("auto", "gigatoken", "tokenizers"):
         raise TokenizerError(f"engine={engine!r} is unknown; use 'auto', 'gigatoken' or 'tokenizers'")
     if engine == "tokenizers":
-        return TokenizersEngine(config, tokens, parse_special)
+        return _other_engine(config, tokens, parse_special)
     try:
         return _fast_engine(config, tokens, parse_special)
     except NumtokError as error:
         if parse_special:
             with contextlib.suppress(NumtokError):  # then it is not the special tokens that keep gigatoken from it
-                return SpecialRowsEngine(config, tokens, _fast_engine(config, tokens, parse_special=False))
+                names, fast = special_names(config, tokens), _fast_engine(config, tokens, parse_special=False)
+                return SpecialRowsEngine(fast, TokenizersEngine(config, tokens, parse_special=True), names)
         if engine == "gigatoken":
             raise TokenizerError(f"engine='gigatoken' cannot be used for this tokenizer: {error}") from error
         if is_byte_level(config):
             warnings.warn(f"using the slower engine 'tokenizers', because {error}", EngineWarning, stacklevel=_level_of_caller())
-        return TokenizersEngine(config, tokens, parse_special)
+        return _other_engine(config, tokens, parse_special)
+
+
+def _other_engine(config: Config, tokens: NumberTokens, parse_special: bool) -> Engine:
+    """``tokenizers``, with the ids of words kept where it is certain that they are the same everywhere."""
+    return with_words_kept(TokenizersEngine(config, tokens, parse_special), config, tokens)
 
 
 def _fast_engine(config: Config, tokens: NumberTokens, parse_special: bool) -> GigatokenEngine:

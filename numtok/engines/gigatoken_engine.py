@@ -49,6 +49,7 @@ class GigatokenEngine:
     """
 
     name = "gigatoken"
+    is_fast = True
 
     def __init__(self, config: Config, tokens: NumberTokens, parse_special: bool = False) -> None:
         if not is_byte_level(config):

@@ -77,9 +77,10 @@ class Encoded:
 
 
 class Engine(Protocol):
-    """Encodes text with numbers taken out."""
+    """Encodes text with numbers taken out. ``is_fast``: much faster than ``tokenizers`` by itself."""
 
     name: str
+    is_fast: bool
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded: ...
 

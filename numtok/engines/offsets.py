@@ -15,7 +15,7 @@ from numtok.arrays.kernels import allocating_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.arrays.utf8 import decode
-from numtok.engines.interface import Config, Ints
+from numtok.engines.interface import Config, Ints, is_byte_level
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.numbers.numbers import Numbers
 
@@ -39,9 +39,9 @@ class TokenForms(NamedTuple):
 
     @classmethod
     def of(cls, config: Config) -> TokenForms | None:
-        """Those of a tokenizer.json of byte-level BPE; None if its normalizer is unknown."""
+        """Those of a tokenizer.json; None if it is not byte-level BPE, or its normalizer is unknown."""
         normalizer = config.get("normalizer")
-        if normalizer not in (None, {"type": "NFC"}):
+        if not is_byte_level(config) or normalizer not in (None, {"type": "NFC"}):
             return None
         contents = {number: (content, len(content)) for content, number in vocabulary_of(config).items()}  # one character a byte
         contents |= {token["id"]: (token["content"], len(token["content"].encode())) for token in config["added_tokens"]}

@@ -1,7 +1,7 @@
-"""gigatoken for a tokenizer with special tokens that it cannot read, such as RoBERTa's ``<mask>``, which takes the white space before it along.
+"""A fast engine for a tokenizer with added tokens that it cannot read, such as RoBERTa's ``<mask>``, which takes the white space before it along.
 
-In and out: as every engine (:mod:`numtok.engines.interface`), with special tokens parsed. Rows that have the name of a special token in them, which few
-have, are encoded by ``tokenizers``, and all others by gigatoken: without the name there is nothing to parse.
+In and out: as every engine (:mod:`numtok.engines.interface`). Rows that have the name of such a token in them, which few have, are encoded by ``tokenizers``,
+and all others by the fast engine: without the name there is nothing to parse.
 """
 
 from __future__ import annotations
@@ -15,35 +15,40 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.gigatoken_engine import GigatokenEngine
-from numtok.engines.interface import Config, Encoded, Ints, NumberTokens, Slots, without_numbers
+from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, without_numbers
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 
 Mask = npt.NDArray[np.bool_]
 
 
+def special_names(config: Config, tokens: NumberTokens) -> list[str]:
+    """Names of the special tokens.
+
+    Raises:
+        TokenizerError: if one may be in a text under another name, as it is looked for in normalized text.
+    """
+    special = [token for token in without_numbers(config, tokens, parse_special=True)["added_tokens"] if token["special"]]
+    if config.get("normalizer") is not None and any(token["normalized"] for token in special):
+        raise TokenizerError("its special tokens are looked for in normalized text")
+    return [token["content"] for token in special]
+
+
 class SpecialRowsEngine:
     """See the module.
 
     Args:
-        config: the source's tokenizer.json, number tokens included.
-        tokens: the ids of the number tokens.
-        fast: encodes text in which special tokens are ordinary text.
-
-    Raises:
-        TokenizerError: if a special token may be in a text under another name, as it is looked for in normalized text.
+        fast: encodes rows without the names.
+        slow: encodes any.
+        names: of the added tokens that the fast one cannot read.
     """
 
-    name = "gigatoken"
+    is_fast = True
 
-    def __init__(self, config: Config, tokens: NumberTokens, fast: GigatokenEngine) -> None:
-        special = [token for token in without_numbers(config, tokens, parse_special=True)["added_tokens"] if token["special"]]
-        if config.get("normalizer") is not None and any(token["normalized"] for token in special):
-            raise TokenizerError("its special tokens are looked for in normalized text")
-        self.fast, self.slow = fast, TokenizersEngine(config, tokens, parse_special=True)
-        names = sorted((token["content"].encode() for token in special), key=len, reverse=True)
-        self._names = re.compile(b"|".join(map(re.escape, names)) or b"(?!)")
+    def __init__(self, fast: Engine, slow: TokenizersEngine, names: list[str]) -> None:
+        self.fast, self.slow, self.name = fast, slow, fast.name
+        longest_first = sorted((name.encode() for name in names), key=len, reverse=True)
+        self._names = re.compile(b"|".join(map(re.escape, longest_first)) or b"(?!)")
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         named = self._have_names(rows)

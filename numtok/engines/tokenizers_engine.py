@@ -26,6 +26,7 @@ class TokenizersEngine:
     """Every tokenizer, by Hugging Face's ``tokenizers``: exact by construction, as each number is an added token of the very same tokenizer."""
 
     name = "tokenizers"
+    is_fast = False
 
     def __init__(self, config: Config, tokens: NumberTokens, parse_special: bool = False) -> None:
         self.tokens = tokens
@@ -57,6 +58,15 @@ class TokenizersEngine:
         tokenizer = self._tokenizer(self._character_beside(used_in("".join(texts))))
         with tokenizer_errors("tokenizers cannot encode with it"):
             return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def encode_behind_number(self, texts: list[str]) -> list[list[int]]:
+        """Likewise of texts that stand behind a number, without its token."""
+        sentinel = self._character_beside(used_in("".join(texts)))
+        tokenizer = self._tokenizer(sentinel)
+        with tokenizer_errors("tokenizers cannot encode with it"):
+            return [
+                encoding.ids[1:] for encoding in tokenizer.encode_batch_fast([sentinel + text for text in texts], add_special_tokens=False)
+            ]
 
     def decode(self, ids: list[int], numbers: list[str]) -> str:
         """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself.

@@ -4,7 +4,7 @@ In and out: all that a fast transformers tokenizer takes and gives. Text without
 the added token ``[NUM]`` (or the tokens of a spelled-out representation), and with ``return_numbers=True`` the number streams run along
 (:mod:`numtok.hf.streams`). ``decode`` puts numbers back.
 
-A call goes the quick way (:mod:`numtok.hf.batch`: large batches of byte-level BPE, through numtok's own engine) or the general one
+A call goes the quick way (:mod:`numtok.hf.batch`: large batches, through numtok's own engine) or the general one
 (:mod:`numtok.hf.general`: numbers are replaced by marks, and the base class does all of its own work on the marked text). Both give the same.
 """
 

@@ -169,8 +169,8 @@ class Tokenizer:
         return self._engines.between(parse_special=False)
 
     def has_fast_engine(self, parse_special: bool = False) -> bool:
-        """Whether gigatoken encodes the text between numbers; makes the engine, if it is not made yet."""
-        return self._engines.between(parse_special).name == "gigatoken"
+        """Whether the text between numbers is encoded much faster than by ``tokenizers`` itself; makes the engine, if it is not made yet."""
+        return self._engines.between(parse_special).is_fast
 
     @functools.cached_property
     def finder(self) -> NumberFinder:

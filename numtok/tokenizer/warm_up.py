@@ -51,7 +51,8 @@ def warm_up(
     step("other tokenizers")
     own = load_source(None)
     normalizing = own | {"normalizer": {"type": "NFC"}, "added_tokens": [*own["added_tokens"], _SPACES]}
-    _use(Tokenizer(numbered(normalizing, "warm-up"), "xval"))
+    for engine in ("auto", "tokenizers"):
+        _use(Tokenizer(numbered(normalizing, "warm-up"), "xval", engine=engine))
     return folder
 
 

@@ -25,7 +25,9 @@ from numtok.hf import tokenizer as tokenizer_module
 from numtok.hf.short_text import encode_shortly
 from numtok.hf.texts import Call
 
-KINDS = ["gpt2", "llama3", "roberta"]
+BYTE_LEVEL, OTHERS = ["gpt2", "llama3", "roberta"], ["bert", "t5", "llama", "legacy"]
+KINDS = BYTE_LEVEL + OTHERS
+CASES = [(kind, name) for kind in BYTE_LEVEL for name in REPRESENTATIONS] + [(kind, "xval and bits") for kind in OTHERS] + [("t5", "place")]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,8 +66,7 @@ calls = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.parametrize("name", REPRESENTATIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "name"), CASES)
 @pytest.mark.thorough
 @settings(max_examples=examples(3, thorough=7))
 @given(rows=st.lists(texts, min_size=1, max_size=4), options=calls, sides=st.tuples(*[st.sampled_from(["left", "right"])] * 2))
@@ -96,6 +97,8 @@ def test_the_quick_way_is_taken() -> None:
         assert encoded(quick, MIXED_TEXTS, None, options) is None, options
     assert encoded(quick, MIXED_TEXTS, MIXED_TEXTS, {}) is None
     assert isinstance(encoded(quick, MIXED_TEXTS[0], None, {}), quick_way.LazyBatchEncoding)
+    for kind in OTHERS:
+        assert isinstance(encoded(both_ways(kind, "xval and bits")[0], MIXED_TEXTS, None, {}), quick_way.LazyBatchEncoding)
 
 
 @pytest.mark.parametrize("kind", KINDS)

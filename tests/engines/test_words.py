@@ -1,0 +1,159 @@
+"""Words whose ids are kept: every text has the ids that ``tokenizers`` gives to it whole, and what comes again is not asked for again."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+import trained
+from effort import examples
+from engine_oracle import Oracle
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from kept import kept
+
+from numtok.engines import words as words_module
+from numtok.engines.special_rows import SpecialRowsEngine
+from numtok.engines.tokenizers_engine import TokenizersEngine
+from numtok.engines.words import words_of
+from numtok.engines.words_engine import WordsEngine
+from numtok.representations import XVal
+from numtok.tokenizer.tokenizer import Tokenizer
+
+KINDS = [*trained.KINDS, "gpt4o"]
+SENTENCE = "The mass is -1.5e3 kg, i.e. about 3,300 pounds; it's 10 km away."
+
+# What may change with what is beside it: marks, spaces of other kinds, added tokens that strip, what stands in for a space or a number, line ends.
+WORDS = [
+    *("a", "don't", "'s", "?!", "5", "-3", "x5", "½", "[NUM]", "_", "\u2581", "a\u2581", "\u2581a", "\U00100000", "\ufdd0"),
+    *("é", "e\u0301", "\u0301", "\u0301a", "ﬁ", "İ", "ς", "Å", "×", "Привет", "ʼ", "\u0483", "\u0600", "一", "\u200b", "\u200d", "\ufeff", "🙂"),
+    *("<left>", "<right_1>", "<mask>", "<|0.00|>", "<extra_id_7>", "<|reserved_13|>", "</s>", "[SEP]", "<unk>"),
+    *("", "", "\t", "\n", "\r\n", "\u00a0", "\u3000", "\x00", "\x85"),
+]  # fmt: skip
+documents = st.lists(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=4)
+
+
+@kept
+def tokenizer(kind: str) -> Tokenizer:
+    return Tokenizer(trained.config(kind), [XVal(overflow="clip")], engine="tokenizers")
+
+
+@kept
+def oracle(kind: str, parse_special: bool) -> Oracle:
+    return Oracle(trained.config(kind), tokenizer(kind).tokens, parse_special)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.thorough
+@settings(max_examples=examples(15, thorough=300))
+@given(rows=documents, parse_special=st.booleans())
+@example(rows=[f"{before} {after}" for before in WORDS for after in WORDS], parse_special=True)
+@example(rows=[f"a {before} b 5 {after} c" for before in WORDS for after in WORDS[::5]], parse_special=False)
+def test_words_have_the_ids_of_whole_texts(kind: str, rows: list[str], parse_special: bool) -> None:
+    got = tokenizer(kind).encode_batch(rows, parse_special=parse_special)["input_ids"].to_pylist()
+    for text, ours, theirs in zip(rows, got, oracle(kind, parse_special).encode(list(rows)), strict=True):
+        assert ours == theirs, text
+
+
+def test_text_is_cut_at_single_spaces_between_characters_that_stand_alone() -> None:
+    text = "it is 5\u00a0km  of é ça e\u0301 e\u0301 一 d\n e f "
+    data = np.frombuffer(text.encode(), np.uint8)
+    words, per_piece = words_of(data, np.array([[0, len(data)], [0, 0], [3, 5]]), np.array([True, False, False]))
+    assert [word.decode("utf-8", "replace") for word in words] == [
+        *("�it", " is", " 5\u00a0km  of", " é", " ça", " e\u0301 e\u0301 一 d\n e", " f "),
+        *("�", "�is"),
+    ]
+    assert per_piece.tolist() == [0, 7, 8, 9]
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, tok: Tokenizer) -> list[str]:
+    """The texts that the library is asked for from now on."""
+    texts: list[str] = []
+    for name in ("encode_text", "encode_behind_number"):
+        method = getattr(TokenizersEngine, name)
+
+        def noted(self: TokenizersEngine, given: list[str], method: Any = method) -> Any:
+            texts.extend(given)
+            return method(self, given)
+
+        monkeypatch.setattr(TokenizersEngine, name, noted)
+    return texts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_comes_again_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    tok = Tokenizer(trained.config(kind), [XVal()], engine="tokenizers")
+    texts = asked(monkeypatch, tok)
+    first = tok.encode_batch([SENTENCE, None, SENTENCE])
+    assert 0 < len(texts) < 20
+    texts.clear()
+    assert tok.encode_batch([SENTENCE, None, SENTENCE]).equals(first)
+    assert not texts
+
+
+@pytest.mark.parametrize(("most", "longest"), [(2, 64), (5, 64), (1 << 17, 3)])
+def test_room_for_few_words_changes_nothing(monkeypatch: pytest.MonkeyPatch, most: int, longest: int) -> None:
+    monkeypatch.setattr(words_module, "MOST_KEPT", most)
+    monkeypatch.setattr(words_module, "LONGEST_KEPT", longest)
+    tok, reference = Tokenizer(trained.config("t5"), [XVal()], engine="tokenizers"), oracle("t5", False)
+    for rows in (["a 5 b"], [SENTENCE, "", SENTENCE], ["b a 5 b", "7 a 5"], ["c d e f"]):
+        assert tok.encode_batch(rows)["input_ids"].to_pylist() == reference.encode(list(rows))
+    assert isinstance(tok.engine, WordsEngine)
+    assert len(tok.engine.words) <= most
+
+
+def test_threads_keep_the_same_words() -> None:
+    rows = [f"{SENTENCE} word{k % 700} {k} of {k * 7 % 900}s" * 4 for k in range(1500)]
+    one, four = (Tokenizer(trained.config("bert"), [XVal()], engine="tokenizers") for _ in range(2))
+    expected = one.encode_batch(rows)
+    for _ in range(2):
+        assert four.encode_batch(rows, threads=4).equals(expected)
+
+
+@functools.cache
+def _split(pattern: str) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+
+
+def added(content: str, **flags: bool) -> dict[str, Any]:
+    usual = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    return {"id": 5000, "content": content, **usual, **flags}
+
+
+UNKNOWN: dict[str, tuple[str, dict[str, Any]]] = {
+    "pattern": ("gpt2", {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [_split(r"\w+ \w+"), trained.config("llama3")["pre_tokenizer"]]}}),
+    "no cut": ("t5", {"pre_tokenizer": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": False}}),
+    "no space": ("t5", {"normalizer": {"type": "Replace", "pattern": {"String": "a b"}, "content": "c"}}),
+    "token with a space inside": ("gpt2", {"added_tokens": [added("a b")]}),
+    "token with a space behind": ("gpt2", {"added_tokens": [added("a ")]}),
+    "a hidden token before a space": ("llama_legacy", {"added_tokens": [added("<a>", normalized=True)]}),
+    "token that strips normalized text": ("neox", {"added_tokens": [added("<a>", rstrip=True, normalized=True)]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_is_not_known_to_cut_is_left_whole(name: str) -> None:
+    kind, changes = UNKNOWN[name]
+    tok = Tokenizer(trained.config(kind) | changes, [XVal()], engine="tokenizers")
+    assert isinstance(tok.engine, TokenizersEngine)
+    assert not tok.has_fast_engine()
+
+
+def test_bpe_over_whole_texts_is_left_whole_if_it_merges_across_spaces() -> None:
+    config = trained.config("llama_legacy")
+    assert isinstance(Tokenizer(config, [XVal()]).engine, SpecialRowsEngine)
+    model = config["model"]
+    across = model | {"vocab": model["vocab"] | {"a\u2581": len(model["vocab"]) + 900}, "merges": [*model["merges"], ["a", "\u2581"]]}
+    assert isinstance(Tokenizer(config | {"model": across}, [XVal()]).engine, TokenizersEngine)
+    assert isinstance(Tokenizer(config | {"model": model | {"ignore_merges": True}}, [XVal()]).engine, TokenizersEngine)
+    assert isinstance(Tokenizer(config | {"model": model | {"dropout": 0.5}}, [XVal()]).engine, TokenizersEngine)
+
+
+@pytest.mark.parametrize(("kind", "token"), [("lstrip_token", "<right_1>"), ("llama_legacy", "<|0.00|>")])
+def test_rows_with_tokens_that_change_the_space_behind_them_are_encoded_apart(kind: str, token: str) -> None:
+    tok = tokenizer(kind)
+    assert isinstance(tok.engine, SpecialRowsEngine)
+    rows = [f"a {token} b 5", "a b 5", f"{token} 5 <left> 6"]
+    assert tok.encode_batch(rows)["input_ids"].to_pylist() == oracle(kind, False).encode(list(rows))
