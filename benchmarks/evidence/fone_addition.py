@@ -117,7 +117,11 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
         f"`{numbers}` {samples:,}" + (f" (up to {samples / least:g} times as many)" if samples > least else "")
         for samples, numbers in needed
     ]
-    tried = {numbers: max(samples for name, samples in means if name == numbers) for numbers, _ in means}
+    tried = {
+        numbers: max(samples for name, samples in means if name == numbers)
+        for numbers in REPRESENTATIONS
+        if any(numbers == name for name, _ in means)
+    }
     short = [f"`{numbers}` with {samples:,}" for numbers, samples in tried.items() if numbers not in enough]
     return f"Fewest samples, of those that were tried, for 99% exact: {', '.join(said)}." + (
         f" Not reached: {', '.join(short)}." if short else ""

@@ -133,7 +133,7 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     rows = [[aspect, *(tables.mean(found.get(aspect, [])) for found in aspects.values())] for aspect in names]
     guesses = [one["guess"] for found in by.values() for one in found]
     parts = [
-        tables.markdown(["exact", *(f"{name} ({len(found)} seeds)" for name, found in by.items())], rows),
+        tables.markdown(["exact", *(f"{name} {tables.seeds(found)}" for name, found in by.items())], rows),
         f"Always the most frequent answer: {max(guesses, default=0):.1%}.",
     ]
     if by:

@@ -14,6 +14,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from numtok.files import write_file
 
@@ -67,6 +68,9 @@ def dots(path: Path, values: Values, x: str, *, log: bool = False, share: bool =
         axes.set_xlabel(x)
         if log:
             axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axes.xaxis.set_major_formatter(_plain)
+            axes.minorticks_off()
         if share:
             axes.xaxis.set_major_formatter(_percent)
         _rows(axes, places)
@@ -92,6 +96,10 @@ def shown(path: Path, what: str, names: Iterable[str]) -> str:
 
 def _percent(share: float, _: int) -> str:
     return f"{share:.0%}"
+
+
+def _plain(value: float, _: int) -> str:
+    return f"{value:g}"
 
 
 def _beside(index: int, count: int) -> float:

@@ -24,6 +24,11 @@ def mean(values: Iterable[float | None], form: str = ".1%") -> str:
     return f"{np.mean(found):{form}}" + (f" ± {np.std(found):{form}}" if len(found) > 1 else "")
 
 
+def seeds(found: Sequence[Any]) -> str:
+    """How many, as a word behind a name."""
+    return f"({len(found)} seed{'s' * (len(found) != 1)})"
+
+
 def gathered(pairs: Iterable[tuple[Key, Any]]) -> dict[Key, list[Any]]:
     """The values of each key, in the order in which the keys first come."""
     found: dict[Key, list[Any]] = {}

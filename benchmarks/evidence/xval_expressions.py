@@ -148,6 +148,14 @@ def by_operands(results: list[tuple[Settings, Result]]) -> dict[tuple[str, int],
     return tables.gathered(((settings["numbers"], settings["operands"]), result) for settings, result in taken(results))
 
 
+def seen(results: list[tuple[Settings, Result]]) -> str:
+    """The order of R² on two operands."""
+    two = {numbers: [one["seen"]["r2"] for one in found] for (numbers, operands), found in by_operands(results).items() if operands == 2}
+    means = {numbers: float(np.mean(found)) for numbers, found in two.items() if None not in found}
+    order = sorted(means, key=means.__getitem__, reverse=True)
+    return f"R² on 2 operands, from the highest to the lowest: {', '.join(f'`{numbers}`' for numbers in order)}." if len(order) > 1 else ""
+
+
 EXPERIMENT = Experiment(
     NAME,
     "xVal, table 3",
@@ -157,5 +165,7 @@ EXPERIMENT = Experiment(
     run,
     section,
     differs=f"Width {TRUNK['small'][0]} and {TRUNK['small'][1]} layers in place of 768 and 6; {STEPS['small']:,} steps of {BATCH['small']};"
-    f" {SAMPLES['small']:,} samples; {HELD_OUT['small']:,} unseen expressions. Operands of two decimals within ±5, none of a magnitude between 2 and 2.5.",
+    f" {SAMPLES['small']:,} samples; {HELD_OUT['small']:,} unseen expressions. Operands of two decimals within ±5, none of a magnitude between 2 and 2.5."
+    f" FP15 is trained for {steps('small', WIDE):,} steps.",
+    seen=seen,
 )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.evidence import tables, xval_expressions
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.plots import dots, shown
@@ -42,6 +44,17 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     return f"{table}\n\n{shown(picture, 'Errors where operands were seen, in the gap, and beyond', values)}"
 
 
+def seen(results: list[tuple[Settings, Result]]) -> str:
+    """How many times the error with seen operands that in the gap and that beyond are."""
+    said = []
+    for (numbers, operands), found in by_operands(results).items():
+        errors = [_errors(found, where) for where in WHERE]
+        if operands == 2 and all(errors):
+            known, gap, beyond = (float(np.mean(some)) for some in errors)
+            said.append(f"`{numbers}` {gap / known:.1f} and {beyond / known:.1f} times")
+    return f"Median errors in the gap and beyond, over those of seen operands (2 of them): {', '.join(said)}." if said else ""
+
+
 def _errors(found: Sequence[Result], where: str) -> list[float]:
     return [one[where]["median_error"] for one in found if one[where]["median_error"] is not None]
 
@@ -53,6 +66,7 @@ EXPERIMENT = Experiment(
     xval_expressions.phases,
     xval_expressions.run,
     section,
-    differs="Expressions in place of orbits, see `xval_expressions`; xval_planets has the paper's own quantities.",
+    differs="Expressions in place of orbits, see `xval_expressions`; `xval_planets` has the paper's own quantities.",
+    seen=seen,
     kept_in=xval_expressions.NAME,
 )
