@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
@@ -82,7 +81,7 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     first = Course(PRETRAINING[size], BATCH, RATE, seed)
     learning.train(model, learning.shuffled(text.batch(**cut), first), first)
     course = Course(STEPS[size], BATCH, RATE, seed)
-    found = learning.train(model, learning.shuffled(encoded.batch(labels=answers_only(encoded), **cut), course), course)
+    found = learning.train(model, learning.shuffled(encoded.batch(labels=encoded.labels_behind(PROMPT.format("")), **cut), course), course)
     return {**found, "problems": len(solved), **ask(model, encoded, unseen)}
 
 
@@ -94,18 +93,6 @@ def build(encoded: Encoded, places: bool, width: int, layers: int) -> NumberMode
     )
     trunk = GPTNeoXForCausalLM(config)
     return NumberModel(trunk, embedding_from_schema(encoded.schema, width, zero_init=True) if places else None)
-
-
-def answers_only(encoded: Encoded) -> Any:
-    """Labels of a row: -100 up to the end of the question."""
-    mark = encoded.token(PROMPT.format(""))
-
-    def labels(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        found = ids.copy()
-        found[: np.flatnonzero(ids == mark)[-1] + 1] = -100
-        return found
-
-    return labels
 
 
 def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Any]) -> Result:
