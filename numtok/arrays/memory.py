@@ -17,6 +17,7 @@ from numtok.arrays.kernels import kernel
 
 SMALL = 1 << 12  # bytes; below, NumPy is the quicker one to ask
 MOST_KEPT = 1 << 24  # bytes of one array; larger ones come from Arrow's pool every time
+LONG = 1 << 26  # bytes of text; what freed memory of such a size keeps from the system is more than the time to touch it anew is worth
 
 
 def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -31,6 +32,12 @@ def release() -> None:
     """Give the system back what is allocated but not used, of Arrow's pools and of the C library: before a long wait, as what comes next is slower."""
     for pool in (pa.default_memory_pool(), pa.system_memory_pool()):
         pool.release_unused()
+
+
+def release_after(nbytes: int) -> None:
+    """:func:`release`, where so many bytes of text were worked on that it matters: a batch is that large if it is a long document."""
+    if nbytes > LONG:
+        release()
 
 
 def to_arrow(values: npt.NDArray[Any]) -> pa.Array:

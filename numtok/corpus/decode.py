@@ -39,6 +39,14 @@ class _Piece(NamedTuple):
     read: int
 
 
+class _Decoded(NamedTuple):
+    """The texts of a piece, what is counted of them, and how far its file is read."""
+
+    texts: pa.RecordBatch
+    report: EncodeReport
+    read: int
+
+
 def decode_corpus(
     inputs: Sequence[str | Path],
     output: str | Path,
@@ -71,25 +79,26 @@ def decode_corpus(
     tokenizer = tokenizer or tokenizer_of(sources[0].path, source)
     described = _decoded_schema(sources[0])
 
-    def work(piece: _Piece) -> pa.RecordBatch:
+    def work(piece: _Piece) -> _Decoded:
         missing = [field.name for field in list(described)[1:] if field.name not in piece.batch.schema.names]
         if missing:
             raise SchemaError(f"{piece.path}: has no column {missing[0]!r}, but {sources[0].name} has; decode the two apart")
         kept = [piece.batch.column(field.name).cast(field.type) for field in list(described)[1:]]
         try:
-            return pa.RecordBatch.from_arrays([tokenizer.decode_batch(piece.batch).cast(pa.large_string()), *kept], schema=described)
+            texts = pa.RecordBatch.from_arrays([tokenizer.decode_batch(piece.batch).cast(pa.large_string()), *kept], schema=described)
         except NumtokError as error:
             error.move_to_file(piece.path)
             raise
+        return _Decoded(texts, _report(piece.batch, texts), piece.read)
 
     @contextmanager
-    def sink() -> Iterator[Sink[_Piece, pa.RecordBatch]]:
+    def sink() -> Iterator[Sink[_Decoded]]:
         with _open(run.output, described, overwrite, workers) as writer:
 
-            def write(piece: _Piece, texts: pa.RecordBatch) -> None:
-                writer.write(texts)
-                run.report += _report(piece.batch, texts)
-                run.read, run.written = piece.read, writer.bytes_written
+            def write(decoded: _Decoded) -> None:
+                writer.write(decoded.texts)
+                run.report += decoded.report
+                run.read, run.written = decoded.read, writer.bytes_written
 
             yield write
             writer.finish()

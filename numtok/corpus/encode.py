@@ -20,7 +20,7 @@ from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.pieces import Piece, Reader
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import find_inputs
+from numtok.corpus.read.documents import Source, find_inputs
 from numtok.corpus.read.parts import rows_before
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import SAMPLE_BYTES, Progress, Run, Summary, processors, refuse_input_as_output
@@ -36,7 +36,40 @@ if TYPE_CHECKING:
 
 ON_THE_WAY = 2  # batches between reader and writer, besides one for each worker
 
-Encoded = tuple[pa.RecordBatch, EncodeReport, "Statistics | None"]
+
+class Origin(NamedTuple):
+    """Where rows come from.
+
+    Attributes:
+        source: the file.
+        stop: the row behind the last one, counted from 0; rows that were skipped count.
+        read: stored bytes of all inputs up to there.
+        skipped: rows that were dropped.
+        without_text, first_null: how many have no text; the first of them, counted from 1.
+    """
+
+    source: Source
+    stop: int
+    read: int
+    skipped: int
+    without_text: int
+    first_null: int
+
+    @classmethod
+    def of(cls, piece: Piece) -> Origin:
+        """That of a piece."""
+        batch, nulls = piece.batch, piece.batch.texts.null_count
+        stop = batch.first_row + len(batch.texts) + batch.skipped
+        return cls(batch.source, stop, piece.read, batch.skipped, nulls, _first_null(batch) if nulls else 0)
+
+
+class Encoded(NamedTuple):
+    """A piece once it is encoded; without its texts, which are not needed any more while it waits to be written."""
+
+    rows: pa.RecordBatch
+    report: EncodeReport
+    statistics: Statistics | None
+    origin: Origin
 
 
 def encode_corpus(
@@ -120,7 +153,10 @@ class _Encoder:
             encoded, report = self._tokenizer.encode_with_report(
                 piece.batch.texts, how.keep_text, how.add_special_tokens, how.parse_special
             )
-            return self.rows.convert(_with_kept(encoded, piece.batch, self._encoded)), report, self._counted(piece.batch.texts)
+            rows = self.rows.convert(_with_kept(encoded, piece.batch, self._encoded))
+            done = Encoded(rows, report, self._counted(piece.batch.texts), Origin.of(piece))
+        memory.release_after(piece.batch.texts.nbytes)
+        return done
 
     def _counted(self, texts: pa.Array) -> Statistics | None:
         if not self.settings.stats:
@@ -131,22 +167,23 @@ class _Encoder:
 
 
 @contextmanager
-def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None], for_receipt: bool) -> Iterator[Sink[Piece, Encoded]]:
+def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None], for_receipt: bool) -> Iterator[Sink[Encoded]]:
     """The output, and the counts of what is in it; for a receipt, also its digest."""
     how = encoder.settings
     with _open(run, encoder.rows.schema, how) as writer:
 
-        def write(piece: Piece, result: Encoded) -> None:
-            for batch in encoder.rows.arrange(result[0]):
+        def write(encoded: Encoded) -> None:
+            for batch in encoder.rows.arrange(encoded.rows):
                 writer.write(batch)
-            run.report += result[1]
-            if result[2] is not None:
-                run.statistics = result[2] if run.statistics is None else run.statistics + result[2]
-            if nulls := piece.batch.texts.null_count:
-                run.without_text += nulls
-                run.first_null = run.first_null or (piece.batch.source, _first_null(piece.batch))
-            run.rows[piece.batch.source] = piece.batch.first_row + len(piece.batch.texts) + piece.batch.skipped
-            run.read, run.skipped, run.written = piece.read, run.skipped + piece.batch.skipped, writer.bytes_written
+            run.report += encoded.report
+            if encoded.statistics is not None:
+                run.statistics = encoded.statistics if run.statistics is None else run.statistics + encoded.statistics
+            origin = encoded.origin
+            if origin.without_text:
+                run.without_text += origin.without_text
+                run.first_null = run.first_null or (origin.source, origin.first_null)
+            run.rows[origin.source] = origin.stop
+            run.read, run.skipped, run.written = origin.read, run.skipped + origin.skipped, writer.bytes_written
 
         yield write
         for batch in encoder.rows.rest():
@@ -173,6 +210,7 @@ def _fitted(fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterabl
         representations, found_on = fit(tokenizer.representations, tokenizer.grammar, texts)
     else:
         representations, found_on = fit(tokenizer.representations, tokenizer.grammar, sample_files(reader.sources, **reader.how))
+    memory.release()  # what a long document among the sample took is more than it costs to begin anew
     return tokenizer.with_options(representations), pieces, found_on
 
 

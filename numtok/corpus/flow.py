@@ -3,7 +3,7 @@
 In: an iterator of items, a function that works on one item, and a context that takes the results. Out: every result, in the
 order of the items. The items are read in the calling thread (so that an interrupt reaches a read that blocks), worked on by
 ``workers`` threads, and written by one thread that also opens and closes the output. What is read but not yet written has a
-budget in bytes, whatever each stage's speed; an item larger than the budget passes alone.
+budget in bytes, whatever each stage's speed; an item larger than the budget passes alone. An item is let go of once there is its result.
 
 The first failure in the order of the items stops all stages, closes the output as its context does on an exception, and is
 raised once.
@@ -28,7 +28,7 @@ class _Stopped(BaseException):
     """Ends the writer's context as an error would."""
 
 
-Sink = Callable[[Item, Result], None]  # what the writer's context yields
+Sink = Callable[[Result], None]  # what the writer's context yields
 
 
 class Budget:
@@ -51,12 +51,12 @@ class Budget:
             self._changed.notify_all()
 
 
-class _Writer(threading.Thread, Generic[Item, Result]):
+class _Writer(threading.Thread, Generic[Result]):
     """Opens the output, writes results in order, closes the output; keeps the error that ended it."""
 
-    def __init__(self, open_sink: Callable[[], AbstractContextManager[Sink[Item, Result]]], budget: Budget) -> None:
+    def __init__(self, open_sink: Callable[[], AbstractContextManager[Sink[Result]]], budget: Budget) -> None:
         super().__init__(name="numtok-writer")
-        self.queue: queue.SimpleQueue[tuple[Item, Future[Result], int] | None] = queue.SimpleQueue()
+        self.queue: queue.SimpleQueue[tuple[Future[Result], int] | None] = queue.SimpleQueue()
         self.error: BaseException | None = None
         self.finished, self.stop = threading.Event(), threading.Event()
         self._open_sink, self._budget = open_sink, budget
@@ -66,9 +66,9 @@ class _Writer(threading.Thread, Generic[Item, Result]):
             with self._open_sink() as sink:
                 while (entry := self.queue.get()) is not None:
                     self._check()
-                    item, future, size = entry
-                    sink(item, future.result())
-                    del item, future, entry  # or this batch stays in memory while the next is waited for
+                    future, size = entry
+                    sink(future.result())
+                    del future, entry  # or this batch stays in memory while the next is waited for
                     self._budget.give_back(size)
                 self._check()
         except _Stopped:
@@ -86,7 +86,7 @@ class _Writer(threading.Thread, Generic[Item, Result]):
 def run_ordered(
     items: Iterable[Item],
     work: Callable[[Item], Result],
-    open_sink: Callable[[], AbstractContextManager[Sink[Item, Result]]],
+    open_sink: Callable[[], AbstractContextManager[Sink[Result]]],
     size_of: Callable[[Item], int],
     workers: int,
     budget_bytes: int,
@@ -104,7 +104,7 @@ def run_ordered(
         tick: called from the calling thread after each item and every ``TICK`` seconds of waiting.
     """
     budget = Budget(budget_bytes)
-    writer: _Writer[Item, Result] = _Writer(open_sink, budget)
+    writer: _Writer[Result] = _Writer(open_sink, budget)
     pool = ThreadPoolExecutor(workers, "numtok-worker")
     writer.start()
     try:
@@ -131,7 +131,7 @@ def _feed(
     size_of: Callable[[Item], int],
     budget: Budget,
     pool: ThreadPoolExecutor,
-    writer: _Writer[Item, Result],
+    writer: _Writer[Result],
     tick: Callable[[], None],
 ) -> None:
     """Hand every item to the pool and, in order, to the writer, as far as the budget allows."""
@@ -149,13 +149,13 @@ def _feed(
             tick()
             if writer.finished.is_set():
                 return
-        writer.queue.put((item, pool.submit(work, item), size))
+        writer.queue.put((pool.submit(work, item), size))
         del item
         tick()
 
 
-def _fail_in_turn(error: Exception, writer: _Writer[Item, Result]) -> None:
+def _fail_in_turn(error: Exception, writer: _Writer[Result]) -> None:
     """Let the writer raise a reader's error once it has dealt with all that was read before."""
     failed: Future[Result] = Future()
     failed.set_exception(error)
-    writer.queue.put((None, failed, 0))  # type: ignore[arg-type]  # the result is asked for first, and raises
+    writer.queue.put((failed, 0))

@@ -108,7 +108,10 @@ class _Counting:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
-    def __call__(self, piece: _Piece) -> Statistics:
+    def __call__(self, piece: _Piece) -> tuple[Statistics, int]:
+        return self._counted(piece), piece.read
+
+    def _counted(self, piece: _Piece) -> Statistics:
         if not isinstance(piece.batch, TextBatch):
             return statistics_of_encoded(piece.batch, piece.path)
         batch = piece.batch
@@ -136,12 +139,12 @@ class _Run:
         self._progress, self._read, self._started = progress, 0, time.perf_counter()
 
     @contextmanager
-    def sink(self) -> Iterator[Sink[_Piece, Statistics]]:
+    def sink(self) -> Iterator[Sink[tuple[Statistics, int]]]:
         """Adds up, in order."""
 
-        def add(piece: _Piece, counted: Statistics) -> None:
+        def add(result: tuple[Statistics, int]) -> None:
+            counted, self._read = result
             self.statistics = self.statistics + counted
-            self._read = piece.read
 
         yield add
 

@@ -103,8 +103,13 @@ class GigatokenEngine:
             pieces = pieces_between(rows, slots, self._two_forms)
             return put_together(pieces, self._complete_tokens(pieces.text, pieces.documents), slots)
         text, parts, whites = self._split(rows, slots, self._rules)
-        tokens = _gigatoken_tokens(self._bare, *closed_up(text, parts.documents))
         complete = self._complete_tokens(text, parts.holes[parts.holes[:, 2] == COMPLETE, :2])
+        documents = closed_up(text, parts.documents)
+        del text  # as long as the documents, and not needed beside their tokens
+        memory.release_after(rows.nbytes)
+        tokens = _gigatoken_tokens(self._bare, *documents)
+        del documents
+        memory.release_after(rows.nbytes)
         row_starts = rows.offsets[:-1] - rows.offsets[0]
         return splice(parts, row_starts, Sources(tokens, complete, whites, forms_of(slots), self.widths))
 

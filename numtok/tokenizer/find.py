@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.protected_digits import DigitTokens
 from numtok.errors import RepresentationError
@@ -74,6 +75,7 @@ class NumberFinder:
             numbers = numbers.select(keep)
             outside[outside] = keep
         self._count_inexact(numbers, report)
+        memory.release_after(rows.nbytes)
         return Taken(numbers, outside, report)
 
     def replaced(self, text: str, mark: str, parse_special: bool = False) -> str | None:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from numtok_cli.main import cli
 from places import SAMPLE
 
+from numtok.corpus.write import stream
 from numtok.corpus.write.stream import json_lines
 from numtok.tokenizer.stored import plain
 
@@ -77,3 +78,23 @@ def test_infinite_values_are_numbers_that_read_back() -> None:
     (line,) = json_lines(batch.replace_schema_metadata({}))
     assert line == '{"id": "\\"Infinity\\" is a word", "value": [1e999, -1e999, null, 0.5], "none": null}\n'
     assert json.loads(line)["value"] == [math.inf, -math.inf, None, 0.5]
+
+
+def test_a_long_row_is_written_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = pa.array([[0.5, math.inf, 3e7], None, [], [math.nan]])
+    tensors = pa.array([[[1, 2], [3, 4]], None, [], [[5, 6]]], pa.large_list(pa.list_(pa.uint8(), 2)))
+    batch = pa.record_batch({"id": ["½", None, "", "d"], "ids": [[1, 2, 3, None], None, [], [4]], "numbers": numbers, "tensors": tensors})
+    batch = batch.replace_schema_metadata({})
+    whole = "".join(json_lines(batch)).encode()
+    assert whole.startswith(
+        '{"id": "½", "ids": [1, 2, 3, null], "numbers": [0.5, 1e999, 30000000.0], "tensors": [[1, 2], [3, 4]]}\n'.encode()
+    )
+    monkeypatch.setattr(stream, "LONG", 0)
+    for piece in (1, 2, 1000):
+        monkeypatch.setattr(stream, "PIECE", piece)
+        out = io.BytesIO()
+        writer = stream.StreamWriter(out, batch.schema, "jsonl", None)
+        writer.write(batch)
+        assert out.getvalue() == whole and (writer.bytes_written, writer.rows) == (len(whole), 4)
+    monkeypatch.setattr(stream, "PIECE", 3)
+    assert max(map(len, stream.json_pieces(batch))) < len(whole) / 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,9 +56,9 @@ def collect(items: Any, work: Any, workers: int = 4, budget: int = 1000, size: i
 
     @contextmanager
     def sink() -> Iterator[Any]:
-        yield lambda item, result: taken.append((item, result))
+        yield taken.append
 
-    run_ordered(items, work, sink, lambda item: size, workers, budget, tick)
+    run_ordered(items, lambda item: (item, work(item)), sink, lambda item: size, workers, budget, tick)
     return taken
 
 
@@ -82,7 +83,7 @@ def test_no_more_than_the_budget_is_on_its_way() -> None:
 
     @contextmanager
     def sink() -> Iterator[Any]:
-        def take(item: int, result: int) -> None:
+        def take(result: int) -> None:
             nonlocal now
             time.sleep(0.001)
             with lock:
@@ -92,6 +93,32 @@ def test_no_more_than_the_budget_is_on_its_way() -> None:
 
     run_ordered(items(), lambda item: item, sink, lambda item: 10, 4, 50)
     assert most <= 5 + 2  # one is read ahead, one is being given back
+
+
+def test_an_item_is_let_go_of_once_there_is_its_result() -> None:
+    class Item:
+        pass
+
+    made: list[weakref.ref[Item]] = []
+    alive: list[bool] = []
+
+    def item() -> Item:
+        fresh = Item()
+        made.append(weakref.ref(fresh))
+        return fresh
+
+    @contextmanager
+    def sink() -> Iterator[Any]:
+        def take(number: int) -> None:
+            until = time.monotonic() + 2  # the reader lets go of it when it reads the next
+            while made[number]() is not None and time.monotonic() < until:
+                time.sleep(0.001)
+            alive.append(made[number]() is not None)
+
+        yield take
+
+    run_ordered((item() for _ in range(3)), lambda one: [ref() for ref in made].index(one), sink, lambda one: 10, 1, 1000)
+    assert alive == [False, False, False]
 
 
 def test_an_item_larger_than_the_budget_passes_alone() -> None:
@@ -130,7 +157,7 @@ def test_a_failed_read_waits_for_what_came_before() -> None:
     @contextmanager
     def sink() -> Iterator[Any]:
         try:
-            yield lambda item, result: taken.append(item)
+            yield taken.append
         except BaseException as error:
             closed.append(error)
             raise
@@ -149,7 +176,7 @@ def test_a_sink_that_fails_to_open_or_to_close_is_raised() -> None:
 
     @contextmanager
     def no_close() -> Iterator[Any]:
-        yield lambda item, result: None
+        yield lambda result: None
         raise OutputError("no end")
 
     for sink, message in ((no_open, "no place"), (no_close, "no end")):
@@ -177,7 +204,7 @@ def test_an_interrupt_closes_the_sink_as_an_error_does(where: str) -> None:
     @contextmanager
     def sink() -> Iterator[Any]:
         try:
-            yield lambda item, result: None
+            yield lambda result: None
         except BaseException as error:
             ended.append(type(error))
             raise

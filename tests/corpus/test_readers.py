@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from input_files import failure, read_all, write
 
+from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
+from numtok.corpus.read.jsonl import Columns, _settle_columns
+from numtok.corpus.read.lines import read_blocks
+from numtok.corpus.read.sources import ByteStream
 from numtok.errors import InputError
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -213,6 +218,19 @@ def table_files(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
     write(folder, "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     write(folder, "a.json", json.dumps(rows))
     return [folder / name for name in ("a.parquet", "a.arrow", "a.csv", "a.jsonl", "a.json")]
+
+
+def test_to_find_the_columns_a_long_document_is_not_copied(tmp_path: Path) -> None:
+    text = 'a \\ "quoted" line\n, {"id": ½} ' * (1 << 18) + "\\"  # 9 MB
+    path = write(tmp_path, "a.jsonl", json.dumps({"id": 7, "title": "é", "text": text}, ensure_ascii=False).encode() + b"\n")
+    block = next(read_blocks(ByteStream(find_inputs([path])[0]), 1 << 24))
+    tracemalloc.start()
+    columns = _settle_columns(block, find_inputs([path])[0], ReadOptions(keep_columns=("id", "title")))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert columns == Columns("text", {"id": pa.int64(), "title": pa.string()})
+    assert peak < len(block.data) // 8
+    assert read_all(path, keep_columns=["id", "title"]) == [text]
 
 
 def test_the_text_column_is_found_or_asked_for(tmp_path: Path) -> None:

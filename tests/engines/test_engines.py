@@ -23,7 +23,9 @@ from kept import kept
 from tokenizers import AddedToken
 from tokenizers import Tokenizer as Source
 
+from numtok.arrays.memory import MOST_KEPT
 from numtok.engines import choose as subword
+from numtok.engines import gigatoken_engine
 from numtok.engines.choose import EngineWarning, GigatokenEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.representations import NUM, PlaceValue, Representation, Subword, XVal
@@ -430,3 +432,19 @@ def test_self_check_catches_a_wrong_engine(monkeypatch: pytest.MonkeyPatch, faul
     assert tok.engine.name == "tokenizers"
     with pytest.raises(TokenizerError, match="engine='gigatoken' cannot be used"):
         Tokenizer(trained.config("gpt2"), [TAKES_ALL], engine="gigatoken")
+
+
+def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    allocated: list[int] = []
+    bare = gigatoken_engine._gigatoken_tokens
+
+    def noted(source: Any, text: Any, offsets: Any) -> Any:
+        allocated.append(pa.total_allocated_bytes() - before if len(text) > MOST_KEPT else 0)
+        return bare(source, text, offsets)
+
+    encoding, composed = tokenizer("neox", "gigatoken"), "cafe\u0301 "  # by the complete tokenizer, so that there is a gap in the rest
+    encoding.encode_batch([composed])
+    monkeypatch.setattr(gigatoken_engine, "_gigatoken_tokens", noted)
+    before, text = pa.total_allocated_bytes(), f"a few words, {composed}" + "and many more words " * (MOST_KEPT // 16)
+    encoding.encode_batch([text])  # Arrow's own array, and a copy without the gap
+    assert 1.9 * len(text) < max(allocated) < 2.2 * len(text)

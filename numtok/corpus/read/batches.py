@@ -17,7 +17,9 @@ from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
-LONGEST_ROW = 1 << 28  # bytes; what is read whole has a limit, or a small compressed file could fill the memory
+# Bytes; what is read whole has a limit, or a small compressed file could fill the memory. Arrow writes a row of Parquet into one page, which holds
+# 2 GiB: a token of four bytes for each byte of such a document, or a number of eight for every second one.
+LONGEST_ROW = 1 << 29
 _SURELY_SMALL = 1 << 25  # bytes; batches of dictionaries that cannot be larger are decoded as they are
 SKIP_HINT = "or drop such rows with --on-error skip"
 

@@ -7,6 +7,7 @@ slow parse is the reference: it decides what is valid) or tells line, column and
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import re
@@ -17,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.json
 
+from numtok.arrays import memory
 from numtok.corpus.kept_values import DECODER, KINDS, WAY_OUT, guess_type, may_be_changed, needs_a_look, unfit, with_floats
 from numtok.corpus.read.batches import SKIP_HINT, TEXT_COLUMNS, ReadOptions, TextBatch, pick_text_column
 from numtok.corpus.read.lines import Block, not_utf8, read_blocks
@@ -26,6 +28,7 @@ from numtok.errors import InputError
 # Arrow's parser crashes the process when the first row is a bare `null`, so it only gets blocks that start with an object.
 _STARTS_WITH_OBJECT = re.compile(rb"[ \t\r\n]*\{")
 _SAMPLE_BYTES = 1 << 20
+_LONG_STRING, _BACKSLASH = 1 << 12, 0x5C
 _FIT_IN_INT32 = (1 << 31) - 2
 
 
@@ -120,6 +123,7 @@ def batches_of_blocks(blocks: Iterator[Block], source: Source, options: ReadOpti
         use = columns or columns_without_rows(options)
         fast = _parse_fast(block, use)
         texts, kept, skipped = (*fast, 0) if fast else _parse_slow(block, use, source, options)
+        memory.release_after(len(block.data))
         if len(texts) or skipped:
             if use.text in options.keep_columns:
                 kept[use.text] = texts
@@ -240,12 +244,39 @@ def columns_of_rows(rows: Sequence[dict[str, Any]], names: Sequence[str], source
 def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
     """The objects on the first lines, up to about ``limit`` bytes; bad lines are left for the real parse to report."""
     rows: list[dict[str, Any]] = []
-    cut = data.find(b"\n", limit)
-    for raw in data[: cut if cut >= 0 else len(data)].split(b"\n"):
-        try:
-            row = parse_line(raw)
-        except BadRow:
-            continue
-        if isinstance(row, dict):
-            rows.append(row)
+    start, cut = 0, data.find(b"\n", limit)
+    end = cut if cut >= 0 else len(data)
+    while start <= end:
+        stop = data.find(b"\n", start, end)
+        stop = stop if stop >= 0 else end
+        with contextlib.suppress(BadRow):
+            row = parse_line(data[start:stop] if stop - start <= _SAMPLE_BYTES else _shortened(data, start, stop))
+            if isinstance(row, dict):
+                rows.append(row)
+        start = stop + 1
     return rows
+
+
+def _shortened(data: bytes, start: int, stop: int) -> bytes:
+    """A long line with empty strings instead of long ones: Python's would take several times its memory, and only their kind is asked for."""
+    pieces, done = [], start
+    begin = data.find(b'"', start, stop)
+    while begin >= 0 and (end := _end_of_string(data, begin, stop)) >= 0:
+        if end - begin > _LONG_STRING:
+            pieces.append(data[done : begin + 1])
+            done = end
+        begin = data.find(b'"', end + 1, stop)
+    return b"".join([*pieces, data[done:stop]])
+
+
+def _end_of_string(data: bytes, begin: int, stop: int) -> int:
+    """Where the quotation mark is that closes the one at ``begin``: behind an even number of backslashes; -1 if there is none."""
+    at = data.find(b'"', begin + 1, stop)
+    while at >= 0:
+        before = at
+        while data[before - 1] == _BACKSLASH:
+            before -= 1
+        if (at - before) % 2 == 0:
+            break
+        at = data.find(b'"', at + 1, stop)
+    return at

@@ -21,6 +21,8 @@ from numtok.tokenizer.stored import plain, plain_schema
 STDOUT = "-"
 STREAM_FORMATS = ("jsonl", "arrow")
 CHUNK = 1 << 16
+LONG = 1 << 26  # bytes of a batch, which is then one long row
+PIECE = 1 << 16  # values of a list
 _INFINITE = {float("inf"): "1e999", float("-inf"): "-1e999"}  # numbers in JSON, which read back as infinite
 
 
@@ -52,17 +54,24 @@ class StreamWriter:
             if self._arrow is not None:
                 self._arrow.write_batch(plain(batch))
                 return
+            if batch.nbytes > LONG:
+                for piece in json_pieces(batch):
+                    self._put(piece.encode())
+                return
             batch = "".join(json_lines(batch)).encode()
+        self._put(batch)
+
+    def _put(self, data: bytes) -> None:
         try:
-            for start in range(0, len(batch), CHUNK):  # a reader that goes away is noticed between two of them
-                self._file.write(batch[start : start + CHUNK])
+            for start in range(0, len(data), CHUNK):  # a reader that goes away is noticed between two of them
+                self._file.write(data[start : start + CHUNK])
                 self._file.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
             message = f"cannot write to standard output: {error.strerror or error}, after {self.bytes_written:,} bytes"
             raise OutputError(message) from error
-        self.bytes_written += len(batch)
+        self.bytes_written += len(data)
 
     def flush(self) -> None:
         """Nothing waits."""
@@ -76,10 +85,31 @@ class StreamWriter:
 def json_lines(batch: pa.RecordBatch) -> Iterator[str]:
     """One object per row. Tensors are plain lists, infinite values ``1e999``, dates and decimals their text."""
     for row in plain(batch).to_pylist():
-        try:
-            yield json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n"
-        except ValueError:  # there is an infinite value, or what is not a number, which JSON has no word for
-            yield _dumps(row) + "\n"
+        yield _json(row) + "\n"
+
+
+def json_pieces(batch: pa.RecordBatch) -> Iterator[str]:
+    """What :func:`json_lines` gives, in pieces of bounded size: as Python's lists and its integers, the ids of a long row take ten times their memory."""
+    stored = plain(batch)
+    for row in range(stored.num_rows):
+        for name, column in zip(stored.schema.names, stored.slice(row, 1).columns, strict=True):
+            yield f"{'{' if name == stored.schema.names[0] else ', '}{_json(name)}: "
+            if column.null_count or not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+                yield _json(column[0].as_py())
+                continue
+            values = column.flatten()
+            yield "["
+            for start in range(0, len(values), PIECE):
+                yield (", " if start else "") + _json(values.slice(start, PIECE).to_pylist())[1:-1]
+            yield "]"
+        yield "}\n"
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    except ValueError:  # there is an infinite value, or what is not a number, which JSON has no word for
+        return _dumps(value)
 
 
 def _dumps(value: Any) -> str:
