@@ -137,6 +137,10 @@ class GigatokenEngine:
         """The token in which each character lies; for a character without one, the next that has."""
         return self.slow.first_tokens(text, characters)
 
+    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
+        """None: the bytes of its tokens tell (:mod:`numtok.engines.offsets`)."""
+        return None
+
     def has_unsafe(self, rows: TextRows) -> npt.NDArray[np.bool_]:
         """bool[rows]: whether the normalizer may change the row."""
         places = places_of_events(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))

@@ -86,6 +86,8 @@ class Engine(Protocol):
 
     def first_tokens(self, text: str, characters: list[int]) -> list[int]: ...
 
+    def spans(self, rows: TextRows, slots: Slots) -> Ints | None: ...
+
 
 def is_byte_level(config: Config) -> bool:
     """Whether this is byte-level BPE: every byte has a token, the pieces between added tokens are independent, and a space is a byte as any other."""

@@ -63,6 +63,10 @@ class SpecialRowsEngine:
         """The token in which each character lies; for a character without one, the next that has."""
         return self.slow.first_tokens(text, characters)
 
+    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
+        """Those of the fast engine (:meth:`~numtok.engines.words_engine.WordsEngine.spans`); None if there is a row that it cannot read."""
+        return None if self._have_names(rows).any() else self.fast.spans(rows, slots)
+
     def _have_names(self, rows: TextRows) -> Mask:
         """bool[rows]: which have the name of a special token in them."""
         first, last = int(rows.offsets[0]), int(rows.offsets[-1])

@@ -55,18 +55,15 @@ class TokenizersEngine:
 
     def encode_text(self, texts: list[str]) -> list[list[int]]:
         """Ids of texts without numbers."""
-        tokenizer = self._tokenizer(self._character_beside(used_in("".join(texts))))
-        with tokenizer_errors("tokenizers cannot encode with it"):
-            return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+        return [encoding.ids for encoding in self.encodings(texts, behind_number=False, offsets=False)]
 
-    def encode_behind_number(self, texts: list[str]) -> list[list[int]]:
-        """Likewise of texts that stand behind a number, without its token."""
+    def encodings(self, texts: list[str], behind_number: bool, offsets: bool) -> list[Any]:
+        """``tokenizers.Encoding`` of texts without numbers, or of a number, one character and one token, and the text behind it; with or without offsets."""
         sentinel = self._character_beside(used_in("".join(texts)))
         tokenizer = self._tokenizer(sentinel)
+        encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
         with tokenizer_errors("tokenizers cannot encode with it"):
-            return [
-                encoding.ids[1:] for encoding in tokenizer.encode_batch_fast([sentinel + text for text in texts], add_special_tokens=False)
-            ]
+            return list(encode([sentinel + text for text in texts] if behind_number else texts, add_special_tokens=False))
 
     def decode(self, ids: list[int], numbers: list[str]) -> str:
         """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself.
@@ -107,6 +104,10 @@ class TokenizersEngine:
         places = np.searchsorted(np.maximum.accumulate(spans[filled, 1]), characters, side="right")
         found: list[int] = np.append(filled, len(spans) - 1)[places].tolist()
         return found
+
+    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
+        """None: they are not known without encoding the rows again."""
+        return None
 
     @functools.cached_property
     def _used_in_tokens(self) -> CodePoints:

@@ -36,17 +36,36 @@ _safe[[*range(0xC3, 0xCA), 0xCE, 0xCF, 0xD0, 0xD1, 0xD3]] = (
 
 
 class Known(NamedTuple):
-    """The words that are kept: word ``w`` has ``ids[offsets[w]:offsets[w + 1]]``."""
+    """The words that are kept: the tokens of word ``w`` have ``values[offsets[w]:offsets[w + 1]]``."""
 
-    ids: npt.NDArray[np.uint32]
+    values: npt.NDArray[np.uint32]
     offsets: Ints
 
 
+class Found(NamedTuple):
+    """The words of pieces of text.
+
+    Attributes:
+        which: int64[words], where each is in ``known``. widths: int64[words], its bytes.
+        per_piece: int64[pieces + 1], offsets of the words of each piece.
+    """
+
+    which: Ints
+    widths: Ints
+    per_piece: Ints
+    known: Known
+
+    @property
+    def count(self) -> int:
+        """How many tokens they have."""
+        return int(np.diff(self.known.offsets)[self.which].sum())
+
+
 class Words:
-    """The ids of words.
+    """What is known of words: the ids of their tokens, or something else about each token.
 
     Args:
-        encode: gives the ids of words, each with the byte before it that says behind what it stands (``INSIDE`` for none).
+        encode: gives it for words, each with the byte before it that says behind what it stands (``INSIDE`` for none).
     """
 
     def __init__(self, encode: Callable[[list[bytes]], list[list[int]]]) -> None:
@@ -59,8 +78,8 @@ class Words:
         """How many are kept."""
         return len(self._places)
 
-    def tokens(self, text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]) -> Tokens | None:
-        """Ids of pieces, int64[n, 2] begins and ends in the text; bool[n] ``begins``, which ones begin a row.
+    def find(self, text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]) -> Found | None:
+        """The words of pieces, int64[n, 2] begins and ends in the text; bool[n] ``begins``, which ones begin a row.
 
         None if no more words are kept and too many are not among them: text without many words that come again, which is quicker as it is.
         """
@@ -71,11 +90,9 @@ class Words:
             if len(self._places) >= MOST_KEPT and places.count(None) * ONE_NEW_IN > len(places):
                 return None
             known = self._with_new(words, places)
-        which = np.array(places, np.int64)
-        count = int((known.offsets[1:] - known.offsets[:-1])[which].sum())
-        out = Tokens(memory.empty(count, np.uint32), memory.empty(len(pieces) + 1, np.int64))
-        _gather(which, per_piece, known, out)
-        return out
+        widths = np.fromiter(map(len, words), np.int64, len(words))
+        widths[per_piece[:-1]] -= 1  # BEGIN or BEHIND
+        return Found(np.array(places, np.int64), widths, per_piece, known)
 
     def _with_new(self, words: Sequence[bytes], places: list[int | None]) -> Known:
         """Fill in the places of new words, and return where all are. Short ones are kept, as long as there is room."""
@@ -95,9 +112,16 @@ class Words:
 
 
 def _joined(known: Known, lists: list[list[int]]) -> Known:
-    flat = np.array([token for ids in lists for token in ids], np.uint32)
-    ends = known.offsets[-1] + np.cumsum([len(ids) for ids in lists], dtype=np.int64)
-    return Known(np.concatenate([known.ids, flat]), np.concatenate([known.offsets, ends]))
+    flat = np.array([value for values in lists for value in values], np.uint32)
+    ends = known.offsets[-1] + np.cumsum([len(values) for values in lists], dtype=np.int64)
+    return Known(np.concatenate([known.values, flat]), np.concatenate([known.offsets, ends]))
+
+
+def tokens_of(found: Found) -> Tokens:
+    """The ids of the pieces, where they are what is known."""
+    out = Tokens(memory.empty(found.count, np.uint32), memory.empty(len(found.per_piece), np.int64))
+    _gather(found.which, found.per_piece, found.known, out)
+    return out
 
 
 def words_of(text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]) -> tuple[list[bytes], Ints]:
@@ -147,6 +171,6 @@ def _gather(which, per_piece, known, out):  # type: ignore[no-untyped-def]
     for piece in range(per_piece.size - 1):
         for k in range(per_piece[piece], per_piece[piece + 1]):
             for token in range(known.offsets[which[k]], known.offsets[which[k] + 1]):
-                out.ids[filled] = known.ids[token]
+                out.ids[filled] = known.values[token]
                 filled += 1
         out.offsets[piece + 1] = filled

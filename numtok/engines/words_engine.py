@@ -6,17 +6,19 @@ In and out: as every engine (:mod:`numtok.engines.interface`).
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Config, Encoded, Engine, NumberTokens, Slots, without_numbers
+from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, without_numbers
 from numtok.engines.pieces import pieces_between, put_together
 from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.engines.word_cuts import cuts_at_spaces, tokens_to_leave_whole
-from numtok.engines.words import BEGIN, BEHIND, Words
+from numtok.engines.word_spans import packed, spans_of
+from numtok.engines.words import BEGIN, BEHIND, Words, tokens_of
 
 PREFIXES = "aeiousn"  # words for another one to stand behind
 
@@ -47,7 +49,8 @@ class WordsEngine:
 
     def __init__(self, slow: TokenizersEngine, prefix: str, two_forms: bool) -> None:
         self.slow, self._prefix, self._two_forms = slow, prefix, two_forms
-        self.words = Words(self._encode)
+        self.words = Words(self._ids)
+        self._spans = Words(self._packed_spans)
 
     @functools.cached_property
     def _prefix_ids(self) -> list[int]:
@@ -55,25 +58,36 @@ class WordsEngine:
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         pieces = pieces_between(rows, slots, self._two_forms)
-        tokens = self.words.tokens(pieces.text, pieces.documents, _begins(slots, len(rows)))
-        return self.slow.encode(rows, slots) if tokens is None else put_together(pieces, tokens, slots)
+        found = self.words.find(pieces.text, pieces.documents, _begins(slots, len(rows)))
+        return self.slow.encode(rows, slots) if found is None else put_together(pieces, tokens_of(found), slots)
+
+    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
+        """int64[t, 2]: the characters that each token of the rows covers, if every number is one token; None if that is not known."""
+        pieces, begins = pieces_between(rows, slots, self._two_forms), _begins(slots, len(rows))
+        found = self._spans.find(pieces.text, pieces.documents, begins)
+        return None if found is None else spans_of(found, pieces.text, pieces.documents, begins)
 
     def first_tokens(self, text: str, characters: list[int]) -> list[int]:
         """The token in which each character lies; for a character without one, the next that has."""
         return self.slow.first_tokens(text, characters)
 
-    def _encode(self, words: list[bytes]) -> list[list[int]]:
-        """Ids of words, each behind what its first byte says."""
+    def _ids(self, words: list[bytes]) -> list[list[int]]:
+        return [encoding.ids[skipped:] for encoding, skipped, _ in self._encodings(words, offsets=False)]
+
+    def _packed_spans(self, words: list[bytes]) -> list[list[int]]:
+        return [packed(encoding.offsets[skipped:], before) for encoding, skipped, before in self._encodings(words, offsets=True)]
+
+    def _encodings(self, words: list[bytes], offsets: bool) -> list[tuple[Any, int, int]]:
+        """(encoding, tokens and characters in it before the word) of each, behind what its first byte says."""
         behind = [k for k, word in enumerate(words) if word[0] == BEHIND]
         others = [k for k, word in enumerate(words) if word[0] != BEHIND]
-        lists: list[list[int]] = [[] for _ in words]
-        for k, ids in zip(behind, self.slow.encode_behind_number([words[k][1:].decode() for k in behind]), strict=True):
-            lists[k] = ids
+        found: dict[int, tuple[Any, int, int]] = {}
+        for k, encoding in zip(behind, self.slow.encodings([words[k][1:].decode() for k in behind], True, offsets), strict=True):
+            found[k] = encoding, 1, 1
         texts = [words[k][1:].decode() if words[k][0] == BEGIN else self._prefix + words[k].decode() for k in others]
-        skipped = len(self._prefix_ids)
-        for k, ids in zip(others, self.slow.encode_text(texts), strict=True):
-            lists[k] = ids if words[k][0] == BEGIN else ids[skipped:]
-        return lists
+        for k, encoding in zip(others, self.slow.encodings(texts, False, offsets), strict=True):
+            found[k] = (encoding, 0, 0) if words[k][0] == BEGIN else (encoding, len(self._prefix_ids), len(self._prefix))
+        return [found[k] for k in range(len(words))]
 
 
 def _begins(slots: Slots, rows: int) -> npt.NDArray[np.bool_]:

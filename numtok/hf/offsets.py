@@ -1,4 +1,4 @@
-"""Offsets on the quick way: where each token stands, from the bytes that it covers, and the spaces that a post-processor trims.
+"""Offsets on the quick way: where each token stands, from the bytes that it covers and the spaces that a post-processor trims, or from the words that it is of.
 
 In: an encoded batch. Out: int64[t, 2], the offset mapping of all its tokens as the general way gives it, which encodes the few rows that are not certain.
 """
@@ -19,6 +19,7 @@ from numtok.engines.offsets import TokenForms, token_spans
 from numtok.hf.backend import BackendState, state_of
 from numtok.hf.general import encode_generally
 from numtok.hf.texts import Call
+from numtok.numbers.numbers import Numbers
 from numtok.tokenizer import schema
 
 Ints = npt.NDArray[np.int64]
@@ -45,12 +46,14 @@ def _steps(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def offset_mapping(tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: list[str], batch: pa.RecordBatch) -> Ints | None:
     """int64[t, 2] of all tokens of the texts, encoded as a batch; None if the general way must tell."""
     forms, trims = state.token_forms, trims_spaces(tokenizer.backend_tokenizer.post_processor)
-    if forms is None or trims is None or not (state.one_token or state.numbers_stay):
+    if trims is None or not (state.one_token or state.numbers_stay):
         return None
     rows = TextRows.of(texts)
     numbers = state.numtok.finder.numbers(rows, parse_special=True)
     if state.numbers_stay:
         numbers = numbers.select(np.empty(0, np.int64))
+    if forms is None:
+        return None if trims else _mapping_by_words(state, rows, numbers, batch)
     ids, offsets = schema.flat(batch.column("input_ids"))
     index, number_offsets = schema.flat(batch.column("number_index"))
     tokens = index.to_numpy() + np.repeat(offsets[:-1], np.diff(number_offsets)) if len(numbers) else np.empty(0, np.int64)
@@ -63,6 +66,12 @@ def offset_mapping(tokenizer: PreTrainedTokenizerFast, state: BackendState, text
         call = Call(texts[row], None, False, {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False})
         mapping[offsets[row] : offsets[row + 1]] = np.array(encode_generally(tokenizer, state, call)["offset_mapping"]).reshape(-1, 2)
     return mapping
+
+
+def _mapping_by_words(state: BackendState, rows: TextRows, numbers: Numbers, batch: pa.RecordBatch) -> Ints | None:
+    _, slots, _ = state.numtok.encode_numbers(numbers)
+    mapping = state.numtok.engine_for(parse_special=True).spans(rows, slots)
+    return mapping if mapping is not None and len(mapping) == len(schema.flat(batch.column("input_ids"))[0]) else None
 
 
 def _trim(mapping: Ints, ids: npt.NDArray[np.int32], forms: TokenForms) -> None:

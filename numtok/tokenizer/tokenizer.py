@@ -166,11 +166,15 @@ class Tokenizer:
     @property
     def engine(self) -> Engine:
         """What encodes the text between numbers; ``engine.name`` says which it is."""
-        return self._engines.between(parse_special=False)
+        return self.engine_for(parse_special=False)
+
+    def engine_for(self, parse_special: bool) -> Engine:
+        """Likewise, with or without special tokens in the text parsed; made when it is first needed."""
+        return self._engines.between(parse_special)
 
     def has_fast_engine(self, parse_special: bool = False) -> bool:
         """Whether the text between numbers is encoded much faster than by ``tokenizers`` itself; makes the engine, if it is not made yet."""
-        return self._engines.between(parse_special).is_fast
+        return self.engine_for(parse_special).is_fast
 
     @functools.cached_property
     def finder(self) -> NumberFinder:
@@ -232,7 +236,7 @@ class Tokenizer:
 
     def _encode_rows(self, rows: TextRows, keep_text: bool, framed: bool, parse_special: bool) -> tuple[pa.RecordBatch, EncodeReport]:
         numbers, _, report = self.finder.find(rows, parse_special)
-        engine, in_text = self._engines.between(parse_special), self.encode_numbers(numbers)
+        engine, in_text = self.engine_for(parse_special), self.encode_numbers(numbers)
         encoded, columns = to_batch.encode_between(engine, numbers, in_text, self.representations[0])
         if framed:
             encoded, columns = to_batch.add_frame(encoded, columns, numbers, self._engines.frame, self.per_token_columns)
@@ -265,18 +269,14 @@ class Tokenizer:
         """The text of one :class:`Encoding`, or of token ids with the values of their ``[NUM]`` tokens in order.
 
         Raises:
-            SchemaError: if there are not as many values as number tokens.
-            InputError: for what are neither ids nor an encoding.
+            SchemaError: if there are not as many values as number tokens. InputError: for what are neither ids nor an encoding.
         """
         if isinstance(encoding, Encoding):
             return str(self.decode_batch(encoding.batch)[0].as_py())
         return self._decoder.ids(encoding, numbers)
 
     def decode_batch(self, batch: ArrowArray) -> pa.Array:
-        """The texts of a batch that this tokenizer encoded; the inverse of :meth:`encode_batch`.
-
-        Args:
-            batch: a ``pyarrow.RecordBatch``, or the same of another Arrow library.
+        """The texts of a batch (``pyarrow`` or another Arrow library) that this tokenizer encoded; the inverse of :meth:`encode_batch`.
 
         Raises:
             SchemaError: if the batch comes from another tokenizer, lacks a column, or has rows whose columns disagree.

@@ -169,6 +169,44 @@ def test_offsets_take_the_quick_way() -> None:
         assert encoded(trimmed(name)[0], ["a 5"], None, {"return_offsets_mapping": True}) is None
 
 
+ODD = [
+    "é",
+    "e\u0301",
+    "\u0301",
+    "ﬁ",
+    "İ",
+    "½",
+    "\u2581",
+    "\u00a0",
+    "",
+    "\t",
+    "\u200b",
+    "一",
+    "🙂",
+    "[MASK]",
+    "<s>",
+    "<extra_id_0>",
+    "[NUM]",
+    "\U00100000",
+]
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_offsets_of_words_are_general(kind: str) -> None:
+    """Where tokens stand is told by the words that were encoded before, between numbers too, and by the general way where that is not enough."""
+    quick, general = both_ways(kind, "xval and bits")
+    batches = [
+        MIXED_TEXTS,
+        [f"a {before} b 5{after} c 1,234" for before in ODD for after in ODD],
+        ["x" * 70_000 + " 5 y"],
+        ["", "7 8", "no number"],
+    ]
+    for rows in batches * 2:
+        compare(quick, general, lambda one: one(rows, return_offsets_mapping=True, return_numbers=True), rows)  # noqa: B023
+    assert encoded(quick, ["a 5 é", " 6"], None, {"return_offsets_mapping": True}) is not None
+    assert encoded(quick, ["x" * 70_000], None, {"return_offsets_mapping": True}) is None
+
+
 SENTENCES = [
     "In 2019 the 3 of them had 1,234 or 3.5.",
     "-5 or 5-6, A330 and 5e3",
