@@ -71,14 +71,13 @@ def test_text_is_cut_at_single_spaces_between_characters_that_stand_alone() -> N
 def asked(monkeypatch: pytest.MonkeyPatch, tok: Tokenizer) -> list[str]:
     """The texts that the library is asked for from now on."""
     texts: list[str] = []
-    for name in ("encode_text", "encode_behind_number"):
-        method = getattr(TokenizersEngine, name)
+    method = TokenizersEngine.encodings
 
-        def noted(self: TokenizersEngine, given: list[str], method: Any = method) -> Any:
-            texts.extend(given)
-            return method(self, given)
+    def noted(self: TokenizersEngine, given: list[str], behind_number: bool, offsets: bool) -> Any:
+        texts.extend(given)
+        return method(self, given, behind_number, offsets)
 
-        monkeypatch.setattr(TokenizersEngine, name, noted)
+    monkeypatch.setattr(TokenizersEngine, "encodings", noted)
     return texts
 
 
