@@ -1,9 +1,9 @@
 """FoNE, figure 4 and appendices E and F: sums longer than any that the model was trained on, and long sums in one step.
 
 Abacus: numbers are written digit by digit, the least significant first, each digit with its place, and in training all places of a row are moved by one
-number drawn anew. With FoNE, each digit's word vector is φ(j, 10), which is not trained. Both are trained on all pairs of short operands and asked for
-longer ones; as in Abacus's own paper (McLeish et al. 2024) the trunk knows no positions but these. Beside them FoNE as it is, a token a number, on long sums:
-with its digits in chunks of five, and in one piece.
+number drawn anew (McLeish et al. 2024). With FoNE, each digit's word vector is φ(j, 10), with zeros behind or through a linear map. All are trained on all
+pairs of short operands and asked for longer ones; the trunk knows no positions but these. Beside them FoNE as it is, a token a number, on long sums: with its
+digits in chunks of five, and in one piece.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import FoNEDigitEmbedding, NumberEmbedding, NumberModel, PlaceValueEmbedding, SumEmbedding
 
 NAME = "fone_lengths"
-DIGITS = ("Abacus with FoNE", "Abacus", "no places")
+FILLED = {"Abacus with FoNE": "pad", "Abacus with FoNE, linear": "linear"}  # how φ gets its width: "either way can be used"
+SEEDED = ("Abacus", *FILLED)
+DIGITS = (*SEEDED, "no places")
 CHUNK = 5
 ONE_TOKEN = {"FoNE in chunks": CHUNK, "FoNE in one piece": None}
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2)}
@@ -47,9 +49,9 @@ RATE, END = 0.004, ";"
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The pair with every seed, what has no places and what takes one token once."""
-    names = [*DIGITS[:2], *(() if size == "smoke" else (DIGITS[2], *ONE_TOKEN))]
-    return [[{"size": size, "variant": name, "seed": seed} for name in names for seed in (SEEDS[size] if name in DIGITS[:2] else (0,))]]
+    """Abacus and both forms of it with FoNE with every seed; what has no places and what takes one token once."""
+    names = SEEDED[:2] if size == "smoke" else (*DIGITS, *ONE_TOKEN)
+    return [[{"size": size, "variant": name, "seed": seed} for name in names for seed in (SEEDS[size] if name in SEEDED else (0,))]]
 
 
 def sums(lengths: Iterable[tuple[int, ...]], count: int, draw: random.Random) -> list[tuple[int, int]]:
@@ -99,9 +101,9 @@ def digit_model(encoded: Encoded, variant: str, size: str) -> NumberModel:
     places = PlaceValueEmbedding(width, 128, max_offset=OFFSET[size], written="lsd")
     torch.nn.init.normal_(places.vectors.weight, std=width**-0.5)  # as long as φ(j, 10), so that a digit does not hide its place
     embeddings: list[NumberEmbedding] = [places]
-    if variant == "Abacus with FoNE":
+    if variant in FILLED:
         digits = [encoded.tokenizer.tokens[str(digit)] for digit in range(10)]
-        embeddings.append(FoNEDigitEmbedding(width, digits, combine="replace"))
+        embeddings.append(FoNEDigitEmbedding(width, digits, FILLED[variant], combine="replace"))
     return NumberModel(trunk, SumEmbedding(embeddings))
 
 
