@@ -28,7 +28,7 @@ def packed(spans: Sequence[tuple[int, int]], before: int) -> list[int]:
 
 def spans_of(found: Found, text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]) -> Ints | None:
     """The spans of all tokens; None if a word is too long."""
-    spans = memory.empty(2 * (found.count + int(np.count_nonzero(~begins))), np.int64).reshape(-1, 2)
+    spans = memory.empty(2 * (found.size + int(np.count_nonzero(~begins))), np.int64).reshape(-1, 2)
     return spans if _fill(found, text, pieces, begins, spans) else None
 
 

@@ -56,7 +56,7 @@ class Found(NamedTuple):
     known: Known
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many tokens they have."""
         return int(np.diff(self.known.offsets)[self.which].sum())
 
@@ -119,7 +119,7 @@ def _joined(known: Known, lists: list[list[int]]) -> Known:
 
 def tokens_of(found: Found) -> Tokens:
     """The ids of the pieces, where they are what is known."""
-    out = Tokens(memory.empty(found.count, np.uint32), memory.empty(len(found.per_piece), np.int64))
+    out = Tokens(memory.empty(found.size, np.uint32), memory.empty(len(found.per_piece), np.int64))
     _gather(found.which, found.per_piece, found.known, out)
     return out
 
