@@ -15,9 +15,10 @@ from xml.etree import ElementTree
 import pytest
 
 import numtok
-from benchmarks.evidence import fone_addition, plots, report
+from benchmarks.evidence import fone_addition, plots, report, xval_expressions
 from benchmarks.evidence.__main__ import main
 from benchmarks.evidence.arithmetic import TASKS, questions
+from benchmarks.evidence.corpus import encode
 from benchmarks.evidence.experiments import EXPERIMENTS
 from benchmarks.evidence.expressions import BEYOND, GAP, LARGEST, expressions
 from benchmarks.evidence.fone_lengths import sums
@@ -83,6 +84,20 @@ def test_expressions_have_the_value_that_python_gives_them(operands: int) -> Non
             unseen = [size for size in sizes if GAP[0] < size < GAP[1] or size > LARGEST]
             assert len(unseen) == (where != "seen")
             assert max(sizes) < BEYOND[1]
+
+
+@pytest.mark.parametrize("operands", [2, 3, 4])
+@pytest.mark.parametrize("numbers", ["xval", "p1000"])
+def test_the_answer_of_an_expression_is_what_is_masked(operands: int, numbers: str, tmp_path: Path) -> None:
+    """However many brackets the tokenizer merges with the = before it."""
+    some = expressions(operands, 300, seed=2)
+    encoded = encode([xval_expressions.whole(one) for one in some], numbers, tmp_path, **({"scale": 1.0} if numbers == "xval" else {}))
+    rows, batch = [encoded.rows[index] for index in range(len(some))], xval_expressions.masked(encoded)
+    answers = [encoded.tokenizer.encode(str(one.value)).input_ids for one in some]
+    hidden = batch["number_labels_mask"].bool() if numbers == "xval" else batch["labels"] != -100
+    for row, answer, places in zip(rows, answers, hidden, strict=True):
+        length = len(row["input_ids"])
+        assert places.nonzero().flatten().tolist() == [*range(length - len(answer), length)]
 
 
 def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
