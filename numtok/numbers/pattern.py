@@ -55,6 +55,14 @@ def _matches(pattern: Any, row: int, text: str) -> Iterator[Any]:
         ) from error
 
 
+def _power(written: str) -> int | None:
+    """An exponent in digits of any script, with or without a sign; None if it has more digits than a number may have, zeros before them aside."""
+    digits = "".join(str(int(digit)) for digit in written.lstrip("-+\u2212")).lstrip("0")
+    if len(digits) > MAX_EXPONENT_DIGITS:
+        return None
+    return int(digits or "0") * (-1 if written[0] in "-\u2212" else 1)
+
+
 def _read_surfaces(surfaces: list[tuple[int, int, int, str]], rows: TextRows, grammar: Grammar) -> Numbers:
     """Numbers from (document, start, stop, surface) quadruples."""
     grouping = f"[{re.escape(grammar.grouping)}]" if grammar.grouping else "(?!)"
@@ -66,7 +74,7 @@ def _read_surfaces(surfaces: list[tuple[int, int, int, str]], rows: TextRows, gr
         fraction = (match[3] or "") if match else ""
         if not match or not whole + fraction:
             raise GrammarError(f"the pattern matched {surface!r}, which does not read as a decimal number", document=row, byte=start)
-        power = int((match[4] or "0").replace("\u2212", "-")) if len((match[4] or "").lstrip("-+\u22120")) <= MAX_EXPONENT_DIGITS else None
+        power = _power(match[4] or "0")
         if power is None:
             message = f"the exponent of {surface[:40]!r} has more than {MAX_EXPONENT_DIGITS} digits"
             raise GrammarError(message, document=row, byte=start)

@@ -202,6 +202,7 @@ def test_options_round_trip(grammar: Grammar) -> None:
 
 
 @given(texts_to_hurt)
+@example("1e-٠0012345678901234567")
 def test_a_pattern_reads_the_marks_of_its_grammar(text: str) -> None:
     """Every number of the built-in rules, by an expression that matches it alone."""
     assume("|" not in text)
