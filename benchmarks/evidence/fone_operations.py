@@ -34,7 +34,7 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Train and ask."""
     size, numbers = settings["size"], settings["numbers"]
     rate = 0.005 if size == "smoke" else fone_addition.best_rate(store, size, numbers)
-    course = Course(fone_addition.STEPS[size], fone_addition.BATCH[size], rate, settings["seed"])
+    course = Course(60 if size == "smoke" else fone_addition.STEPS[size], fone_addition.BATCH[size], rate, settings["seed"])
     task, asked, trunk = arithmetic.TASKS[settings["task"]], fone_addition.HELD_OUT[size], fone_addition.TRUNK[size]
     return {"rate": rate, "steps": course.steps, **arithmetic.run(task, numbers, settings["samples"], asked, course, trunk, folder)}
 

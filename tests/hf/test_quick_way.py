@@ -198,10 +198,9 @@ def test_offsets_of_words_are_general(kind: str) -> None:
     batches = [
         MIXED_TEXTS,
         [f"a {before} b 5{after} c 1,234" for before in ODD for after in ODD],
-        ["x" * 70_000 + " 5 y"],
         ["", "7 8", "no number"],
     ]
-    for rows in batches * 2:
+    for rows in [*batches, *batches, ["x" * 70_000 + " 5 y"]]:
         compare(quick, general, lambda one: one(rows, return_offsets_mapping=True, return_numbers=True), rows)  # noqa: B023
     assert encoded(quick, ["a 5 é", " 6"], None, {"return_offsets_mapping": True}) is not None
     assert encoded(quick, ["x" * 70_000], None, {"return_offsets_mapping": True}) is None

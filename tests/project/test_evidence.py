@@ -51,12 +51,12 @@ def test_it_learns_in_a_few_steps_and_is_kept(name: str, tmp_path: Path, capfd: 
     capfd.readouterr()
     assert main(command) == 0  # nothing is missing: nothing runs
     assert capfd.readouterr().err == ""
+    if name == "fone_addition":
+        fone_beats_digits_at_the_smallest_size(tmp_path)
 
 
-@pytest.mark.slow
-def test_fone_beats_digits_at_the_smallest_size(tmp_path: Path) -> None:
-    assert main(["fone_addition", "--smoke", "--results", str(tmp_path)]) == 0
-    found = {settings["numbers"]: result for settings, result in Store(tmp_path).all("fone_addition")}
+def fone_beats_digits_at_the_smallest_size(folder: Path) -> None:
+    found = {settings["numbers"]: result for settings, result in Store(folder).all("fone_addition")}
     assert found["fone"]["exact"] > found["digits:1"]["exact"] + 0.1
 
 
