@@ -124,7 +124,7 @@ def running() -> Iterator[tuple[Server, Any]]:
             patch.setenv(name, value)
         own = {"user_agent_extra": OWN}
         store = s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True, config_kwargs=own)
-        store.mkdir("bucket")
+        store.makedirs("bucket", exist_ok=True)  # a request that is answered late is repeated
         try:
             yield server, store
         finally:
