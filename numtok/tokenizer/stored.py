@@ -7,7 +7,10 @@ Parquet, which knows no tensors.
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +20,7 @@ from numtok.arrays import memory
 from numtok.errors import SchemaError
 from numtok.representations import from_dict
 from numtok.representations.columns import SEQ_LENGTHS, SEQ_TEXT, Column
+from numtok.tokenizer.metadata import parse_metadata
 from numtok.tokenizer.schema import METADATA_KEY, columns_of, flat, read_metadata
 from numtok.tokenizer.schema import column as named_column
 
@@ -61,10 +65,43 @@ def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
     return pa.schema(fields, schema.metadata)
 
 
-def declared_columns(schema: pa.Schema, where: str = "") -> dict[str, Column]:
+class _Declared(NamedTuple):
+    """What rows rely on of the metadata.
+
+    Attributes:
+        columns: that numtok may have written. per_number: whether numbers have columns of their own.
+        shared: whether an ordinary token may be that of two numbers. packed: whether rows are pieces of documents.
+        frame: the special tokens before and behind each row.
+    """
+
+    columns: Mapping[str, Column]
+    per_number: bool
+    shared: bool
+    packed: bool
+    frame: tuple[list[int], list[int]]
+
+
+@functools.lru_cache(maxsize=16)
+def _declared_by(described: bytes) -> _Declared:
+    metadata = parse_metadata(described)
+    numbers, layout, packed = [from_dict(options) for options in metadata["numbers"]], metadata["layout"], metadata["pack"] is not None
+    columns = MappingProxyType(columns_of(numbers, True, layout, packed))
+    return _Declared(columns, layout == "number", numbers[0].stays_text, packed, metadata["frame"])
+
+
+def _declared(schema: pa.Schema, where: str = "") -> _Declared:
+    """That of a schema; it is parsed once, however many batches have it."""
+    described = (schema.metadata or {}).get(METADATA_KEY)
+    try:
+        return _declared_by(described or b"")
+    except SchemaError:
+        read_metadata(schema, where)  # which names the file
+        raise
+
+
+def declared_columns(schema: pa.Schema, where: str = "") -> Mapping[str, Column]:
     """What numtok may have written of the data, by the representations in its metadata; all else are somebody's own columns."""
-    metadata = read_metadata(schema, where)
-    return columns_of([from_dict(options) for options in metadata["numbers"]], True, metadata["layout"], metadata["pack"] is not None)
+    return _declared(schema, where).columns
 
 
 def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
@@ -127,9 +164,9 @@ def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> No
         SchemaError: naming the row, if columns disagree in nulls or lengths, ``number_index`` does not ascend within ``input_ids``, or the row
             does not begin and end with the metadata's ``frame``.
     """
-    metadata = read_metadata(batch.schema)
+    declared = _declared(batch.schema)
     try:
-        _check_rows(batch, metadata)
+        _check_rows(batch, declared)
     except _BadRow as bad:
         message = f"{bad.what}; the file is damaged, or its columns were changed apart from each other"
         raise SchemaError(message, path=where or None, row=first_row + bad.row) from None
@@ -140,12 +177,10 @@ class _BadRow(Exception):
         self.row, self.what = int(row), what
 
 
-def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
-    known = declared_columns(batch.schema)
-    per_number = metadata["layout"] == "number"
-    for needed in ("input_ids", "number_index" if per_number else "number_mask"):
+def _check_rows(batch: pa.RecordBatch, declared: _Declared) -> None:
+    for needed in ("input_ids", "number_index" if declared.per_number else "number_mask"):
         named_column(batch, needed)
-    columns = {name: column for name, column in known.items() if name in batch.schema.names and column.per != "row"}
+    columns = {name: column for name, column in declared.columns.items() if name in batch.schema.names and column.per != "row"}
     valid: npt.NDArray[np.bool_] = memory.from_arrow(batch.column("input_ids").is_valid())
     edges: dict[str, Ints] = {}
     for name in columns:
@@ -157,16 +192,16 @@ def _check_rows(batch: pa.RecordBatch, metadata: dict[str, Any]) -> None:
         if values.null_count and columns[name] != SEQ_TEXT:
             row = _row_of(np.argmax(~memory.from_arrow(values.is_valid())), edges[name])
             raise _BadRow(row, f"{name!r} holds a null value")
-    for name, declared in columns.items():
-        expected = edges[_COUNTED[declared.per]] if _COUNTED[declared.per] in edges else edges[name]
+    for name, column in columns.items():
+        expected = edges[_COUNTED[column.per]] if _COUNTED[column.per] in edges else edges[name]
         if not np.array_equal(edges[name], expected):
             row = int(np.argmax(np.diff(edges[name]) != np.diff(expected)))
             count, wanted = (int(offsets[row + 1] - offsets[row]) for offsets in (edges[name], expected))
-            raise _BadRow(row, f"{name!r} has {count} values, but there are {wanted} {declared.per}s")
-    if per_number:
-        _check_index(batch, edges, shared=from_dict(metadata["numbers"][0]).stays_text)
-    if metadata["pack"] is None:
-        _check_frame(batch, edges["input_ids"], valid, metadata["frame"])
+            raise _BadRow(row, f"{name!r} has {count} values, but there are {wanted} {column.per}s")
+    if declared.per_number:
+        _check_index(batch, edges, declared.shared)
+    if not declared.packed:
+        _check_frame(batch, edges["input_ids"], valid, declared.frame)
     elif SEQ_LENGTHS.name in edges:
         _check_pieces(batch, edges)
 
@@ -203,7 +238,7 @@ def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) ->
         raise _BadRow(row, f"'number_index' has {index[at]}, which is no place after the one before it within the row's {lengths[at]} ids")
 
 
-def _check_frame(batch: pa.RecordBatch, edges: Ints, valid: npt.NDArray[np.bool_], frame: list[list[int]]) -> None:
+def _check_frame(batch: pa.RecordBatch, edges: Ints, valid: npt.NDArray[np.bool_], frame: tuple[list[int], list[int]]) -> None:
     """Each row begins and ends with the special tokens that the metadata tell."""
     before, after = frame
     if not before and not after:

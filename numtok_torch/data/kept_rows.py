@@ -35,8 +35,8 @@ from numtok.tokenizer.stored import check_rows
 from numtok_torch.data.kept_group import HEAD, DamagedError, KeptGroup, write
 
 DISK_BYTES = 32 << 30
-PIECE_BYTES = 1 << 17  # of a piece: little to read for one row, and enough to be worth a message
-READ_PIECES = 32  # of a row group in memory while it is kept
+PIECE_BYTES = 1 << 18  # of a piece: little to read for one row, and enough to be worth a message
+READ_PIECES = 16  # of a row group in memory while it is kept
 LEAST_BYTES = 1 << 20  # of a row group; smaller ones are read in no time
 OPEN_MAPS = 64
 DAY = 86400.0  # seconds
