@@ -42,16 +42,18 @@ STEPS = {"smoke": 10, "small": 400, "full": 3000}
 VOCABULARY = {"smoke": 400, "small": 4000, "full": 16_000}
 TRUNK = {"smoke": (32, 1), "small": (128, 4), "full": (768, 12)}
 ASKED = {"smoke": 5, "small": 250, "full": 2000}  # sentences, each of whose words is masked in turn
+EPOCHS = 15  # the paper's, of the main three and with one seed
 BATCH, LONGEST, RATE = 64, 48, 0.001
 MASK = "<|endoftext|>"
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """The pretraining, then every embedding with every seed."""
+    """The pretraining, then every embedding with every seed, then some for as many epochs as in the paper."""
     names = list(EMBEDDINGS)[: 3 if size == "smoke" else None]
     return [
         [{"size": size, "embedding": "pretraining", "seed": 0}],
         [{"size": size, "embedding": name, "seed": seed} for seed in SEEDS[size] for name in names],
+        [{"size": size, "embedding": name, "seed": 0, "epochs": EPOCHS} for name in names[:3] if size == "small"],
     ]
 
 
@@ -83,9 +85,10 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     trunk = bert(size, home)
     embedding = None if numbers == "subword" else embedding_from_schema(encoded.schema, trunk.config.hidden_size, **options)
     model = NumberModel(trunk, embedding, freeze_backbone="trunk", vocab_size=encoded.tokenizer.vocab_size)
-    course = Course(STEPS[size], BATCH, RATE, seed)
+    steps = settings["epochs"] * len(seen) // BATCH if "epochs" in settings else STEPS[size]
+    course = Course(steps, BATCH, RATE, seed)
     found = learning.train(model, masked_words(encoded, course), course)
-    return {**found, "sentences": len(seen), **ask(model, encoded.like(unseen))}
+    return {**found, "steps": steps, "sentences": len(seen), **ask(model, encoded.like(unseen))}
 
 
 def pretrain(size: str, home: Path) -> Result:
@@ -167,12 +170,11 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
 
 
 def by_embedding(results: list[tuple[Settings, Result]]) -> dict[str, list[Result]]:
-    """One result for each seed, without the pretraining."""
-    return {
-        name: found
-        for name in EMBEDDINGS
-        if (found := [result for settings, result in results if (settings["size"], settings["embedding"]) == ("small", name)])
-    }
+    """One result for each seed, without the pretraining; what was trained for more epochs has rows of its own."""
+    runs = [(settings["embedding"], settings.get("epochs"), result) for settings, result in results if settings["size"] == "small"]
+    by = tables.gathered((name + f", {epochs} epochs" * (epochs is not None), result) for name, epochs, result in runs)
+    rows = [*EMBEDDINGS, *(f"{name}, {EPOCHS} epochs" for name in EMBEDDINGS)]
+    return {row: by[row] for row in rows if row in by}
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:

@@ -20,7 +20,7 @@ from torch import Tensor
 from benchmarks.evidence import learning, tables
 from benchmarks.evidence.corpus import Encoded, encode
 from benchmarks.evidence.experiment import Experiment
-from benchmarks.evidence.expressions import LARGEST, Expression, expressions
+from benchmarks.evidence.expressions import Expression, expressions
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.store import Result, Settings, Store, taken
 from numtok_torch import XVAL_MASKING, NumberModel, metrics, xval_gpt2
@@ -35,7 +35,10 @@ SAMPLES = {"smoke": 100, "small": 100_000, "full": 1_000_000}
 HELD_OUT = {"smoke": 20, "small": 1000, "full": 10_000}
 TRUNK = {"smoke": (32, 1, 2), "small": (128, 3, 4), "full": (768, 6, 6)}  # width, layers, heads; full: the paper's
 BATCH = {"smoke": 32, "small": 64, "full": 64}
+ROWS = ("xval", "xval, longer", *REPRESENTATIONS[1:])  # of the tables
 MASK = "<|endoftext|>"
+SCALE = 0.2  # xVal is made for values within ±5: those of two operands, ±25, then are
+TIMES = 3  # the steps of a second training with xVal, which then reads as many tokens as with P10
 
 
 def phases(size: str) -> list[list[Settings]]:
@@ -44,7 +47,8 @@ def phases(size: str) -> list[list[Settings]]:
         return [[_settings(size, numbers, 2, 0.001) for numbers in ("xval", "p10")]]
     search = [_settings(size, numbers, 2, rate) for numbers in REPRESENTATIONS for rate in RATES]
     runs = [_settings(size, numbers, operands) for operands in (3, 4) for numbers in REPRESENTATIONS if numbers != WIDE or size == "full"]
-    return [search, runs]
+    longer = [_settings(size, "xval", operands) | {"times": TIMES} for operands in (2, 3, 4) if size == "small"]
+    return [search, runs + longer]
 
 
 def _settings(size: str, numbers: str, operands: int, rate: float | None = None) -> Settings:
@@ -56,12 +60,11 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Train and ask."""
     size, numbers, operands = settings["size"], settings["numbers"], settings["operands"]
     rate = settings["rate"] if "rate" in settings else best_rate(store, size, numbers)
-    course = Course(steps(size, numbers), BATCH[size], rate, settings["seed"])
+    course = Course(steps(size, numbers) * settings.get("times", 1), BATCH[size], rate, settings["seed"])
     unseen = {where: expressions(operands, HELD_OUT[size], settings["seed"] + 1, where) for where in WHERE}
     held = {one.text for one in unseen["seen"]}
     seen = [one for one in expressions(operands, SAMPLES[size] + len(held), settings["seed"]) if one.text not in held][: SAMPLES[size]]
-    scale = 5 / (LARGEST / 100) ** operands  # of the largest product: xVal is made for values within ±5
-    encoded = encode([whole(one) for one in seen], numbers, folder, **({"scale": scale} if numbers == "xval" else {}))
+    encoded = encode([whole(one) for one in seen], numbers, folder, **({"scale": SCALE} if numbers == "xval" else {}))
     torch.manual_seed(course.seed)
     model = build(encoded, *TRUNK[size])
     batch = masked(encoded)
@@ -137,7 +140,7 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     """R² by operands, and what the runs on two took."""
     by = by_operands(results)
     rows = []
-    for numbers in (name for name in REPRESENTATIONS if (name, 2) in by):
+    for numbers in (name for name in ROWS if (name, 2) in by):
         cells = [tables.mean((one["seen"]["r2"] for one in by.get((numbers, operands), [])), ".5f") for operands in (2, 3, 4)]
         two = by[numbers, 2]
         took = [tables.mean((one[key] for one in two), form) for key, form in (("tokens_per_sample", ".1f"), ("seconds", ",.0f"))]
@@ -146,8 +149,9 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
 
 
 def by_operands(results: list[tuple[Settings, Result]]) -> dict[tuple[str, int], list[Result]]:
-    """By representation and operands; one result for each seed."""
-    return tables.gathered(((settings["numbers"], settings["operands"]), result) for settings, result in taken(results))
+    """By row of the tables and operands; one result for each seed."""
+    runs = [(settings["numbers"] + ", longer" * ("times" in settings), settings["operands"], result) for settings, result in taken(results)]
+    return tables.gathered(((row, operands), result) for row, operands, result in runs)
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:

@@ -15,7 +15,7 @@ from benchmarks.evidence import tables, xval_expressions
 from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.plots import dots, shown
 from benchmarks.evidence.store import Result, Settings
-from benchmarks.evidence.xval_expressions import REPRESENTATIONS, WHERE, by_operands
+from benchmarks.evidence.xval_expressions import ROWS, WHERE, by_operands
 
 NAME = "xval_interpolation"
 
@@ -28,14 +28,12 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         [f"`{numbers}`, {operands}"]
         + [tables.mean((one[where][key] for one in by[numbers, operands]), form) for key, (_, form) in columns.items() for where in WHERE]
         for operands in (2, 3, 4)
-        for numbers in REPRESENTATIONS
+        for numbers in ROWS
         if (numbers, operands) in by
     ]
     table = tables.markdown(["operands", *(f"{head}, {where}" for head, _ in columns.values() for where in WHERE)], rows)
     values = {
-        numbers: {where: found for where in WHERE if (found := _errors(by[numbers, 2], where))}
-        for numbers in REPRESENTATIONS
-        if (numbers, 2) in by
+        numbers: {where: found for where in WHERE if (found := _errors(by[numbers, 2], where))} for numbers in ROWS if (numbers, 2) in by
     }
     if not values:
         return table
