@@ -29,8 +29,8 @@ from numtok_torch import FoNEDigitEmbedding, NumberEmbedding, NumberModel, Place
 
 NAME = "fone_lengths"
 FILLED = {"Abacus with FoNE": "pad", "Abacus with FoNE, linear": "linear"}  # how φ gets its width: "either way can be used"
-SEEDED = ("Abacus", *FILLED)
-DIGITS = (*SEEDED, "no places")
+SEEDED = ("Abacus", "Abacus with FoNE")
+DIGITS = ("Abacus", *FILLED, "no places")
 CHUNK = 5
 ONE_TOKEN = {"FoNE in chunks": CHUNK, "FoNE in one piece": None}
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2)}
@@ -49,7 +49,7 @@ RATE, END = 0.004, ";"
 
 
 def phases(size: str) -> list[list[Settings]]:
-    """Abacus and both forms of it with FoNE with every seed; what has no places and what takes one token once."""
+    """Abacus with and without FoNE with every seed; the other form of FoNE, what has no places and what takes one token once."""
     names = SEEDED[:2] if size == "smoke" else (*DIGITS, *ONE_TOKEN)
     return [[{"size": size, "variant": name, "seed": seed} for name in names for seed in (SEEDS[size] if name in SEEDED else (0,))]]
 
