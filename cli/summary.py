@@ -66,7 +66,8 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
         rows.append(("in added tokens", f"{summary.in_added_tokens:,}", "digits within the tokenizer's own tokens, not numbers"))
     if summary.shards:
         rows.append(("shards", f"{summary.shards:,}", shards_left(summary)))
-    rows.append(("output", size(summary.output_bytes), f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"))
+    share = f"{summary.output_bytes / summary.bytes:.2f} of the text's size" if summary.bytes else "there is no text"
+    rows.append(("output", size(summary.output_bytes), share))
     print_table(rows, "standard output" if summary.output == "-" else summary.output, to_stderr=summary.output == "-")
 
 

@@ -18,6 +18,7 @@ EPILOG = """examples:
   python -m benchmarks.evidence fone_addition             # what is missing of it
   python -m benchmarks.evidence all --jobs 2              # everything that is missing, two runs at once
   python -m benchmarks.evidence fone_addition --match fone-6400
+  python -m benchmarks.evidence mixture --into again      # all of it once more, beside the results there are
   python -m benchmarks.evidence report                    # docs/evidence.md of the results"""
 
 
@@ -43,15 +44,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--match", default="", metavar="TEXT", help="only runs whose file name holds this")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once (default: %(default)s)")
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="where results lie (default: in the checkout)")
+    parser.add_argument(
+        "--into",
+        type=Path,
+        metavar="FOLDER",
+        help="keep there what is made, which is all that FOLDER lacks; what a run rests on comes from --results",
+    )
     parser.add_argument("--docs", type=Path, default=report.DOCS, metavar="FOLDER", help="where report writes evidence.md")
     options = parser.parse_args(arguments)
-    store = Store(options.results)
+    store, into = Store(options.results), Store(options.into or options.results)
     if not options.names:
-        print(report.overview(EXPERIMENTS.values(), store, options.size))
+        print(report.overview(EXPERIMENTS.values(), into, options.size))
     names = list(EXPERIMENTS) if "all" in options.names else [name for name in options.names if name != "report"]
-    failed = sum(run_missing(name, options.size, options.match, options.jobs, store) for name in names)
+    failed = sum(run_missing(name, options.size, options.match, options.jobs, store, into) for name in names)
     if "report" in options.names or "all" in options.names:
-        print(report.write(EXPERIMENTS.values(), store, options.docs))
+        print(report.write(EXPERIMENTS.values(), into, options.docs))
     return 1 if failed else 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.evidence import tables
 from benchmarks.evidence.experiment import Experiment
-from benchmarks.evidence.store import Result, Settings, Store
+from benchmarks.evidence.store import Result, Settings, Store, slug
 from numtok.files import write_file
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -43,6 +43,18 @@ def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store)
     return "; ".join(said) + "."
 
 
+def _cheapest(one: Experiment, results: list[tuple[Settings, Result]]) -> str:
+    """How to make the quickest of its runs once more."""
+    made = {slug(settings): result for settings, result in results if settings["size"] == "small"}
+    if not made:
+        return ""
+    name = min(made, key=lambda name: made[name].get("seconds", 0))
+    took = f", {made[name]['seconds'] / 60:.1f} minutes of training" if "seconds" in made[name] else ""
+    return f"`python -m benchmarks.evidence {one.name} --match {name.removeprefix('small')} --into again`{took}.".replace(
+        "--match -", "--match=-"
+    )
+
+
 def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
     """Write docs/evidence.md; its path."""
     experiments = list(experiments)
@@ -50,7 +62,13 @@ def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
     for one in experiments:
         results = store.all(one.results)
         if results:
-            about = {"The paper": one.claim, "What differs": one.differs, "Runs": _runs(one, results, store), "Seen": one.seen(results)}
+            about = {
+                "The paper": one.claim,
+                "What differs": one.differs,
+                "Runs": _runs(one, results, store),
+                "Once more": _cheapest(one, results),
+            }
+            about["Seen"] = one.seen(results)
             said = [f"**{name}:** {text}" for name, text in about.items() if text]
             parts.append("\n\n".join([f"## `{one.name}`: {one.paper}", *said, one.section(results, docs / "images")]) + "\n")
     path = docs / "evidence.md"

@@ -64,7 +64,8 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     unseen = {where: expressions(operands, HELD_OUT[size], settings["seed"] + 1, where) for where in WHERE}
     held = {one.text for one in unseen["seen"]}
     seen = [one for one in expressions(operands, SAMPLES[size] + len(held), settings["seed"]) if one.text not in held][: SAMPLES[size]]
-    encoded = encode([whole(one) for one in seen], numbers, folder, **({"scale": SCALE} if numbers == "xval" else {}))
+    options: dict[str, Any] = {"scale": SCALE} if numbers == "xval" else {}
+    encoded = encode([whole(one) for one in seen], numbers, folder, **options)
     torch.manual_seed(course.seed)
     model = build(encoded, *TRUNK[size])
     batch = masked(encoded)

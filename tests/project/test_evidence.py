@@ -51,6 +51,9 @@ def test_it_learns_in_a_few_steps_and_is_kept(name: str, tmp_path: Path, capfd: 
     capfd.readouterr()
     assert main(command) == 0  # nothing is missing: nothing runs
     assert capfd.readouterr().err == ""
+    if name == "fone_operations":  # rests on nothing; the same once more, beside what there is
+        assert main([*command, "--into", str(tmp_path / "again")]) == 0
+        assert [found["losses"] for found in results(tmp_path / "again", name)] == [found["losses"] for found in results(tmp_path, name)]
     if name == "fone_addition":
         fone_beats_digits_at_the_smallest_size(tmp_path)
 
