@@ -96,3 +96,11 @@ def test_streaming_decode(kind: str) -> None:
             and "".join(checks.stream_text(tok, ids, skip_special_tokens=True)).strip() == whole.strip()
         )
         assert whole.count(NUM) == len(oracle(kind).places([text])[0])
+
+
+def test_a_number_token_without_a_number_is_written_with_one_space() -> None:
+    """Beside numbers that can be read, where the opening token of a number is followed by none."""
+    tok = ours("gpt2", SPELLED["place value"])
+    ids = tok("a 5 b")["input_ids"]
+    (spaced,) = {one for one in ids if tok.convert_ids_to_tokens(one).strip(" Ġ") == NUM}
+    assert tok.decode([*ids, spaced]) == "a 5 b [NUM]"

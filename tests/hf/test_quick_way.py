@@ -16,7 +16,8 @@ from hostile import texts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kept import kept
-from tokenizers import processors
+from tokenizers import Tokenizer as Backend
+from tokenizers import decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from numtok.hf import NumberTokenizer
@@ -246,3 +247,21 @@ def test_the_short_way_is_taken() -> None:
     for call in (Call("no", None, False, {}), Call("a 5", "b", False, {}), Call("a 5", None, True, {}), Call(["a 5"], None, False, {})):
         assert encode_shortly(ours, state, call) is None
     assert encode_shortly(ours, state, Call("a 5", None, False, {"return_offsets_mapping": True})) is None
+
+
+@pytest.mark.filterwarnings("ignore:using the slower engine")
+def test_offsets_leave_out_the_spaces_at_both_ends_of_a_token() -> None:
+    """As a post-processor that trims has it, also where words are not cut before their spaces, so that tokens end with them."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokens = [*alphabet, "a\u0120", "\u0120b", "\u0120b\u0120"]
+    merges = [("a", "\u0120"), ("\u0120", "b"), ("\u0120b", "\u0120")]
+    backend = Backend(models.BPE({token: number for number, token in enumerate(tokens)}, merges))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    backend.post_processor, backend.decoder = processors.ByteLevel(trim_offsets=True, add_prefix_space=False), decoders.ByteLevel()
+    stock = PreTrainedTokenizerFast(tokenizer_object=backend)
+    tok = NumberTokenizer.from_tokenizer(stock)
+    tok.backend_state().has_fast_engine = True  # the quick way, whether worth while or not
+    plain = ["a b ", " b c", "a  b  a ", ""]
+    expected = stock(plain, return_offsets_mapping=True)["offset_mapping"]
+    assert expected[0] == [(0, 1), (2, 3), (4, 4)]
+    assert tok([*plain, "x 7"], return_offsets_mapping=True)["offset_mapping"][:-1] == expected

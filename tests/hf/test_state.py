@@ -38,6 +38,17 @@ def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
     assert set(vars(tok)) <= names | {"cache", "deprecation_warnings"}
 
 
+@pytest.mark.parametrize("kind", ["bert", "llama3"])
+def test_the_backend_is_left_as_a_call_of_the_base_class_leaves_it(kind: str) -> None:
+    """Whoever encodes with it next finds the truncation and padding of the last call."""
+    tok, stock = build_ours(kind), copy.deepcopy(source(kind))
+    for options in (CUT, {"truncation": True, "max_length": 7, "stride": 2}, {"padding": True, "pad_to_multiple_of": 4}, {}):
+        for one in (tok, stock):
+            one(["a b c d e f g h", "a"], **options)
+        assert tok.backend_tokenizer.truncation == stock.backend_tokenizer.truncation
+        assert tok.backend_tokenizer.padding == stock.backend_tokenizer.padding
+
+
 CHANGES: dict[str, Any] = {
     "split_special_tokens": lambda one: setattr(one, "split_special_tokens", True),
     "add_bos_token": lambda one: setattr(one, "add_bos_token", True),

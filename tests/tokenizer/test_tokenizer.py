@@ -616,6 +616,19 @@ def test_frame(kind: str, documents: list[str | None]) -> None:
                 else:
                     assert a == b
         assert tok.decode_batch(framed).to_pylist() == tok.decode_batch(bare).to_pylist()
+        held = [ids for ids in ids_of(framed) if ids is not None]
+        assert len(framed["input_ids"].values) == sum(map(len, held))  # nothing lies below a null row
+
+
+@pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "gpt2"])
+def test_ids_that_are_no_tokens_say_nothing(kind: str) -> None:
+    """A model may give any: the text, and the numbers in it, are those of the others."""
+    tok = tokenizer(kind, 0)
+    ids, values = list(tok.encode("12 a 5 b -3").input_ids), [12.0, 5.0, -3.0]
+    expected = tok.decode(ids, values)
+    assert [number.value for number in numtok.extract(expected)] == [12, 5, -3]
+    for place in range(len(ids) + 1):
+        assert tok.decode([*ids[:place], -1, *ids[place:]], values) == expected
 
 
 # Size ------------------------------------------------------------------------------------------------------------------
