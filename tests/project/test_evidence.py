@@ -37,7 +37,7 @@ def words(picture: Path) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", [one.name for one in EXPERIMENTS.values() if one.results == one.name])  # the others show the same runs
 def test_it_learns_in_a_few_steps_and_is_kept(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     command = [name, "--smoke", "--results", str(tmp_path), "--docs", str(tmp_path)]
     assert main(command) == 0, capfd.readouterr().err
