@@ -34,6 +34,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
   numtok encode sample.jsonl -o sample.parquet
   numtok encode sample.jsonl -o bits.arrow --numbers xval,bits --keep-column id
   numtok encode sample.jsonl -o exact.parquet --numbers place --keep-text
+  numtok encode sample.jsonl -o backwards.parquet --numbers place:lsd
   numtok encode sample.jsonl -o digits.parquet --numbers xval,fone:6,4,bits --compact
   numtok encode sample.jsonl -o wide.parquet --numbers xval:log
   numtok encode sample.jsonl -o scaled.parquet --scale 0.002 --clip 5

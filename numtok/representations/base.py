@@ -60,7 +60,7 @@ class Representation(ABC):
             ``"error"`` refuses. Nothing is dropped or changed silently: the first two are counted.
         carries_sign: whether it shows the sign. If not, it holds magnitudes, and the sign stays in the text (:meth:`Numbers.without_sign`).
         positional: the integer options that ``parse`` reads after a colon, in order: ``fone:6,4``.
-        flags: the switches that ``parse`` reads after a colon by their name: ``xval:log``.
+        words: what ``parse`` reads after a colon beside integers, ``xval:log``, ``place:lsd``, and the options that each stands for.
         variants: options with which it is compared too, beside its defaults, where representations are (``numtok stats``).
         tokens: the added tokens it needs besides ``[NUM]``.
         declared: all columns that it may write, whatever its options; of a column with several forms, dense and compact, each.
@@ -78,7 +78,7 @@ class Representation(ABC):
     order: str | None = None
     carries_sign: ClassVar[bool] = True
     positional: ClassVar[tuple[str, ...]] = ()
-    flags: ClassVar[tuple[str, ...]] = ()
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     tokens: ClassVar[tuple[str, ...]] = ()
     declared: ClassVar[tuple[Column, ...]] = ()

@@ -25,8 +25,9 @@ digit, so that 1 234 567 has 7 4 1, and 890 1 behind the point has -3 -4.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -63,7 +64,7 @@ class Digits(SpelledOut):
     name: ClassVar[str] = "digits"
     order = "msd"
     positional: ClassVar[tuple[str, ...]] = ("group",)
-    flags: ClassVar[tuple[str, ...]] = ("places",)
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"places": {"places": True}}
     declared: ClassVar[tuple[Column, ...]] = PlaceValue.declared
 
     def __post_init__(self) -> None:

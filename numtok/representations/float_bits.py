@@ -61,7 +61,7 @@ class FloatBits(SingleToken):
     reciprocal: bool = False
     name: ClassVar[str] = "bits"
     positional: ClassVar[tuple[str, ...]] = ("width",)
-    flags: ClassVar[tuple[str, ...]] = ("reciprocal",)
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"reciprocal": {"reciprocal": True}}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({"width": 64},)
     declared: ClassVar[tuple[Column, ...]] = (
         _dense(*FIELDS[32]),

@@ -34,7 +34,7 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     """Representations from a list such as ``xval,fone:6,4,bits``, as the command line takes it.
 
     Args:
-        text: names, each perhaps with integers after a colon, in the order of its ``positional`` options, and with some of its ``flags``.
+        text: names, each perhaps with integers after a colon, in the order of its ``positional`` options, and with some of its ``words``.
         options: such as ``compact=True`` or ``overflow="clip"``, for every representation in the list that has them.
 
     Raises:
@@ -48,7 +48,7 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
         if colon:
             chosen.append(_Named(named(name), takes_more=True))
             chosen[-1].take(first, part)
-        elif chosen and chosen[-1].takes_more and (_is_integer(part) or part in chosen[-1].kind.flags):
+        elif chosen and chosen[-1].takes_more and (_is_integer(part) or part in chosen[-1].kind.words):
             chosen[-1].take(part, part)
         elif _is_integer(part):
             raise RepresentationError(f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as in fone:6,4")
@@ -59,7 +59,7 @@ def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     made = tuple(
         _make(
             one.kind,
-            _by_position(one.kind, one.integers) | one.flags | {k: v for k, v in options.items() if k in _options(one.kind)},
+            _by_position(one.kind, one.integers) | one.meant | {k: v for k, v in options.items() if k in _options(one.kind)},
         )
         for one in chosen
     )
@@ -74,16 +74,16 @@ class _Named:
     kind: type[Representation]
     takes_more: bool = False
     integers: list[int] = field(default_factory=list)
-    flags: dict[str, bool] = field(default_factory=dict)
+    meant: dict[str, Any] = field(default_factory=dict)
 
     def take(self, argument: str, part: str) -> None:
-        """An integer, or the name of a flag; ``part`` is where it stands."""
-        if argument in self.kind.flags:
-            self.flags[argument] = True
+        """An integer, or a word that stands for options; ``part`` is where it stands."""
+        if argument in self.kind.words:
+            self.meant |= self.kind.words[argument]
         elif _is_integer(argument):
             self.integers.append(int(argument))
         else:
-            words = "".join(f", or {self.kind.name}:{flag}" for flag in self.kind.flags)
+            words = "".join(f", or {self.kind.name}:{word}" for word in self.kind.words)
             raise RepresentationError(f"{part!r}: expected integers after the colon, as in fone:6,4{words}")
 
 
@@ -97,7 +97,9 @@ def name_of(representation: Representation) -> str:
     given = [str(getattr(representation, name)) for name in representation.positional]
     if all(not needed[name] and getattr(representation, name) == getattr(type(representation), name) for name in representation.positional):
         given = []
-    given += [flag for flag in representation.flags if getattr(representation, flag)]
+    given += [
+        word for word, options in representation.words.items() if all(getattr(representation, key) == options[key] for key in options)
+    ]
     return ":".join([representation.name, *([",".join(given)] if given else [])])
 
 

@@ -26,8 +26,9 @@ documents are put into batches; change the seed to draw anew. Transformers Can D
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +63,7 @@ class PlaceValue(SpelledOut):
     max_offset: int = 0
     seed: int = 0
     name: ClassVar[str] = "place"
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"lsd": {"order": "lsd"}}
     alphabet: ClassVar[tuple[str, ...]] = as_written.alphabet(1)
     declared: ClassVar[tuple[Column, ...]] = (Column("place_value", pa.int16(), np.int64, per="token"),)
 

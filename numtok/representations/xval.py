@@ -64,7 +64,7 @@ class XVal(SingleToken):
     name: ClassVar[str] = "xval"
     declared: ClassVar[tuple[Column, ...]] = (Column("number_scaled", pa.float32(), np.float32, fill=1.0, encoding="split"),)
     has_scale: ClassVar[bool] = True
-    flags: ClassVar[tuple[str, ...]] = ("log",)
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"log": {"log": True}}
 
     def __post_init__(self) -> None:
         self._check_overflow()

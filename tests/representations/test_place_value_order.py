@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numtok import Grammar, Numbers
 from numtok.errors import RepresentationError
 from numtok.numbers import scan
-from numtok.representations import PlaceValue, from_dict
+from numtok.representations import PlaceValue, from_dict, parse
+from numtok.representations.parse import name_of
 
 
 def spelled(place: PlaceValue, numbers: Numbers) -> list[tuple[str, list[int]]]:
@@ -135,3 +136,10 @@ def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
 def test_options_go_to_json_and_back() -> None:
     place = PlaceValue("clip", "lsd", 50, 2**63 - 1)
     assert from_dict(json.loads(json.dumps(place.to_dict()))) == place
+
+
+@pytest.mark.parametrize(("name", "place"), [("place", PlaceValue()), ("place:lsd", PlaceValue(order="lsd"))])
+def test_the_order_has_a_name(name: str, place: PlaceValue) -> None:
+    assert parse(name) == (place,) and name_of(place) == name
+    with pytest.raises(RepresentationError, match="'place:msd': expected integers after the colon, as in fone:6,4, or place:lsd"):
+        parse("place:msd")
