@@ -122,9 +122,13 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
         for numbers in REPRESENTATIONS
         if any(numbers == name for name, _ in means)
     }
-    short = [f"`{numbers}` with {samples:,}" for numbers, samples in tried.items() if numbers not in enough]
+    short = [
+        f"`{numbers}` with {samples:,}{f', {samples / least:g} times as many' if samples > least else ''} ({means[numbers, samples]:.1%})"
+        for numbers, samples in tried.items()
+        if numbers not in enough
+    ]
     return f"Fewest samples, of those that were tried, for 99% exact: {', '.join(said)}." + (
-        f" Not reached: {', '.join(short)}." if short else ""
+        f" Not reached in these steps: {'; '.join(short)}." if short else ""
     )
 
 

@@ -108,6 +108,21 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     return tables.markdown(["", *columns.values(), "seeds"], rows)
 
 
+def seen(results: list[tuple[Settings, Result]]) -> str:
+    """How often each head is near an answer."""
+    by = tables.gathered(
+        ((settings["task"], f"`{settings['numbers']}` with a {settings['head']} head"), result["within_10_percent"])
+        for settings, result in results
+        if settings["size"] == "small"
+    )
+    said = [
+        f"{task}, {', '.join(f'{name} {np.mean(found):.1%}' for (of, name), found in by.items() if of == task)}"
+        for task in TASKS
+        if any(of == task for of, _ in by)
+    ]
+    return f"Within 10% of an answer: {'; '.join(said)}." if said else ""
+
+
 EXPERIMENT = Experiment(
     NAME,
     "xVal, section 3.4 (left there for the future)",
@@ -117,4 +132,5 @@ EXPERIMENT = Experiment(
     run,
     section,
     differs="The paper does not try it; the tasks are ours.",
+    seen=seen,
 )

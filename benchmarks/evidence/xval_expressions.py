@@ -157,11 +157,19 @@ def by_operands(results: list[tuple[Settings, Result]]) -> dict[tuple[str, int],
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:
-    """The order of R² on two operands."""
-    two = {numbers: [one["seen"]["r2"] for one in found] for (numbers, operands), found in by_operands(results).items() if operands == 2}
-    means = {numbers: float(np.mean(found)) for numbers, found in two.items() if None not in found}
-    order = sorted(means, key=means.__getitem__, reverse=True)
-    return f"R² on 2 operands, from the highest to the lowest: {', '.join(f'`{numbers}`' for numbers in order)}." if len(order) > 1 else ""
+    """The order of R², on so many operands each."""
+    said = []
+    for count in (2, 3, 4):
+        r2 = {
+            numbers: [one["seen"]["r2"] for one in found]
+            for (numbers, operands), found in by_operands(results).items()
+            if operands == count
+        }
+        means = {numbers: float(np.mean(found)) for numbers, found in r2.items() if None not in found}
+        order = sorted(means, key=means.__getitem__, reverse=True)
+        if len(order) > 1:
+            said.append(f"on {count} operands {' > '.join(f'`{numbers}`' for numbers in order)}")
+    return f"R²: {'; '.join(said)}." if said else ""
 
 
 EXPERIMENT = Experiment(

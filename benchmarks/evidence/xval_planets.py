@@ -112,6 +112,27 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     return tables.markdown(["mean squared error", *names, "tokens a sample"], rows)
 
 
+def seen(results: list[tuple[Settings, Result]]) -> str:
+    """Which encoding has the lowest error of each quantity, if that is lower than what always saying the mean would give."""
+    by = tables.gathered((settings["numbers"], result["quantities"]) for settings, result in results if settings["size"] == "small")
+    said, unlearnt = [], []
+    for name in (*QUANTITIES, *(f"{name}, unseen" for name in UNSEEN)):
+        errors = {
+            numbers: float(np.mean([one[name]["error"] for one in found]))
+            for numbers, found in by.items()
+            if all(one[name]["error"] is not None for one in found)
+        }
+        best = min(errors, key=errors.__getitem__, default="")
+        if best and errors[best] < next(iter(by.values()))[0][name]["spread"]:
+            said.append(f"{name} `{best}`")
+        else:
+            unlearnt.append(name)
+    if not by:
+        return ""
+    found = f"The lowest error, where it is below the variance: {', '.join(said) or 'none'}."
+    return found + (f" None is better than always saying the mean for {', '.join(unlearnt)}." if unlearnt else "")
+
+
 def _cell(found: Sequence[Result]) -> str:
     share = float(np.mean([one["unparseable"] for one in found]))
     return tables.mean((one["error"] for one in found), ".2g") + (f" ({share:.1%} no number)" if share > 0.0001 else "")
@@ -127,4 +148,5 @@ EXPERIMENT = Experiment(
     section,
     differs=f"Width {TRUNK['small'][0]} and {TRUNK['small'][1]} layers in place of 768 and 6; {STEPS['small']:,} steps in place of"
     f" 500,000; {SAMPLES['small']:,} systems in place of a million; {ASKED['small']:,} unseen ones are asked for. FP15 is left out.",
+    seen=seen,
 )

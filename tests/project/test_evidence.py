@@ -178,7 +178,7 @@ def test_what_is_seen_is_counted_from_the_results() -> None:
     results = [(settings, {"exact": share, "unseen_loss": loss}) for settings, share, loss in found]
     assert fone_addition.seen(results) == (
         "Fewest samples, of those that were tried, for 99% exact: `fone` 6,400, `digits:1` 25,600 (up to 4 times as many)."
-        " Not reached: `place` with 6,400."
+        " Not reached in these steps: `place` with 6,400 (98.0%)."
     )
 
 
