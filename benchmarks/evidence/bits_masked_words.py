@@ -181,7 +181,10 @@ def by_embedding(results: list[tuple[Settings, Result]]) -> dict[str, list[Resul
 def seen(results: list[tuple[Settings, Result]]) -> str:
     """The order of the mean perplexities."""
     means = {name: float(np.mean([one["perplexity"] for one in found])) for name, found in by_embedding(results).items()}
-    return f"From the lowest perplexity to the highest: {', '.join(sorted(means, key=means.__getitem__))}." if len(means) > 1 else ""
+    of_all = [name for name in EMBEDDINGS if name in means]
+    longer = [name for name in means if name not in of_all]
+    orders = [" < ".join(sorted(names, key=means.__getitem__)) for names in (of_all, longer) if len(names) > 1]
+    return f"Perplexity: {'; '.join(orders)}." if orders else ""
 
 
 EXPERIMENT = Experiment(
