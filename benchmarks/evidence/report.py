@@ -58,7 +58,8 @@ def _cheapest(one: Experiment, results: list[tuple[Settings, Result]]) -> str:
 def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
     """Write docs/evidence.md; its path."""
     experiments = list(experiments)
-    parts = [INTRODUCTION, overview(experiments, store, "small") + "\n"]
+    hours = sum(result.get("seconds", 0) for name in {one.results: None for one in experiments} for _, result in store.all(name)) / 3600
+    parts = [INTRODUCTION, overview(experiments, store, "small") + f"\n\nAll of it is {hours:.1f} hours of training on one core.\n"]
     for one in experiments:
         results = store.all(one.results)
         if results:
