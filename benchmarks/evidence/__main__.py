@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from benchmarks.evidence import report
     from benchmarks.evidence.experiments import EXPERIMENTS
     from benchmarks.evidence.running import run_missing
-    from benchmarks.evidence.store import RESULTS, Store
+    from benchmarks.evidence.store import RESULTS, Store, slug
 
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.evidence", description=__doc__.splitlines()[0] if __doc__ else None, epilog=EPILOG,
@@ -56,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.names:
         print(report.overview(EXPERIMENTS.values(), into, options.size))
     names = list(EXPERIMENTS) if "all" in options.names else [name for name in options.names if name != "report"]
+    if names and not any(options.match in slug(run) for name in names for phase in EXPERIMENTS[name].phases(options.size) for run in phase):
+        parser.error(f"no run of {', '.join(names)} is named so: --match {options.match}")
     failed = sum(run_missing(name, options.size, options.match, options.jobs, store, into) for name in names)
     if "report" in options.names or "all" in options.names:
         print(report.write(EXPERIMENTS.values(), into, options.docs))

@@ -68,8 +68,8 @@ def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
                 "What differs": one.differs,
                 "Runs": _runs(one, results, store),
                 "Once more": _cheapest(one, results),
+                "Seen": one.seen(results),
             }
-            about["Seen"] = one.seen(results)
             said = [f"**{name}:** {text}" for name, text in about.items() if text]
             parts.append("\n\n".join([f"## `{one.name}`: {one.paper}", *said, one.section(results, docs / "images")]) + "\n")
     path = docs / "evidence.md"

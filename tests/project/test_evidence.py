@@ -217,6 +217,12 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "0 of" in said
 
 
+def test_a_name_that_no_run_has_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["mixture", "--match", "two_questions", "--results", str(tmp_path)])
+    assert "no run of mixture is named so: --match two_questions" in capsys.readouterr().err
+
+
 def test_a_run_that_fails_is_an_error_and_leaves_the_others(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A run that needs the rates of the search, before there was one."""
     assert main(["fone_operations", "--match", "subtraction_5_digits-fone", "--results", str(tmp_path)]) == 1
