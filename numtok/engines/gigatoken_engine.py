@@ -1,6 +1,6 @@
 """The engine for byte-level BPE: gigatoken, some fifty times faster than ``tokenizers``, with the same ids.
 
-The text stays in one buffer, and the tokens that fall on numbers are dropped: see :mod:`numtok.engines.split` for why that is right.
+The text around numbers stays in one buffer: see :mod:`numtok.engines.split` for why that is right.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import itertools
 import re
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from numtok.arrays import compile_beside, memory
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.interface import Config, Encoded, Ints, NumberTokens, Slots, is_byte_level, without_numbers
+from numtok.engines.known_pieces import KnownPieces, is_full, no_pieces, text_of, with_more
 from numtok.engines.needs_complete import places_of_events, without_normalized
-from numtok.engines.parts import COMPLETE, Parts, Rules, closed_up, own_text, rules_of
+from numtok.engines.parts import NEEDED, Parts, Rules, closed_up, rules_of
 from numtok.engines.pieces import pieces_between, put_together
 from numtok.engines.pre_tokenizers import known_cuts
 from numtok.engines.rust import tokenizer_errors
@@ -29,12 +30,12 @@ from numtok.engines.splice import Sources, Tokens, forms_of, splice
 from numtok.engines.split import split
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.white import Whites, is_full, no_whites, with_more
 from numtok.errors import TokenizerError
 
 KERNELS = ("numtok.engines.split._split", "numtok.engines.splice._splice")  # in the order in which they are needed
 SMALL_TEXT = 1 << 16
 FEW_PIECES = 50
+MANY_PIECES = 64  # that are wanted in the table, until it is made anew after short texts
 WAIT = 1e-4  # seconds until it is asked again; a text of SMALL_TEXT takes about as long
 
 
@@ -81,7 +82,8 @@ class GigatokenEngine:
             self._left = self._unsafe
         self._added = _alternatives([token["content"] for token in words])
         self._runs = {token["content"]: token["id"] for token in added if token not in words}
-        self._whites = no_whites()
+        self._known = no_pieces()
+        self._wanted: set[int] = set()  # keys of pieces that it lacks
 
     @functools.cached_property
     def slow(self) -> TokenizersEngine:
@@ -102,36 +104,55 @@ class GigatokenEngine:
         if self._rules is None:
             pieces = pieces_between(rows, slots, self._two_forms)
             return put_together(pieces, self._complete_tokens(pieces.text, pieces.documents), slots)
-        text, parts, whites = self._split(rows, slots, self._rules)
-        complete = self._complete_tokens(text, parts.holes[parts.holes[:, 2] == COMPLETE, :2])
-        documents = closed_up(text, parts.documents)
-        del text  # as long as the documents, and not needed beside their tokens
+        text = rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]
+        parts, known = self._split(text, rows, slots, self._rules)
+        complete = self._complete_tokens(text, parts.complete)
         memory.release_after(rows.nbytes)
-        tokens = _gigatoken_tokens(self._bare, *documents)
-        del documents
+        tokens = _gigatoken_tokens(self._bare, parts.text, np.concatenate([[0], parts.documents]))
         memory.release_after(rows.nbytes)
-        row_starts = rows.offsets[:-1] - rows.offsets[0]
-        return splice(parts, row_starts, Sources(tokens, complete, whites, forms_of(slots), self.widths))
+        encoded = splice(parts, Sources(tokens, complete, known, forms_of(slots), self.widths))
+        if len(parts.missing) and not is_full(known):
+            self._wanted.update(parts.missing.tolist())
+            if rows.nbytes >= SMALL_TEXT or len(self._wanted) >= MANY_PIECES:
+                wanted, self._wanted = self._wanted, set()
+                self._get_to_know(wanted)
+        return encoded
 
-    def _split(self, rows: TextRows, slots: Slots, rules: Rules) -> tuple[npt.NDArray[np.uint8], Parts, Whites]:
-        """(a copy of the text with its holes overwritten, its parts, the table for its white space)."""
+    def _split(self, text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, rules: Rules) -> tuple[Parts, KnownPieces]:
+        """(parts, the table for them). Runs of spaces are in it at once, so that the complete tokenizer is not needed for them."""
+        places = self._delicate_places(text, bool(rules.whole_runs))
         while True:
-            text, whites = own_text(rows), self._whites
-            parts = split(text, rows, slots, self._delicate_places(text, bool(rules.whole_runs)), rules, whites)
-            if not len(parts.missing) or is_full(whites):
-                return text, parts, whites
-            self._whites = with_more(whites, parts.missing.tolist(), self._white_ids)
+            known = self._known
+            parts = split(text, rows, slots, places, rules, known)
+            if not parts.counts[NEEDED] or is_full(known):
+                return parts, known
+            self._get_to_know(parts.missing.tolist())
 
-    def _white_ids(self, texts: list[str]) -> list[list[int]]:
-        """Those of white space that is a piece of its own: the longest added tokens are taken out from left to right, and the rest is encoded by itself."""
-        pattern = re.compile(f"({'|'.join(sorted(self._runs, key=len, reverse=True)) or '$^'})")
-        pieces = [[piece for piece in pattern.split(text) if piece] for text in texts]
-        others = list({piece for row in pieces for piece in row if piece not in self._runs})
-        encoded = _one_by_one(self._bare, [piece.encode() for piece in others])
-        ids = {run: [token] for run, token in self._runs.items()} | {
-            piece: found.tolist() for piece, found in zip(others, encoded, strict=True)
-        }
-        return [[token for piece in row for token in ids[piece]] for row in pieces]
+    def _get_to_know(self, keys: Iterable[int]) -> None:
+        """Have pieces in the table from now on."""
+        known = self._known
+        new = sorted(set(keys).difference(known.keys.tolist()))
+        if new:  # else another thread was quicker
+            self._known = with_more(known, new, self._piece_ids([text_of(key) for key in new]))
+
+    def _piece_ids(self, pieces: list[bytes]) -> list[list[int]]:
+        """Those of pieces by themselves: the longest runs of spaces that are added tokens are taken out from left to right, and the rest is encoded by itself.
+
+        Where there is another delicate place, the complete tokenizer does it.
+        """
+        text = np.frombuffer(b"\n".join(pieces), np.uint8)
+        stops = np.cumsum([len(piece) + 1 for piece in pieces]) - 1
+        starts = stops - [len(piece) for piece in pieces]
+        delicate = np.unique(np.searchsorted(starts, self._delicate_places(text, False), "right") - 1)
+        complete = self._complete_tokens(text, np.stack([starts, stops], 1)[delicate])
+        ids = {pieces[which]: row.tolist() for which, row in zip(delicate, np.split(complete.ids, complete.offsets[1:-1]), strict=False)}
+        runs = {run.encode(): [token] for run, token in self._runs.items()}
+        pattern = re.compile(b"(" + (b"|".join(sorted(runs, key=len, reverse=True)) or b"$^") + b")")
+        split = {piece: [part for part in pattern.split(piece) if part] for piece in pieces if piece not in ids}
+        others = list({part for parts in split.values() for part in parts if part not in runs})
+        known = runs | {part: row.tolist() for part, row in zip(others, _one_by_one(self._bare, others), strict=True)}
+        ids |= {piece: [token for part in parts for token in known[part]] for piece, parts in split.items()}
+        return [ids[piece] for piece in pieces]
 
     def first_tokens(self, text: str, characters: list[int]) -> list[int]:
         """The token in which each character lies; for a character without one, the next that has."""

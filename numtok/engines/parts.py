@@ -18,10 +18,11 @@ from numtok.arrays.unicode_classes import flags
 from numtok.engines.interface import Ints, Slots
 
 SPACE = 0x20
-NUMBER, COMPLETE, WHITE_NUMBER = -1, -2, -3  # kinds of holes: see Parts
-NUMERIC, WHITE = 1, 2  # bits in Rules.classes
-MOST_MISSING = 256  # runs of white space that are noted in one go
-HOLES, DOCUMENTS, MISSING, WHITE_BYTES, CUT, OPEN = range(6)  # in Parts.counts
+PIECE, NUMBER, COMPLETE, APART = 0, 1, 2, 4  # what is in a hole: see Parts
+NUMERIC, WHITE, LETTER, AFTER_LETTERS = 1, 2, 4, 8  # bits in Rules.classes
+MISSING_SLOTS = 1 << 10  # for pieces that are noted in one go
+HOLES, DOCUMENTS, COMPLETES, MISSING, NEEDED, IDS, BEGIN, OPEN, FILLED = range(9)  # in Parts.counts
+SPARE = 32  # bytes behind the text, as pieces are copied in blocks
 _scratch = memory.Scratch()
 
 
@@ -32,7 +33,7 @@ class Rules(NamedTuple):
         two_forms: whether a number takes the space before it along.
         line_ends: how white space is cut: see :class:`~numtok.engines.pre_tokenizers.Cuts`.
         whole_runs: bit n says whether a run of n spaces is added tokens to its last one; 0 if no run is an added token.
-        classes: uint8 per code point, of the bits above: category N, white space.
+        classes: uint8 per code point, of the bits above: category N, white space; of ASCII, a letter, and what surely begins a word behind one.
     """
 
     two_forms: bool
@@ -42,7 +43,7 @@ class Rules(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Rows ``text[offsets[r]:offsets[r + 1]]``, their numbers, and the delicate places. ``text`` is written to."""
+    """Rows ``text[offsets[r]:offsets[r + 1]]``, their numbers, and the delicate places."""
 
     text: npt.NDArray[np.uint8]
     offsets: Ints
@@ -57,17 +58,23 @@ class Parts(NamedTuple):
     """What is filled.
 
     Attributes:
-        holes: int64[n, 3]: begin and end in the text of what is taken out of it, and its kind: NUMBER; COMPLETE, for the complete tokenizer; from 0 on, white
-            space, by its place in the table; or WHITE_NUMBER less such a place, white space and the number behind it.
-        documents: int64[n, 2]: begin and end of all the rest, for the tokenizer without added tokens and normaliser.
+        text: uint8, what is left of the text.
+        documents: int64, where in it each document ends.
+        holes: int64[n, 2]: where in it something was taken out, and what: the entry of a known piece, times eight, and PIECE, NUMBER or COMPLETE, for
+            nothing else, a number behind that piece, or a text for the complete tokenizer; with APART if a digit stands there, to keep apart what is around.
+        complete: int64[n, 2]: begin and end in the given text of those for the complete tokenizer.
         rows: int64[rows + 1, 2]: offsets of each row's holes and documents.
         spaced: bool[c], whether a number took the space before it along.
-        missing: keys of white space that the table lacks.
-        counts: int64[6]: of holes, documents, missing and bytes of white space, and how far the row being split is settled (CUT) and in documents (OPEN).
+        missing: keys of pieces that the table lacks, each in a slot that its hash tells, so that the last one stays of those with the same; 0 for none.
+        counts: int64[9]: of holes, documents, texts for the complete tokenizer, notes of missing pieces, those of them for which text is given to it (NEEDED),
+            and ids of known pieces; where in the given text the open
+            piece begins (BEGIN), and in what is left the open document (OPEN) and the end (FILLED).
     """
 
-    holes: Ints
+    text: npt.NDArray[np.uint8]
     documents: Ints
+    holes: Ints
+    complete: Ints
     rows: Ints
     spaced: npt.NDArray[np.bool_]
     missing: npt.NDArray[np.uint64]
@@ -81,36 +88,41 @@ def rules_of(two_forms: bool, line_ends: bool, whole_runs: int) -> Rules:
 
 @functools.cache
 def _classes() -> npt.NDArray[np.uint8]:
-    return flags("number") * np.uint8(NUMERIC) | flags("space") * np.uint8(WHITE)
+    classes = flags("number") * np.uint8(NUMERIC) | flags("space") * np.uint8(WHITE)
+    for byte in range(0x80):
+        if chr(byte).isalpha():
+            classes[byte] |= LETTER
+        elif chr(byte) != "'":
+            classes[byte] |= AFTER_LETTERS
+    return classes
 
 
-def own_text(rows: TextRows) -> npt.NDArray[np.uint8]:
-    """A copy of the rows' text, from the first row on, to be written to until the next call."""
-    first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-    text = _scratch.empty("text", last - first, np.uint8)
-    text[:] = rows.text[first:last]
-    return text
-
-
-def empty_parts(rows: int, slots: Slots, places: Ints) -> Parts:
-    """Room for the parts of so many rows. It is used again by the next call, but for ``spaced``."""
+def empty_parts(rows: int, slots: Slots, places: Ints, size: int) -> Parts:
+    """Room for the parts of so many rows of ``size`` bytes. It is used again by the next call, but for ``spaced``."""
     count = len(slots.document)
-    most = count + len(places) + rows  # every number, every place and every row makes one hole and ends two documents, at the most
+    settled = len(places) + rows  # in every row a run of spaces may begin that is marked in the row before
     return Parts(
-        _scratch.empty("holes", 3 * most, np.int64).reshape(-1, 3),
-        _scratch.empty("documents", 4 * most, np.int64).reshape(-1, 2),
+        _scratch.empty("text", size + SPARE, np.uint8),
+        _scratch.empty("documents", count + 2 * settled + rows, np.int64),  # each hole ends one with what is behind it, a complete one also itself
+        _scratch.empty("holes", 2 * (count + settled), np.int64).reshape(-1, 2),
+        _scratch.empty("complete", 2 * settled, np.int64).reshape(-1, 2),
         _scratch.empty("rows", 2 * (rows + 1), np.int64).reshape(-1, 2),
         memory.empty(count, np.bool_),
-        np.empty(MOST_MISSING, np.uint64),
-        np.zeros(6, np.int64),
+        np.zeros(MISSING_SLOTS, np.uint64),
+        np.zeros(9, np.int64),
     )
 
 
 def filled(parts: Parts) -> Parts:
     """The parts without the room that is left."""
     counts = parts.counts
-    holes, documents, missing = parts.holes[: counts[HOLES]], parts.documents[: counts[DOCUMENTS]], parts.missing[: counts[MISSING]]
-    return parts._replace(holes=holes, documents=documents, missing=missing)
+    return parts._replace(
+        text=parts.text[: counts[FILLED]],
+        documents=parts.documents[: counts[DOCUMENTS]],
+        holes=parts.holes[: counts[HOLES]],
+        complete=parts.complete[: counts[COMPLETES]],
+        missing=parts.missing[parts.missing != 0],
+    )
 
 
 def closed_up(text: npt.NDArray[np.uint8], documents: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:

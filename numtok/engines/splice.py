@@ -1,7 +1,7 @@
 """Put token ids together: those of a text with holes, and what belongs into each hole.
 
 In: a :class:`~numtok.engines.parts.Parts`, the ids of its documents, and what to put into the holes. Out: :class:`~numtok.engines.interface.Encoded`.
-The widths of the tokens tell which of them fall on a hole; those are dropped.
+The widths of the tokens tell behind which of them a hole is.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE
 from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.engines.interface import Encoded, Ids, Ints, Slots
-from numtok.engines.parts import COMPLETE, NUMBER, WHITE_BYTES, WHITE_NUMBER, Parts
-from numtok.engines.white import Whites
+from numtok.engines.known_pieces import MOST_IDS, KnownPieces
+from numtok.engines.parts import APART, COMPLETE, IDS, NUMBER, Parts
 from numtok.errors import NumtokError
+
+
+_TWO, _THREE, _FOUR = (np.uint64(count) for count in (2, 3, 4))
 
 
 class Tokens(NamedTuple):
@@ -44,11 +47,11 @@ class Spliced(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """What is put together: ids of documents, of pieces for the complete tokenizer, of white space, of numbers, and the bytes of each token."""
+    """What is put together: ids of documents, of texts for the complete tokenizer, of known pieces, of numbers, and the bytes of each token."""
 
     tokens: Tokens
     complete: Tokens
-    whites: Whites
+    known: KnownPieces
     forms: Forms
     widths: npt.NDArray[Any]
 
@@ -58,75 +61,75 @@ def forms_of(slots: Slots) -> Forms:
     return Forms(slots.plain, slots.spaced, slots.offsets)
 
 
-def splice(parts: Parts, row_starts: Ints, sources: Sources) -> Encoded:
+def splice(parts: Parts, sources: Sources) -> Encoded:
     """The ids of whole rows.
 
     Args:
         parts: of the text.
-        row_starts: int64[rows], where in it the rows begin.
         sources: the ids.
 
     Raises:
-        NumtokError: if some token lies across the edge of a hole.
+        NumtokError: if some token lies across a hole.
     """
-    most = len(sources.tokens.ids) + len(sources.complete.ids) + len(sources.forms.plain) + int(parts.counts[WHITE_BYTES])
-    ids, offsets = memory.empty(most, np.int32), memory.empty(len(row_starts) + 1, np.int64)
+    most = len(sources.tokens.ids) + len(sources.complete.ids) + len(sources.forms.plain) + int(parts.counts[IDS])
+    ids, offsets = memory.empty(most + MOST_IDS, np.int32), memory.empty(len(parts.rows), np.int64)
     out = Spliced(ids, offsets, memory.empty(len(parts.spaced), np.int64))
-    filled, fits = _splice(parts.holes, parts.rows, parts.spaced, row_starts, sources, out)
+    filled, fits = _splice(parts.holes, parts.rows, parts.spaced, sources, out)
     if not fits:
         raise NumtokError("gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please report this tokenizer")
     return Encoded(out.ids[:filled], out.offsets, out.positions, parts.spaced)
 
 
 @kernel
-def _splice(holes, rows, is_spaced, row_starts, sources, out):  # type: ignore[no-untyped-def]
-    """(number of ids, ok); not ok if some token lies across the edge of a hole."""
-    tokens, widths, whites = sources.tokens, sources.widths, sources.whites
+def _splice(holes, rows, is_spaced, sources, out):  # type: ignore[no-untyped-def]
+    """(number of ids, ok); not ok if some token lies across a hole."""
+    tokens, widths, known = sources.tokens, sources.widths, sources.known
     out.offsets[0] = 0
     # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs over every token.
-    filled, number, piece = np.uint64(0), np.uint64(0), 0
-    for row in range(row_starts.size):
-        at = np.uint64(row_starts[row])
-        token_at, last = np.uint64(tokens.offsets[rows[row, 1]]), np.uint64(tokens.offsets[rows[row + 1, 1]])
+    filled, number, piece, at, token_at = np.uint64(0), np.uint64(0), 0, np.uint64(0), np.uint64(0)
+    for row in range(rows.shape[0] - 1):
+        last = np.uint64(tokens.offsets[rows[row + 1, 1]])
         for hole in range(rows[row, 0], rows[row + 1, 0]):
-            begin, stop, kind = np.uint64(holes[hole, 0]), np.uint64(holes[hole, 1]), holes[hole, 2]
-            while at < begin and token_at < last:
+            cut, what = np.uint64(holes[hole, 0]), holes[hole, 1]
+            while at < cut and token_at < last:
                 token = tokens.ids[token_at]
                 out.ids[filled] = token
                 at += np.uint64(widths[token])
                 filled += ONE
                 token_at += ONE
-            if at != begin:
+            if at != cut:
                 return np.int64(filled), False
-            if kind >= 0 or kind <= WHITE_NUMBER:
-                filled = _put_white(whites, kind if kind >= 0 else WHITE_NUMBER - kind, out, filled)
-            if kind == NUMBER or kind <= WHITE_NUMBER:
+            filled = _put_piece(known, np.uint64(what) >> _THREE, out, filled)
+            if what & NUMBER:
                 filled = put_number(sources.forms, is_spaced[number], number, out, filled)
                 number += ONE
-            elif kind == COMPLETE:
+            elif what & COMPLETE:
                 filled = copy_tokens(sources.complete, piece, out, filled)
                 piece += 1
-                at = stop
-            while at < stop and token_at < last:
+            if what & APART:
                 at += np.uint64(widths[tokens.ids[token_at]])
                 token_at += ONE
-            if at != stop:
-                return np.int64(filled), False
+                if at != cut + ONE:
+                    return np.int64(filled), False
         for k in range(token_at, last):
-            out.ids[filled] = tokens.ids[k]
+            token = tokens.ids[k]
+            out.ids[filled] = token
+            at += np.uint64(widths[token])
             filled += ONE
+        token_at = last
         out.offsets[row + 1] = filled
     return np.int64(filled), number == np.uint64(is_spaced.size)
 
 
 @merged_kernel
-def _put_white(whites, place, out, filled):  # type: ignore[no-untyped-def]
-    """Append the ids of white space; returns the new fill."""
-    entry = whites.entries[place]
-    for k in range(whites.offsets[entry], whites.offsets[entry + 1]):
-        out.ids[filled] = whites.ids[k]
-        filled += ONE
-    return filled
+def _put_piece(known, entry, out, filled):  # type: ignore[no-untyped-def]
+    """Append the ids of a known piece; returns the new fill. Four are copied however few they are: nobody could predict it."""
+    first, second, third, fourth = known.ids[entry, 0], known.ids[entry, 1], known.ids[entry, 2], known.ids[entry, 3]
+    out.ids[filled], out.ids[filled + ONE], out.ids[filled + _TWO], out.ids[filled + _THREE] = first, second, third, fourth
+    count = np.uint64(known.counts[entry])
+    for k in range(_FOUR, count):
+        out.ids[filled + k] = known.ids[entry, k]
+    return filled + count
 
 
 @merged_kernel

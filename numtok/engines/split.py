@@ -1,16 +1,18 @@
-"""The fast way: text stays in one piece over its numbers, in as few documents as possible.
+"""The fast way: text without its numbers stays in one piece, in as few documents as possible.
 
 Every number separates the text around it: the pieces between numbers are encoded independently of each other. Handing each piece over as a document of
 its own would be right (:mod:`numtok.engines.pieces`), but the calls cost more than the encoding. Where the pre-tokenizer is a known one
-(:mod:`numtok.engines.pre_tokenizers`), what is to be taken out stays in the text as a *hole*: it is overwritten, in a copy, by something that cannot
-touch the words around it, and the tokens that fall on it are dropped afterwards. There are three kinds of holes.
+(:mod:`numtok.engines.pre_tokenizers`), less is handed over, in one text with *holes*, where something was taken out that is put back afterwards:
 
-- A *number*, with the space that its token takes along, becomes digits, or letters behind that space, where nothing joins them and digits are not kept
-  with the space. Beside another character of category N, which would join the digits, the text is cut into two documents.
-- *White space* that is encoded otherwise than in its context: a run of spaces that is an added token, with the white space before it; and white space before
-  a number, as what is last in a piece is cut otherwise than what is followed by a digit. Its ids come from a table (:mod:`numtok.engines.white`).
+- A *number*, with the space that its token takes along.
+- A short *piece* before a number (a comma, a line end and tabs), or the end of a long one from its last letter on. Its ids come from a table
+  (:mod:`numtok.engines.known_pieces`).
+- *White space* with a run of spaces that is an added token, by the same table.
 - A *delicate place*: an added token, or characters that Unicode normalisation changes. From the space before the word it stands in to the space behind it
-  it is encoded by the complete tokenizer, and left out of the text; all other text is encoded by one without added tokens and normaliser.
+  it is encoded by the complete tokenizer; all other text is encoded by one without added tokens and normaliser.
+
+What is left on both sides of a hole is closed up, as the pre-tokenizer cuts there by itself: behind a letter, before what joins no letters. Where it does
+not, a digit is put between, which nothing joins; and beside white space and category N, two documents are made.
 
 In: rows of text, the slots of numbers, and the delicate places (:mod:`numtok.engines.needs_complete`). Out: :class:`~numtok.engines.parts.Parts`, which
 :mod:`numtok.engines.splice` puts together again when their documents are encoded.
@@ -24,113 +26,241 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.bitmarks import ONE
-from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.utf8 import class_at, class_before
 from numtok.engines.interface import Ints, Slots
+from numtok.engines.known_pieces import EIGHT, LONGEST, MOST_SPACES, UNKNOWN, KnownPieces, bytes_before, entry_of, hash_of, key_of, to_last_letter
 from numtok.engines.parts import (
+    AFTER_LETTERS,
+    APART,
+    BEGIN,
     COMPLETE,
-    CUT,
+    COMPLETES,
     DOCUMENTS,
+    FILLED,
     HOLES,
+    IDS,
+    LETTER,
     MISSING,
-    MOST_MISSING,
+    MISSING_SLOTS,
+    NEEDED,
     NUMBER,
     NUMERIC,
     OPEN,
+    PIECE,
     SPACE,
+    SPARE,
     WHITE,
-    WHITE_BYTES,
-    WHITE_NUMBER,
     Given,
     Parts,
     Rules,
     empty_parts,
     filled,
 )
-from numtok.engines.white import UNKNOWN, Whites, key_of, place_of
 
-LONG = 32  # bytes; above, a number is overwritten so that it falls into many short words, as BPE is not linear in the length of one
 _ASCII = 0x80
-_ZERO, _LETTER, _LINE_END, _RETURN, _APOSTROPHE = 0x30, 0x78, 0x0A, 0x0D, 0x27
+_ZERO, _LINE_END, _RETURN = 0x30, 0x0A, 0x0D
 _NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
+_NONE, _BLOCK, _SLOTS = np.uint64(0), np.uint64(SPARE), np.uint64(MISSING_SLOTS - 1)
 
 
 class Tools(NamedTuple):
-    """What the rarer steps work with: few arrays, as every function that is given one takes the longer to compile."""
+    """What the steps work with."""
 
-    text: npt.NDArray[np.uint8]
+    given: npt.NDArray[np.uint8]
     classes: npt.NDArray[np.uint8]
     line_ends: bool
     whole_runs: np.uint64
-    keys: npt.NDArray[np.uint64]
-    holes: Ints
-    documents: Ints
-    missing: npt.NDArray[np.uint64]
-    counts: Ints
+    known: KnownPieces
+    out: Parts
 
 
-def split(text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, places: Ints, rules: Rules, whites: Whites) -> Parts:
-    """The parts of the rows; the holes in ``text``, a copy of theirs, are overwritten. They are good until the next call, but for ``spaced``."""
+def split(text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, places: Ints, rules: Rules, known: KnownPieces) -> Parts:
+    """The parts of the rows, whose text is ``text``. They are good until the next call, but for ``spaced``."""
     given = Given(text, rows.offsets - rows.offsets[0], rows.valid, slots.per_document, slots.start, slots.stop, places)
-    out = empty_parts(len(rows), slots, places)
-    tools = Tools(text, rules.classes, rules.line_ends, rules.whole_runs, whites.keys, out.holes, out.documents, out.missing, out.counts)
-    _split(given, tools, rules.two_forms, out.rows, out.spaced)
+    out = empty_parts(len(rows), slots, places, len(text))
+    _split(given, Tools(text, rules.classes, rules.line_ends, rules.whole_runs, known, out), rules.two_forms)
     return filled(out)
 
 
 @kernel
-def _split(given, tools, two_forms, rows, is_spaced):  # type: ignore[no-untyped-def]
-    text, counts, places, place = given.text, tools.counts, given.places, 0
-    rows[0, 0] = rows[0, 1] = 0
+def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
+    text, out, counts, places, place = given.text, tools.out, tools.out.counts, given.places, 0
+    out.rows[0, 0] = out.rows[0, 1] = 0
+    to, ids, hole = _NONE, np.int64(0), 0  # how much of the text that is left, of the known ids and of the holes there is
     for row in range(given.valid.size):
         # Unsigned positions: Numba then leaves out the check for negative ones, in the one loop that sees every number.
         base, end = np.uint64(given.offsets[row]), np.uint64(given.offsets[row + 1])
         first, last = given.per_document[row], given.per_document[row + 1]
-        counts[CUT] = counts[OPEN] = begin = base
+        begin = base
         following = np.uint64(places[place]) if place < places.size else _NEVER
         if tools.whole_runs and base + ONE < end and text[base] == SPACE and text[base + ONE] == SPACE:
             following = base  # a run of spaces is marked where it begins, which may be in the row before
         for number in range(first, last + 1 if given.valid[row] else first):
             start = stop = piece_end = end
-            bare = spaced = False  # a number that takes no space along, or one
+            count, entry = _NONE, np.int64(0)
             if number < last:
                 start, stop = base + np.uint64(given.start[number]), base + np.uint64(given.stop[number])
-                before = text[start - np.uint64(start > begin)]
-                spaced = (start > begin) & two_forms & (before == SPACE)
-                bare = not spaced
+                spaced = (start > begin) & two_forms & (text[start - np.uint64(start > begin)] == SPACE)
+                out.spaced[number] = spaced
                 piece_end = start - np.uint64(spaced)
-            while following < piece_end:
-                passed = np.int64(_settle(tools, np.int64(following), np.int64(piece_end), bare))
-                while place < places.size and places[place] < passed:
+                count, entry = _known_end(tools, begin, piece_end)
+            if following < piece_end:
+                counts[BEGIN], counts[FILLED], counts[HOLES] = begin, to, hole
+                while True:
+                    while following < piece_end - count:
+                        passed = np.int64(_settle(tools, np.int64(following), np.int64(piece_end)))
+                        while place < places.size and places[place] < passed:
+                            place += 1
+                        following = np.uint64(places[place]) if place < places.size else _NEVER
+                    begin = np.uint64(counts[BEGIN])
+                    if begin <= piece_end - count:
+                        break
+                    count, entry = _known_end(tools, begin, piece_end)  # of what is left
+                to, hole = np.uint64(counts[FILLED]), counts[HOLES]
+                while place < places.size and np.uint64(places[place]) < piece_end:  # they are in the known end
                     place += 1
                 following = np.uint64(places[place]) if place < places.size else _NEVER
+            if begin < piece_end - count:
+                to = _append(tools, begin, piece_end - count, to, hole)
             if number < last:
-                kind = NUMBER
-                if bare and start > begin and ((before >= _ASCII) | (tools.classes[before] != 0)):
-                    kind, white_begin = _white_before(tools, np.int64(start))
-                    piece_end = np.uint64(white_begin)
-                elif start == begin and number > first:  # right behind another number
-                    _end_document(tools, np.int64(start))
-                hole = counts[HOLES]
-                tools.holes[hole, 0], tools.holes[hole, 1], tools.holes[hole, 2] = piece_end, stop, kind
-                counts[HOLES] = hole + 1
-                counts[CUT] = begin = stop
-                is_spaced[number] = spaced
-                if stop < end and ((text[stop] >= _ASCII) | (tools.classes[text[stop]] == NUMERIC)):
-                    _end_if_number(tools, np.int64(stop), np.int64(end))
-                as_word = tools.line_ends & spaced & (stop < end) and _ends_word(text[stop])
-                _overwrite(text, start, stop, np.uint8(_LETTER if as_word else _ZERO))
-            else:
-                _end_document(tools, np.int64(end))
-        rows[row + 1, 0], rows[row + 1, 1] = counts[HOLES], counts[DOCUMENTS]
+                out.holes[hole, 0], out.holes[hole, 1] = to, entry << 3 | NUMBER
+                hole += 1
+                ids += tools.known.counts[entry]
+                begin = stop
+        _end_document(tools, to)
+        out.rows[row + 1, 0], out.rows[row + 1, 1] = hole, counts[DOCUMENTS]
+    counts[FILLED], counts[HOLES] = to, hole
+    counts[IDS] += ids
 
 
 @merged_kernel
-def _settle(tools, at, end, bare):  # type: ignore[no-untyped-def]
-    """A hole for the delicate place ``at``, in a piece that ends at ``end``, perhaps with a bare number; up to where this settles the piece."""
-    text, classes, counts = tools.text, tools.classes, tools.counts
-    cut = counts[CUT]
+def _known_end(tools, begin, end):  # type: ignore[no-untyped-def]
+    """(bytes, entry) of the piece [begin, end) in the table: of all of it, or of what follows its last letter; 0 and the empty piece if there is none."""
+    length = end - begin
+    if length == 0 or end < EIGHT:
+        return _NONE, np.int64(0)
+    word = bytes_before(tools.given, end)
+    count = to_last_letter(word)
+    if length < EIGHT:
+        count = length
+    elif count == 0:
+        return _NONE, np.int64(0)
+    elif count == EIGHT:
+        return _long_end(tools, np.int64(begin), np.int64(end))
+    if count < length:
+        byte = np.uint8(word >> (EIGHT * (count - ONE)))
+        if not tools.classes[byte] & AFTER_LETTERS:
+            return _NONE, np.int64(0)
+    entry = _look_up(tools, key_of(word, count, _NONE))
+    return (count, entry) if entry >= 0 else (_NONE, np.int64(0))
+
+
+@inner_kernel
+def _long_end(tools, begin, end):  # type: ignore[no-untyped-def]
+    """:func:`_known_end` where eight bytes before the end there is no letter: perhaps they are spaces."""
+    nothing = _NONE, np.int64(0)
+    last = end
+    while last > begin and tools.given[last - 1] == SPACE:
+        last -= 1
+    if last == end or end - last > MOST_SPACES or last < 8:
+        return nothing
+    word = bytes_before(tools.given, np.uint64(last))
+    count = min(to_last_letter(word), np.uint64(last - begin))
+    if count > LONGEST:
+        return nothing
+    first = last - np.int64(count)
+    if first > begin and not tools.classes[tools.given[first]] & AFTER_LETTERS:
+        return nothing
+    entry = _look_up(tools, key_of(word, count, np.uint64(end - last)))
+    return (np.uint64(end - first), entry) if entry >= 0 else nothing
+
+
+@merged_kernel
+def _look_up(tools, key):  # type: ignore[no-untyped-def]
+    """The entry of the piece with that key, or below 0; a piece that is not in the table is noted."""
+    entry = entry_of(tools.known, key)
+    if entry == UNKNOWN:
+        tools.out.missing[hash_of(key) & _SLOTS] = key
+        tools.out.counts[MISSING] += 1
+    return entry
+
+
+@merged_kernel
+def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
+    """Append [first, last) behind ``to`` and the holes that are there; the new end."""
+    text, out = tools.given, tools.out
+    if to > np.uint64(out.counts[OPEN]) and not (
+        tools.classes[out.text[to - ONE]] & LETTER and text[first] < _ASCII and tools.classes[text[first]] & AFTER_LETTERS
+    ):
+        to = _keep_apart(tools, np.int64(first), np.int64(last), to, hole)
+    length = last - first
+    if last + _BLOCK > np.uint64(text.size):
+        for k in range(length):
+            out.text[to + k] = text[first + k]
+    else:
+        for k in range(_NONE, length, _BLOCK):
+            _copy_block(text, first + k, out.text, to + k)
+    return to + length
+
+
+@merged_kernel
+def _copy_block(text, at, out, to):  # type: ignore[no-untyped-def]
+    """Copy 32 bytes: four loads before four stores, as LLVM does not know that the two arrays are apart."""
+    first, second, third, fourth = (
+        _eight(text, at),
+        _eight(text, at + EIGHT),
+        _eight(text, at + EIGHT * np.uint64(2)),
+        _eight(text, at + EIGHT * np.uint64(3)),
+    )
+    for k in range(EIGHT):
+        out[to + k] = np.uint8(first >> (EIGHT * k))
+    for k in range(EIGHT):
+        out[to + EIGHT + k] = np.uint8(second >> (EIGHT * k))
+    for k in range(EIGHT):
+        out[to + EIGHT * np.uint64(2) + k] = np.uint8(third >> (EIGHT * k))
+    for k in range(EIGHT):
+        out[to + EIGHT * np.uint64(3) + k] = np.uint8(fourth >> (EIGHT * k))
+
+
+@merged_kernel
+def _eight(text, at):  # type: ignore[no-untyped-def]
+    word = _NONE
+    for k in range(EIGHT):
+        word |= np.uint64(text[at + k]) << (EIGHT * k)
+    return word
+
+
+@inner_kernel
+def _keep_apart(tools, first, stop, to, hole):  # type: ignore[no-untyped-def]
+    """Something between what ends at ``to`` and what begins at ``first``: a digit in the hole that is there, or an end of the document; the new end."""
+    out = tools.out
+    before, _ = class_before(out.text, np.int64(to), out.counts[OPEN], tools.classes)
+    after, _ = class_at(tools.given, first, stop, tools.classes)
+    if before & (NUMERIC | WHITE) or after & NUMERIC:
+        _end_document(tools, to)
+        return to
+    out.text[to] = _ZERO
+    out.holes[hole - 1, 1] |= APART
+    return to + ONE
+
+
+@merged_kernel
+def _end_document(tools, to):  # type: ignore[no-untyped-def]
+    """End the open document at ``to``, where the next one begins."""
+    counts = tools.out.counts
+    if np.int64(to) > counts[OPEN]:
+        tools.out.documents[counts[DOCUMENTS]] = to
+        counts[DOCUMENTS] += 1
+        counts[OPEN] = to
+
+
+@inner_kernel
+def _settle(tools, at, end):  # type: ignore[no-untyped-def]
+    """A hole for the delicate place ``at``, in a piece that ends at ``end``; up to where this settles the piece."""
+    text, classes, out, counts = tools.given, tools.classes, tools.out, tools.out.counts
+    begin = counts[BEGIN]
     if text[at] == SPACE:
         stop = at
         while stop < end and text[stop] == SPACE:
@@ -139,129 +269,48 @@ def _settle(tools, at, end, bare):  # type: ignore[no-untyped-def]
             return stop
         start = _white_begin(tools, at)
         whole = stop == end or (stop - at < 64 and (tools.whole_runs >> np.uint64(stop - at)) & ONE)
-        entry = _look_up(tools, start, stop) if whole and start >= 0 else UNKNOWN
-        if entry != UNKNOWN:
-            if stop < end or not bare:  # else the number's hole holds it: see _white_before
-                _put_white(tools, start, stop)
-                _put_hole(tools, start, stop, entry)
-                _end_if_number(tools, stop, end)
-            return stop
+        if whole and start >= 0 and at - start <= LONGEST and stop - at <= MOST_SPACES and at >= 8:
+            entry = _look_up(tools, key_of(bytes_before(text, np.uint64(at)), np.uint64(at - start), np.uint64(stop - at)))
+            if entry >= 0:
+                _put_hole(tools, begin, start, entry << 3 | PIECE)
+                counts[IDS] += tools.known.counts[entry]
+                counts[BEGIN] = stop
+                return stop
+            counts[NEEDED] += entry == UNKNOWN
     first, last = at, at + 1
-    while first > cut and (text[first] != SPACE or class_before(text, first, cut, classes)[0] == WHITE):
+    while first > begin and (text[first] != SPACE or class_before(text, first, begin, classes)[0] & WHITE):
         first -= 1
-    while last < end and (text[last] != SPACE or class_before(text, last, cut, classes)[0] == WHITE):
+    while last < end and (text[last] != SPACE or class_before(text, last, begin, classes)[0] & WHITE):
         last += 1
-    _end_document(tools, first)
-    _put_hole(tools, first, last, COMPLETE)
-    counts[OPEN] = last
+    _put_hole(tools, begin, first, COMPLETE)
+    _end_document(tools, np.uint64(counts[FILLED]))
+    out.complete[counts[COMPLETES], 0], out.complete[counts[COMPLETES], 1] = first, last
+    counts[COMPLETES] += 1
+    counts[BEGIN] = last
     return last
 
 
 @merged_kernel
-def _white_before(tools, start):  # type: ignore[no-untyped-def]
-    """(kind of hole, its begin) for the bare number at ``start``, before which a character stands that may join it or is white space."""
-    text, cut = tools.text, tools.counts[CUT]
-    kind, _ = class_before(text, start, cut, tools.classes)
-    first = _white_begin(tools, start)
-    if kind == NUMERIC or first < 0:
-        _end_document(tools, start)
-    elif kind == WHITE and (start - first > 1 or (start - first == 1 and text[first] == SPACE and not tools.line_ends)):
-        entry = _look_up(tools, first, start)
-        if entry != UNKNOWN:
-            _put_white(tools, first, start)
-            return WHITE_NUMBER - entry, first
-        _end_document(tools, start)
-    return np.int64(NUMBER), start
+def _put_hole(tools, begin, first, what):  # type: ignore[no-untyped-def]
+    """Append what is before a hole at ``first``, and the hole."""
+    out, counts = tools.out, tools.out.counts
+    if begin < first:
+        counts[FILLED] = _append(tools, np.uint64(begin), np.uint64(first), np.uint64(counts[FILLED]), counts[HOLES])
+    hole = counts[HOLES]
+    out.holes[hole, 0], out.holes[hole, 1] = counts[FILLED], what
+    counts[HOLES] = hole + 1
 
 
 @merged_kernel
 def _white_begin(tools, at):  # type: ignore[no-untyped-def]
     """Where the ASCII white space that ends at ``at`` begins, as far as it is cut off from what stands before it; -1 if other white space does."""
-    text, cut = tools.text, tools.counts[CUT]
-    while at > cut:
+    text, begin = tools.given, tools.out.counts[BEGIN]
+    while at > begin:
         before = text[at - 1]
         if before >= _ASCII:
-            kind, _ = class_before(text, at, cut, tools.classes)
-            return -1 if kind == WHITE else at
-        if tools.classes[before] != WHITE or (tools.line_ends and (before == _LINE_END) | (before == _RETURN)):
+            kind, _ = class_before(text, at, begin, tools.classes)
+            return -1 if kind & WHITE else at
+        if not tools.classes[before] & WHITE or (tools.line_ends and (before == _LINE_END) | (before == _RETURN)):
             return at
         at -= 1
     return at
-
-
-@merged_kernel
-def _look_up(tools, start, stop):  # type: ignore[no-untyped-def]
-    """The place in the table of the white space [start, stop), or UNKNOWN, which is noted."""
-    key = key_of(tools.text, start, stop)
-    if key == 0:
-        return np.int64(UNKNOWN)
-    place = place_of(tools.keys, key)
-    if place == UNKNOWN:
-        count = tools.counts[MISSING]
-        known = count == MOST_MISSING
-        for k in range(count):
-            known = known or tools.missing[k] == key
-        if not known:
-            tools.missing[count] = key
-            tools.counts[MISSING] = count + 1
-    return place
-
-
-@merged_kernel
-def _put_white(tools, start, stop):  # type: ignore[no-untyped-def]
-    """Overwrite white space with a space and digits: a word of its own before text, and one with a number's digits."""
-    tools.counts[WHITE_BYTES] += stop - start
-    tools.text[start] = SPACE
-    for k in range(start + 1, stop):
-        tools.text[k] = _ZERO
-
-
-@merged_kernel
-def _put_hole(tools, begin, stop, kind):  # type: ignore[no-untyped-def]
-    """The next hole; what is before its end is settled."""
-    hole = tools.counts[HOLES]
-    tools.holes[hole, 0], tools.holes[hole, 1], tools.holes[hole, 2] = begin, stop, kind
-    tools.counts[HOLES] = hole + 1
-    tools.counts[CUT] = stop
-
-
-@merged_kernel
-def _end_document(tools, at):  # type: ignore[no-untyped-def]
-    """End the open document at ``at``, where the next one begins."""
-    counts = tools.counts
-    if at > counts[OPEN]:
-        count = counts[DOCUMENTS]
-        tools.documents[count, 0], tools.documents[count, 1] = counts[OPEN], at
-        counts[DOCUMENTS] = count + 1
-        counts[OPEN] = at
-
-
-@merged_kernel
-def _end_if_number(tools, at, end):  # type: ignore[no-untyped-def]
-    """End the open document at ``at`` if a character of category N stands there, which would join the digits before it."""
-    kind, _ = class_at(tools.text, at, end, tools.classes)
-    if kind == NUMERIC:
-        _end_document(tools, at)
-
-
-@merged_kernel
-def _ends_word(byte):  # type: ignore[no-untyped-def]
-    """Whether no pre-tokenizer takes this character to the letters before it; some do that with apostrophes."""
-    letter = np.uint8((byte | np.uint8(0x20)) - np.uint8(0x61)) < np.uint8(26)
-    digit = np.uint8(byte - np.uint8(_ZERO)) < np.uint8(10)
-    return (byte < _ASCII) & (not letter) & (not digit) & (byte != _APOSTROPHE)
-
-
-@merged_kernel
-def _overwrite(text, start, stop, filler):  # type: ignore[no-untyped-def]
-    """Make the number at [start, stop) zeros or letters, mostly one token: as one run, or if it is long as many, with one at both ends."""
-    if stop - start <= np.uint64(8) and start + np.uint64(8) <= np.uint64(text.size):
-        for k in range(np.uint64(8)):  # eight selects instead of a loop whose length nobody can predict
-            at = start + k
-            text[at] = filler if at < stop else text[at]
-    else:
-        for at in range(start, stop):
-            text[at] = filler
-        if stop - start > np.uint64(LONG):
-            for at in range(start + ONE, stop - ONE, np.uint64(2)):
-                text[at] = _LINE_END

@@ -150,7 +150,7 @@ def test_nothing_is_encoded_twice(kind: str, text: str, given_to_gigatoken: list
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_is_one_document(kind: str, given_to_gigatoken: list[int]) -> None:
-    text = WORDS + "\n\n\t1990\tname\t-3.5\n\t\t1991\tname\t\t7\n\n\n10  20\t\t 30" * 50
+    text = WORDS * 10 + "\n\n\t1990\tname\t-3.5\n\t\t1991\tname\t\t7\n\n\n10  20\t\t 30" * 50
     tok = tokenizer(kind, "auto")
     tok.encode_batch([text] * 20)
     given_to_gigatoken.clear()
