@@ -147,7 +147,7 @@ class GigatokenEngine:
         complete = self._complete_tokens(text, np.stack([starts, stops], 1)[delicate])
         ids = {pieces[which]: row.tolist() for which, row in zip(delicate, np.split(complete.ids, complete.offsets[1:-1]), strict=False)}
         runs = {run.encode(): [token] for run, token in self._runs.items()}
-        pattern = re.compile(b"(" + (b"|".join(sorted(runs, key=len, reverse=True)) or b"$^") + b")")
+        pattern = re.compile(b"(" + (b"|".join(sorted(runs, reverse=True)) or b"$^") + b")")  # of runs of one character, the longest first
         split = {piece: [part for part in pattern.split(piece) if part] for piece in pieces if piece not in ids}
         others = list({part for parts in split.values() for part in parts if part not in runs})
         known = runs | {part: row.tolist() for part, row in zip(others, _one_by_one(self._bare, others), strict=True)}

@@ -43,13 +43,14 @@ def no_pieces() -> KnownPieces:
 
 def is_full(pieces: KnownPieces) -> bool:
     """Whether no more pieces are taken up."""
-    return np.count_nonzero(pieces.keys) >= SIZE // 2
+    return bool(np.count_nonzero(pieces.keys) >= SIZE // 2)
 
 
 def with_more(pieces: KnownPieces, keys: Sequence[int], ids: Sequence[Sequence[int]]) -> KnownPieces:
     """A table with these pieces too, which it does not have yet, as far as there is room."""
     table = KnownPieces(pieces.keys.copy(), pieces.entries.copy(), pieces.ids, pieces.counts)
-    rows, room = [], SIZE // 2 - np.count_nonzero(pieces.keys)
+    rows: list[Sequence[int]] = []
+    room = SIZE // 2 - np.count_nonzero(pieces.keys)
     for key, row in list(zip(keys, ids, strict=True))[: int(room)]:
         place = (key * int(_MULTIPLIER) & 0xFFFFFFFFFFFFFFFF) >> int(_SHIFT)
         while table.keys[place]:
@@ -101,10 +102,10 @@ def hash_of(key):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def entry_of(pieces, key):  # type: ignore[no-untyped-def]
-    """The entry of the piece with that key; UNKNOWN, or TOO_LONG."""
+    """The entry of the piece with that key; UNKNOWN, or TOO_LONG. Free places have the key and the entry of the empty piece."""
     place = hash_of(key)
-    while pieces.keys[place] != _NOTHING:
-        if pieces.keys[place] == key:
-            return np.int64(pieces.entries[place])
+    while pieces.keys[place] != key:
+        if pieces.keys[place] == _NOTHING:
+            return np.int64(UNKNOWN)
         place = (place + ONE) & np.uint64(SIZE - 1)
-    return np.int64(UNKNOWN)
+    return np.int64(pieces.entries[place])

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.bitmarks import ONE, SIX, lowest_bit
+from numtok.arrays.bitmarks import ONE, SIX, SIXTY_THREE, lowest_bit
+from numtok.arrays.blocks import BLOCK, bytes_between
 from numtok.arrays.kernels import kernel
 from numtok.arrays.utf8 import decode
 from numtok.engines.interface import Ints
@@ -60,25 +61,23 @@ def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
 
 @kernel
 def _mark(text, runs_of_spaces, marks):  # type: ignore[no-untyped-def]
-    """Bit k of ``marks[b]`` says that there may be an event at ``text[64 * b + k]``: a run of spaces begins, or a character from U+0300 on.
-
-    As in the scanner of numbers, the loop over whole blocks becomes vector compares.
-    """
-    last = marks.size - 1
-    space = np.uint8(SPACE) if runs_of_spaces else np.uint8(0xFF)  # no byte of UTF-8
-    for block in range(1, last):  # so that there are always a byte before and one behind
-        bits = np.uint64(0)
-        here = np.uint64(block) << SIX
-        for k in range(np.uint64(64)):
-            byte, following, before = text[here + k], text[here + k + ONE], text[here + k - ONE]
-            bits |= np.uint64((byte >= 0xCC) | ((byte == space) & (following == space) & (before != space))) << k
-        marks[block] = bits
-    for block in (0, last):
-        bits = np.uint64(0)
-        for at in range(block * 64, min(block * 64 + 64, text.size)):
-            run = text[at] == space and at + 1 < text.size and text[at + 1] == space and (at == 0 or text[at - 1] != space)
-            bits |= np.uint64((text[at] >= 0xCC) | run) << np.uint64(at - block * 64)
-        marks[block] = bits
+    """Bit k of ``marks[b]`` says that there may be an event at ``text[64 * b + k]``: a run of spaces begins, or a character from U+0300 on."""
+    size = np.uint64(text.size)
+    space_before = np.uint64(0)
+    for block in range(np.uint64(marks.size)):
+        at = block << SIX
+        spaces, high = np.uint64(0), np.uint64(0)
+        if at + np.uint64(BLOCK) < size:
+            high = bytes_between(text, at, 0xCC, 0xFF)
+            if runs_of_spaces:
+                spaces = bytes_between(text, at, SPACE, SPACE)
+        else:
+            for k in range(size - at):
+                high |= np.uint64(text[at + k] >= 0xCC) << k
+                spaces |= np.uint64(runs_of_spaces and text[at + k] == SPACE) << k
+        space_behind = np.uint64(at + np.uint64(BLOCK) < size and text[at + np.uint64(BLOCK)] == SPACE) << SIXTY_THREE
+        marks[block] = high | (spaces & (spaces >> ONE | space_behind) & ~(spaces << ONE | space_before))
+        space_before = spaces >> SIXTY_THREE
 
 
 @kernel

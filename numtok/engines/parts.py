@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
+from numtok.arrays.blocks import BLOCK
 from numtok.arrays.kernels import kernel
-from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.interface import Ints, Slots
 
@@ -22,7 +22,6 @@ PIECE, NUMBER, COMPLETE, APART = 0, 1, 2, 4  # what is in a hole: see Parts
 NUMERIC, WHITE, LETTER, AFTER_LETTERS = 1, 2, 4, 8  # bits in Rules.classes
 MISSING_SLOTS = 1 << 10  # for pieces that are noted in one go
 HOLES, DOCUMENTS, COMPLETES, MISSING, NEEDED, IDS, BEGIN, OPEN, FILLED = range(9)  # in Parts.counts
-SPARE = 32  # bytes behind the text, as pieces are copied in blocks
 _scratch = memory.Scratch()
 
 
@@ -102,8 +101,10 @@ def empty_parts(rows: int, slots: Slots, places: Ints, size: int) -> Parts:
     count = len(slots.document)
     settled = len(places) + rows  # in every row a run of spaces may begin that is marked in the row before
     return Parts(
-        _scratch.empty("text", size + SPARE, np.uint8),
-        _scratch.empty("documents", count + 2 * settled + rows, np.int64),  # each hole ends one with what is behind it, a complete one also itself
+        _scratch.empty("text", size + BLOCK, np.uint8),  # it is copied in blocks
+        _scratch.empty(
+            "documents", count + 2 * settled + rows, np.int64
+        ),  # each hole ends one with what is behind it, a complete one also itself
         _scratch.empty("holes", 2 * (count + settled), np.int64).reshape(-1, 2),
         _scratch.empty("complete", 2 * settled, np.int64).reshape(-1, 2),
         _scratch.empty("rows", 2 * (rows + 1), np.int64).reshape(-1, 2),

@@ -19,7 +19,6 @@ from numtok.engines.known_pieces import MOST_IDS, KnownPieces
 from numtok.engines.parts import APART, COMPLETE, IDS, NUMBER, Parts
 from numtok.errors import NumtokError
 
-
 _TWO, _THREE, _FOUR = (np.uint64(count) for count in (2, 3, 4))
 
 

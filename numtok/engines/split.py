@@ -25,12 +25,24 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays.bitmarks import ONE
+from numtok.arrays.bitmarks import ONE, SIXTY_THREE
+from numtok.arrays.blocks import BLOCK, copy_block
 from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.utf8 import class_at, class_before
 from numtok.engines.interface import Ints, Slots
-from numtok.engines.known_pieces import EIGHT, LONGEST, MOST_SPACES, UNKNOWN, KnownPieces, bytes_before, entry_of, hash_of, key_of, to_last_letter
+from numtok.engines.known_pieces import (
+    EIGHT,
+    LONGEST,
+    MOST_SPACES,
+    UNKNOWN,
+    KnownPieces,
+    bytes_before,
+    entry_of,
+    hash_of,
+    key_of,
+    to_last_letter,
+)
 from numtok.engines.parts import (
     AFTER_LETTERS,
     APART,
@@ -50,7 +62,6 @@ from numtok.engines.parts import (
     OPEN,
     PIECE,
     SPACE,
-    SPARE,
     WHITE,
     Given,
     Parts,
@@ -62,7 +73,7 @@ from numtok.engines.parts import (
 _ASCII = 0x80
 _ZERO, _LINE_END, _RETURN = 0x30, 0x0A, 0x0D
 _NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
-_NONE, _BLOCK, _SLOTS = np.uint64(0), np.uint64(SPARE), np.uint64(MISSING_SLOTS - 1)
+_NONE, _BLOCK, _SLOTS = np.uint64(0), np.uint64(BLOCK), np.uint64(MISSING_SLOTS - 1)
 
 
 class Tools(NamedTuple):
@@ -139,20 +150,17 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
 def _known_end(tools, begin, end):  # type: ignore[no-untyped-def]
     """(bytes, entry) of the piece [begin, end) in the table: of all of it, or of what follows its last letter; 0 and the empty piece if there is none."""
     length = end - begin
-    if length == 0 or end < EIGHT:
+    if end < EIGHT:
         return _NONE, np.int64(0)
     word = bytes_before(tools.given, end)
     count = to_last_letter(word)
     if length < EIGHT:
         count = length
-    elif count == 0:
-        return _NONE, np.int64(0)
     elif count == EIGHT:
         return _long_end(tools, np.int64(begin), np.int64(end))
-    if count < length:
-        byte = np.uint8(word >> (EIGHT * (count - ONE)))
-        if not tools.classes[byte] & AFTER_LETTERS:
-            return _NONE, np.int64(0)
+    first = np.uint8(word >> ((EIGHT * (count - ONE)) & SIXTY_THREE))
+    if count < length and count != 0 and not tools.classes[first] & AFTER_LETTERS:
+        return _NONE, np.int64(0)
     entry = _look_up(tools, key_of(word, count, _NONE))
     return (count, entry) if entry >= 0 else (_NONE, np.int64(0))
 
@@ -201,35 +209,8 @@ def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
             out.text[to + k] = text[first + k]
     else:
         for k in range(_NONE, length, _BLOCK):
-            _copy_block(text, first + k, out.text, to + k)
+            copy_block(text, first + k, out.text, to + k)
     return to + length
-
-
-@merged_kernel
-def _copy_block(text, at, out, to):  # type: ignore[no-untyped-def]
-    """Copy 32 bytes: four loads before four stores, as LLVM does not know that the two arrays are apart."""
-    first, second, third, fourth = (
-        _eight(text, at),
-        _eight(text, at + EIGHT),
-        _eight(text, at + EIGHT * np.uint64(2)),
-        _eight(text, at + EIGHT * np.uint64(3)),
-    )
-    for k in range(EIGHT):
-        out[to + k] = np.uint8(first >> (EIGHT * k))
-    for k in range(EIGHT):
-        out[to + EIGHT + k] = np.uint8(second >> (EIGHT * k))
-    for k in range(EIGHT):
-        out[to + EIGHT * np.uint64(2) + k] = np.uint8(third >> (EIGHT * k))
-    for k in range(EIGHT):
-        out[to + EIGHT * np.uint64(3) + k] = np.uint8(fourth >> (EIGHT * k))
-
-
-@merged_kernel
-def _eight(text, at):  # type: ignore[no-untyped-def]
-    word = _NONE
-    for k in range(EIGHT):
-        word |= np.uint64(text[at + k]) << (EIGHT * k)
-    return word
 
 
 @inner_kernel

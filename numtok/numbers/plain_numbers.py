@@ -23,7 +23,10 @@ SEPARATOR = 64
 UNIT, DECIMAL, NO_DIGIT = 32, 4 | 32, 2 | SEPARATOR
 MANY = np.uint64(24)  # digits on either side of the point that are still copied eight at a time
 LONGEST = np.uint64(52)  # bytes that are looked at
-TOO_MANY = np.uint64(1 << 25)  # a mark that ends a run where it is too long anyway
+TOO_MANY, TOO_LONG = (
+    np.uint64(1 << 25),
+    np.uint64((1 << 25) - 1),
+)  # a mark that ends a run where it is too long anyway, and all marks of such a run
 
 
 @functools.cache
@@ -168,14 +171,25 @@ def _grouped_number(text, run, place, stop, plain, lakhs, digits, filled):  # ty
 
 
 @merged_kernel
-def copy_eight(text, place, digits, filled):  # type: ignore[no-untyped-def]
-    """Eight bytes of text as digits: LLVM makes one load and one store of it, as it would not of a loop that reads and writes by turns."""
+def eight_bytes(text, place):  # type: ignore[no-untyped-def]
+    """uint64: eight bytes of text, the first lowest. LLVM makes one load of it."""
     word = ZERO
     for k in range(EIGHT):
         word |= np.uint64(text[place + k]) << (EIGHT * k)
+    return word
+
+
+@merged_kernel
+def _put_digits(word, digits, filled):  # type: ignore[no-untyped-def]
+    """Eight bytes of text as digits: LLVM makes one store of it, as it would not of a loop that reads and writes by turns."""
     word ^= np.uint64(0x3030303030303030)
     for k in range(EIGHT):
         digits[filled + k] = np.uint8(word >> (EIGHT * k))
+
+
+@merged_kernel
+def _copy_eight(text, place, digits, filled):  # type: ignore[no-untyped-def]
+    _put_digits(eight_bytes(text, place), digits, filled)
 
 
 @merged_kernel
@@ -185,25 +199,36 @@ def _is_dash(text, at):  # type: ignore[no-untyped-def]
 
 
 @merged_kernel
-def short_number(rows, rules, place, start, stop, digits, filled):  # type: ignore[no-untyped-def]
-    """(end, digits, fraction digits, sign?) of the number at ``place``; the end is 0 if its neighbours do not settle it.
+def may_be_short(rows, place):  # type: ignore[no-untyped-def]
+    """Whether there are as many bytes from ``place`` on as :func:`short_number` looks at."""
+    return place + LONGEST < np.uint64(rows.text.size) and (place >> SIX) + ONE < np.uint64(rows.marks.size)
+
+
+@merged_kernel
+def short_number(rows, rules, place, word, start, stop, digits, filled):  # type: ignore[no-untyped-def]
+    """(end, digits, fraction digits, sign?) of the number at ``place``, where ``word`` stands; the end is 0 if its neighbours do not settle it.
 
     It has up to 24 digits, mostly up to eight, and perhaps a sign before them and as many behind a point; or commas group them. Lengths are those of runs of
     marks, and sixteen bytes are copied whatever they are: nobody could predict it.
     """
     text, marks, plain, decimal = rows.text, rows.marks, rules.plain, rules.notation.decimal
     block, shift = place >> SIX, place & SIXTY_THREE
-    if place + LONGEST >= np.uint64(text.size) or block + ONE >= np.uint64(marks.size):
-        return ZERO, ZERO, ZERO, ZERO
     run = (marks[block] >> shift) | (marks[block + ONE] << ONE) << (SIXTY_THREE - shift)
-    whole = lowest_bit(~run | TOO_MANY)
+    if run & TOO_LONG == TOO_LONG:
+        return ZERO, ZERO, ZERO, ZERO
+    whole = lowest_bit(~run)
     point = np.uint64(text[place + whole] == decimal) & (run >> (whole + ONE))
     fraction = (ZERO - point) & lowest_bit(~(run >> (whole + ONE)) | TOO_MANY)
     end = place + whole + fraction + point
-    if whole > MANY or fraction > MANY or end + ONE >= stop or text[end - ONE] >= 0x80:
+    if fraction > MANY or end + ONE >= stop or text[end - ONE] >= 0x80:
         return ZERO, ZERO, ZERO, ZERO
-    copy_eight(text, place, digits, filled)
-    copy_eight(text, place + whole + ONE, digits, filled + whole)
+    _put_digits(word, digits, filled)
+    _copy_eight(text, place + whole + ONE, digits, filled + whole)
+    if place > start and whole <= EIGHT and fraction <= EIGHT and (text[end] != 0x2D or whole != EIGHT):  # most are as plain as this
+        after, later = plain[text[end]], plain[text[end + ONE]]
+        begins = plain[text[place - ONE]] & 1 or (text[place - ONE] == 0x93 and _is_dash(text, place - THREE))
+        if begins and (after & 2 | (after & 4 & -np.uint8(later & NO_DIGIT != 0)) or _is_dash(text, end)):
+            return end, whole + fraction, fraction, ZERO
     # The two characters on either side; beyond an edge, as beside a space.
     first, near = plain[0x20], plain[0x20]
     sign = np.uint8(0)
@@ -233,8 +258,8 @@ def short_number(rows, rules, place, start, stop, digits, filled):  # type: igno
             return end, count, ZERO, np.uint64(sign)
     if whole > EIGHT:
         for k in range(EIGHT, MANY, EIGHT):
-            copy_eight(text, place + k, digits, filled + k)
+            _copy_eight(text, place + k, digits, filled + k)
     if whole > EIGHT or fraction > EIGHT:
         for k in range(ZERO, MANY, EIGHT):
-            copy_eight(text, place + whole + ONE + k, digits, filled + whole + k)
+            _copy_eight(text, place + whole + ONE + k, digits, filled + whole + k)
     return end, whole + fraction, fraction, np.uint64(sign)

@@ -1,6 +1,6 @@
 """The compiled scanner: bytes of text to the columns of ``Numbers``, in one pass and linear time.
 
-1. :func:`_mark` marks every byte that may begin a digit, 64 bytes at a time in vector instructions.
+1. :func:`_mark` marks every byte that may begin a digit, 64 bytes at a time.
 2. :func:`_scan` jumps from mark to mark. Most numbers are a few digits, perhaps with a sign, a fraction or commas, whose two neighbours on either side show
    at once that nothing else belongs to them (``short_number``); some are longer, or have a unit or a character that is not ASCII beside them
    (``plain_number``).
@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.bitmarks import ONE, SIXTY_THREE, next_mark, set_bits
+from numtok.arrays.bitmarks import ONE, SIX, SIXTY_THREE, next_mark, set_bits
+from numtok.arrays.blocks import BLOCK, bytes_between
 from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import DIGIT, LETTER, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.plain_numbers import plain_neighbours, plain_number, short_number
+from numtok.numbers.plain_numbers import eight_bytes, may_be_short, plain_neighbours, plain_number, short_number
 from numtok.numbers.rules import Notation, copy_digits, digit_at, glued_end, in_parentheses, is_hexadecimal, look_back, numeral, uuid_end
 
 SPARE = 48  # bytes behind the digits, as ``short_number`` writes more than there are
@@ -70,21 +71,17 @@ class Columns(NamedTuple):
 def _mark(text, first, last, marks):  # type: ignore[no-untyped-def]
     """Bit k of ``marks[b]`` says that ``text[64 * b + k]`` may begin a digit: an ASCII digit, or a lead byte that some non-ASCII digits have.
 
-    Covers the blocks from byte ``first`` to ``last``. The loop over the whole blocks becomes vector compares.
+    Covers the blocks from byte ``first`` to ``last``.
     """
-    begin, whole = first // 64, last // 64
-    body = text[begin * 64 : whole * 64]  # counted from 0, so that no index can be negative: else the loop is not vectorised
-    for block in range(whole - begin):
-        bits = np.uint64(0)
-        for k in range(64):
-            byte = body[block * 64 + k]
-            bits |= np.uint64((np.uint8(byte - 0x30) < 10) | ((byte >= 0xD9) & (np.uint8(byte - 0xE2) > 7))) << np.uint64(k)
-        marks[begin + block] = bits
+    begin, whole = np.uint64(first // BLOCK), np.uint64(last // BLOCK)
+    for block in range(begin, whole):
+        at = block << SIX
+        leads = bytes_between(text, at, 0xD9, 0xFF) & ~bytes_between(text, at, 0xE2, 0xE9)
+        marks[block] = bytes_between(text, at, 0x30, 0x39) | leads
     bits = np.uint64(0)
-    for k in range(last - whole * 64):
-        byte = text[whole * 64 + k]
-        if 0x30 <= byte <= 0x39 or byte >= 0xD9:
-            bits |= np.uint64(1) << np.uint64(k)
+    for k in range(np.uint64(last) - (whole << SIX)):
+        byte = text[(whole << SIX) + k]
+        bits |= np.uint64((0x30 <= byte <= 0x39) or (byte >= 0xD9 and not 0xE2 <= byte <= 0xE9)) << k
     marks[whole] = bits
 
 
@@ -163,12 +160,16 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
             place = next_mark(rows.marks, place, stop)
             if place >= stop:
                 break
-            if text[place] >= 0x80:
+            short = may_be_short(rows, place)
+            word = eight_bytes(text, place) if short else np.uint64(text[place])
+            if word & np.uint64(0x80):
                 code, width = decode(text, np.int64(place))
                 if classes[code] < DIGIT:
                     place += np.uint64(width)
                     continue
-            end, written, fraction, sign = short_number(rows, rules, place, start, stop, columns.digits, filled)
+            end = np.uint64(0)
+            if short:
+                end, written, fraction, sign = short_number(rows, rules, place, word, start, stop, columns.digits, filled)
             if end != 0 and count < room:
                 filled += written
                 columns.start[count], columns.stop[count], columns.digit_ends[count] = place - sign - start, end - start, filled
