@@ -81,11 +81,12 @@ class Instructions(Kernel):
     @functools.cached_property
     def compiled(self) -> Any:
         """Numba's intrinsic; with NUMBA_DISABLE_JIT the function itself."""
-        import numba
         from numba import types
         from numba.extending import intrinsic
 
-        if numba.config.DISABLE_JIT:
+        from numtok.arrays.compiling import config
+
+        if config.DISABLE_JIT:
             return self.function
         result, kinds = getattr(types, self.kinds[0]), [getattr(types, kind, None) for kind in self.kinds[1:]]
 

@@ -6,12 +6,8 @@ The text around numbers stays in one buffer: see :mod:`numtok.engines.split` for
 from __future__ import annotations
 
 import functools
-import itertools
 import re
-import time
-import weakref
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +15,20 @@ import numpy.typing as npt
 from numtok.arrays import compile_beside, memory
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
+from numtok.engines.gigatoken_pool import SMALL_TEXT, GigatokenPool, pool_of
 from numtok.engines.interface import Config, Encoded, Ints, NumberTokens, Slots, is_byte_level, without_numbers
 from numtok.engines.known_pieces import KnownPieces, is_full, no_pieces, text_of, with_more
 from numtok.engines.needs_complete import places_of_events, without_normalized
 from numtok.engines.parts import NEEDED, Parts, Rules, closed_up, rules_of
 from numtok.engines.pieces import pieces_between, put_together
 from numtok.engines.pre_tokenizers import known_cuts
-from numtok.engines.rust import tokenizer_errors
 from numtok.engines.splice import Sources, Tokens, forms_of, splice
 from numtok.engines.split import split
-from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 
 KERNELS = ("numtok.engines.split._split", "numtok.engines.splice._splice")  # in the order in which they are needed
-SMALL_TEXT = 1 << 16
-FEW_PIECES = 50
 MANY_PIECES = 64  # that are wanted in the table, until it is made anew after short texts
-WAIT = 1e-4  # seconds until it is asked again; a text of SMALL_TEXT takes about as long
 
 
 class GigatokenEngine:
@@ -91,14 +83,14 @@ class GigatokenEngine:
         return self._make_slow()
 
     @functools.cached_property
-    def _complete(self) -> Any:
+    def _complete(self) -> GigatokenPool:
         """The tokenizer as it is."""
-        return _load(self._config)
+        return pool_of(self._config)
 
     @functools.cached_property
-    def _bare(self) -> Any:
+    def _bare(self) -> GigatokenPool:
         """The tokenizer without added tokens and normalizer."""
-        return _load(self._config | {"added_tokens": [], "normalizer": None})
+        return pool_of(self._config | {"added_tokens": [], "normalizer": None})
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         if self._rules is None:
@@ -108,7 +100,7 @@ class GigatokenEngine:
         parts, known = self._split(text, rows, slots, self._rules)
         complete = self._complete_tokens(text, parts.complete)
         memory.release_after(rows.nbytes)
-        tokens = _gigatoken_tokens(self._bare, parts.text, np.concatenate([[0], parts.documents]))
+        tokens = self._bare.tokens(parts.text, np.concatenate([[0], parts.documents]))
         memory.release_after(rows.nbytes)
         encoded = splice(parts, Sources(tokens, complete, known, forms_of(slots), self.widths))
         if len(parts.missing) and not is_full(known):
@@ -150,7 +142,7 @@ class GigatokenEngine:
         pattern = re.compile(b"(" + (b"|".join(sorted(runs, reverse=True)) or b"$^") + b")")  # of runs of one character, the longest first
         split = {piece: [part for part in pattern.split(piece) if part] for piece in pieces if piece not in ids}
         others = list({part for parts in split.values() for part in parts if part not in runs})
-        known = runs | {part: row.tolist() for part, row in zip(others, _one_by_one(self._bare, others), strict=True)}
+        known = runs | {part: row.tolist() for part, row in zip(others, self._bare.one_by_one(others), strict=True)}
         ids |= {piece: [token for part in parts for token in known[part]] for piece, parts in split.items()}
         return [ids[piece] for piece in pieces]
 
@@ -181,7 +173,7 @@ class GigatokenEngine:
         if not len(documents):  # the complete tokenizer need not be loaded
             return Tokens(np.empty(0, np.uint32), np.zeros(1, np.int64))
         text, offsets = closed_up(text, documents)
-        tokens = _gigatoken_tokens(self._complete, text, offsets)
+        tokens = self._complete.tokens(text, offsets)
         left = places_of_events(text, False, self._left)
         if not len(left):
             return tokens
@@ -191,60 +183,6 @@ class GigatokenEngine:
         for piece, ids in zip(which, self.slow.encode_text(texts), strict=True):
             pieces[piece] = np.array(ids, np.uint32)
         return Tokens(np.concatenate(pieces), memory.offsets_of(np.array([len(ids) for ids in pieces], np.int64)))
-
-
-_loaded: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
-
-
-def _load(config: Config) -> Any:
-    """The tokenizer as gigatoken has it, one for all engines with this tokenizer.json: those that differ in their number tokens alone."""
-    import gigatoken
-
-    text = to_json(config)
-    tokenizer = _loaded.get(text)
-    if tokenizer is None:
-        with tokenizer_errors("gigatoken cannot load it"):
-            tokenizer = gigatoken.Tokenizer.from_json(text)
-        _loaded[text] = tokenizer
-    return tokenizer
-
-
-def _gigatoken_tokens(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-    """Those of documents in one buffer, without copying it."""
-    if len(text) <= SMALL_TEXT:  # lists then cost less than awkward arrays
-        data = text.tobytes()
-        pieces = [data[a:b] for a, b in itertools.pairwise(offsets.tolist())]
-        if len(pieces) <= FEW_PIECES:  # one by one is quicker then, and gigatoken does not import awkward
-            arrays = _one_by_one(tokenizer, pieces)
-            ids = np.concatenate([np.empty(0, np.uint32), *arrays])
-            return Tokens(ids, memory.offsets_of(np.fromiter(map(len, arrays), np.int64, len(arrays))))
-        lists = _beside_others(tokenizer.encode_batch_list, pieces)
-        ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
-        return Tokens(ids, memory.offsets_of(np.fromiter(map(len, lists), np.int64, len(lists))))
-    import awkward as ak
-
-    characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
-    documents = ak.contents.ListOffsetArray(ak.index.Index64(offsets), characters, parameters={"__array__": "string"})
-    layout = _beside_others(tokenizer.encode_batch, ak.Array(documents)).layout
-    return Tokens(np.asarray(layout.content.data), np.asarray(layout.offsets.data))
-
-
-def _one_by_one(tokenizer: Any, pieces: list[bytes]) -> list[npt.NDArray[np.uint32]]:
-    try:
-        return [tokenizer.encode(piece) for piece in pieces]
-    except RuntimeError:  # another thread encodes with it, beside which gigatoken's encode does not run, but its encode_batch_list may
-        return [np.array(ids, np.uint32) for ids in _beside_others(tokenizer.encode_batch_list, pieces)]
-
-
-def _beside_others(encode: Callable[..., Any], texts: Any) -> Any:
-    """What the tokenizer gives, once no other thread's ``encode`` has it for itself: gigatoken refuses at once, where it could wait."""
-    while True:
-        try:
-            return encode(texts, parallel=False)
-        except RuntimeError as error:
-            if "borrowed" not in str(error):
-                raise
-            time.sleep(WAIT)
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:

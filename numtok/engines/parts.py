@@ -62,7 +62,7 @@ class Parts(NamedTuple):
         holes: int64[n, 2]: where in it something was taken out, and what: the entry of a known piece, times eight, and PIECE, NUMBER or COMPLETE, for
             nothing else, a number behind that piece, or a text for the complete tokenizer; with APART if a digit stands there, to keep apart what is around.
         complete: int64[n, 2]: begin and end in the given text of those for the complete tokenizer.
-        rows: int64[rows + 1, 2]: offsets of each row's holes and documents.
+        rows: int64[rows + 1]: offsets of each row's holes; the last one is where it ends.
         spaced: bool[c], whether a number took the space before it along.
         missing: keys of pieces that the table lacks, each in a slot that its hash tells, so that the last one stays of those with the same; 0 for none.
         counts: int64[9]: of holes, documents, texts for the complete tokenizer, notes of missing pieces, those of them for which text is given to it (NEEDED),
@@ -105,9 +105,9 @@ def empty_parts(rows: int, slots: Slots, places: Ints, size: int) -> Parts:
         _scratch.empty(
             "documents", count + 2 * settled + rows, np.int64
         ),  # each hole ends one with what is behind it, a complete one also itself
-        _scratch.empty("holes", 2 * (count + settled), np.int64).reshape(-1, 2),
+        _scratch.empty("holes", 2 * (count + settled + rows), np.int64).reshape(-1, 2),
         _scratch.empty("complete", 2 * settled, np.int64).reshape(-1, 2),
-        _scratch.empty("rows", 2 * (rows + 1), np.int64).reshape(-1, 2),
+        _scratch.empty("rows", rows + 1, np.int64),
         memory.empty(count, np.bool_),
         np.zeros(MISSING_SLOTS, np.uint64),
         np.zeros(9, np.int64),

@@ -86,9 +86,9 @@ def _splice(holes, rows, is_spaced, sources, out):  # type: ignore[no-untyped-de
     out.offsets[0] = 0
     # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs over every token.
     filled, number, piece, at, token_at = np.uint64(0), np.uint64(0), 0, np.uint64(0), np.uint64(0)
-    for row in range(rows.shape[0] - 1):
-        last = np.uint64(tokens.offsets[rows[row + 1, 1]])
-        for hole in range(rows[row, 0], rows[row + 1, 0]):
+    last = np.uint64(tokens.ids.size)
+    for row in range(rows.size - 1):
+        for hole in range(rows[row], rows[row + 1]):
             cut, what = np.uint64(holes[hole, 0]), holes[hole, 1]
             while at < cut and token_at < last:
                 token = tokens.ids[token_at]
@@ -110,14 +110,8 @@ def _splice(holes, rows, is_spaced, sources, out):  # type: ignore[no-untyped-de
                 token_at += ONE
                 if at != cut + ONE:
                     return np.int64(filled), False
-        for k in range(token_at, last):
-            token = tokens.ids[k]
-            out.ids[filled] = token
-            at += np.uint64(widths[token])
-            filled += ONE
-        token_at = last
         out.offsets[row + 1] = filled
-    return np.int64(filled), number == np.uint64(is_spaced.size)
+    return np.int64(filled), number == np.uint64(is_spaced.size) and token_at == last
 
 
 @merged_kernel

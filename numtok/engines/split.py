@@ -5,14 +5,14 @@ its own would be right (:mod:`numtok.engines.pieces`), but the calls cost more t
 (:mod:`numtok.engines.pre_tokenizers`), less is handed over, in one text with *holes*, where something was taken out that is put back afterwards:
 
 - A *number*, with the space that its token takes along.
-- A short *piece* before a number (a comma, a line end and tabs), or the end of a long one from its last letter on. Its ids come from a table
-  (:mod:`numtok.engines.known_pieces`).
+- A short *piece* before a number or the end of a row (a comma, a line end and tabs), or the end of a long one from its last letter on. Its ids come from
+  a table (:mod:`numtok.engines.known_pieces`).
 - *White space* with a run of spaces that is an added token, by the same table.
 - A *delicate place*: an added token, or characters that Unicode normalisation changes. From the space before the word it stands in to the space behind it
   it is encoded by the complete tokenizer; all other text is encoded by one without added tokens and normaliser.
 
-What is left on both sides of a hole is closed up, as the pre-tokenizer cuts there by itself: behind a letter, before what joins no letters. Where it does
-not, a digit is put between, which nothing joins; and beside white space and category N, two documents are made.
+What is left on both sides of a hole is closed up, over the ends of rows too, as the pre-tokenizer cuts there by itself: behind a letter, before what joins
+no letters. Where it does not, a digit is put between, which nothing joins; and beside white space and category N, two documents are made.
 
 In: rows of text, the slots of numbers, and the delicate places (:mod:`numtok.engines.needs_complete`). Out: :class:`~numtok.engines.parts.Parts`, which
 :mod:`numtok.engines.splice` puts together again when their documents are encoded.
@@ -98,7 +98,7 @@ def split(text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, places: Int
 @kernel
 def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
     text, out, counts, places, place = given.text, tools.out, tools.out.counts, given.places, 0
-    out.rows[0, 0] = out.rows[0, 1] = 0
+    out.rows[0] = 0
     to, ids, hole = _NONE, np.int64(0), 0  # how much of the text that is left, of the known ids and of the holes there is
     for row in range(given.valid.size):
         # Unsigned positions: Numba then leaves out the check for negative ones, in the one loop that sees every number.
@@ -110,13 +110,12 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
             following = base  # a run of spaces is marked where it begins, which may be in the row before
         for number in range(first, last + 1 if given.valid[row] else first):
             start = stop = piece_end = end
-            count, entry = _NONE, np.int64(0)
             if number < last:
                 start, stop = base + np.uint64(given.start[number]), base + np.uint64(given.stop[number])
                 spaced = (start > begin) & two_forms & (text[start - np.uint64(start > begin)] == SPACE)
                 out.spaced[number] = spaced
                 piece_end = start - np.uint64(spaced)
-                count, entry = _known_end(tools, begin, piece_end)
+            count, entry = _known_end(tools, begin, piece_end)
             if following < piece_end:
                 counts[BEGIN], counts[FILLED], counts[HOLES] = begin, to, hole
                 while True:
@@ -135,13 +134,12 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                 following = np.uint64(places[place]) if place < places.size else _NEVER
             if begin < piece_end - count:
                 to = _append(tools, begin, piece_end - count, to, hole)
-            if number < last:
-                out.holes[hole, 0], out.holes[hole, 1] = to, entry << 3 | NUMBER
-                hole += 1
-                ids += tools.known.counts[entry]
-                begin = stop
-        _end_document(tools, to)
-        out.rows[row + 1, 0], out.rows[row + 1, 1] = hole, counts[DOCUMENTS]
+            out.holes[hole, 0], out.holes[hole, 1] = to, entry << 3 | (NUMBER if number < last else PIECE)
+            hole += 1
+            ids += tools.known.counts[entry]
+            begin = stop
+        out.rows[row + 1] = hole
+    _end_document(tools, to)
     counts[FILLED], counts[HOLES] = to, hole
     counts[IDS] += ids
 
