@@ -90,11 +90,29 @@ def full(count: int, value: Any, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     return array
 
 
+_constants: dict[Any, npt.NDArray[Any]] = {}
+
+
+def constant(count: int, value: Any, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Like :func:`full`, for what nobody writes to: it is made once, and given again."""
+    kind = np.dtype(kind)
+    if count * kind.itemsize > MOST_KEPT:
+        return full(count, value, kind)
+    kept = _constants.get((value, kind))
+    if kept is None or len(kept) < count:
+        kept = _constants[value, kind] = full(max(SMALL, 2 * count), value, kind)
+    return kept[:count]
+
+
 def iota(count: int) -> npt.NDArray[np.int64]:
-    """Like ``numpy.arange``."""
-    array = empty(count, np.int64)
-    _iota(array)
-    return array
+    """Like ``numpy.arange``, for what nobody writes to, as :func:`constant`."""
+    kept = _constants.get("iota")
+    if kept is None or len(kept) < count:
+        kept = empty(max(SMALL, 2 * count), np.int64)
+        _iota(kept)
+        if kept.nbytes <= MOST_KEPT:
+            _constants["iota"] = kept
+    return kept[:count]
 
 
 @kernel

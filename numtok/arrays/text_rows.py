@@ -70,8 +70,7 @@ class TextRows:
         """
         if isinstance(texts, TextRows):
             return texts
-        is_list = isinstance(texts, list)
-        array = _from_strings(texts) if is_list else _as_string_array(texts)
+        array = _from_strings(texts) if isinstance(texts, list) else _as_string_array(texts)
         nulls, offsets, data = array.buffers()
         width = np.int64 if pa.types.is_large_string(array.type) else np.int32
         rows = len(array)
@@ -83,7 +82,7 @@ class TextRows:
         valid = memory.from_arrow(array.is_valid()) if array.null_count else np.ones(rows, np.bool_)
         where = where.astype(np.int64, copy=False)
         whole = nulls is None and len(where) == rows + 1 and len(text) > LARGE
-        if not is_list and not (whole and is_utf8(text, where)):
+        if not isinstance(texts, list) and not (whole and is_utf8(text, where)):
             _check_valid(array)
         for column in (text, where, valid):
             column.flags.writeable = False  # all alike, wherever they came from: Numba compiles for one kind of array only

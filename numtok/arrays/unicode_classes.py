@@ -43,8 +43,9 @@ Table = npt.NDArray[np.uint8]
 def ranges() -> dict[str, list[tuple[int, int]]]:
     """The half-open code point ranges per class.
 
-    The classes are ``letter``, ``digit``, ``number`` (category N), ``space``, ``nfc_unsafe`` (NFC may change text that holds it), and ``nfc_newer``, those
-    of the latter that the older Unicode data of ``tokenizers`` does not know, so that its NFC leaves them alone.
+    The classes are ``letter``, ``digit``, ``number`` (category N), ``space``, ``nfc_unsafe`` (NFC may change text that holds it), ``nfc_newer``, those
+    of the latter that the older Unicode data of ``tokenizers`` does not know, so that its NFC leaves them alone, and ``old_letter``, category L since
+    Unicode 3.2, whatever data a library has.
     """
     data = json.loads(RANGES_FILE.read_text("ascii"))
     return {name: [(first, last) for first, last in zip(flat[::2], flat[1::2], strict=True)] for name, flat in data["ranges"].items()}
@@ -77,11 +78,14 @@ def flags(name: str) -> Table:
 
 def _collect() -> dict[str, list[int]]:
     """All ranges, flattened, from the ``regex`` package, and what ``tokenizers`` knows of them."""
+    import unicodedata
+
     import regex
 
     spaceless = "".join(rf"\p{{Script_Extensions={script}}}" for script in SPACELESS_SCRIPTS)
     patterns = {
         "letter": rf"(?V1)[[\p{{L}}\p{{M}}\p{{Nl}}_]--[{spaceless}]]",
+        "old_letter": r"\p{L}",
         "digit": r"\p{Nd}",
         "number": r"\p{N}",
         "space": r"\p{White_Space}",
@@ -93,6 +97,7 @@ def _collect() -> dict[str, list[int]]:
         match = regex.compile(pattern).match
         members[name] = {code for code in _code_points() if match(chr(code)) is not None}
     members["nfc_newer"] = members["nfc_unsafe"] - _known_to_tokenizers()
+    members["old_letter"] = {code for code in members["old_letter"] if unicodedata.ucd_3_2_0.category(chr(code))[0] == "L"}
     return {name: _edges(codes) for name, codes in members.items()}
 
 

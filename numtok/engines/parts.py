@@ -19,9 +19,20 @@ from numtok.engines.interface import Ints, Slots
 
 SPACE = 0x20
 PIECE, NUMBER, COMPLETE, APART = 0, 1, 2, 4  # what is in a hole: see Parts
-NUMERIC, WHITE, LETTER, AFTER_LETTERS = 1, 2, 4, 8  # bits in Rules.classes
+NUMERIC, WHITE, ASCII_LETTER, LETTER, AFTER_LETTERS = 1, 2, 4, 8, 16  # bits in Rules.classes
 MISSING_SLOTS = 1 << 10  # for pieces that are noted in one go
 HOLES, DOCUMENTS, COMPLETES, MISSING, NEEDED, IDS, BEGIN, OPEN, FILLED = range(9)  # in Parts.counts
+_NO_LETTERS = (
+    (0, 0x27),
+    (0x28, 0x41),
+    (0x5B, 0x61),
+    (0x7B, 0x80),
+    (0xA0, 0xAA),
+    (0xAB, 0xB2),
+    (0x2000, 0x2040),
+    (0x3000, 0x3004),
+    (0xFF01, 0xFF10),
+)
 _scratch = memory.Scratch()
 
 
@@ -32,7 +43,8 @@ class Rules(NamedTuple):
         two_forms: whether a number takes the space before it along.
         line_ends: how white space is cut: see :class:`~numtok.engines.pre_tokenizers.Cuts`.
         whole_runs: bit n says whether a run of n spaces is added tokens to its last one; 0 if no run is an added token.
-        classes: uint8 per code point, of the bits above: category N, white space; of ASCII, a letter, and what surely begins a word behind one.
+        classes: uint8 per code point, of the bits above: category N, white space, letters of ASCII, letters of all that all libraries know, and, not
+            complete, what surely begins a word behind a letter: no letter, no mark on one, no apostrophe.
     """
 
     two_forms: bool
@@ -66,8 +78,8 @@ class Parts(NamedTuple):
         spaced: bool[c], whether a number took the space before it along.
         missing: keys of pieces that the table lacks, each in a slot that its hash tells, so that the last one stays of those with the same; 0 for none.
         counts: int64[9]: of holes, documents, texts for the complete tokenizer, notes of missing pieces, those of them for which text is given to it (NEEDED),
-            and ids of known pieces; where in the given text the open
-            piece begins (BEGIN), and in what is left the open document (OPEN) and the end (FILLED).
+            and ids of known pieces; where in the given text the open piece begins (BEGIN), and in what is left the open document (OPEN) and the end
+            (FILLED).
     """
 
     text: npt.NDArray[np.uint8]
@@ -87,12 +99,12 @@ def rules_of(two_forms: bool, line_ends: bool, whole_runs: int) -> Rules:
 
 @functools.cache
 def _classes() -> npt.NDArray[np.uint8]:
-    classes = flags("number") * np.uint8(NUMERIC) | flags("space") * np.uint8(WHITE)
-    for byte in range(0x80):
-        if chr(byte).isalpha():
-            classes[byte] |= LETTER
-        elif chr(byte) != "'":
-            classes[byte] |= AFTER_LETTERS
+    classes: npt.NDArray[np.uint8] = (
+        flags("number") * np.uint8(NUMERIC) | flags("space") * np.uint8(WHITE) | flags("old_letter") * np.uint8(LETTER)
+    )
+    classes[:0x80] |= (classes[:0x80] & LETTER != 0) * np.uint8(ASCII_LETTER)
+    for first, last in _NO_LETTERS:
+        classes[first:last] |= AFTER_LETTERS
     return classes
 
 
@@ -100,13 +112,12 @@ def empty_parts(rows: int, slots: Slots, places: Ints, size: int) -> Parts:
     """Room for the parts of so many rows of ``size`` bytes. It is used again by the next call, but for ``spaced``."""
     count = len(slots.document)
     settled = len(places) + rows  # in every row a run of spaces may begin that is marked in the row before
+    apart = settled + count + rows  # and each piece may end so that it goes to the complete tokenizer
     return Parts(
         _scratch.empty("text", size + BLOCK, np.uint8),  # it is copied in blocks
-        _scratch.empty(
-            "documents", count + 2 * settled + rows, np.int64
-        ),  # each hole ends one with what is behind it, a complete one also itself
-        _scratch.empty("holes", 2 * (count + settled + rows), np.int64).reshape(-1, 2),
-        _scratch.empty("complete", 2 * settled, np.int64).reshape(-1, 2),
+        _scratch.empty("documents", count + apart + 1, np.int64),  # a hole may end one with what is behind it
+        _scratch.empty("holes", 2 * (count + rows + apart), np.int64).reshape(-1, 2),
+        _scratch.empty("complete", 2 * apart, np.int64).reshape(-1, 2),
         _scratch.empty("rows", rows + 1, np.int64),
         memory.empty(count, np.bool_),
         np.zeros(MISSING_SLOTS, np.uint64),

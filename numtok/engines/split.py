@@ -12,7 +12,8 @@ its own would be right (:mod:`numtok.engines.pieces`), but the calls cost more t
   it is encoded by the complete tokenizer; all other text is encoded by one without added tokens and normaliser.
 
 What is left on both sides of a hole is closed up, over the ends of rows too, as the pre-tokenizer cuts there by itself: behind a letter, before what joins
-no letters. Where it does not, a digit is put between, which nothing joins; and beside white space and category N, two documents are made.
+no letters. Where it does not, a digit is put between, which nothing joins, but for white space and category N before it. A piece that ends in these is
+therefore a delicate place too, in a long text; in a short one, or where category N follows, the text is cut into two documents.
 
 In: rows of text, the slots of numbers, and the delicate places (:mod:`numtok.engines.needs_complete`). Out: :class:`~numtok.engines.parts.Parts`, which
 :mod:`numtok.engines.splice` puts together again when their documents are encoded.
@@ -30,9 +31,11 @@ from numtok.arrays.blocks import BLOCK, copy_block
 from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.utf8 import class_at, class_before
+from numtok.engines.gigatoken_pool import SMALL_TEXT
 from numtok.engines.interface import Ints, Slots
 from numtok.engines.known_pieces import (
     EIGHT,
+    EMPTY,
     LONGEST,
     MOST_SPACES,
     UNKNOWN,
@@ -46,6 +49,7 @@ from numtok.engines.known_pieces import (
 from numtok.engines.parts import (
     AFTER_LETTERS,
     APART,
+    ASCII_LETTER,
     BEGIN,
     COMPLETE,
     COMPLETES,
@@ -83,6 +87,7 @@ class Tools(NamedTuple):
     classes: npt.NDArray[np.uint8]
     line_ends: bool
     whole_runs: np.uint64
+    one_text: bool
     known: KnownPieces
     out: Parts
 
@@ -91,7 +96,8 @@ def split(text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, places: Int
     """The parts of the rows, whose text is ``text``. They are good until the next call, but for ``spaced``."""
     given = Given(text, rows.offsets - rows.offsets[0], rows.valid, slots.per_document, slots.start, slots.stop, places)
     out = empty_parts(len(rows), slots, places, len(text))
-    _split(given, Tools(text, rules.classes, rules.line_ends, rules.whole_runs, known, out), rules.two_forms)
+    one_text = len(text) > SMALL_TEXT  # it is worth what that costs
+    _split(given, Tools(text, rules.classes, rules.line_ends, rules.whole_runs, one_text, known, out), rules.two_forms)
     return filled(out)
 
 
@@ -132,8 +138,14 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                 while place < places.size and np.uint64(places[place]) < piece_end:  # they are in the known end
                     place += 1
                 following = np.uint64(places[place]) if place < places.size else _NEVER
+            if tools.one_text and begin < piece_end - count and _ends_openly(tools, begin, piece_end - count):
+                counts[NEEDED] += entry == UNKNOWN
+                counts[BEGIN], counts[FILLED], counts[HOLES] = begin, to, hole
+                begin = np.uint64(_set_apart(tools, np.int64(piece_end - count - ONE), np.int64(piece_end - count)))
+                to, hole = np.uint64(counts[FILLED]), counts[HOLES]
             if begin < piece_end - count:
                 to = _append(tools, begin, piece_end - count, to, hole)
+            entry = max(entry, np.int64(EMPTY))
             out.holes[hole, 0], out.holes[hole, 1] = to, entry << 3 | (NUMBER if number < last else PIECE)
             hole += 1
             ids += tools.known.counts[entry]
@@ -146,41 +158,52 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def _known_end(tools, begin, end):  # type: ignore[no-untyped-def]
-    """(bytes, entry) of the piece [begin, end) in the table: of all of it, or of what follows its last letter; 0 and the empty piece if there is none."""
+    """(bytes, entry) of the piece [begin, end) in the table: of all of it, or of what follows its last letter; 0 bytes if that is not in it."""
     length = end - begin
     if end < EIGHT:
-        return _NONE, np.int64(0)
+        return _NONE, np.int64(EMPTY)
     word = bytes_before(tools.given, end)
     count = to_last_letter(word)
     if length < EIGHT:
         count = length
     elif count == EIGHT:
-        return _long_end(tools, np.int64(begin), np.int64(end))
+        return _other_end(tools, np.int64(begin), np.int64(end))
     first = np.uint8(word >> ((EIGHT * (count - ONE)) & SIXTY_THREE))
     if count < length and count != 0 and not tools.classes[first] & AFTER_LETTERS:
-        return _NONE, np.int64(0)
+        return _other_end(tools, np.int64(begin), np.int64(end))
     entry = _look_up(tools, key_of(word, count, _NONE))
-    return (count, entry) if entry >= 0 else (_NONE, np.int64(0))
+    return (count if entry >= 0 else _NONE), entry
+
+
+@merged_kernel
+def _ends_openly(tools, begin, end):  # type: ignore[no-untyped-def]
+    """Whether what ends at ``end`` ends in white space or in a character of category N, with which something else could be joined."""
+    byte = tools.given[end - ONE]
+    if byte < _ASCII:
+        return tools.classes[byte] & (NUMERIC | WHITE) != 0
+    return class_before(tools.given, np.int64(end), np.int64(begin), tools.classes)[0] & (NUMERIC | WHITE) != 0
 
 
 @inner_kernel
-def _long_end(tools, begin, end):  # type: ignore[no-untyped-def]
-    """:func:`_known_end` where eight bytes before the end there is no letter: perhaps they are spaces."""
-    nothing = _NONE, np.int64(0)
+def _other_end(tools, begin, end):  # type: ignore[no-untyped-def]
+    """:func:`_known_end` of a piece with many spaces at its end, letters that are not ASCII, or others than ASCII behind them."""
+    text, classes = tools.given, tools.classes
     last = end
-    while last > begin and tools.given[last - 1] == SPACE:
+    while last > begin and text[last - 1] == SPACE:
         last -= 1
-    if last == end or end - last > MOST_SPACES or last < 8:
-        return nothing
-    word = bytes_before(tools.given, np.uint64(last))
-    count = min(to_last_letter(word), np.uint64(last - begin))
-    if count > LONGEST:
-        return nothing
-    first = last - np.int64(count)
-    if first > begin and not tools.classes[tools.given[first]] & AFTER_LETTERS:
-        return nothing
-    entry = _look_up(tools, key_of(word, count, np.uint64(end - last)))
-    return (np.uint64(end - first), entry) if entry >= 0 else nothing
+    if end - last <= LONGEST:
+        last = end  # they are counted with the rest
+    first = last
+    while first > begin and last - first <= LONGEST:
+        kind, width = class_before(text, first, begin, classes)
+        if kind & LETTER:
+            break
+        first -= width
+    begins = first == begin or class_at(text, first, end, classes)[0] & AFTER_LETTERS
+    if last - first > LONGEST or end - last > MOST_SPACES or last < 8 or not begins:
+        return _NONE, np.int64(EMPTY)
+    entry = _look_up(tools, key_of(bytes_before(text, np.uint64(last)), np.uint64(last - first), np.uint64(end - last)))
+    return (np.uint64(end - first) if entry >= 0 else _NONE), entry
 
 
 @merged_kernel
@@ -198,7 +221,7 @@ def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
     """Append [first, last) behind ``to`` and the holes that are there; the new end."""
     text, out = tools.given, tools.out
     if to > np.uint64(out.counts[OPEN]) and not (
-        tools.classes[out.text[to - ONE]] & LETTER and text[first] < _ASCII and tools.classes[text[first]] & AFTER_LETTERS
+        tools.classes[out.text[to - ONE]] & ASCII_LETTER and text[first] < _ASCII and tools.classes[text[first]] & AFTER_LETTERS
     ):
         to = _keep_apart(tools, np.int64(first), np.int64(last), to, hole)
     length = last - first
@@ -213,10 +236,12 @@ def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _keep_apart(tools, first, stop, to, hole):  # type: ignore[no-untyped-def]
-    """Something between what ends at ``to`` and what begins at ``first``: a digit in the hole that is there, or an end of the document; the new end."""
+    """Between what ends at ``to`` and what begins at ``first``, if need be a digit in the hole that is there, or an end of the document; the new end."""
     out = tools.out
     before, _ = class_before(out.text, np.int64(to), out.counts[OPEN], tools.classes)
     after, _ = class_at(tools.given, first, stop, tools.classes)
+    if before & LETTER and after & (AFTER_LETTERS | NUMERIC):
+        return to
     if before & (NUMERIC | WHITE) or after & NUMERIC:
         _end_document(tools, to)
         return to
@@ -238,8 +263,7 @@ def _end_document(tools, to):  # type: ignore[no-untyped-def]
 @inner_kernel
 def _settle(tools, at, end):  # type: ignore[no-untyped-def]
     """A hole for the delicate place ``at``, in a piece that ends at ``end``; up to where this settles the piece."""
-    text, classes, out, counts = tools.given, tools.classes, tools.out, tools.out.counts
-    begin = counts[BEGIN]
+    text, counts = tools.given, tools.out.counts
     if text[at] == SPACE:
         stop = at
         while stop < end and text[stop] == SPACE:
@@ -251,18 +275,24 @@ def _settle(tools, at, end):  # type: ignore[no-untyped-def]
         if whole and start >= 0 and at - start <= LONGEST and stop - at <= MOST_SPACES and at >= 8:
             entry = _look_up(tools, key_of(bytes_before(text, np.uint64(at)), np.uint64(at - start), np.uint64(stop - at)))
             if entry >= 0:
-                _put_hole(tools, begin, start, entry << 3 | PIECE)
+                _put_hole(tools, counts[BEGIN], start, entry << 3 | PIECE)
                 counts[IDS] += tools.known.counts[entry]
                 counts[BEGIN] = stop
                 return stop
             counts[NEEDED] += entry == UNKNOWN
-    first, last = at, at + 1
+    return _set_apart(tools, at, end)
+
+
+@inner_kernel
+def _set_apart(tools, at, end):  # type: ignore[no-untyped-def]
+    """A hole for the complete tokenizer, from the space before ``at`` to the space behind it, in a piece that ends at ``end``; up to where it reaches."""
+    text, classes, out, counts = tools.given, tools.classes, tools.out, tools.out.counts
+    begin, first, last = counts[BEGIN], at, at + 1
     while first > begin and (text[first] != SPACE or class_before(text, first, begin, classes)[0] & WHITE):
         first -= 1
     while last < end and (text[last] != SPACE or class_before(text, last, begin, classes)[0] & WHITE):
         last += 1
     _put_hole(tools, begin, first, COMPLETE)
-    _end_document(tools, np.uint64(counts[FILLED]))
     out.complete[counts[COMPLETES], 0], out.complete[counts[COMPLETES], 1] = first, last
     counts[COMPLETES] += 1
     counts[BEGIN] = last

@@ -1,7 +1,8 @@
-"""Decimals of up to 19 digits to float64, by the algorithm of Eisel and Lemire: one or two multiplications of 64 bits.
+"""Decimals to float64 by the algorithm of Eisel and Lemire: one or two multiplications of 64 bits.
 
 Source: D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51 (2021), section 5 and algorithm 1. In: decimals that the
 fast path for short ones leaves. Out: their doubles, rounded once to nearest even; what the algorithm cannot tell, or what is infinite or subnormal, is left.
+Of more than 19 digits the first ones are taken, and the next larger number: if both have the same nearest double, so has what lies between (section 11).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays.kernels import inline_kernel, kernel
+from numtok.arrays.kernels import inline_kernel, inner_kernel, kernel
 from numtok.numbers.decimals import Decimals
 
 LARGEST_POWER = 128  # of ten, up or down; what lies beyond is left
@@ -69,36 +70,46 @@ def _settle(digits, offsets, exponent, negative, fives, bits, unsettled):  # typ
     for i in range(unsettled.size):
         if not unsettled[i] or abs(exponent[i]) > LARGEST_POWER:
             continue
-        whole, fits = _ZERO, True
+        whole, dropped, rest = _ZERO, 0, False  # the first digits, how many follow, and whether one of these is not zero
         for k in range(offsets[i], offsets[i + 1]):
-            if whole > _MOST:
-                fits = False
-            whole = whole * _TEN + np.uint64(digits[k])
-        if not fits or whole == _ZERO:
+            if dropped or whole > _MOST:
+                dropped += 1
+                rest = rest or digits[k] != 0
+            else:
+                whole = whole * _TEN + np.uint64(digits[k])
+        power = exponent[i] + dropped
+        if whole == _ZERO or abs(power) > LARGEST_POWER:
             continue
-        power = exponent[i]
-        zeros = _leading_zeros(whole)
-        whole <<= zeros
-        high, low = _multiply(whole, fives[power + LARGEST_POWER, 0])
-        if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the bits that are cut off may change the rounding
-            more, _ = _multiply(whole, fives[power + LARGEST_POWER, 1])
-            low += more
-            if low < more:
-                high += _ONE
-        if low == _FULL and (power < -27 or power > 55):
+        nearest = _nearest(whole, power, fives)
+        if nearest == _FULL or (rest and _nearest(whole + _ONE, power, fives) != nearest):  # it lies between the two
             continue
-        top = high >> np.uint64(63)
-        shift = top + np.uint64(9)
-        mantissa = high >> shift  # 54 bits: one more than are kept
-        binary = ((power * 217706) >> 16) + 63 + np.int64(top) - np.int64(zeros) + 1023  # 217706 / 65536 is a little less than log2(10)
-        if binary <= 0 or binary >= 0x7FE:
-            continue
-        if low <= _ONE and -4 <= power <= 23 and mantissa & np.uint64(3) == _ONE and mantissa << shift == high:
-            mantissa &= ~_ONE  # exactly half-way: to even
-        mantissa = (mantissa + (mantissa & _ONE)) >> _ONE
-        if mantissa >> np.uint64(53) != _ZERO:
-            mantissa >>= _ONE
-            binary += 1
-        sign = np.uint64(negative[i]) << np.uint64(63)
-        bits[i] = sign | (np.uint64(binary) << np.uint64(52)) | (mantissa & np.uint64((1 << 52) - 1))
+        bits[i] = nearest | np.uint64(negative[i]) << np.uint64(63)
         unsettled[i] = False
+
+
+@inner_kernel
+def _nearest(whole, power, fives):  # type: ignore[no-untyped-def]
+    """The bits of the double nearest to ``whole`` times that power of ten; all of them set if this does not tell."""
+    zeros = _leading_zeros(whole)
+    whole <<= zeros
+    high, low = _multiply(whole, fives[power + LARGEST_POWER, 0])
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # the bits that are cut off may change the rounding
+        more, _ = _multiply(whole, fives[power + LARGEST_POWER, 1])
+        low += more
+        if low < more:
+            high += _ONE
+    if low == _FULL and (power < -27 or power > 55):
+        return _FULL
+    top = high >> np.uint64(63)
+    shift = top + np.uint64(9)
+    mantissa = high >> shift  # 54 bits: one more than are kept
+    binary = ((power * 217706) >> 16) + 63 + np.int64(top) - np.int64(zeros) + 1023  # 217706 / 65536 is a little less than log2(10)
+    if binary <= 0 or binary >= 0x7FE:
+        return _FULL
+    if low <= _ONE and -4 <= power <= 23 and mantissa & np.uint64(3) == _ONE and mantissa << shift == high:
+        mantissa &= ~_ONE  # exactly half-way: to even
+    mantissa = (mantissa + (mantissa & _ONE)) >> _ONE
+    if mantissa >> np.uint64(53) != _ZERO:
+        mantissa >>= _ONE
+        binary += 1
+    return np.uint64(binary) << np.uint64(52) | (mantissa & np.uint64((1 << 52) - 1))

@@ -25,7 +25,7 @@ from numtok.numbers.decimals import Decimals, gather, take, without
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.rules import MAX_EXPONENT_DIGITS
 from numtok.numbers.scanner import Columns, scan_columns
-from numtok.numbers.to_float import fast_float64, narrowed, settled_float64
+from numtok.numbers.to_float import LOST, Fast, fast_floats, settled_float32, settled_float64
 from numtok.numbers.to_text import LARGEST_EXPONENT, to_text
 
 _FEW = 64  # numbers left out in `select`, up to which copying whole stretches is faster
@@ -216,9 +216,18 @@ class Numbers:
         """float32[n], read-only, correctly rounded from the decimal in one step (not through float64); infinite beyond the range."""
         return self._float32
 
+    def fit_float32(self) -> npt.NDArray[np.bool_]:
+        """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
+        self.to_float32()
+        if "_fast" not in self.__dict__:  # the floats are known from elsewhere
+            settled_float32(self._decimals, self._fast)
+        fits: npt.NDArray[np.bool_] = memory.full(len(self), True, np.bool_)
+        fits[self._fast.marked(LOST)] = False
+        return fits
+
     @functools.cached_property
-    def _fast(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        return fast_float64(self._decimals)
+    def _fast(self) -> Fast:
+        return fast_floats(self._decimals)
 
     @functools.cached_property
     def _float64(self) -> npt.NDArray[np.float64]:
@@ -226,7 +235,7 @@ class Numbers:
 
     @functools.cached_property
     def _float32(self) -> npt.NDArray[np.float32]:
-        return narrowed(self._decimals, self._fast)
+        return settled_float32(self._decimals, self._fast)
 
     def to_decimal(self) -> list[Decimal]:
         """The exact values as ``decimal.Decimal``, whatever the precision of the current context."""

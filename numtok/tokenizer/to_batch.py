@@ -57,7 +57,7 @@ def number_tokens(
     columns: Columns = {}
     for representation in representations:
         columns |= representation.encode_columns(numbers)
-    plain, spaced = (memory.full(len(numbers), token, np.int32) for token in (tokens.plain, tokens.spaced))
+    plain, spaced = (memory.constant(len(numbers), token, np.int32) for token in (tokens.plain, tokens.spaced))
     return NumberTokensInText(columns, Slots.of(numbers, plain, spaced, memory.iota(len(numbers) + 1)), None)
 
 

@@ -20,7 +20,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, pre_tokenizers
 
+from numtok.engines import split
 from numtok.engines.choose import EngineWarning
+from numtok.engines.gigatoken_pool import SMALL_TEXT
+from numtok.engines.known_pieces import no_pieces
+from numtok.engines.parts import AFTER_LETTERS, LETTER, NUMERIC, rules_of
 from numtok.engines.pre_tokenizers import GPT2, GPT4O, LLAMA3, QWEN2, known_cuts
 from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -60,11 +64,22 @@ def oracle(kind: str, leading_space: str) -> Oracle:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
-@given(documents=st.lists(texts, min_size=1, max_size=4), leading_space=st.sampled_from(["auto", "separate"]))
-@example(documents=["a ", "  b"], leading_space="auto")  # a run of spaces over the end of a row
-@example(documents=["a\n\n\n5", "(\t\t5", "½5²", "e\u0301\n\t5   5"], leading_space="separate")
-def test_contract_among_white_space_and_delicate_places(kind: str, documents: list[str], leading_space: str) -> None:
-    ids = tokenizer(kind, leading_space).encode_batch(documents)["input_ids"].to_pylist()
+@given(
+    documents=st.lists(texts, min_size=1, max_size=4),
+    leading_space=st.sampled_from(["auto", "separate"]),
+    long=st.booleans(),  # as if the text were so long that its rows are put together
+    new=st.booleans(),  # with an empty table of pieces
+)
+@example(documents=["a ", "  b"], leading_space="auto", long=False, new=False)  # a run of spaces over the end of a row
+@example(documents=["a\n\n\n5", "(\t\t5", "½5²", "e\u0301\n\t5   5"], leading_space="separate", long=True, new=True)
+@example(documents=["(年\n5\n", "m²5²", "—\n", "", "\u00a0", "'s"], leading_space="auto", long=True, new=True)
+def test_contract_among_white_space_and_delicate_places(kind: str, documents: list[str], leading_space: str, long: bool, new: bool) -> None:
+    tok = tokenizer(kind, leading_space)
+    if new:
+        tok.engine._known = no_pieces()  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split, "SMALL_TEXT", -1 if long else SMALL_TEXT)
+        ids = tok.encode_batch(documents)["input_ids"].to_pylist()
     for text, ours, theirs in zip(documents, ids, oracle(kind, leading_space).encode(list(documents)), strict=True):
         assert ours == theirs, repr(text)
 
@@ -161,6 +176,7 @@ def test_a_table_is_one_document(kind: str, given_to_gigatoken: list[int]) -> No
 
 # What is relied on ---------------------------------------------------------------------------------------------------------
 
+CLASSES = rules_of(two_forms=True, line_ends=False, whole_runs=0).classes
 characters = st.one_of(st.sampled_from([*" \t\n\r'sdABé½/.-_\u0301\u00a0\u2028年"]), st.characters(codec="utf-8"))
 around = st.text(characters, max_size=8)
 white = st.text(" \t\n\r\x0b\x0c", max_size=4)
@@ -186,8 +202,9 @@ def test_known_patterns_cut_where_it_is_relied_on(pattern: str, before: str, run
             assert words(f"{before}000") == words(before) + digits
             inside = words(f"{before} 000{after}")  # and around a space with digits, whatever that is by itself
             assert inside == words(before) + words(" 000") + words(after)
-    if pattern != GPT2 and after[:1].isascii() and not after[:1].isalnum() and after[:1] not in ("'", ""):
-        assert words(f"{before}{run} xxx{after}") == [*words(f"{before}{run}"), " xxx", *words(after)]  # a space with letters
+    if CLASSES[ord(after[:1] or "a")] & (AFTER_LETTERS | NUMERIC):
+        for letter in ("a", "Z", "é", "年", "ש", *[letter for letter in before[-1:] if CLASSES[ord(letter)] & LETTER]):
+            assert words(f"{before}{letter}{after}") == words(f"{before}{letter}") + words(after)  # behind a letter
     if pattern != GPT2 and run.endswith(("\n", "\r")) and not after[:1].isspace():
         assert words(f"{before}{run}{after}") == words(f"{before}{run}") + words(after)  # behind the last line end
 

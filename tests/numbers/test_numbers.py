@@ -73,7 +73,11 @@ def check(literals: Sequence[str]) -> None:
     assert [value.as_tuple() for value in numbers.to_decimal()] == [value.as_tuple() for value in decimals]
     assert numbers.is_zero().tolist() == [not value for value in decimals]
     assert bits(numbers.to_float64()) == bits(np.array([rounded64(value) for value in decimals], np.float64))
-    assert bits(numbers.to_float32()) == bits(np.array([rounded32(value) for value in decimals], np.float32))
+    singles = np.array([rounded32(value) for value in decimals], np.float32)
+    held = [bool(np.isfinite(single)) and bool(single or not value) for single, value in zip(singles, decimals, strict=True)]
+    assert bits(numbers.to_float32()) == bits(singles)
+    assert numbers.fit_float32().tolist() == held == numbers.select(np.arange(len(numbers))).fit_float32().tolist()
+    assert Numbers.parse(literals).fit_float32().tolist() == held  # before anything else was asked
     formatted = numbers.format()
     formatted.validate(full=True)
     assert formatted.to_pylist() == [canonical(value) for value in decimals]
