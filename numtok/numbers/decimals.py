@@ -53,6 +53,16 @@ def take(values: npt.NDArray[Any], indices: npt.NDArray[np.int64]) -> npt.NDArra
     return np.take(values, indices, out=memory.empty(len(indices), values.dtype), mode="wrap")
 
 
+def close_up(values: npt.NDArray[Any], few: npt.NDArray[np.int64], removed: npt.NDArray[np.int64] | None = None) -> npt.NDArray[Any]:
+    """All but those at a few ascending indices, in the same memory, though it be read-only: what lies behind each moves up, less ``removed`` by then."""
+    values.flags.writeable = True
+    at, stops = int(few[0]), [*few[1:].tolist(), len(values)]
+    for number, (first, last) in enumerate(zip((few + 1).tolist(), stops, strict=True)):
+        values[at : at + last - first] = values[first:last] if removed is None else values[first:last] - removed[number]
+        at += last - first
+    return values[:at]
+
+
 def without(values: npt.NDArray[Any], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """All but a few ascending stretches: what lies between them is copied in one go."""
     kept = memory.empty(len(values) - int((stops - starts).sum()), values.dtype)

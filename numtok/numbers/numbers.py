@@ -21,7 +21,7 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.decimals import Decimals, gather, take, without
+from numtok.numbers.decimals import Decimals, close_up, gather, take, without
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.rules import MAX_EXPONENT_DIGITS
 from numtok.numbers.scanner import Columns, scan_columns
@@ -176,6 +176,16 @@ class Numbers:
             return self._chosen(lambda values: without(values, few, few + 1), self._decimals.without(few))
         indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
         return self._chosen(lambda values: take(values, indices), self._decimals.take(indices))
+
+    def less(self, which: npt.NDArray[np.bool_]) -> Numbers:
+        """:meth:`select` of all but those where the mask is True, in the memory of these numbers if they are few: nobody may use this object any more."""
+        few = np.flatnonzero(which)
+        if not 0 < len(few) <= _FEW:
+            return self.select(~which) if len(few) else self
+        starts, stops = self.digit_offsets[few], self.digit_offsets[few + 1]
+        digits, offsets = without(self.digits, starts, stops), close_up(self.digit_offsets, few, np.cumsum(stops - starts))
+        decimals = Decimals(digits, offsets, close_up(self.exponent, few), close_up(self.negative, few))
+        return self._chosen(lambda values: close_up(values, few), decimals)
 
     def _chosen(self, choose: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], decimals: Decimals) -> Numbers:
         """Some of the numbers, given how to choose from a column, and their digits."""

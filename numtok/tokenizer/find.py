@@ -72,8 +72,8 @@ class NumberFinder:
         numbers.to_float64()  # computed once here, whatever is left out below
         keep = self._held(numbers, report)
         if not keep.all():
-            numbers = numbers.select(keep)
             outside[outside] = keep
+            numbers = numbers.less(~keep)
         self._count_inexact(numbers, report)
         memory.release_after(rows.nbytes)
         return Taken(numbers, outside, report)
