@@ -18,9 +18,10 @@ import multiprocessing
 import os
 import shutil
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,14 @@ import pyarrow as pa
 from numtok.arrays.kept import make_private, user_folder
 from numtok.arrays.stamp import content_stamp
 from numtok.corpus import parquet_footer
-from numtok.corpus.read.encoded import EncodedFile
+from numtok.corpus.read.encoded import EncodedFile, open_encoded
 from numtok.tokenizer.stored import check_rows
 from numtok_torch.data.kept_group import HEAD, DamagedError, KeptGroup, write
 
 DISK_BYTES = 32 << 30
 PIECE_BYTES = 1 << 18  # of a piece: little to read for one row, and enough to be worth a message
-READ_PIECES = 16  # of a row group in memory while it is kept
+READ_PIECES = 16  # of a row group that are read at a time while it is kept
+READ_AHEAD = 2  # so many times
 LEAST_BYTES = 1 << 20  # of a row group; smaller ones are read in no time
 OPEN_MAPS = 64
 DAY = 86400.0  # seconds
@@ -91,9 +93,10 @@ class KeptRows:
         """Let go of what is open: it is another process's."""
         self._maps: OrderedDict[Group, KeptGroup] = OrderedDict()
         self._whole: OrderedDict[Group, pa.RecordBatch] = OrderedDict()
+        self._other: EncodedFile | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_maps", "_whole")}
+        return {name: value for name, value in vars(self).items() if name not in ("_maps", "_whole", "_other")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -144,10 +147,12 @@ class KeptRows:
         self._maps.move_to_end(group)
         return self._maps[group]
 
-    def _opened(self, group: Group, file: EncodedFile) -> KeptGroup | None:
-        schema = pa.schema([file.schema.field(name) for name in self.columns], file.schema.metadata)
+    def _schema(self, file: EncodedFile) -> pa.Schema:
+        return pa.schema([file.schema.field(name) for name in self.columns], file.schema.metadata)
+
+    def _opened(self, group: Group, file: EncodedFile, is_new: bool = False) -> KeptGroup | None:
         try:
-            return KeptGroup(self._place(group), len(group.pieces), schema)
+            return KeptGroup(self._place(group), len(group.pieces), self._schema(file), is_new)
         except (OSError, DamagedError):
             return None
 
@@ -156,7 +161,7 @@ class KeptRows:
             try:
                 self._make_room()
                 write(self._place(group), self._pieces(group, file))
-                return self._opened(group, file)
+                return self._opened(group, file, is_new=True)
             except (OSError, DamagedError) as error:
                 self._has_room = False
                 logging.getLogger("numtok").warning(NO_ROOM, self.folder, error)
@@ -165,7 +170,9 @@ class KeptRows:
     def _pieces(self, group: Group, file: EncodedFile) -> Iterator[pa.RecordBatch]:
         """The rows of a group, checked, a few megabytes in memory."""
         rows, first = group.step * READ_PIECES, 0
-        for batch in _read_ahead(file.parts(group.number, self.columns, rows)):
+        for batches in _read_ahead(self._streams(group, file, rows)):
+            columns = {name: column for batch in batches for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+            batch = pa.RecordBatch.from_arrays([columns[name] for name in self.columns], schema=self._schema(file))
             check_rows(batch, group.path, group.first_row + first)
             first += batch.num_rows
             if batch.num_rows != rows and first != group.rows:
@@ -173,6 +180,16 @@ class KeptRows:
             yield from (batch.slice(at, group.step) for at in range(0, batch.num_rows, group.step))
         if not self.key(file.identity) == group.key == self.key(parquet_footer.identity(group.path)):
             raise DamagedError(f"{group.path} was changed meanwhile")
+
+    def _streams(self, group: Group, file: EncodedFile, rows: int) -> list[Iterator[pa.RecordBatch]]:
+        """The column that takes the most room, and the others, each to be read by a thread of its own, from a file that each has opened."""
+        largest = max(self.columns, key=lambda name: file.chunk_bytes(group.number, [name]))
+        others = [name for name in self.columns if name != largest]
+        if not others:
+            return [file.parts(group.number, [largest], rows)]
+        if self._other is None or self._other.path != file.path:
+            self._other = open_encoded(file.path, at_random=True)
+        return [file.parts(group.number, [largest], rows), self._other.parts(group.number, others, rows)]
 
     def _make_room(self) -> None:
         """Remove what nobody opened for a day, as far as there is need to.
@@ -203,13 +220,18 @@ class KeptRows:
         return self._whole[group]
 
 
-def _read_ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The next is decoded while one is written. The thread is ours, and ends: those of Arrow's pool would be missing after a fork."""
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = reader.submit(next, batches, None)
-            yield batch
+def _read_ahead(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
+    """One batch of each at a time. The next are decoded meanwhile. The threads are ours, and end: those of Arrow's pool would be missing after a fork."""
+    with ExitStack() as stack:
+        readers = [stack.enter_context(ThreadPoolExecutor(1)) for _ in streams]
+
+        def ask() -> list[Future[pa.RecordBatch | None]]:
+            return [reader.submit(next, stream, None) for reader, stream in zip(readers, streams, strict=True)]
+
+        coming = deque(ask() for _ in range(READ_AHEAD))
+        while None not in (batches := [one.result() for one in coming.popleft()]):
+            coming.append(ask())
+            yield [batch for batch in batches if batch is not None]
 
 
 def kept_rows(columns: Sequence[str], disk_bytes: int, memory_bytes: int) -> KeptRows | None:
