@@ -114,8 +114,10 @@ def empty_parts(rows: int, slots: Slots, places: Ints, size: int) -> Parts:
     settled = len(places) + rows  # in every row a run of spaces may begin that is marked in the row before
     apart = settled + count + rows  # and each piece may end so that it goes to the complete tokenizer
     return Parts(
-        _scratch.empty("text", size + BLOCK, np.uint8),  # it is copied in blocks
-        _scratch.empty("documents", count + apart + 1, np.int64),  # a hole may end one with what is behind it
+        _scratch.empty(
+            "text", size + rows + BLOCK, np.uint8
+        ),  # a digit may stand behind a row of which nothing was taken out; it is copied in blocks
+        _scratch.empty("documents", count + rows + apart + 1, np.int64),  # a hole may end one with what is behind it
         _scratch.empty("holes", 2 * (count + rows + apart), np.int64).reshape(-1, 2),
         _scratch.empty("complete", 2 * apart, np.int64).reshape(-1, 2),
         _scratch.empty("rows", rows + 1, np.int64),

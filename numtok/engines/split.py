@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays.bitmarks import ONE, SIXTY_THREE
+from numtok.arrays.bitmarks import ONE
 from numtok.arrays.blocks import BLOCK, copy_block
 from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
@@ -34,17 +34,13 @@ from numtok.arrays.utf8 import class_at, class_before
 from numtok.engines.gigatoken_pool import SMALL_TEXT
 from numtok.engines.interface import Ints, Slots
 from numtok.engines.known_pieces import (
-    EIGHT,
     EMPTY,
     LONGEST,
     MOST_SPACES,
     UNKNOWN,
     KnownPieces,
     bytes_before,
-    entry_of,
-    hash_of,
     key_of,
-    to_last_letter,
 )
 from numtok.engines.parts import (
     AFTER_LETTERS,
@@ -58,8 +54,6 @@ from numtok.engines.parts import (
     HOLES,
     IDS,
     LETTER,
-    MISSING,
-    MISSING_SLOTS,
     NEEDED,
     NUMBER,
     NUMERIC,
@@ -73,11 +67,11 @@ from numtok.engines.parts import (
     empty_parts,
     filled,
 )
+from numtok.engines.piece_ends import ASCII, ends_openly, known_end, look_up
 
-_ASCII = 0x80
 _ZERO, _LINE_END, _RETURN = 0x30, 0x0A, 0x0D
 _NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
-_NONE, _BLOCK, _SLOTS = np.uint64(0), np.uint64(BLOCK), np.uint64(MISSING_SLOTS - 1)
+_NONE, _BLOCK = np.uint64(0), np.uint64(BLOCK)
 
 
 class Tools(NamedTuple):
@@ -121,7 +115,7 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                 spaced = (start > begin) & two_forms & (text[start - np.uint64(start > begin)] == SPACE)
                 out.spaced[number] = spaced
                 piece_end = start - np.uint64(spaced)
-            count, entry = _known_end(tools, begin, piece_end)
+            count, entry = known_end(tools, begin, piece_end)
             if following < piece_end:
                 counts[BEGIN], counts[FILLED], counts[HOLES] = begin, to, hole
                 while True:
@@ -133,12 +127,12 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                     begin = np.uint64(counts[BEGIN])
                     if begin <= piece_end - count:
                         break
-                    count, entry = _known_end(tools, begin, piece_end)  # of what is left
+                    count, entry = known_end(tools, begin, piece_end)  # of what is left
                 to, hole = np.uint64(counts[FILLED]), counts[HOLES]
                 while place < places.size and np.uint64(places[place]) < piece_end:  # they are in the known end
                     place += 1
                 following = np.uint64(places[place]) if place < places.size else _NEVER
-            if tools.one_text and begin < piece_end - count and _ends_openly(tools, begin, piece_end - count):
+            if tools.one_text and begin < piece_end - count and ends_openly(tools, begin, piece_end - count):
                 counts[NEEDED] += entry == UNKNOWN
                 counts[BEGIN], counts[FILLED], counts[HOLES] = begin, to, hole
                 begin = np.uint64(_set_apart(tools, np.int64(piece_end - count - ONE), np.int64(piece_end - count)))
@@ -157,71 +151,11 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
 
 
 @merged_kernel
-def _known_end(tools, begin, end):  # type: ignore[no-untyped-def]
-    """(bytes, entry) of the piece [begin, end) in the table: of all of it, or of what follows its last letter; 0 bytes if that is not in it."""
-    length = end - begin
-    if end < EIGHT:
-        return _NONE, np.int64(EMPTY)
-    word = bytes_before(tools.given, end)
-    count = to_last_letter(word)
-    if length < EIGHT:
-        count = length
-    elif count == EIGHT:
-        return _other_end(tools, np.int64(begin), np.int64(end))
-    first = np.uint8(word >> ((EIGHT * (count - ONE)) & SIXTY_THREE))
-    if count < length and count != 0 and not tools.classes[first] & AFTER_LETTERS:
-        return _other_end(tools, np.int64(begin), np.int64(end))
-    entry = _look_up(tools, key_of(word, count, _NONE))
-    return (count if entry >= 0 else _NONE), entry
-
-
-@merged_kernel
-def _ends_openly(tools, begin, end):  # type: ignore[no-untyped-def]
-    """Whether what ends at ``end`` ends in white space or in a character of category N, with which something else could be joined."""
-    byte = tools.given[end - ONE]
-    if byte < _ASCII:
-        return tools.classes[byte] & (NUMERIC | WHITE) != 0
-    return class_before(tools.given, np.int64(end), np.int64(begin), tools.classes)[0] & (NUMERIC | WHITE) != 0
-
-
-@inner_kernel
-def _other_end(tools, begin, end):  # type: ignore[no-untyped-def]
-    """:func:`_known_end` of a piece with many spaces at its end, letters that are not ASCII, or others than ASCII behind them."""
-    text, classes = tools.given, tools.classes
-    last = end
-    while last > begin and text[last - 1] == SPACE:
-        last -= 1
-    if end - last <= LONGEST:
-        last = end  # they are counted with the rest
-    first = last
-    while first > begin and last - first <= LONGEST:
-        kind, width = class_before(text, first, begin, classes)
-        if kind & LETTER:
-            break
-        first -= width
-    begins = first == begin or class_at(text, first, end, classes)[0] & AFTER_LETTERS
-    if last - first > LONGEST or end - last > MOST_SPACES or last < 8 or not begins:
-        return _NONE, np.int64(EMPTY)
-    entry = _look_up(tools, key_of(bytes_before(text, np.uint64(last)), np.uint64(last - first), np.uint64(end - last)))
-    return (np.uint64(end - first) if entry >= 0 else _NONE), entry
-
-
-@merged_kernel
-def _look_up(tools, key):  # type: ignore[no-untyped-def]
-    """The entry of the piece with that key, or below 0; a piece that is not in the table is noted."""
-    entry = entry_of(tools.known, key)
-    if entry == UNKNOWN:
-        tools.out.missing[hash_of(key) & _SLOTS] = key
-        tools.out.counts[MISSING] += 1
-    return entry
-
-
-@merged_kernel
 def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
     """Append [first, last) behind ``to`` and the holes that are there; the new end."""
     text, out = tools.given, tools.out
     if to > np.uint64(out.counts[OPEN]) and not (
-        tools.classes[out.text[to - ONE]] & ASCII_LETTER and text[first] < _ASCII and tools.classes[text[first]] & AFTER_LETTERS
+        tools.classes[out.text[to - ONE]] & ASCII_LETTER and text[first] < ASCII and tools.classes[text[first]] & AFTER_LETTERS
     ):
         to = _keep_apart(tools, np.int64(first), np.int64(last), to, hole)
     length = last - first
@@ -273,7 +207,7 @@ def _settle(tools, at, end):  # type: ignore[no-untyped-def]
         start = _white_begin(tools, at)
         whole = stop == end or (stop - at < 64 and (tools.whole_runs >> np.uint64(stop - at)) & ONE)
         if whole and start >= 0 and at - start <= LONGEST and stop - at <= MOST_SPACES and at >= 8:
-            entry = _look_up(tools, key_of(bytes_before(text, np.uint64(at)), np.uint64(at - start), np.uint64(stop - at)))
+            entry = look_up(tools, key_of(bytes_before(text, np.uint64(at)), np.uint64(at - start), np.uint64(stop - at)))
             if entry >= 0:
                 _put_hole(tools, counts[BEGIN], start, entry << 3 | PIECE)
                 counts[IDS] += tools.known.counts[entry]
@@ -316,7 +250,7 @@ def _white_begin(tools, at):  # type: ignore[no-untyped-def]
     text, begin = tools.given, tools.out.counts[BEGIN]
     while at > begin:
         before = text[at - 1]
-        if before >= _ASCII:
+        if before >= ASCII:
             kind, _ = class_before(text, at, begin, tools.classes)
             return -1 if kind & WHITE else at
         if not tools.classes[before] & WHITE or (tools.line_ends and (before == _LINE_END) | (before == _RETURN)):

@@ -41,6 +41,12 @@ class Decimals(NamedTuple):
         digits = without(self.digits, self.offsets[few], self.offsets[few + 1])
         return Decimals(digits, offsets, without(self.exponent, few, few + 1), without(self.negative, few, few + 1))
 
+    def close_up(self, few: npt.NDArray[np.int64]) -> Decimals:
+        """All but those at a few ascending indices, mostly in the same memory: see :func:`close_up`."""
+        starts, stops = self.offsets[few], self.offsets[few + 1]
+        digits, offsets = without(self.digits, starts, stops), close_up(self.offsets, few, np.cumsum(stops - starts))
+        return Decimals(digits, offsets, close_up(self.exponent, few), close_up(self.negative, few))
+
     def is_zero(self) -> npt.NDArray[np.bool_]:
         """bool[n]: every digit is 0."""
         zero = memory.empty(len(self.exponent), np.bool_)

@@ -182,10 +182,7 @@ class Numbers:
         few = np.flatnonzero(which)
         if not 0 < len(few) <= _FEW:
             return self.select(~which) if len(few) else self
-        starts, stops = self.digit_offsets[few], self.digit_offsets[few + 1]
-        digits, offsets = without(self.digits, starts, stops), close_up(self.digit_offsets, few, np.cumsum(stops - starts))
-        decimals = Decimals(digits, offsets, close_up(self.exponent, few), close_up(self.negative, few))
-        return self._chosen(lambda values: close_up(values, few), decimals)
+        return self._chosen(lambda values: close_up(values, few), self._decimals.close_up(few))
 
     def _chosen(self, choose: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], decimals: Decimals) -> Numbers:
         """Some of the numbers, given how to choose from a column, and their digits."""
@@ -229,8 +226,7 @@ class Numbers:
     def fit_float32(self) -> npt.NDArray[np.bool_]:
         """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
         self.to_float32()
-        if "_fast" not in self.__dict__:  # the floats are known from elsewhere
-            settled_float32(self._decimals, self._fast)
+        settled_float32(self._decimals, self._fast)  # nothing to do, but where the floats are known from elsewhere
         fits: npt.NDArray[np.bool_] = memory.full(len(self), True, np.bool_)
         fits[self._fast.marked(LOST)] = False
         return fits

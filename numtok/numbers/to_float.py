@@ -50,7 +50,7 @@ def fast_floats(decimals: Decimals) -> Fast:
     count = len(decimals.exponent)
     doubles, singles = memory.empty(count, np.float64), memory.empty(count, np.float32)
     places, marks = memory.empty(count, np.int64), memory.empty(count, np.uint8)
-    found = _to_floats(*decimals, _POWERS_OF_TEN, doubles, singles, places, marks)
+    found = _to_floats(decimals, _POWERS_OF_TEN, doubles, singles, places, marks)
     fast = Fast(doubles, singles, places[:found].copy(), marks[:found].copy())
     if len(long := fast.marked(DOUBLE_OPEN)):
         few, of_few, unsettled = decimals.take(long), doubles[long], np.ones(len(long), np.bool_)
@@ -92,8 +92,9 @@ def _round(few: Decimals, values: npt.NDArray[Any], which: npt.NDArray[np.int64]
 
 
 @kernel
-def _to_floats(digits, offsets, exponent, negative, powers, doubles, singles, places, marks):  # type: ignore[no-untyped-def]
+def _to_floats(decimals, powers, doubles, singles, places, marks):  # type: ignore[no-untyped-def]
     """Fill the columns of :class:`Fast`; the number of places."""
+    digits, offsets, exponent, negative = decimals
     zero, one, eight, ten = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(10)
     found = zero
     safe = np.uint64(max(0, digits.size - 8))

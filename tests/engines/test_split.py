@@ -174,6 +174,18 @@ def test_a_table_is_one_document(kind: str, given_to_gigatoken: list[int]) -> No
     assert len([size for size in given_to_gigatoken if size]) == 1  # the rows too are put together
 
 
+@pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("row", ["ab", "a\n", "年", "²", "", " a", "a  "])
+def test_many_rows_of_which_nothing_is_taken_out(kind: str, row: str, long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the text that is left is longer than the given one, by what keeps the rows apart."""
+    tok = tokenizer(kind, "auto")
+    monkeypatch.setattr(split, "SMALL_TEXT", -1 if long else SMALL_TEXT)
+    one = tok.encode(row).input_ids.tolist()
+    for count in (2, 63, 1000):
+        assert tok.encode_batch([row] * count)["input_ids"].to_pylist() == [one] * count
+
+
 # What is relied on ---------------------------------------------------------------------------------------------------------
 
 CLASSES = rules_of(two_forms=True, line_ends=False, whole_runs=0).classes
