@@ -80,16 +80,19 @@ def _settle(digits, offsets, exponent, negative, fives, bits, unsettled):  # typ
         power = exponent[i] + dropped
         if whole == _ZERO or abs(power) > LARGEST_POWER:
             continue
-        nearest = _nearest(whole, power, fives)
-        if nearest == _FULL or (rest and _nearest(whole + _ONE, power, fives) != nearest):  # it lies between the two
+        nearest = _nearest(whole, power, fives, 1 if rest else 0)
+        if nearest == _FULL or (rest and _nearest(whole + _ONE, power, fives, -1) != nearest):  # it lies between the two, and is neither
             continue
         bits[i] = nearest | np.uint64(negative[i]) << np.uint64(63)
         unsettled[i] = False
 
 
 @inner_kernel
-def _nearest(whole, power, fives):  # type: ignore[no-untyped-def]
-    """The bits of the double nearest to ``whole`` times that power of ten; all of them set if this does not tell."""
+def _nearest(whole, power, fives, beside):  # type: ignore[no-untyped-def]
+    """The bits of the double nearest to ``whole`` times that power of ten; all of them set if this does not tell.
+
+    ``beside``: 1 or -1 if what is meant is a little more, or less, which matters half-way between two doubles; 0 if it is this.
+    """
     zeros = _leading_zeros(whole)
     whole <<= zeros
     high, low = _multiply(whole, fives[power + LARGEST_POWER, 0])
@@ -106,8 +109,9 @@ def _nearest(whole, power, fives):  # type: ignore[no-untyped-def]
     binary = ((power * 217706) >> 16) + 63 + np.int64(top) - np.int64(zeros) + 1023  # 217706 / 65536 is a little less than log2(10)
     if binary <= 0 or binary >= 0x7FE:
         return _FULL
-    if low <= _ONE and -4 <= power <= 23 and mantissa & np.uint64(3) == _ONE and mantissa << shift == high:
-        mantissa &= ~_ONE  # exactly half-way: to even
+    halfway = low <= _ONE and -4 <= power <= 23 and mantissa & _ONE and mantissa << shift == high
+    if halfway and (beside < 0 or (beside == 0 and mantissa & np.uint64(3) == _ONE)):
+        mantissa &= ~_ONE  # down, or to even
     mantissa = (mantissa + (mantissa & _ONE)) >> _ONE
     if mantissa >> np.uint64(53) != _ZERO:
         mantissa >>= _ONE

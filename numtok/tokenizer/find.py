@@ -72,7 +72,10 @@ class NumberFinder:
         numbers.to_float64()  # computed once here, whatever is left out below
         keep = self._held(numbers, report)
         if not keep.all():
-            outside[outside] = keep
+            if outside.all():
+                outside = keep
+            else:
+                outside[outside] = keep
             numbers = numbers.less(~keep)
         self._count_inexact(numbers, report)
         memory.release_after(rows.nbytes)
