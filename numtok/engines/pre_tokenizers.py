@@ -7,7 +7,7 @@ what :mod:`numtok.engines.split` builds on:
 
 - they cut before and behind a run of digits, unless a character of category N touches it, and what they do elsewhere does not depend on the digits;
 - they cut between a character that is no white space and a space; what stands before the space does not depend on what follows, nor the other way round;
-- so a space with digits behind it is cut off on both sides from what is neither white space nor of category N.
+- they cut behind a letter, before what is neither letter nor mark nor apostrophe.
 
 They differ in white space and in digits. GPT-2's cuts a run of white space off from the word before it, and takes a space and digits for one word. The
 others give line ends to the marks before them, cut behind the last line end of white space, and cut a space off from digits, but not from letters.
