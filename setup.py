@@ -1,7 +1,7 @@
 """The packages, found rather than listed; everything else is in pyproject.toml.
 
-The command line lies in cli/ and is installed as numtok_cli, so that no global module is called ``cli``: a renaming that ``packages.find`` in
-pyproject.toml cannot express.
+The command line lies in cli/ and is installed as numtok_cli, so that no global module is called
+``cli``: a renaming that ``packages.find`` in pyproject.toml cannot express.
 """
 
 from setuptools import find_packages, setup

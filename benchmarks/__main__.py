@@ -1,6 +1,7 @@
 """``python -m benchmarks``: check results, time numtok beside its peers, print a table.
 
-Ends with code 1 if a result is wrong, else with 2 if a floor does not hold; with ``--quick``, whose figures mean nothing, floors are only shown.
+Ends with code 1 if a result is wrong, else with 2 if a floor does not hold; with ``--quick``, whose
+figures mean nothing, floors are only shown.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ NAMES = (
 
 
 def sections() -> dict[str, Callable[[Corpus], Section]]:
-    """What there is to run, by name; the peers are imported here, once their number of threads is set."""
+    """What there is to run, by name; the peers are imported here, once their number of threads is
+    set.
+    """
     from benchmarks import (
         awareness,
         command_line,
@@ -76,18 +79,39 @@ def sections() -> dict[str, Callable[[Corpus], Section]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--corpus", type=Path, help="a JSON lines file with the field text; default: the shared one, else the sample")
-    parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json; default: the shared GPT-NeoX one, else numtok's own")
-    parser.add_argument("--quick", action="store_true", help="a little text and few turns, to see that everything runs")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__.splitlines()[0] if __doc__ else None
+    )
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        help="a JSON lines file with the field text; default: the shared one, else the sample",
+    )
+    parser.add_argument(
+        "--tokenizer",
+        type=Path,
+        help="a tokenizer.json; default: the shared GPT-NeoX one, else numtok's own",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a little text and few turns, to see that everything runs",
+    )
     parser.add_argument("--only", action="append", choices=NAMES, help="run only this; repeatable")
     parser.add_argument("--memory", action="store_true", help="also run the command line on 2 GB")
     parser.add_argument("--markdown", action="store_true", help="print Markdown")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything to this file")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write everything to this file"
+    )
     options = parser.parse_args(arguments)
 
     # One thread each, before the libraries that read these are loaded.
-    os.environ.update(RAYON_NUM_THREADS="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    os.environ.update(
+        RAYON_NUM_THREADS="1",
+        TOKENIZERS_PARALLELISM="false",
+        OMP_NUM_THREADS="1",
+        OPENBLAS_NUM_THREADS="1",
+    )
     from benchmarks import corpus, report
     from benchmarks.timing import Section, WrongResult
 
@@ -106,7 +130,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.json.write_text(json.dumps(report.as_dict(loaded, found), indent=2) + "\n", "utf-8")
     if any(section.error for section in found.values()):
         return 1
-    return 2 if not options.quick and any(not goal.floor_holds for section in found.values() for goal in section.goals) else 0
+    return (
+        2
+        if not options.quick
+        and any(not goal.floor_holds for section in found.values() for goal in section.goals)
+        else 0
+    )
 
 
 if __name__ == "__main__":

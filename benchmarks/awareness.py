@@ -1,4 +1,6 @@
-"""Number awareness: the time of ``encode_batch`` over gigatoken's own time on the same raw text, on text of every kind and for the pre-tokenizers in use."""
+"""Number awareness: the time of ``encode_batch`` over gigatoken's own time on the same raw text, on
+text of every kind and for the pre-tokenizers in use.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,26 @@ VOCABULARY = 16_000
 
 
 def run(corpus: Corpus) -> Section:
-    """The kinds of text with the corpus's tokenizer, then prose with tokenizers trained on other pages."""
-    section = Section("Number awareness: encode_batch with XVal over gigatoken alone on the raw text, one thread")
+    """The kinds of text with the corpus's tokenizer, then prose with tokenizers trained on other
+    pages.
+    """
+    section = Section(
+        "Number awareness: encode_batch with XVal over gigatoken alone on the raw text, one thread"
+    )
     size = 5_000 if corpus.quick else SIZE
     for kind in KINDS:
-        _measure(section, corpus.with_texts(kind.name, kind.texts(corpus, size)), kind.floor, kind.aim)
+        _measure(
+            section, corpus.with_texts(kind.name, kind.texts(corpus, size)), kind.floor, kind.aim
+        )
     seen, held_out = corpus.texts[::2], corpus.texts[1::2] or corpus.texts
     with tempfile.TemporaryDirectory() as folder:
         for name, pattern in PATTERNS.items():
-            trained = _train(seen, pattern, Path(folder) / f"{name}.json", 300 if corpus.quick else VOCABULARY)
-            _measure(section, corpus.with_texts(f"prose, pattern of {name}", held_out, trained), 1.7, 1.3)
+            trained = _train(
+                seen, pattern, Path(folder) / f"{name}.json", 300 if corpus.quick else VOCABULARY
+            )
+            _measure(
+                section, corpus.with_texts(f"prose, pattern of {name}", held_out, trained), 1.7, 1.3
+            )
     return section
 
 
@@ -37,24 +49,45 @@ def _measure(section: Section, corpus: Corpus, floor: float, aim: float) -> None
     """Check, time, and add what was found."""
     tokenizer = numtok.Tokenizer.from_pretrained(corpus.tokenizer, numbers=[numtok.XVal()])
     if tokenizer.engine.name != "gigatoken":
-        section.notes.append(f"{corpus.name}: the engine is {tokenizer.engine.name}, as gigatoken does not take this tokenizer")
+        section.notes.append(
+            f"{corpus.name}: the engine is {tokenizer.engine.name}, as gigatoken does not take this"
+            " tokenizer"
+        )
         return
     section.checks.append(f"{corpus.name}: {check_encoding(tokenizer, corpus)}")
     raw = gigatoken_alone(corpus)
     section.checks.append(f"{corpus.name}: {check_gigatoken(raw, corpus)}")
     ours, alone = f"numtok encode_batch, {corpus.name}", f"gigatoken alone, {corpus.name}"
-    timings = alternate({ours: lambda: tokenizer.encode_batch(corpus.column), alone: raw}, corpus.budget(5))
+    timings = alternate(
+        {ours: lambda: tokenizer.encode_batch(corpus.column), alone: raw}, corpus.budget(5)
+    )
     section.add(timings, corpus.megabytes, ours)
-    section.goals.append(Goal(f"number awareness, {corpus.name}", timings[ours].over(timings[alone]), floor, aim, "x", True))
+    section.goals.append(
+        Goal(
+            f"number awareness, {corpus.name}",
+            timings[ours].over(timings[alone]),
+            floor,
+            aim,
+            "x",
+            True,
+        )
+    )
 
 
 def _train(texts: list[str], pattern: str, path: Path, size: int) -> Path:
-    """A byte-level BPE tokenizer with that pattern, as the models that it is from have it, but small."""
+    """A byte-level BPE tokenizer with that pattern, as the models that it is from have it, but
+    small.
+    """
     tokenizer = tokenizers.Tokenizer(models.BPE(ignore_merges=True))
-    steps = [pre_tokenizers.Split(Regex(pattern), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    steps = [
+        pre_tokenizers.Split(Regex(pattern), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)  # type: ignore[arg-type]
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False))
+    tokenizer.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
+    )
     tokenizer.save(str(path))
     return path

@@ -1,6 +1,8 @@
-"""How Parquet is to store each column: size, and speed of writing and reading, for every encoding and compression.
+"""How Parquet is to store each column: size, and speed of writing and reading, for every encoding
+and compression.
 
-``python -m benchmarks.columns`` prints the table of ``docs/files.md``. What is chosen by it is the ``encoding`` that each ``Column`` declares.
+``python -m benchmarks.columns`` prints the table of ``docs/files.md``. What is chosen by it is the
+``encoding`` that each ``Column`` declares.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ COMPRESSIONS: dict[str, tuple[str, int | None]] = {
     "zstd 3": ("zstd", 3),
 }
 ARROW = ENCODINGS | {"dictionary": None}
-# Representations, options, and which of the columns they have are measured; a column of the input stands for what is kept beside the text.
+# Representations, options, and which of the columns they have are measured; a column of the input
+# stands for what is kept beside the text.
 KINDS: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
     ("xval", False, ("input_ids", "number_index", "number_value", "number_scaled")),
     ("bits", False, ("number_bits",)),
@@ -57,14 +60,18 @@ class Stored(NamedTuple):
 
 
 def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
-    """(name for people, a table of one column, the encoding that is chosen) of every kind of column."""
+    """(name for people, a table of one column, the encoding that is chosen) of every kind of
+    column.
+    """
     for numbers, compact, names in KINDS:
         tokenizer = Tokenizer.from_pretrained(corpus.tokenizer, _representations(numbers, compact))
         batch = tokenizer.encode_batch(corpus.column, keep_text=numbers == "xval")
         chosen = encodings(batch.schema)
         for name in names:
             yield (
-                f"`{name}`{' of 64' * (numbers == 'bits:64')}{', compact' if compact and name == 'number_bits' else ''}",
+                (
+                    f"`{name}`{' of 64' * (numbers == 'bits:64')}{', compact' if compact and name == 'number_bits' else ''}"
+                ),
                 _alone(plain(batch), name),
                 chosen[name],
             )
@@ -75,7 +82,11 @@ def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
             for name in ("number_mask", "number_value"):
                 yield f"`{name}`, token layout", _alone(tokens, name), chosen[name]
     yield "texts, kept", pa.table({"text": corpus.column}), "dictionary"
-    yield "names, kept", pa.table({"id": [f"page-{k * 7919 % 100_003}" for k in range(len(corpus.texts))]}), "dictionary"
+    yield (
+        "names, kept",
+        pa.table({"id": [f"page-{k * 7919 % 100_003}" for k in range(len(corpus.texts))]}),
+        "dictionary",
+    )
 
 
 def _representations(numbers: str, compact: bool) -> Sequence[object]:
@@ -89,7 +100,9 @@ def _alone(batch: pa.RecordBatch, name: str) -> pa.Table:
 
 
 def measured(table: pa.Table) -> Iterator[tuple[str, list[Stored]]]:
-    """(encoding, by each of the compressions), for the encodings that Parquet has for such a column."""
+    """(encoding, by each of the compressions), for the encodings that Parquet has for such a
+    column.
+    """
     whole = _written(table, {})
     leaf = pq.read_metadata(pa.BufferReader(whole)).schema.column(0)
     for encoding, arrow in ARROW.items():
@@ -97,10 +110,26 @@ def measured(table: pa.Table) -> Iterator[tuple[str, list[Stored]]]:
             continue
         if arrow is None and leaf.physical_type == "BOOLEAN":
             continue
-        how = {"use_dictionary": [leaf.path]} if arrow is None else {"use_dictionary": False, "column_encoding": {leaf.path: arrow}}
-        yield encoding, [_stored(functools.partial(_written, table, how | _as(c, level))) for c, level in COMPRESSIONS.values()]
+        how = (
+            {"use_dictionary": [leaf.path]}
+            if arrow is None
+            else {"use_dictionary": False, "column_encoding": {leaf.path: arrow}}
+        )
+        yield (
+            encoding,
+            [
+                _stored(functools.partial(_written, table, how | _as(c, level)))
+                for c, level in COMPRESSIONS.values()
+            ],
+        )
     if is_tensor(table.schema.field(0).type):
-        yield "tensor", [_stored(functools.partial(_tensor_pages, table, leaf.path, c, level)) for c, level in COMPRESSIONS.values()]
+        yield (
+            "tensor",
+            [
+                _stored(functools.partial(_tensor_pages, table, leaf.path, c, level))
+                for c, level in COMPRESSIONS.values()
+            ],
+        )
 
 
 def _as(compression: str, level: int | None) -> dict[str, Any]:
@@ -109,7 +138,11 @@ def _as(compression: str, level: int | None) -> dict[str, Any]:
 
 def _stored(written: Callable[[], pa.Buffer]) -> Stored:
     data = written()
-    read = _seconds(lambda: pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read(use_threads=False))
+    read = _seconds(
+        lambda: pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read(
+            use_threads=False
+        )
+    )
     return Stored(data.size, _seconds(written), read)
 
 
@@ -122,7 +155,9 @@ def _tensor_pages(table: pa.Table, path: str, compression: str, level: int | Non
         raise AssertionError("a tensor without nulls has pages")
     group.insert(0, chunk.data, chunk.described)
     file = io.BytesIO()
-    joined = JoinedFile(file, _written(table.append_column("nulls", nulls.column(0)).slice(0, 0), {}))
+    joined = JoinedFile(
+        file, _written(table.append_column("nulls", nulls.column(0)).slice(0, 0), {})
+    )
     joined.append(group)
     joined.finish()
     return pa.py_buffer(file.getvalue())
@@ -130,7 +165,14 @@ def _tensor_pages(table: pa.Table, path: str, compression: str, level: int | Non
 
 def _written(table: pa.Table, how: dict[str, Any]) -> pa.Buffer:
     memory = pa.BufferOutputStream()
-    pq.write_table(table, memory, row_group_size=max(1, len(table)), write_statistics=False, write_page_checksum=True, **how)
+    pq.write_table(
+        table,
+        memory,
+        row_group_size=max(1, len(table)),
+        write_statistics=False,
+        write_page_checksum=True,
+        **how,
+    )
     return memory.getvalue()
 
 
@@ -144,16 +186,23 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def lines(corpus: Corpus) -> Iterator[str]:
-    """The table in Markdown: in each cell the size in percent of the Arrow data, and MB/s of these written and read."""
+    """The table in Markdown: in each cell the size in percent of the Arrow data, and MB/s of these
+    written and read.
+    """
     yield f"| column, MB of Arrow data | encoding | {' | '.join(COMPRESSIONS)} |"
     yield "|---" * (2 + len(COMPRESSIONS)) + "|"
     for name, table, chosen in columns(corpus):
         amount = table.nbytes
         label = f"{name}, {amount / 1e6:.3g}"
         for encoding, found in measured(table):
-            shown = [f"{100 * one.size / amount:.3g} · {amount / 1e6 / one.write:.0f} · {amount / 1e6 / one.read:.0f}" for one in found]
+            shown = [
+                f"{100 * one.size / amount:.3g} · {amount / 1e6 / one.write:.0f} ·"
+                f" {amount / 1e6 / one.read:.0f}"
+                for one in found
+            ]
             cells = [
-                f"**{cell}**" if encoding == chosen and how == "zstd 1" else cell for cell, how in zip(shown, COMPRESSIONS, strict=True)
+                f"**{cell}**" if encoding == chosen and how == "zstd 1" else cell
+                for cell, how in zip(shown, COMPRESSIONS, strict=True)
             ]
             yield f"| {label} | {encoding} | {' | '.join(cells)} |"
             label = ""
@@ -164,7 +213,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.columns", description=lines.__doc__)
     parser.add_argument("--corpus", type=Path, help="a JSON lines file with the field text")
     parser.add_argument("--tokenizer", type=Path, help="a tokenizer.json")
-    parser.add_argument("--quick", action="store_true", help="a little text, to see that everything runs")
+    parser.add_argument(
+        "--quick", action="store_true", help="a little text, to see that everything runs"
+    )
     options = parser.parse_args()
     for line in lines(load(options.corpus, options.tokenizer, options.quick)):
         print(line, flush=True)

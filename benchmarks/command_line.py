@@ -22,12 +22,16 @@ from numtok.corpus import tokenizer_of
 
 BYTES, QUICK_BYTES, MUCH = 1_000_000_000, 20_000, 2_000_000_000
 CORES = 2
-GOALS = {"xval": (80, 150), "bits": (50, 80), "fone:6,4": (50, 80)}  # floor and aim in MB/s; the first is the default of the command
+GOALS = {
+    "xval": (80, 150),
+    "bits": (50, 80),
+    "fone:6,4": (50, 80),
+}  # floor and aim in MB/s; the first is the default of the command
 TURNS = 2
 MIB = 1024 * 1024
 
-# Runs a command and says how long it took and how much memory it had. A program of its own, and a small one: on Linux a child's peak
-# memory is never below what its parent had when it started it.
+# Runs a command and says how long it took and how much memory it had. A program of its own, and a
+# small one: on Linux a child's peak memory is never below what its parent had when it started it.
 LAUNCHER = """
 import json, os, sys, time
 if hasattr(os, "sched_setaffinity"):
@@ -57,20 +61,30 @@ def command() -> list[str]:
 
 
 def launch(*arguments: str | Path, cores: int = CORES, **variables: str) -> Finished:
-    """Run a command on so many cores, its output thrown away, with these environment variables; Python keeps what it compiles, as it does by default."""
+    """Run a command on so many cores, its output thrown away, with these environment variables;
+    Python keeps what it compiles, as it does by default.
+    """
     left_out = ("RAYON_NUM_THREADS", "TOKENIZERS_PARALLELISM", "PYTHONDONTWRITEBYTECODE")
-    environment = {name: value for name, value in os.environ.items() if name not in left_out} | variables
+    environment = {
+        name: value for name, value in os.environ.items() if name not in left_out
+    } | variables
     launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(cores), *map(str, arguments)]
     done = subprocess.run(launcher, env=environment, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     found = json.loads(lines[-1]) if lines and done.returncode == 0 else {"code": done.returncode}
-    check(found["code"] == 0, f"{' '.join(map(str, arguments))} ends with code {found['code']}: {done.stderr.strip()[-500:]}")
+    check(
+        found["code"] == 0,
+        f"{' '.join(map(str, arguments))} ends with code {found['code']}:"
+        f" {done.stderr.strip()[-500:]}",
+    )
     return Finished(found["seconds"], found["cpu"], found["peak"])
 
 
 @contextmanager
 def repeated(corpus: Corpus, size: int) -> Iterator[tuple[Path, int]]:
-    """(a JSON lines file of about ``size`` bytes in a folder that goes away, how often it holds the corpus)."""
+    """(a JSON lines file of about ``size`` bytes in a folder that goes away, how often it holds the
+    corpus).
+    """
     times = max(1, size // len(corpus.lines))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input.jsonl"
@@ -83,13 +97,25 @@ def repeated(corpus: Corpus, size: int) -> Iterator[tuple[Path, int]]:
 def encode(corpus: Corpus, path: Path, numbers: str) -> Finished:
     """``numtok encode`` into a file beside the input."""
     output = path.with_suffix(".parquet")
-    options: list[str | Path] = ["--numbers", numbers, "--tokenizer", corpus.tokenizer, "--workers", str(CORES), "--quiet", "--overwrite"]
+    options: list[str | Path] = [
+        "--numbers",
+        numbers,
+        "--tokenizer",
+        corpus.tokenizer,
+        "--workers",
+        str(CORES),
+        "--quiet",
+        "--overwrite",
+    ]
     return launch(*command(), "encode", path, "-o", output, *options)
 
 
 def run(corpus: Corpus) -> Section:
     """Speed and memory of ``numtok encode``."""
-    section = Section(f"Command line: JSON lines to Parquet, {min(CORES, os.cpu_count() or 1)} cores, start-up included")
+    section = Section(
+        f"Command line: JSON lines to Parquet, {min(CORES, os.cpu_count() or 1)} cores, start-up"
+        " included"
+    )
     with repeated(corpus, QUICK_BYTES if corpus.quick else BYTES) as (path, times):
         for numbers in list(GOALS)[:1] if corpus.quick else GOALS:
             measure(corpus, path, times, numbers, 1 if corpus.quick else TURNS, section)
@@ -99,7 +125,9 @@ def run(corpus: Corpus) -> Section:
     return section
 
 
-def measure(corpus: Corpus, path: Path, times: int, numbers: str, turns: int, section: Section) -> None:
+def measure(
+    corpus: Corpus, path: Path, times: int, numbers: str, turns: int, section: Section
+) -> None:
     """Run the command some times, look at what it wrote, and add a row and its budgets."""
     runs = [encode(corpus, path, numbers) for _ in range(turns + (turns > 1))]  # the first warms up
     section.checks.append(check_output(corpus, path.with_suffix(".parquet"), times, numbers))
@@ -113,7 +141,16 @@ def measure(corpus: Corpus, path: Path, times: int, numbers: str, turns: int, se
     if not corpus.quick:
         floor, aim = GOALS[numbers]
         section.goals.append(Goal(what, amount / timing.median, floor, aim, "MB/s"))
-    section.goals.append(Goal(f"peak memory, --numbers {numbers}, {amount:,.0f} MB of text", peak, 1024, 700, "MiB", True))
+    section.goals.append(
+        Goal(
+            f"peak memory, --numbers {numbers}, {amount:,.0f} MB of text",
+            peak,
+            1024,
+            700,
+            "MiB",
+            True,
+        )
+    )
 
 
 def check_output(corpus: Corpus, path: Path, times: int, numbers: str) -> str:
@@ -125,14 +162,27 @@ def check_output(corpus: Corpus, path: Path, times: int, numbers: str) -> str:
     documents = len(corpus.texts)
     with pq.ParquetFile(path) as file:
         rows = file.metadata.num_rows
-        check(rows == documents * times, f"the output has {rows:,} rows, expected {documents * times:,}")
+        check(
+            rows == documents * times,
+            f"the output has {rows:,} rows, expected {documents * times:,}",
+        )
         seen = 0
         for batch in file.iter_batches(columns=["input_ids", "number_value"], batch_size=documents):
             for name in ("input_ids", "number_value"):
                 wanted, column = expected.column(name), batch.column(name)
                 at = seen % documents
-                whole = pa.concat_arrays([wanted[at:], wanted[:at]])[: len(column)].cast(column.type)
-                check(pc.all(pc.equal(pc.list_value_length(column), pc.list_value_length(whole))).as_py(), f"{name}: other lengths")
-                check(column.flatten().equals(whole.flatten()), f"{name}: other values after row {seen:,}")
+                whole = pa.concat_arrays([wanted[at:], wanted[:at]])[: len(column)].cast(
+                    column.type
+                )
+                check(
+                    pc.all(
+                        pc.equal(pc.list_value_length(column), pc.list_value_length(whole))
+                    ).as_py(),
+                    f"{name}: other lengths",
+                )
+                check(
+                    column.flatten().equals(whole.flatten()),
+                    f"{name}: other values after row {seen:,}",
+                )
             seen += len(batch)
     return f"--numbers {numbers}: ids and values of {rows:,} rows in Parquet equal encode_batch"

@@ -1,7 +1,8 @@
 """The text and the tokenizer to measure with.
 
-The text is a JSON lines file with the field ``text``; the tokenizer a ``tokenizer.json`` of byte-level BPE. Where no shared data are at
-hand, the sample in ``examples/``, repeated, and the default tokenizer stand in, and the report says so.
+The text is a JSON lines file with the field ``text``; the tokenizer a ``tokenizer.json`` of
+byte-level BPE. Where no shared data are at hand, the sample in ``examples/``, repeated, and the
+default tokenizer stand in, and the report says so.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import pyarrow as pa
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "examples" / "sample.jsonl"
 DEFAULT_TOKENIZER = ROOT / "numtok" / "default" / "tokenizer.json"
-SMALL, QUICK = 2_000_000, 20_000  # bytes: a smaller text is repeated up to the first; --quick takes no more than the second
+SMALL, QUICK = (
+    2_000_000,
+    20_000,
+)  # bytes: a smaller text is repeated up to the first; --quick takes no more than the second
 
 
 @dataclass(frozen=True)
@@ -64,18 +68,27 @@ class Corpus:
         )
 
     def budget(self, seconds: float) -> float:
-        """Seconds to spend on one comparison; none if little time is to be spent, which is the least number of turns, of one call each."""
+        """Seconds to spend on one comparison; none if little time is to be spent, which is the
+        least number of turns, of one call each.
+        """
         return 0.0 if self.quick else seconds
 
 
 def shared_folder() -> Path | None:
-    """The folder of larger corpora and tokenizers: ``$NUMTOK_SHARED``, or ``shared`` beside the checkout."""
+    """The folder of larger corpora and tokenizers: ``$NUMTOK_SHARED``, or ``shared`` beside the
+    checkout.
+    """
     named = os.environ.get("NUMTOK_SHARED")
     folder = Path(named) if named else ROOT.parent / "shared"
     return folder if folder.is_dir() else None
 
 
-def load(path: Path | None = None, tokenizer: Path | None = None, quick: bool = False, memory: bool = False) -> Corpus:
+def load(
+    path: Path | None = None,
+    tokenizer: Path | None = None,
+    quick: bool = False,
+    memory: bool = False,
+) -> Corpus:
     """Read what the arguments name, or the best there is.
 
     Raises:
@@ -83,7 +96,9 @@ def load(path: Path | None = None, tokenizer: Path | None = None, quick: bool = 
     """
     shared = shared_folder()
     path = path or _first(shared and shared / "corpora" / "wiki.jsonl", SAMPLE)
-    tokenizer = tokenizer or _first(shared and shared / "tokenizers" / "gpt-neox-20b.json", DEFAULT_TOKENIZER)
+    tokenizer = tokenizer or _first(
+        shared and shared / "tokenizers" / "gpt-neox-20b.json", DEFAULT_TOKENIZER
+    )
     for needed in (path, tokenizer):
         if not needed.is_file():
             raise SystemExit(f"{needed} does not exist")
@@ -95,13 +110,33 @@ def load(path: Path | None = None, tokenizer: Path | None = None, quick: bool = 
         raise SystemExit(f"{path} holds no text")
     if quick:
         count = next((k for k in range(1, len(sizes)) if sum(sizes[:k]) > QUICK), len(sizes))
-        lines, texts, sizes, name = lines[:count], texts[:count], sizes[:count], f"{name}, its first {count} documents"
+        lines, texts, sizes, name = (
+            lines[:count],
+            texts[:count],
+            sizes[:count],
+            f"{name}, its first {count} documents",
+        )
     elif sum(sizes) < SMALL:
         times = -(-SMALL // sum(sizes))
-        lines, texts, sizes, name = lines * times, texts * times, sizes * times, f"{name}, repeated {times} times"
+        lines, texts, sizes, name = (
+            lines * times,
+            texts * times,
+            sizes * times,
+            f"{name}, repeated {times} times",
+        )
     tokenizer_name = "the default tokenizer" if tokenizer == DEFAULT_TOKENIZER else tokenizer.name
     column = pa.array(texts, pa.large_string())
-    return Corpus(name, tokenizer_name, texts, column, sum(sizes), b"\n".join(lines) + b"\n", tokenizer, quick, memory)
+    return Corpus(
+        name,
+        tokenizer_name,
+        texts,
+        column,
+        sum(sizes),
+        b"\n".join(lines) + b"\n",
+        tokenizer,
+        quick,
+        memory,
+    )
 
 
 def _first(*paths: Path | None) -> Path:
@@ -114,4 +149,7 @@ def _text(path: Path, number: int, line: bytes) -> str:
     try:
         return str(json.loads(line)["text"])
     except (ValueError, KeyError, TypeError) as error:
-        raise SystemExit(f"{path}, line {number}: expected a JSON object with a text ({type(error).__name__}: {error})") from error
+        raise SystemExit(
+            f"{path}, line {number}: expected a JSON object with a text ({type(error).__name__}:"
+            f" {error})"
+        ) from error

@@ -1,4 +1,6 @@
-"""The drop-in Hugging Face tokenizer beside the plain fast tokenizer of the same file, and the ways into ``datasets``."""
+"""The drop-in Hugging Face tokenizer beside the plain fast tokenizer of the same file, and the ways
+into ``datasets``.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,32 @@ def run(corpus: Corpus) -> Section:
     timings = alternate(
         {
             name: lambda: ours(texts),
-            "numtok tokenizer(texts, return_numbers=True)": lambda: ours(texts, return_numbers=True),
-            "numtok tokenizer(texts, return_offsets_mapping=True)": lambda: ours(texts, return_offsets_mapping=True),
-            "numtok encode_arrow(table, return_numbers=True)": lambda: ours.encode_arrow(table, return_numbers=True),
+            "numtok tokenizer(texts, return_numbers=True)": lambda: ours(
+                texts, return_numbers=True
+            ),
+            "numtok tokenizer(texts, return_offsets_mapping=True)": lambda: ours(
+                texts, return_offsets_mapping=True
+            ),
+            "numtok encode_arrow(table, return_numbers=True)": lambda: ours.encode_arrow(
+                table, return_numbers=True
+            ),
             plain_name: lambda: plain(texts),
-            "plain fast tokenizer(texts, return_offsets_mapping=True)": lambda: plain(texts, return_offsets_mapping=True),
+            "plain fast tokenizer(texts, return_offsets_mapping=True)": lambda: plain(
+                texts, return_offsets_mapping=True
+            ),
         },
         corpus.budget(40),
     )
     section.add(timings, corpus.megabytes, name)
-    section.goals.append(Goal("tokenizer(texts) against the plain fast tokenizer", timings[plain_name].over(timings[name]), 1, 5, "x"))
+    section.goals.append(
+        Goal(
+            "tokenizer(texts) against the plain fast tokenizer",
+            timings[plain_name].over(timings[name]),
+            1,
+            5,
+            "x",
+        )
+    )
     return section
 
 
@@ -55,18 +73,36 @@ def run_map(corpus: Corpus) -> Section:
     dataset = datasets.Dataset.from_dict({"text": corpus.texts})
 
     def mapped(source: Any, function: Any) -> Any:
-        return source.map(function, batched=True, batch_size=100, remove_columns=["text"], load_from_cache_file=False)
+        return source.map(
+            function,
+            batched=True,
+            batch_size=100,
+            remove_columns=["text"],
+            load_from_cache_file=False,
+        )
 
-    arrow, lists = mapped(dataset.with_format("arrow"), ours.encode_arrow), mapped(dataset, lambda rows: ours(rows["text"]))
+    arrow, lists = (
+        mapped(dataset.with_format("arrow"), ours.encode_arrow),
+        mapped(dataset, lambda rows: ours(rows["text"])),
+    )
     for column in lists.column_names:
-        check(arrow.with_format("arrow")[:][column].to_pylist() == lists[:][column], f"the two ways give different {column}")
-    section.checks.append(f"both ways give the same {len(lists.column_names)} columns for {len(lists):,} rows")
+        check(
+            arrow.with_format("arrow")[:][column].to_pylist() == lists[:][column],
+            f"the two ways give different {column}",
+        )
+    section.checks.append(
+        f"both ways give the same {len(lists.column_names)} columns for {len(lists):,} rows"
+    )
     name = 'numtok, with_format("arrow").map(tokenizer.encode_arrow), streams'
     timings = alternate(
         {
             name: lambda: mapped(dataset.with_format("arrow"), ours.encode_arrow),
-            "numtok, map(tokenizer), streams in Python lists": lambda: mapped(dataset, lambda rows: ours(rows["text"])),
-            "plain fast tokenizer, map(tokenizer), no numbers": lambda: mapped(dataset, lambda rows: plain(rows["text"])),
+            "numtok, map(tokenizer), streams in Python lists": lambda: mapped(
+                dataset, lambda rows: ours(rows["text"])
+            ),
+            "plain fast tokenizer, map(tokenizer), no numbers": lambda: mapped(
+                dataset, lambda rows: plain(rows["text"])
+            ),
         },
         corpus.budget(30),
     )
@@ -85,18 +121,29 @@ def _tokenizers(corpus: Corpus) -> tuple[Any, Any]:
 
 
 def check_drop_in(ours: Any, plain: Any, corpus: Corpus) -> str:
-    """The quick way gives what the general way gives, and that is what the plain tokenizer gives with [NUM] for each number."""
+    """The quick way gives what the general way gives, and that is what the plain tokenizer gives
+    with [NUM] for each number.
+    """
     from numtok.hf.general import encode_generally
     from numtok.hf.texts import Call
 
     few = corpus.texts[: 20 if corpus.quick else 100]
     ours(corpus.texts)  # enough text for its engine
-    quick, general = ours(few, return_numbers=True), encode_generally(ours, ours.backend_state(), Call(few, None, True, {}))
+    quick, general = (
+        ours(few, return_numbers=True),
+        encode_generally(ours, ours.backend_state(), Call(few, None, True, {})),
+    )
     check(dict(quick) == dict(general), "the quick and the general way differ")
     texts = [text for text in few if "[NUM]" not in text]
     kept = [numtok.scan([text]) for text in texts]
-    texts = [text for text, numbers in zip(texts, kept, strict=True) if ours.numtok.representations[0].fits(numbers).all()]
-    reference = type(plain)(tokenizer_object=ours.backend_tokenizer)  # [NUM] is one of its added tokens
+    texts = [
+        text
+        for text, numbers in zip(texts, kept, strict=True)
+        if ours.numtok.representations[0].fits(numbers).all()
+    ]
+    reference = type(plain)(
+        tokenizer_object=ours.backend_tokenizer
+    )  # [NUM] is one of its added tokens
     written = []
     for text in texts:
         at, pieces = 0, []
@@ -104,6 +151,12 @@ def check_drop_in(ours: Any, plain: Any, corpus: Corpus) -> str:
             pieces += [text[at : number.start], "[NUM]"]
             at = number.stop
         written.append("".join(pieces) + text[at:])
-    check(ours(texts)["input_ids"] == reference(written)["input_ids"], "the ids are not those of the plain tokenizer with [NUM]")
+    check(
+        ours(texts)["input_ids"] == reference(written)["input_ids"],
+        "the ids are not those of the plain tokenizer with [NUM]",
+    )
     count = int(np.sum([np.sum(row) for row in quick["number_mask"]]))
-    return f"quick and general way agree on {len(few)} documents with {count:,} numbers; ids of {len(texts)} equal the plain tokenizer's with [NUM]"
+    return (
+        f"quick and general way agree on {len(few)} documents with {count:,} numbers; ids of"
+        f" {len(texts)} equal the plain tokenizer's with [NUM]"
+    )

@@ -1,4 +1,6 @@
-"""The drop-in tokenizer beside the plain fast tokenizer that it was made from: every kind of tokenizer, every way to call one."""
+"""The drop-in tokenizer beside the plain fast tokenizer that it was made from: every kind of
+tokenizer, every way to call one.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,14 @@ class Budget(NamedTuple):
 
 BYTE_LEVEL = Budget((10, 20), (8, 15), (1, 2))
 OTHERS = Budget((0.9, 1), (0.8, 1), (0.8, 1))
-BUDGETS = {"GPT-2": BYTE_LEVEL, "GPT-NeoX": BYTE_LEVEL, "RoBERTa": BYTE_LEVEL, "BERT": OTHERS, "T5": OTHERS, "Phi-3": OTHERS}
+BUDGETS = {
+    "GPT-2": BYTE_LEVEL,
+    "GPT-NeoX": BYTE_LEVEL,
+    "RoBERTa": BYTE_LEVEL,
+    "BERT": OTHERS,
+    "T5": OTHERS,
+    "Phi-3": OTHERS,
+}
 
 
 def run(corpus: Corpus) -> Section:
@@ -80,7 +89,10 @@ def _ways(ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> dict
     return {
         "bulk": (lambda: ours(texts), lambda: plain(texts)),
         "streams": (lambda: ours(texts, return_numbers=True), lambda: plain(texts)),
-        "offsets": (lambda: ours(texts, return_offsets_mapping=True), lambda: plain(texts, return_offsets_mapping=True)),
+        "offsets": (
+            lambda: ours(texts, return_offsets_mapping=True),
+            lambda: plain(texts, return_offsets_mapping=True),
+        ),
         "page": (one_by_one(ours, pages), one_by_one(plain, pages)),
         "sentence": (one_by_one(ours, sentences), one_by_one(plain, sentences)),
     }
@@ -102,19 +114,41 @@ def _compare(section: Section, kind: str, corpus: Corpus, ways: dict[str, Pair])
         timings = alternate({name: ours, other: plain}, corpus.budget(3))
         section.add(timings, 0, name)
         floor, aim = getattr(BUDGETS[kind], way)
-        section.goals.append(Goal(f"drop-in over plain, {kind}, {SHOWN[way]}", timings[other].over(timings[name]), floor, aim, "x"))
+        section.goals.append(
+            Goal(
+                f"drop-in over plain, {kind}, {SHOWN[way]}",
+                timings[other].over(timings[name]),
+                floor,
+                aim,
+                "x",
+            )
+        )
 
 
 def _check_same(kind: str, ours: Any, plain: Any, texts: list[str], sentences: list[str]) -> str:
-    """Text without numbers has the ids and offsets of the plain tokenizer, and every way of calling gives the same."""
+    """Text without numbers has the ids and offsets of the plain tokenizer, and every way of calling
+    gives the same.
+    """
     few = texts[:20]
     bare = [re.sub(r"\d+", "", text) for text in few]
     for options in ({}, {"return_offsets_mapping": True}):
-        check(dict(ours(bare, **options)) == dict(plain(bare, **options)), f"{kind}: text without numbers is encoded in another way")
+        check(
+            dict(ours(bare, **options)) == dict(plain(bare, **options)),
+            f"{kind}: text without numbers is encoded in another way",
+        )
     whole = ours(texts, return_offsets_mapping=True, return_numbers=True)
     for k in range(len(few)):
         alone = ours(few[k], return_offsets_mapping=True, return_numbers=True)
-        check(all(whole[name][k] == alone[name] for name in alone), f"{kind}: text {k} alone is encoded in another way")
+        check(
+            all(whole[name][k] == alone[name] for name in alone),
+            f"{kind}: text {k} alone is encoded in another way",
+        )
     check(ours(texts)["input_ids"] == whole["input_ids"], f"{kind}: offsets change the ids")
-    check(ours(sentences)["input_ids"] == [ours(one)["input_ids"] for one in sentences], f"{kind}: a sentence alone has other ids")
-    return f"{kind}: {len(few)} documents alone and at once, and {len(sentences)} sentences; without numbers as plain"
+    check(
+        ours(sentences)["input_ids"] == [ours(one)["input_ids"] for one in sentences],
+        f"{kind}: a sentence alone has other ids",
+    )
+    return (
+        f"{kind}: {len(few)} documents alone and at once, and {len(sentences)} sentences; without"
+        " numbers as plain"
+    )

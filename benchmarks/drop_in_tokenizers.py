@@ -1,7 +1,10 @@
-"""Tokenizers of the kinds that are met most: the GPT-2 and GPT-NeoX files where they are at hand, and the others trained on the spot.
+"""Tokenizers of the kinds that are met most: the GPT-2 and GPT-NeoX files where they are at hand,
+and the others trained on the spot.
 
-A trained one has the parts of its model (normalizer, pre-tokenizer, model, post-processor, added tokens) and a vocabulary of some thousand tokens of the
-benchmark's own text, so that nothing is downloaded. How long numtok takes beside ``tokenizers`` depends on the parts far more than on the vocabulary.
+A trained one has the parts of its model (normalizer, pre-tokenizer, model, post-processor, added
+tokens) and a vocabulary of some thousand tokens of the benchmark's own text, so that nothing is
+downloaded. How long numtok takes beside ``tokenizers`` depends on the parts far more than on the
+vocabulary.
 """
 
 from __future__ import annotations
@@ -10,7 +13,17 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 from benchmarks.corpus import DEFAULT_TOKENIZER, Corpus, shared_folder
 
@@ -20,7 +33,14 @@ VOCABULARY = 6_000
 
 def builders() -> dict[str, Callable[[Corpus], Tokenizer]]:
     """How to make each, by the name of its model."""
-    return {"GPT-2": gpt2, "GPT-NeoX": neox, "RoBERTa": roberta, "BERT": bert, "T5": t5, "Phi-3": phi3}
+    return {
+        "GPT-2": gpt2,
+        "GPT-NeoX": neox,
+        "RoBERTa": roberta,
+        "BERT": bert,
+        "T5": t5,
+        "Phi-3": phi3,
+    }
 
 
 def gpt2(corpus: Corpus) -> Tokenizer:
@@ -41,25 +61,42 @@ def _file(name: str, corpus: Corpus) -> Tokenizer:
 
 
 def roberta(corpus: Corpus) -> Tokenizer:
-    """Byte-level BPE, with special tokens around a text, one of which takes the white space before it."""
+    """Byte-level BPE, with special tokens around a text, one of which takes the white space before
+    it.
+    """
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    tokenizer.pre_tokenizer, tokenizer.decoder = (
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        decoders.ByteLevel(),
+    )
     special = ["<s>", "<pad>", "</s>", "<unk>"]
-    tokenizer.train_from_iterator(_lines(corpus), _bpe(special, pre_tokenizers.ByteLevel.alphabet()))
-    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True, normalized=False, special=True)])
+    tokenizer.train_from_iterator(
+        _lines(corpus), _bpe(special, pre_tokenizers.ByteLevel.alphabet())
+    )
+    tokenizer.add_special_tokens(
+        [AddedToken("<mask>", lstrip=True, normalized=False, special=True)]
+    )
     begin, end = (("<s>", tokenizer.token_to_id("<s>")), ("</s>", tokenizer.token_to_id("</s>")))
-    tokenizer.post_processor = processors.RobertaProcessing(end, begin, trim_offsets=True, add_prefix_space=False)
+    tokenizer.post_processor = processors.RobertaProcessing(
+        end, begin, trim_offsets=True, add_prefix_space=False
+    )
     return tokenizer
 
 
 def bert(corpus: Corpus) -> Tokenizer:
     """WordPiece, lowercased."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    tokenizer.normalizer, tokenizer.pre_tokenizer = (
+        normalizers.BertNormalizer(lowercase=True),
+        pre_tokenizers.BertPreTokenizer(),
+    )
     tokenizer.decoder = decoders.WordPiece()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokenizer.train_from_iterator(
-        _lines(corpus), trainers.WordPieceTrainer(vocab_size=VOCABULARY, special_tokens=special, show_progress=False)
+        _lines(corpus),
+        trainers.WordPieceTrainer(
+            vocab_size=VOCABULARY, special_tokens=special, show_progress=False
+        ),
     )
     around = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -71,13 +108,21 @@ def bert(corpus: Corpus) -> Tokenizer:
 def t5(corpus: Corpus) -> Tokenizer:
     """Unigram."""
     tokenizer = Tokenizer(models.Unigram())
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
     special = ["<pad>", "</s>", "<unk>"]
-    trainer = trainers.UnigramTrainer(vocab_size=VOCABULARY, special_tokens=special, unk_token="<unk>", show_progress=False)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=VOCABULARY, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
     tokenizer.train_from_iterator(_lines(corpus), trainer)
-    tokenizer.add_special_tokens([AddedToken(f"<extra_id_{k}>", normalized=False, special=True) for k in range(100)])
-    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))])
+    tokenizer.add_special_tokens(
+        [AddedToken(f"<extra_id_{k}>", normalized=False, special=True) for k in range(100)]
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
+    )
     return tokenizer
 
 
@@ -89,19 +134,44 @@ def phi3(corpus: Corpus) -> Tokenizer:
     tokenizer.train_from_iterator(_lines(corpus), _bpe(special, []))
     content: dict[str, Any] = json.loads(tokenizer.to_str())
     content["pre_tokenizer"] = None
-    content["added_tokens"] = [token for token in content["added_tokens"] if not token["content"].startswith("<0x")]
+    content["added_tokens"] = [
+        token for token in content["added_tokens"] if not token["content"].startswith("<0x")
+    ]
     tokenizer = Tokenizer.from_str(json.dumps(content))
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    steps = [
+        decoders.Replace("▁", " "),
+        decoders.ByteFallback(),
+        decoders.Fuse(),
+        decoders.Strip(" ", 1, 0),
+    ]
     tokenizer.decoder = decoders.Sequence(steps)
-    names = ["<|endoftext|>", "<|assistant|>", *(f"<|placeholder{k}|>" for k in range(1, 5)), "<|system|>", "<|end|>", "<|user|>"]
-    tokenizer.add_special_tokens([AddedToken(name, rstrip=True, normalized=False, special=True) for name in names])
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))])
+    names = [
+        "<|endoftext|>",
+        "<|assistant|>",
+        *(f"<|placeholder{k}|>" for k in range(1, 5)),
+        "<|system|>",
+        "<|end|>",
+        "<|user|>",
+    ]
+    tokenizer.add_special_tokens(
+        [AddedToken(name, rstrip=True, normalized=False, special=True) for name in names]
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]
+    )
     return tokenizer
 
 
 def _bpe(special: list[str], alphabet: list[str]) -> Any:
-    return trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=alphabet, show_progress=False)
+    return trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=special,
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
 
 
 def _lines(corpus: Corpus) -> list[str]:

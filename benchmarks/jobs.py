@@ -1,8 +1,10 @@
-"""Jobs in steady state: two worker processes on two cores over one on one, and a Ray cluster over the processes.
+"""Jobs in steady state: two worker processes on two cores over one on one, and a Ray cluster over
+the processes.
 
-The clock runs from the second receipt of a job to its last, so that starting, planning and finishing are left out. A worker reads and writes while it
-encodes, and so keeps more than one core busy where it has them. What two workers are over one is therefore asked with a core for each; what one makes of both
-cores is a row of its own, and bounds what a second can add there.
+The clock runs from the second receipt of a job to its last, so that starting, planning and
+finishing are left out. A worker reads and writes while it encodes, and so keeps more than one core
+busy where it has them. What two workers are over one is therefore asked with a core for each; what
+one makes of both cores is a row of its own, and bounds what a second can add there.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from benchmarks.timing import Goal, Row, Section, Timing, check
 
 SHARD, QUICK_SHARD, SHARDS, TURNS = 64_000_000, 20_000, 8, 3  # bytes of a shard; shards
 BEFORE = 2  # shards that are done before the clock runs: one of each of two workers
-ONE, ONE_ON_TWO, TWO, RAY = "one worker on one core", "one worker on two cores", "two workers on two cores", "two tasks on Ray"
+ONE, ONE_ON_TWO, TWO, RAY = (
+    "one worker on one core",
+    "one worker on two cores",
+    "two workers on two cores",
+    "two tasks on Ray",
+)
 
 
 class Way(NamedTuple):
@@ -53,23 +60,42 @@ def run(corpus: Corpus) -> Section:
         del ways[RAY]
         section.notes.append("Ray is not installed: its row is left out")
     with repeated(corpus, SHARDS * (QUICK_SHARD if corpus.quick else SHARD)) as (path, times):
-        turns = [{name: _encode(corpus, path, how) for name, how in ways.items()} for _ in range(1 if corpus.quick else TURNS)]
+        turns = [
+            {name: _encode(corpus, path, how) for name, how in ways.items()}
+            for _ in range(1 if corpus.quick else TURNS)
+        ]
     whole = corpus.nbytes * times / 1e6
     digests = next(iter(turns[0].values())).digests
     for name in ways:
-        check(all(turn[name].digests == digests for turn in turns), f"the shards by {name} are not those by {next(iter(ways))}")
+        check(
+            all(turn[name].digests == digests for turn in turns),
+            f"the shards by {name} are not those by {next(iter(ways))}",
+        )
     section.checks.append(f"the {len(digests)} shards by {', '.join(ways)} are equal to the byte")
     timings = {name: Timing(tuple(turn[name].seconds for turn in turns)) for name in ways}
-    section.rows += [Row(name, timing, whole * (1 - BEFORE / len(digests))) for name, timing in timings.items()]
+    section.rows += [
+        Row(name, timing, whole * (1 - BEFORE / len(digests))) for name, timing in timings.items()
+    ]
     if corpus.quick:
         return section
     both, added = timings[ONE].over(timings[ONE_ON_TWO]), timings[ONE_ON_TWO].over(timings[TWO])
     section.notes.append(
-        f"one worker is {both:.2f} times as fast on two cores as on one: there, two can be {CORES / both:.2f} times one at most, and are {added:.2f}"
+        f"one worker is {both:.2f} times as fast on two cores as on one: there, two can be"
+        f" {CORES / both:.2f} times one at most, and are {added:.2f}"
     )
-    section.goals.append(Goal("two workers on two cores over one on one", timings[ONE].over(timings[TWO]), 1.8, None, "x"))
+    section.goals.append(
+        Goal(
+            "two workers on two cores over one on one",
+            timings[ONE].over(timings[TWO]),
+            1.8,
+            None,
+            "x",
+        )
+    )
     if RAY in timings:
-        section.goals.append(Goal("Ray over processes", timings[TWO].over(timings[RAY]), 0.9, None, "x"))
+        section.goals.append(
+            Goal("Ray over processes", timings[TWO].over(timings[RAY]), 0.9, None, "x")
+        )
     return section
 
 
@@ -92,6 +118,11 @@ def _encode(corpus: Corpus, path: Path, how: Way) -> Steady:
     launch(*command(), *given, cores=how.cores)
     files = sorted(output.glob("*.parquet"))
     receipts = sorted(file.stat().st_mtime for file in (output / "__numtok").glob("0*.json"))
-    check(len(files) == len(receipts) > BEFORE, f"{' '.join(how.options)} left {len(files)} shards and {len(receipts)} receipts")
-    seconds = max(receipts[-1] - receipts[BEFORE - 1], 1e-6)  # a file system may tell time in coarse steps
+    check(
+        len(files) == len(receipts) > BEFORE,
+        f"{' '.join(how.options)} left {len(files)} shards and {len(receipts)} receipts",
+    )
+    seconds = max(
+        receipts[-1] - receipts[BEFORE - 1], 1e-6
+    )  # a file system may tell time in coarse steps
     return Steady(seconds, [hashlib.sha256(file.read_bytes()).hexdigest() for file in files])

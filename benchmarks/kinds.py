@@ -1,7 +1,8 @@
 """Six kinds of text to measure number awareness on, so that nothing is tuned to one file.
 
-In: the corpus. Out: documents of each kind, with the budget for the time of ``encode_batch`` over gigatoken's own time on the same text. Prose is the corpus
-itself, code is Python's own standard library, and the others are made from a fixed seed: equal inputs give equal texts.
+In: the corpus. Out: documents of each kind, with the budget for the time of ``encode_batch`` over
+    gigatoken's own time on the same text. Prose is the corpus itself, code is Python's own standard
+    library, and the others are made from a fixed seed: equal inputs give equal texts.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Kind:
 
 
 def _pages_with_tables(corpus: Corpus, chance: random.Random) -> Iterator[str]:
-    """Every page, with tables behind some of its lines, a quarter of the text, as web pages have them.
+    """Every page, with tables behind some of its lines, a quarter of the text, as web pages have
+    them.
 
     Cells are set off by tabs, or each stands on a line of its own with tabs before it.
     """
@@ -70,7 +72,12 @@ def _table(words: list[str], chance: random.Random) -> list[str]:
     between = chance.choice(("\t", f"\n{indent}\t"))
     rows = [between.join(chance.choice(words).title() for _ in range(columns))]
     for _ in range(chance.randint(3, 20)):
-        rows.append(between.join(chance.choice(words) if chance.random() < 0.4 else _number(chance) for _ in range(columns)))
+        rows.append(
+            between.join(
+                chance.choice(words) if chance.random() < 0.4 else _number(chance)
+                for _ in range(columns)
+            )
+        )
     return [indent + row for row in rows]
 
 
@@ -94,12 +101,19 @@ def _without_numbers(corpus: Corpus, chance: random.Random) -> Iterator[str]:
 
 def _code(corpus: Corpus, chance: random.Random) -> Iterator[str]:
     """Modules of Python's standard library, in an order of chance."""
-    paths = sorted(path for path in Path(sysconfig.get_path("stdlib")).rglob("*.py") if "site-packages" not in path.parts)
+    paths = sorted(
+        path
+        for path in Path(sysconfig.get_path("stdlib")).rglob("*.py")
+        if "site-packages" not in path.parts
+    )
     chance.shuffle(paths)
     for path in paths:
         try:
             yield path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError):  # tests of the library's hold files that are meant to be unreadable
+        except (
+            OSError,
+            UnicodeDecodeError,
+        ):  # tests of the library's hold files that are meant to be unreadable
             continue
 
 
@@ -112,10 +126,15 @@ def _json(corpus: Corpus, chance: random.Random) -> Iterator[str]:
                 "id": chance.randint(1, 10**9),
                 "name": " ".join(chance.choices(words, k=2)).title(),
                 "active": chance.random() < 0.5,
-                "position": {"lat": round(chance.uniform(-90, 90), 5), "lon": round(chance.uniform(-180, 180), 5)},
+                "position": {
+                    "lat": round(chance.uniform(-90, 90), 5),
+                    "lon": round(chance.uniform(-180, 180), 5),
+                },
                 "readings": [round(chance.gauss(20, 8), 2) for _ in range(chance.randint(0, 8))],
                 "tags": chance.choices(words, k=chance.randint(0, 4)),
-                "updated": f"20{chance.randint(10, 29)}-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}T08:{chance.randint(10, 59)}:00Z",
+                "updated": (
+                    f"20{chance.randint(10, 29)}-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}T08:{chance.randint(10, 59)}:00Z"
+                ),
                 "note": " ".join(chance.choices(words, k=chance.randint(3, 25))),
             }
             for _ in range(chance.randint(1, 40))
@@ -125,16 +144,32 @@ def _json(corpus: Corpus, chance: random.Random) -> Iterator[str]:
 
 def _maths(corpus: Corpus, chance: random.Random) -> Iterator[str]:
     """Word problems with their steps."""
-    people, things = ("Ada", "Ben", "Chloe", "Deepak", "Ewa"), ("apples", "pencils", "marbles", "tickets", "litres of paint")
+    people, things = (
+        ("Ada", "Ben", "Chloe", "Deepak", "Ewa"),
+        ("apples", "pencils", "marbles", "tickets", "litres of paint"),
+    )
     while True:
         lines = []
         for _ in range(chance.randint(3, 30)):
             who, what = chance.choice(people), chance.choice(things)
-            a, b, price = chance.randint(2, 400), chance.randint(2, 60), round(chance.uniform(0.2, 30), 2)
+            a, b, price = (
+                chance.randint(2, 400),
+                chance.randint(2, 60),
+                round(chance.uniform(0.2, 30), 2),
+            )
             lines += [
-                f"Question: {who} buys {a} boxes with {b} {what} each, at {price} dollars a box. How much does one of them cost?",
-                f"First, there are {a} * {b} = {a * b} {what}. All boxes cost {a} x {price} = {a * price:.2f} dollars.",
-                f"So one costs {a * price:.2f} / {a * b} = {price / b:.4f} dollars, or about {100 * price / b:.1f} cents.",
+                (
+                    f"Question: {who} buys {a} boxes with {b} {what} each, at {price} dollars a"
+                    " box. How much does one of them cost?"
+                ),
+                (
+                    f"First, there are {a} * {b} = {a * b} {what}. All boxes cost {a} x {price} ="
+                    f" {a * price:.2f} dollars."
+                ),
+                (
+                    f"So one costs {a * price:.2f} / {a * b} = {price / b:.4f} dollars, or about"
+                    f" {100 * price / b:.1f} cents."
+                ),
                 f"#### {price / b:.4f}\n",
             ]
         yield "\n".join(lines)
@@ -145,7 +180,10 @@ def _csv(corpus: Corpus, chance: random.Random) -> Iterator[str]:
     while True:
         columns = chance.randint(3, 12)
         header = ",".join(f"channel_{chr(97 + k)}" for k in range(columns))
-        rows = [",".join(_reading(k, chance) for k in range(columns)) for _ in range(chance.randint(50, 500))]
+        rows = [
+            ",".join(_reading(k, chance) for k in range(columns))
+            for _ in range(chance.randint(50, 500))
+        ]
         yield "\n".join([header, *rows, ""])
 
 

@@ -1,7 +1,10 @@
-"""Rows of a Parquet file in random order: ``NumberDataset``, which keeps row groups uncompressed, beside ``datasets``, which converts the whole file.
+"""Rows of a Parquet file in random order: ``NumberDataset``, which keeps row groups uncompressed,
+beside ``datasets``, which converts the whole file.
 
-The corpus is encoded once and written as often as a file of 55 MB takes. Before the clock starts, rows are compared with those that pyarrow reads. Each turn
-asks for other rows, of a data set that is open, or of one that is opened with nothing kept: ``datasets`` then converts the file, and we keep row groups.
+The corpus is encoded once and written as often as a file of 55 MB takes. Before the clock starts,
+rows are compared with those that pyarrow reads. Each turn asks for other rows, of a data set that
+is open, or of one that is opened with nothing kept: ``datasets`` then converts the file, and we
+keep row groups.
 """
 
 from __future__ import annotations
@@ -38,9 +41,15 @@ CASES: dict[str, tuple[Representation, str]] = {
 
 def run(corpus: Corpus) -> Section:
     """Each representation by itself, and blocks of the first."""
-    section = Section(f"Shuffled reading: {ROWS} random rows of a Parquet file, and what comes before the first")
-    if missing := [name for name in ("torch", "datasets") if importlib.util.find_spec(name) is None]:
-        section.checks.append(f"nothing: {', '.join(missing)} is not installed; pip install '.[torch]' datasets")
+    section = Section(
+        f"Shuffled reading: {ROWS} random rows of a Parquet file, and what comes before the first"
+    )
+    if missing := [
+        name for name in ("torch", "datasets") if importlib.util.find_spec(name) is None
+    ]:
+        section.checks.append(
+            f"nothing: {', '.join(missing)} is not installed; pip install '.[torch]' datasets"
+        )
         return section
     import datasets
 
@@ -64,7 +73,14 @@ def kept_in(folder: Path) -> Iterator[None]:
         os.environ.update({} if before is None else {"NUMTOK_CACHE": before})
 
 
-def measure(case: str, representation: Representation, column: str, corpus: Corpus, folder: Path, section: Section) -> None:
+def measure(
+    case: str,
+    representation: Representation,
+    column: str,
+    corpus: Corpus,
+    folder: Path,
+    section: Section,
+) -> None:
     """Write a file, compare rows, and time both."""
     from datasets import Dataset
 
@@ -74,7 +90,10 @@ def measure(case: str, representation: Representation, column: str, corpus: Corp
     write(path, representation, corpus)
     ours, peer = NumberDataset(path), Dataset.from_parquet(str(path), cache_dir=str(converted))
     check_rows(case, column, path, ours, peer)
-    section.checks.append(f"{case}: ids and {column} of rows at random are those that pyarrow reads; the peer's ids as well")
+    section.checks.append(
+        f"{case}: ids and {column} of rows at random are those that pyarrow reads; the peer's ids"
+        " as well"
+    )
     rows, blocks = drawn(len(ours)), NumberDataset(path, block_size=BLOCK)
     places = drawn(len(blocks))
     timings = alternate(
@@ -87,7 +106,9 @@ def measure(case: str, representation: Representation, column: str, corpus: Corp
     )
     begin = alternate(
         {
-            f"{case}: {ROWS} rows from nothing": lambda: afresh(kept, lambda: NumberDataset(path), rows()),
+            f"{case}: {ROWS} rows from nothing": lambda: afresh(
+                kept, lambda: NumberDataset(path), rows()
+            ),
             "  datasets: rows from nothing": lambda: afresh(
                 converted, lambda: Dataset.from_parquet(str(path), cache_dir=str(converted)), rows()
             ),
@@ -103,12 +124,17 @@ def measure(case: str, representation: Representation, column: str, corpus: Corp
             blocks_name: timings[blocks_name].median / timings[peer_rows].median,
             first_name: begin[first_name].median / begin[peer_first].median,
         }
-        section.goals += [Goal(f"{name}, of datasets' time", ratio, 1, None, "x", True) for name, ratio in ratios.items()]
+        section.goals += [
+            Goal(f"{name}, of datasets' time", ratio, 1, None, "x", True)
+            for name, ratio in ratios.items()
+        ]
 
 
 def write(path: Path, representation: Representation, corpus: Corpus) -> None:
     """The corpus, again and again; if little time is to be spent, once."""
-    batch = numtok.Tokenizer.from_pretrained(corpus.tokenizer, numbers=[representation]).encode_batch(corpus.texts)
+    batch = numtok.Tokenizer.from_pretrained(
+        corpus.tokenizer, numbers=[representation]
+    ).encode_batch(corpus.texts)
     with open_writer(path, batch.schema) as writer:
         writer.write(batch)
         while not corpus.quick and writer.bytes_written < FILE_BYTES:
@@ -120,9 +146,15 @@ def check_rows(case: str, column: str, path: Path, ours: Any, peer: Any) -> None
     table = pq.read_table(path, columns=["input_ids", column])
     for row in drawn(len(ours))()[:20]:
         expected, found = table.slice(row, 1).to_pylist()[0], ours[row]
-        check(expected["input_ids"] == found["input_ids"].tolist() == peer[row]["input_ids"], f"{case}: row {row} has other ids")
+        check(
+            expected["input_ids"] == found["input_ids"].tolist() == peer[row]["input_ids"],
+            f"{case}: row {row} has other ids",
+        )
         wanted = np.array(expected[column], found[column].dtype).ravel()
-        check(np.array_equal(wanted, found[column].ravel()), f"{case}: row {row} has other values in {column}")
+        check(
+            np.array_equal(wanted, found[column].ravel()),
+            f"{case}: row {row} has other values in {column}",
+        )
 
 
 def drawn(count: int) -> Callable[[], list[int]]:

@@ -1,8 +1,10 @@
-"""The usual recipe, as the papers' code has it: a regular expression, a Python loop, ``float()``, and a tokenizer.
+"""The usual recipe, as the papers' code has it: a regular expression, a Python loop, ``float()``,
+and a tokenizer.
 
-In: texts. Out: token ids with one ``[NUM]`` per number, and the 32 bits of each number. It reads ``2020-01-02`` and ``1,234`` as a simple
-regular expression does. Written to be as quick as it can be without being another program: one pass of substitution per text, one call
-of the tokenizer for all texts, numpy for the bits.
+In: texts. Out: token ids with one ``[NUM]`` per number, and the 32 bits of each number. It reads
+    ``2020-01-02`` and ``1,234`` as a simple regular expression does. Written to be as quick as it
+    can be without being another program: one pass of substitution per text, one call of the
+    tokenizer for all texts, numpy for the bits.
 """
 
 from __future__ import annotations

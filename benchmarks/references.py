@@ -1,7 +1,8 @@
-"""The representations' algorithms, written plainly in Python and numpy: what numtok is held to, and timed beside.
+"""The representations' algorithms, written plainly in Python and numpy: what numtok is held to, and
+timed beside.
 
-In: numbers as decimal strings. Out: the array that numtok's representation gives, see ``representations.as_numpy``. Each ``_decode`` gives
-what ``Decimal`` reads.
+In: numbers as decimal strings. Out: the array that numtok's representation gives, see
+    ``representations.as_numpy``. Each ``_decode`` gives what ``Decimal`` reads.
 """
 
 from __future__ import annotations
@@ -35,20 +36,26 @@ def xval_decode(values: Array) -> list[str]:
 def words_encode(strings: Strings, width: int = 32) -> Array:
     """uint32[n] or uint64[n], by struct."""
     word, value, kind = (">I", ">f", np.uint32) if width == 32 else (">Q", ">d", np.uint64)
-    return np.array([struct.unpack(word, struct.pack(value, float(one)))[0] for one in strings], kind)
+    return np.array(
+        [struct.unpack(word, struct.pack(value, float(one)))[0] for one in strings], kind
+    )
 
 
 def words_decode(words: Array) -> list[str]:
     """The inverse."""
     if words.dtype == np.uint64:
         return [repr(struct.unpack(">d", struct.pack(">Q", word))[0]) for word in words.tolist()]
-    return [str(np.float32(struct.unpack(">f", struct.pack(">I", word))[0])) for word in words.tolist()]
+    return [
+        str(np.float32(struct.unpack(">f", struct.pack(">I", word))[0])) for word in words.tolist()
+    ]
 
 
 def bits_encode(strings: Strings, width: int = 32) -> Array:
     """uint8[n, width], by shifts."""
     words = np.array([float(one) for one in strings], f"f{width // 8}").view(f"u{width // 8}")
-    return ((words[:, None] >> np.arange(width - 1, -1, -1, dtype=words.dtype)) & 1).astype(np.uint8)
+    return ((words[:, None] >> np.arange(width - 1, -1, -1, dtype=words.dtype)) & 1).astype(
+        np.uint8
+    )
 
 
 def bits_decode(bits: Array) -> list[str]:
@@ -80,7 +87,9 @@ def fone_digits(strings: Strings, before: int, after: int) -> Array:
     rows = []
     for one in strings:
         integer, _, fraction = one.partition(".")
-        rows.append([int(digit) for digit in reversed(integer.zfill(before) + fraction.ljust(after, "0"))])
+        rows.append(
+            [int(digit) for digit in reversed(integer.zfill(before) + fraction.ljust(after, "0"))]
+        )
     return np.array(rows, np.uint8).reshape(-1, before + after)
 
 
@@ -108,7 +117,11 @@ def place_encode(strings: Strings) -> Array:
     alphabet = {character: symbol for symbol, character in enumerate(PlaceValue.alphabet)}
     for number, text in enumerate(strings):
         mantissa, _, exponent = text.lower().partition("e")
-        power = sum(character.isdigit() for character in mantissa.partition(".")[0]) - 1 + int(exponent or 0)
+        power = (
+            sum(character.isdigit() for character in mantissa.partition(".")[0])
+            - 1
+            + int(exponent or 0)
+        )
         for k, character in enumerate(text):
             digit = character.isdigit() and k < len(mantissa)
             symbols.append(alphabet["-" if character == "\u2212" else character])
@@ -130,7 +143,9 @@ def place_decode(encoded: Array) -> list[str]:
 
 
 def groups_encode(one: Any) -> Callable[[Strings], Array]:
-    """int64[2, symbols]: symbols, and the number that each belongs to; runs of digits by a regular expression, integers from the right."""
+    """int64[2, symbols]: symbols, and the number that each belongs to; runs of digits by a regular
+    expression, integers from the right.
+    """
     index = {symbol: number for number, symbol in enumerate(one.alphabet)}
     behind_the_point = re.compile(rf"\d{{1,{one.group}}}|\D")
     before_it = re.compile(rf"\d{{1,{one.group}}}(?=(?:\d{{{one.group}}})*(?!\d))|\D")
@@ -138,9 +153,17 @@ def groups_encode(one: Any) -> Callable[[Strings], Array]:
     def encode(strings: Strings) -> Array:
         symbols, which = [], []
         for number, text in enumerate(strings):
-            mantissa, e, exponent = text.replace("\u2212", "-").partition("e" if "e" in text else "E")
+            mantissa, e, exponent = text.replace("\u2212", "-").partition(
+                "e" if "e" in text else "E"
+            )
             integer, point, fraction = mantissa.partition(".")
-            words = [*before_it.findall(integer), *point, *behind_the_point.findall(fraction), *e, *before_it.findall(exponent)]
+            words = [
+                *before_it.findall(integer),
+                *point,
+                *behind_the_point.findall(fraction),
+                *e,
+                *before_it.findall(exponent),
+            ]
             symbols += [index[word] for word in words]
             which += [number] * len(words)
         return np.array([symbols, which], np.int64)
@@ -164,7 +187,11 @@ def groups_decode(one: Any) -> Callable[[Array], list[str]]:
 
 def charton_encode(one: Any) -> Callable[[Strings], Array]:
     """uint16[symbols]: the decimal in scientific notation, looked up in a dictionary."""
-    index, name, count = {symbol: number for number, symbol in enumerate(one.alphabet)}, one.name, one.digits
+    index, name, count = (
+        {symbol: number for number, symbol in enumerate(one.alphabet)},
+        one.name,
+        one.digits,
+    )
 
     def encode(strings: Strings) -> Array:
         symbols = []
@@ -207,7 +234,9 @@ def charton_decode(one: Any) -> Callable[[Array], list[Decimal]]:
 def bins_encode(strings: Strings, bins: ExponentBins) -> Array:
     """int16[n], by binary search in the edges."""
     magnitude = np.abs(np.array([float(one) for one in strings]))
-    return np.where(magnitude == 0, 0, np.minimum(np.searchsorted(bins.edges, magnitude, "right"), bins.n)).astype(np.int16)
+    return np.where(
+        magnitude == 0, 0, np.minimum(np.searchsorted(bins.edges, magnitude, "right"), bins.n)
+    ).astype(np.int16)
 
 
 def bins_decode(found: Array, bins: ExponentBins) -> list[str]:

@@ -13,14 +13,28 @@ from typing import Any
 from benchmarks.corpus import Corpus
 from benchmarks.timing import Goal, Row, Section
 
-PACKAGES = ("numtok", "numpy", "numba", "pyarrow", "tokenizers", "tiktoken", "gigatoken", "regex", "awkward")
+PACKAGES = (
+    "numtok",
+    "numpy",
+    "numba",
+    "pyarrow",
+    "tokenizers",
+    "tiktoken",
+    "gigatoken",
+    "regex",
+    "awkward",
+)
 ROW_HEADERS = ("", "median", "min – max", "rate", "time / ours")
 GOAL_HEADERS = ("budget", "measured", "floor", "aim", "")
 
 
 def machine() -> dict[str, Any]:
     """Processor, cores, system."""
-    return {"processor": _processor(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
 
 
 def versions() -> dict[str, str]:
@@ -50,7 +64,12 @@ def as_dict(corpus: Corpus, sections: dict[str, Section]) -> dict[str, Any]:
         "format": 1,
         "machine": machine(),
         "versions": versions(),
-        "corpus": {"name": corpus.name, "documents": len(corpus.texts), "bytes": corpus.nbytes, "tokenizer": corpus.tokenizer_name},
+        "corpus": {
+            "name": corpus.name,
+            "documents": len(corpus.texts),
+            "bytes": corpus.nbytes,
+            "tokenizer": corpus.tokenizer_name,
+        },
         "quick": corpus.quick,
         "sections": {
             name: {
@@ -59,7 +78,9 @@ def as_dict(corpus: Corpus, sections: dict[str, Section]) -> dict[str, Any]:
                 "checks": section.checks,
                 "notes": section.notes,
                 "rows": [_row_as_dict(row) for row in section.rows],
-                "budgets": [dataclasses.asdict(goal) | {"verdict": goal.verdict} for goal in section.goals],
+                "budgets": [
+                    dataclasses.asdict(goal) | {"verdict": goal.verdict} for goal in section.goals
+                ],
             }
             for name, section in sections.items()
         },
@@ -70,7 +91,12 @@ def _row_as_dict(row: Row) -> dict[str, Any]:
     timing = row.timing
     return {
         "name": row.name,
-        "seconds": {"median": timing.median, "min": timing.low, "max": timing.high, "turns": len(timing.seconds)},
+        "seconds": {
+            "median": timing.median,
+            "min": timing.low,
+            "max": timing.high,
+            "turns": len(timing.seconds),
+        },
         "rate": row.rate,
         "unit": f"{row.unit}/s",
         "time_over_ours": row.ratio,
@@ -81,7 +107,10 @@ def as_text(corpus: Corpus, sections: dict[str, Section], markdown: bool = False
     """For people: one table per section, then the budgets."""
     found = machine()
     lines = [
-        f"{corpus.name}: {len(corpus.texts):,} documents, {corpus.megabytes:.1f} MB; tokenizer: {corpus.tokenizer_name}",
+        (
+            f"{corpus.name}: {len(corpus.texts):,} documents, {corpus.megabytes:.1f} MB; tokenizer:"
+            f" {corpus.tokenizer_name}"
+        ),
         f"{found['processor']}, {found['cores']} cores, {found['system']}",
         ", ".join(f"{name} {number}" for name, number in versions().items()),
     ]
@@ -99,7 +128,12 @@ def as_text(corpus: Corpus, sections: dict[str, Section], markdown: bool = False
         lines += [f"{'- ' if markdown else '  '}note: {line}" for line in section.notes]
     goals = [goal for section in sections.values() for goal in section.goals if not section.error]
     if goals:
-        lines += ["", "### Budgets" if markdown else "Budgets", "", *table(GOAL_HEADERS, [_goal_cells(goal) for goal in goals], markdown)]
+        lines += [
+            "",
+            "### Budgets" if markdown else "Budgets",
+            "",
+            *table(GOAL_HEADERS, [_goal_cells(goal) for goal in goals], markdown),
+        ]
     return "\n".join(lines)
 
 
@@ -107,33 +141,67 @@ def _row_cells(row: Row) -> tuple[str, ...]:
     timing = row.timing
     rate = f"{_digits(row.rate)} {row.unit}/s" if row.rate is not None else ""
     ratio = f"{_digits(row.ratio)} x" if row.ratio is not None else ""
-    return row.name, _seconds(timing.median), f"{_seconds(timing.low)} – {_seconds(timing.high)}", rate, ratio
+    return (
+        row.name,
+        _seconds(timing.median),
+        f"{_seconds(timing.low)} – {_seconds(timing.high)}",
+        rate,
+        ratio,
+    )
 
 
 def _goal_cells(goal: Goal) -> tuple[str, ...]:
     sign = "≤" if goal.at_most else "≥"
     aim = f"{sign} {goal.aim:g}" if goal.aim is not None else ""
-    return goal.what, f"{_digits(goal.value)} {goal.unit}", f"{sign} {goal.floor:g}", aim, goal.verdict
+    return (
+        goal.what,
+        f"{_digits(goal.value)} {goal.unit}",
+        f"{sign} {goal.floor:g}",
+        aim,
+        goal.verdict,
+    )
 
 
 def _seconds(value: float) -> str:
     if value < 1e-3:
         return f"{value * 1e6:.0f} µs"
-    return f"{value * 1e3:.2f} ms" if value < 0.1 else f"{value * 1e3:.0f} ms" if value < 1 else f"{value:.2f} s"
+    return (
+        f"{value * 1e3:.2f} ms"
+        if value < 0.1
+        else f"{value * 1e3:.0f} ms"
+        if value < 1
+        else f"{value:.2f} s"
+    )
 
 
 def _digits(value: float) -> str:
     """Three digits, as far as they go before the point, and two at least."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+    return (
+        f"{value:,.0f}"
+        if value >= 100
+        else f"{value:.1f}"
+        if value >= 10
+        else f"{value:.2f}"
+        if value >= 0.1
+        else f"{value:.2g}"
+    )
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], markdown: bool = False) -> list[str]:
+def table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], markdown: bool = False
+) -> list[str]:
     """Lines of a table: the first column to the left, the others to the right, all aligned."""
     widths = [max(len(row[k]) for row in [headers, *rows]) for k in range(len(headers))]
 
     def line(row: Sequence[str]) -> str:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        cells = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
         return f"| {' | '.join(cells)} |" if markdown else "  " + "  ".join(cells).rstrip()
 
-    rule = ["-" * widths[0], *("-" * (width - 1) + (":" if markdown else "-") for width in widths[1:])]
+    rule = [
+        "-" * widths[0],
+        *("-" * (width - 1) + (":" if markdown else "-") for width in widths[1:]),
+    ]
     return [line(headers), line(rule), *map(line, rows)]

@@ -1,4 +1,6 @@
-"""Text to exact numbers: ``numtok.scan`` beside loops over ``re`` and ``regex`` with a pattern of nearly the same meaning, and beside its other grammars."""
+"""Text to exact numbers: ``numtok.scan`` beside loops over ``re`` and ``regex`` with a pattern of
+nearly the same meaning, and beside its other grammars.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from benchmarks.corpus import ROOT, Corpus
 from benchmarks.timing import Goal, Section, alternate, check
 from benchmarks.world import worlds
 
-# What numtok's grammar says, as far as one short expression goes: signs, digit groups, fractions, exponents, no digits within words.
+# What numtok's grammar says, as far as one short expression goes: signs, digit groups, fractions,
+# exponents, no digits within words.
 LIKE = r"(?:(?<![\w)\]}%.+\-])[-+])?(?<![\w.])(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 BY_RE, BY_REGEX = re.compile(LIKE), regex.compile(LIKE)
 ORACLE = ROOT / "tests" / "support" / "grammar_oracle.py"
@@ -30,12 +33,18 @@ def find(pattern: Any, texts: list[str]) -> list[list[str]]:
 
 def find_floats(pattern: Any, texts: list[str]) -> list[list[float]]:
     """With their values, as the papers' code has them."""
-    return [[float(match.group().replace(",", "")) for match in pattern.finditer(text)] for text in texts]
+    return [
+        [float(match.group().replace(",", "")) for match in pattern.finditer(text)]
+        for text in texts
+    ]
 
 
 def find_decimals(pattern: Any, texts: list[str]) -> list[list[Decimal]]:
     """With their exact values."""
-    return [[Decimal(match.group().replace(",", "")) for match in pattern.finditer(text)] for text in texts]
+    return [
+        [Decimal(match.group().replace(",", "")) for match in pattern.finditer(text)]
+        for text in texts
+    ]
 
 
 def run(corpus: Corpus) -> Section:
@@ -59,28 +68,43 @@ def run(corpus: Corpus) -> Section:
         corpus.budget(12),
     )
     section.add(timings, corpus.megabytes, ours)
-    section.goals.append(Goal("scan against a re.finditer loop", timings[plain].over(timings[ours]), 5, 20, "x"))
+    section.goals.append(
+        Goal("scan against a re.finditer loop", timings[plain].over(timings[ours]), 5, 20, "x")
+    )
     time_the_world(section, corpus, numbers)
     return section
 
 
 def time_the_world(section: Section, corpus: Corpus, numbers: numtok.Numbers) -> None:
-    """Each grammar on the corpus as its country writes the numbers, beside the default on the corpus as it is."""
+    """Each grammar on the corpus as its country writes the numbers, beside the default on the
+    corpus as it is.
+    """
     made = worlds(corpus, numbers)
     section.checks.append(
-        f"{len(made)} rewritten corpora: their grammars read the numbers with marks as the same values, but for at most 2%"
+        f"{len(made)} rewritten corpora: their grammars read the numbers with marks as the same"
+        " values, but for at most 2%"
     )
-    scans: dict[str, Callable[[], object]] = {"the default grammar": lambda: numtok.scan(corpus.column)}
-    scans |= {world.name: functools.partial(numtok.scan, world.column, world.grammar) for world in made}
+    scans: dict[str, Callable[[], object]] = {
+        "the default grammar": lambda: numtok.scan(corpus.column)
+    }
+    scans |= {
+        world.name: functools.partial(numtok.scan, world.column, world.grammar) for world in made
+    }
     timings = alternate(scans, corpus.budget(4))
     section.add(timings, corpus.megabytes, "the default grammar")
     slowest = max(timings[world.name].over(timings["the default grammar"]) for world in made)
-    section.goals.append(Goal("the slowest other grammar over the default", slowest, 1.25, 1.05, "x", at_most=True))
+    section.goals.append(
+        Goal("the slowest other grammar over the default", slowest, 1.25, 1.05, "x", at_most=True)
+    )
 
 
 def check_against_loop(numbers: numtok.Numbers, texts: list[str]) -> str:
-    """Where scan and loop find a number at the same place, its value must be the same; and those must be nearly all."""
-    places = zip(numbers.document.tolist(), numbers.start.tolist(), numbers.stop.tolist(), strict=True)
+    """Where scan and loop find a number at the same place, its value must be the same; and those
+    must be nearly all.
+    """
+    places = zip(
+        numbers.document.tolist(), numbers.start.tolist(), numbers.stop.tolist(), strict=True
+    )
     exact = dict(zip(places, numbers.to_decimal(), strict=True))
     both, found = 0, 0
     for document, text in enumerate(texts):
@@ -97,23 +121,46 @@ def check_against_loop(numbers: numtok.Numbers, texts: list[str]) -> str:
                 both += 1
                 right = value.as_tuple() == Decimal(match.group().replace(",", "")).as_tuple()
                 check(right, f"document {document}: scan reads {match.group()!r} as {value}")
-    check(both >= 0.9 * len(exact), f"of {len(exact)} numbers of the scan only {both} are also found by the loop")
+    check(
+        both >= 0.9 * len(exact),
+        f"of {len(exact)} numbers of the scan only {both} are also found by the loop",
+    )
     return f"{both:,} values equal Decimal's; scan finds {len(exact):,} numbers, the loop {found:,}"
 
 
 def check_against_oracle(numbers: numtok.Numbers, corpus: Corpus) -> list[str]:
-    """The first documents, number for number, by the tests' slow definition of the grammar, if the tests are there."""
-    specification = importlib.util.spec_from_file_location("grammar_oracle", ORACLE) if ORACLE.is_file() else None
+    """The first documents, number for number, by the tests' slow definition of the grammar, if the
+    tests are there.
+    """
+    specification = (
+        importlib.util.spec_from_file_location("grammar_oracle", ORACLE)
+        if ORACLE.is_file()
+        else None
+    )
     if specification is None or specification.loader is None:
         return []
     oracle = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(oracle)
-    per_document, values, surfaces = numbers.per_document().tolist(), numbers.to_decimal(), numbers.text().to_pylist()
+    per_document, values, surfaces = (
+        numbers.per_document().tolist(),
+        numbers.to_decimal(),
+        numbers.text().to_pylist(),
+    )
     compared, size, document = 0, 0, 0
-    while document < len(corpus.texts) and size < (ORACLE_BYTES // 10 if corpus.quick else ORACLE_BYTES):
+    while document < len(corpus.texts) and size < (
+        ORACLE_BYTES // 10 if corpus.quick else ORACLE_BYTES
+    ):
         which = slice(per_document[document], per_document[document + 1])
-        expected = [(surface, value) for _, _, surface, value in oracle.find_numbers(corpus.texts[document], numtok.Grammar())]
-        check(list(zip(surfaces[which], values[which], strict=True)) == expected, f"document {document}: scan differs from the oracle")
+        expected = [
+            (surface, value)
+            for _, _, surface, value in oracle.find_numbers(
+                corpus.texts[document], numtok.Grammar()
+            )
+        ]
+        check(
+            list(zip(surfaces[which], values[which], strict=True)) == expected,
+            f"document {document}: scan differs from the oracle",
+        )
         compared += len(expected)
         size += len(corpus.texts[document])
         document += 1

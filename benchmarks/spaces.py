@@ -1,10 +1,13 @@
-"""``python -m benchmarks.spaces``: what the space before a number costs, in tokens and in changed text ids.
+"""``python -m benchmarks.spaces``: what the space before a number costs, in tokens and in changed
+text ids.
 
-In byte-level BPE a space belongs to the word behind it. A number token without it leaves a space on its own, which is a token more and one that
-the text does not have in context. For each representation, with two forms of its tokens (``auto``) and with one (``separate``), on text:
+In byte-level BPE a space belongs to the word behind it. A number token without it leaves a space on
+its own, which is a token more and one that the text does not have in context. For each
+representation, with two forms of its tokens (``auto``) and with one (``separate``), on text:
 
-- tokens per number: all tokens that are not text of the context, divided by the numbers that became tokens. A text token is of the context if
-  the source tokenizer gives that id at the same bytes of the text as it is.
+- tokens per number: all tokens that are not text of the context, divided by the numbers that became
+  tokens. A text token is of the context if the source tokenizer gives that id at the same bytes of
+  the text as it is.
 - text ids changed: the share of text tokens that are not of the context.
 """
 
@@ -53,10 +56,16 @@ class Spaces:
     source_tokens_per_number: float
 
 
-def measure(texts: Sequence[str], source: Any, numbers: Sequence[Representation], leading_space: str = "auto") -> Spaces:
+def measure(
+    texts: Sequence[str],
+    source: Any,
+    numbers: Sequence[Representation],
+    leading_space: str = "auto",
+) -> Spaces:
     """Measure on byte-level BPE.
 
-    Documents whose tokens' bytes are not those of the text, as the tokenizer normalises, are left out.
+    Documents whose tokens' bytes are not those of the text, as the tokenizer normalises, are left
+    out.
     """
     tokenizer = Tokenizer.from_pretrained(source, numbers, leading_space=leading_space)
     plain = Tokenizer.from_pretrained(source, [Subword()])
@@ -84,7 +93,9 @@ def measure(texts: Sequence[str], source: Any, numbers: Sequence[Representation]
 
 @dataclass(frozen=True)
 class _Tokens:
-    """All tokens of a batch: ``start`` and ``stop`` in the text's bytes, ``key`` of start and id, and whether each is text."""
+    """All tokens of a batch: ``start`` and ``stop`` in the text's bytes, ``key`` of start and id,
+    and whether each is text.
+    """
 
     start: Ints
     stop: Ints
@@ -92,7 +103,9 @@ class _Tokens:
     is_text: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, rows: TextRows, taken: Numbers | None, table: TokenBytes) -> _Tokens:
+    def of(
+        cls, tokenizer: Tokenizer, rows: TextRows, taken: Numbers | None, table: TokenBytes
+    ) -> _Tokens:
         """``taken``: the numbers that are number tokens; None if there are none."""
         batch = tokenizer.encode_batch(rows.array)
         ids = batch["input_ids"].flatten().to_numpy().astype(np.int64)
@@ -100,12 +113,18 @@ class _Tokens:
         widths = np.diff(table.offsets)[ids]
         if taken is not None:
             lists = batch["number_index"]
-            first = lists.flatten().to_numpy() + np.repeat(batch["input_ids"].offsets.to_numpy()[:-1], np.diff(lists.offsets.to_numpy()))
+            first = lists.flatten().to_numpy() + np.repeat(
+                batch["input_ids"].offsets.to_numpy()[:-1], np.diff(lists.offsets.to_numpy())
+            )
             counts = token_counts(tokenizer, taken)
             inside = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
             is_text[inside] = False
             widths[inside] = 0
-            with_space = [number for content, number in tokenizer.tokens.items() if content.startswith(f" {NUM[:-1]}")]
+            with_space = [
+                number
+                for content, number in tokenizer.tokens.items()
+                if content.startswith(f" {NUM[:-1]}")
+            ]
             widths[first] = taken.stop - taken.start + np.isin(ids[first], with_space)
         stop = np.cumsum(widths)
         if stop[-1] != rows.offsets[-1]:
@@ -117,7 +136,9 @@ class _Tokens:
 def _is_whole(plain: Tokenizer, texts: Sequence[str], table: TokenBytes) -> list[bool]:
     """Whether each text's tokens are as long as the text."""
     batch = plain.encode_batch(list(texts))
-    widths = np.concatenate([[0], np.cumsum(np.diff(table.offsets)[batch["input_ids"].flatten().to_numpy()])])
+    widths = np.concatenate(
+        [[0], np.cumsum(np.diff(table.offsets)[batch["input_ids"].flatten().to_numpy()])]
+    )
     lengths = np.diff(widths[batch["input_ids"].offsets.to_numpy()])
     return [bool(length == len(text.encode())) for length, text in zip(lengths, texts, strict=True)]
 
@@ -126,28 +147,50 @@ def _overlaps(tokens: _Tokens, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Which tokens hold a part of a number."""
     base = numbers.rows.offsets[numbers.document]
     first, last = base + numbers.start, base + numbers.stop
-    following = np.searchsorted(last, tokens.start, "right")  # the first number that ends behind the token's start
+    following = np.searchsorted(
+        last, tokens.start, "right"
+    )  # the first number that ends behind the token's start
     return np.append(first, np.iinfo(np.int64).max)[following] < tokens.stop
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.spaces", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--corpus", type=Path, help="a JSON lines file with the field text; default: the shared one, else the sample")
-    parser.add_argument(
-        "--tokenizer", type=Path, action="append", help="a byte-level tokenizer.json; repeatable; default: as for the benchmarks"
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.spaces", description=__doc__.splitlines()[0] if __doc__ else None
     )
-    parser.add_argument("--numbers", action="append", help="representations, such as xval or fone:6,4; repeatable")
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        help="a JSON lines file with the field text; default: the shared one, else the sample",
+    )
+    parser.add_argument(
+        "--tokenizer",
+        type=Path,
+        action="append",
+        help="a byte-level tokenizer.json; repeatable; default: as for the benchmarks",
+    )
+    parser.add_argument(
+        "--numbers", action="append", help="representations, such as xval or fone:6,4; repeatable"
+    )
     options = parser.parse_args(arguments)
     for path in options.tokenizer or [None]:
         loaded = corpus.load(options.corpus, path)
         print(f"{loaded.name}, {loaded.megabytes:.1f} MB, {loaded.tokenizer_name}")
-        print(f"{'':12}{'numbers':>10}{'as text':>10}{'by source':>12}" + "".join(f"{mode:>12}{'changed':>10}" for mode in LEADING_SPACE))
+        print(
+            f"{'':12}{'numbers':>10}{'as text':>10}{'by source':>12}"
+            + "".join(f"{mode:>12}{'changed':>10}" for mode in LEADING_SPACE)
+        )
         for text in options.numbers or NUMBERS:
-            found = [measure(loaded.texts, loaded.tokenizer, parse(text), mode) for mode in LEADING_SPACE]
+            found = [
+                measure(loaded.texts, loaded.tokenizer, parse(text), mode) for mode in LEADING_SPACE
+            ]
             counts = f"{found[0].numbers:>10,}{found[0].left_as_text:>10,}{found[0].source_tokens_per_number:>12.2f}"
             print(
-                f"{text:12}{counts}" + "".join(f"{one.tokens_per_number:>12.2f}{one.text_ids_changed:>10.2%}" for one in found), flush=True
+                f"{text:12}{counts}"
+                + "".join(
+                    f"{one.tokens_per_number:>12.2f}{one.text_ids_changed:>10.2%}" for one in found
+                ),
+                flush=True,
             )
         print()
     return 0

@@ -1,5 +1,6 @@
-"""How long a start takes: processor time of whole processes that do next to no work, with warm caches, as after ``numtok warm-up``; and of the first
-on a machine, which compiles what it needs, in two processes, and compares the engines: how long its user waits.
+"""How long a start takes: processor time of whole processes that do next to no work, with warm
+caches, as after ``numtok warm-up``; and of the first on a machine, which compiles what it needs, in
+two processes, and compares the engines: how long its user waits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from benchmarks.timing import Goal, Section, Timing, check
 
 LINE = "The mass is -1.5e3 kg."
 FIRST = "the first encode on a machine: one line, default tokenizer, nothing compiled"
-ENCODE = f"import sys, numtok; numtok.Tokenizer.from_pretrained(*sys.argv[1:]).encode({LINE!r}).input_ids"
+ENCODE = (
+    "import sys, numtok;"
+    f" numtok.Tokenizer.from_pretrained(*sys.argv[1:]).encode({LINE!r}).input_ids"
+)
 
 
 class Start(NamedTuple):
@@ -32,26 +36,47 @@ def starts(corpus: Corpus, folder: Path) -> dict[str, Start]:
     """What is measured, by name."""
     line, output = folder / "line.jsonl", folder / "line.parquet"
     line.write_text(f'{{"text": "{LINE}"}}\n')
-    command_line = (*command(), "encode", line, "-o", output, "--scale", "1", "--workers", "1", "--quiet", "--overwrite")
+    command_line = (
+        *command(),
+        "encode",
+        line,
+        "-o",
+        output,
+        "--scale",
+        "1",
+        "--workers",
+        "1",
+        "--quiet",
+        "--overwrite",
+    )
     return {
         "python -c pass": Start((sys.executable, "-c", "pass")),
         "numtok --help": Start((*command(), "--help"), 0.2, 0.1),
         "encode one line, default tokenizer": Start((sys.executable, "-c", ENCODE), 1.0, 0.6),
-        f"encode one line, {corpus.tokenizer_name}": Start((sys.executable, "-c", ENCODE, corpus.tokenizer), 1.5, 0.8),
+        f"encode one line, {corpus.tokenizer_name}": Start(
+            (sys.executable, "-c", ENCODE, corpus.tokenizer), 1.5, 0.8
+        ),
         "numtok inspect": Start((*command(), "inspect", LINE), 1.0),
         "numtok encode, one line, default tokenizer": Start(command_line, 1.0, 0.6),
-        f"numtok encode, one line, {corpus.tokenizer_name}": Start((*command_line, "--tokenizer", corpus.tokenizer), 1.5, 0.8),
+        f"numtok encode, one line, {corpus.tokenizer_name}": Start(
+            (*command_line, "--tokenizer", corpus.tokenizer), 1.5, 0.8
+        ),
     }
 
 
 def run(corpus: Corpus) -> Section:
     """From process to process, for next to no work."""
-    section = Section("Start-up: processor time of the whole process, warm caches; in the last row, seconds of waiting, empty ones")
+    section = Section(
+        "Start-up: processor time of the whole process, warm caches; in the last row, seconds of"
+        " waiting, empty ones"
+    )
     with tempfile.TemporaryDirectory() as folder:
         measured = starts(corpus, Path(folder))
         if corpus.quick:
             measured = dict(list(measured.items())[::2])
-        seconds = {name: [launch(*start.arguments).cpu] for name, start in measured.items()}  # warms up, and is all of a quick run
+        seconds = {
+            name: [launch(*start.arguments).cpu] for name, start in measured.items()
+        }  # warms up, and is all of a quick run
         values = pq.read_table(Path(folder) / "line.parquet").column("number_value").to_pylist()
         check(values == [[-1500.0]], f"numtok encode gives {values}, expected [[-1500.0]]")
         section.checks.append("numtok encode gives -1500.0 for -1.5e3")
@@ -62,11 +87,18 @@ def run(corpus: Corpus) -> Section:
             measured[FIRST] = Start((sys.executable, "-c", ENCODE), 5.0)
             empty = [Path(folder) / str(turn) for turn in range(3)]
             seconds[FIRST] = [
-                launch(*measured[FIRST].arguments, NUMBA_CACHE_DIR=f"{one}/kernels", NUMTOK_CACHE=f"{one}/facts").seconds for one in empty
+                launch(
+                    *measured[FIRST].arguments,
+                    NUMBA_CACHE_DIR=f"{one}/kernels",
+                    NUMTOK_CACHE=f"{one}/facts",
+                ).seconds
+                for one in empty
             ]
     timings = {name: Timing(tuple(found[1:] or found)) for name, found in seconds.items()}
     section.add(timings, 0)
     for name, start in measured.items():
         if start.floor is not None:
-            section.goals.append(Goal(f"start-up: {name}", timings[name].median, start.floor, start.aim, "s", True))
+            section.goals.append(
+                Goal(f"start-up: {name}", timings[name].median, start.floor, start.aim, "s", True)
+            )
     return section

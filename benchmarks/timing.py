@@ -1,7 +1,8 @@
 """Time functions side by side, and hold what was measured.
 
-Functions take turns, A B A B, so that a machine that slows down slows all of them; a ratio is the median of the ratios of each turn. The
-garbage collector is off while the clock runs, as in ``timeit``, and what a function returns is freed before the clock stops.
+Functions take turns, A B A B, so that a machine that slows down slows all of them; a ratio is the
+median of the ratios of each turn. The garbage collector is off while the clock runs, as in
+``timeit``, and what a function returns is freed before the clock stops.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ class Timing:
 
     def over(self, other: Timing) -> float:
         """How many times as long as ``other``: the median of the ratios of each turn."""
-        return statistics.median(mine / theirs for mine, theirs in zip(self.seconds, other.seconds, strict=True))
+        return statistics.median(
+            mine / theirs for mine, theirs in zip(self.seconds, other.seconds, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Row:
     Attributes:
         name: what ran.
         timing: seconds.
-        amount: millions of ``unit`` that one turn handles, so that amount / seconds is a rate; 0 for none.
+        amount: millions of ``unit`` that one turn handles, so that amount / seconds is a rate; 0
+            for none.
         unit: ``MB``, or ``M numbers``.
         ratio: the time it takes, as a multiple of the time of numtok's own row.
     """
@@ -122,7 +126,13 @@ class Section:
     notes: list[str] = field(default_factory=list)
     error: str | None = None
 
-    def add(self, timings: Mapping[str, Timing], amount: float, ours: str | None = None, unit: str = "MB") -> None:
+    def add(
+        self,
+        timings: Mapping[str, Timing],
+        amount: float,
+        ours: str | None = None,
+        unit: str = "MB",
+    ) -> None:
         """A row for each of the timings, with its ratio to ``ours``."""
         for name, timing in timings.items():
             ratio = timing.over(timings[ours]) if ours is not None and name != ours else None
@@ -143,12 +153,15 @@ def seconds_of(function: Callable[[], object], calls: int = 1) -> float:
             gc.enable()
 
 
-def alternate(functions: Mapping[str, Callable[[], object]], budget: float, least: int = 3, most: int = 31) -> dict[str, Timing]:
+def alternate(
+    functions: Mapping[str, Callable[[], object]], budget: float, least: int = 3, most: int = 31
+) -> dict[str, Timing]:
     """Time the functions in turns, after one or two calls of each to warm up.
 
-    A quick one is called several times in its turn, or it would be measured with the caches that a slow one leaves behind. Each turn begins with
-    another function: the first one finds the caches as the garbage collector leaves them. Without a budget, a turn is one call, and
-    garbage is left.
+    A quick one is called several times in its turn, or it would be measured with the caches that a
+    slow one leaves behind. Each turn begins with
+    another function: the first one finds the caches as the garbage collector leaves them. Without a
+        budget, a turn is one call, and garbage is left.
 
     Args:
         functions: by name; each is called as it is.

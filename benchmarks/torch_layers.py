@@ -1,7 +1,9 @@
-"""The torch embedding layers beside a plain ``nn.Embedding`` lookup of the same shape, and beside the first layer of a GPT-2 as wide as they are.
+"""The torch embedding layers beside a plain ``nn.Embedding`` lookup of the same shape, and beside
+the first layer of a GPT-2 as wide as they are.
 
-The numbers are those of the corpus, at some of the tokens. Before the clock starts, each layer's vectors are compared with the formula, in
-float64 in numpy, and the word vectors of all other tokens with what they were. On a CPU with one thread, and on a GPU where there is one.
+The numbers are those of the corpus, at some of the tokens. Before the clock starts, each layer's
+vectors are compared with the formula, in float64 in numpy, and the word vectors of all other tokens
+with what they were. On a CPU with one thread, and on a GPU where there is one.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ from benchmarks.timing import Goal, Section, alternate, check
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, SingleToken, XVal
 
 ROWS, LENGTH, WIDTH, VOCABULARY = 8, 512, 768, 50257
-SHARE, SHARES = 0.1, (0.05, 0.1, 0.15)  # of the tokens are numbers; the latter for the layer whose cost hangs on it most
+SHARE, SHARES = (
+    0.1,
+    (0.05, 0.1, 0.15),
+)  # of the tokens are numbers; the latter for the layer whose cost hangs on it most
 LOOKUP, FIRST = "nn.Embedding lookup", "GPT-2's first layer"
 HEAD = 64  # dimensions of one attention head
 NEEDED = ("torch", "transformers")
@@ -34,7 +39,8 @@ class Case:
         name: for people.
         representation: which gives the stream; None for place values, at random.
         make: d_model to the layer.
-        formula: (weights by name, word vectors [n, d], stream [n, ...]) to the vectors of the numbers [n, d], in float64.
+        formula: (weights by name, word vectors [n, d], stream [n, ...]) to the vectors of the
+            numbers [n, d], in float64.
         shares: of the tokens that are numbers, one measurement each.
     """
 
@@ -50,19 +56,31 @@ def run(corpus: Corpus) -> Section:
     rows, length, width = (2, 64, 64) if corpus.quick else (ROWS, LENGTH, WIDTH)
     section = Section(f"Embedding layers, {rows} x {length} tokens of {width} dimensions")
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
-        section.checks.append(f"nothing: {', '.join(missing)} is not installed, so the layers are not timed; pip install '.[torch,hf]'")
+        section.checks.append(
+            f"nothing: {', '.join(missing)} is not installed, so the layers are not timed; pip"
+            " install '.[torch,hf]'"
+        )
         return section
     import torch
 
     torch.set_num_threads(1)
-    section.notes.append(f"torch {torch.__version__}; ratios are to {FIRST}; the lookup's vocabulary has {VOCABULARY:,} tokens")
+    section.notes.append(
+        f"torch {torch.__version__}; ratios are to {FIRST}; the lookup's vocabulary has"
+        f" {VOCABULARY:,} tokens"
+    )
     numbers = numtok.scan(corpus.column)
     for device in ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]:
         measure(device, numbers, (rows, length, width), corpus, section)
     return section
 
 
-def measure(device: str, numbers: numtok.Numbers, shape: tuple[int, int, int], corpus: Corpus, section: Section) -> None:
+def measure(
+    device: str,
+    numbers: numtok.Numbers,
+    shape: tuple[int, int, int],
+    corpus: Corpus,
+    section: Section,
+) -> None:
     """Check and time the layers on one device."""
     import torch
 
@@ -78,18 +96,38 @@ def measure(device: str, numbers: numtok.Numbers, shape: tuple[int, int, int], c
     for case in cases():
         for share in case.shares:
             mask = torch.rand(rows, length, device=device) < share
-            layer, batch = case.make(width).to(device), {"number_mask": mask, **streams(case.representation, numbers, mask)}
+            layer, batch = (
+                case.make(width).to(device),
+                {"number_mask": mask, **streams(case.representation, numbers, mask)},
+            )
             name = f"{case.name}, {share:.0%} numbers"
-            section.checks.append(f"{name}, {where}: {compare(case, layer, words, batch)} numbers as in the formula, words as they were")
+            section.checks.append(
+                f"{name}, {where}: {compare(case, layer, words, batch)} numbers as in the formula,"
+                " words as they were"
+            )
             steps[name] = (layer, words, batch)
     for backward in (False, True):
         ending = f", forward{' and backward' if backward else ''}, {where}"
-        functions = {name + ending: lambda parts=parts, backward=backward: step(device, backward, *parts) for name, parts in steps.items()}
+        functions = {
+            name + ending: lambda parts=parts, backward=backward: step(device, backward, *parts)
+            for name, parts in steps.items()
+        }
         timings = alternate(functions, corpus.budget(30))  # type: ignore[arg-type]
         section.add(timings, rows * length / 1e6, FIRST + ending, "M tokens")
-        if device == "cpu" and not corpus.quick:  # two matrices of twelve, at a tenth of the tokens: a sixtieth
+        if (
+            device == "cpu" and not corpus.quick
+        ):  # two matrices of twelve, at a tenth of the tokens: a sixtieth
             share = timings[f"FloatBits, {SHARE:.0%} numbers{ending}"].over(timings[FIRST + ending])
-            section.goals.append(Goal(f"FloatBits over {FIRST}{ending}, {SHARE:.0%} numbers", share, 0.05, 0.02, "x", at_most=True))
+            section.goals.append(
+                Goal(
+                    f"FloatBits over {FIRST}{ending}, {SHARE:.0%} numbers",
+                    share,
+                    0.05,
+                    0.02,
+                    "x",
+                    at_most=True,
+                )
+            )
 
 
 def first_layer(width: int) -> Any:
@@ -101,7 +139,13 @@ def first_layer(width: int) -> Any:
     class First(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            config = GPT2Config(n_embd=width, n_head=max(width // HEAD, 1), attn_pdrop=0.0, resid_pdrop=0.0, attn_implementation="sdpa")
+            config = GPT2Config(
+                n_embd=width,
+                n_head=max(width // HEAD, 1),
+                attn_pdrop=0.0,
+                resid_pdrop=0.0,
+                attn_implementation="sdpa",
+            )
             self.block = GPT2Block(config, layer_idx=0)
 
         def forward(self, words: Any) -> Any:
@@ -126,17 +170,25 @@ def step(device: str, backward: bool, layer: Any, *arguments: Any) -> None:
         torch.cuda.synchronize()
 
 
-def streams(representation: SingleToken | None, numbers: numtok.Numbers, mask: Any) -> dict[str, Any]:
+def streams(
+    representation: SingleToken | None, numbers: numtok.Numbers, mask: Any
+) -> dict[str, Any]:
     """The representation's stream, with the corpus's numbers, again and again, where the mask says."""
     import torch
 
     if representation is None:
-        places = torch.randint(1, 10, mask.shape, device=mask.device) * (1 - 2 * torch.randint(2, mask.shape, device=mask.device))
+        places = torch.randint(1, 10, mask.shape, device=mask.device) * (
+            1 - 2 * torch.randint(2, mask.shape, device=mask.device)
+        )
         return {"place_value": places * mask}
     found = numbers if representation.carries_sign else numbers.without_sign()
     found = found.select(np.flatnonzero(representation.fits(found))[: mask.numel()])
     ((name, column),) = representation.encode(found).items()
-    array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
+    array = (
+        column.to_numpy_ndarray()
+        if hasattr(column, "to_numpy_ndarray")
+        else column.to_numpy(zero_copy_only=False)
+    )
     array = array.astype(np.int64) if array.dtype in (np.uint32, np.uint64, np.int16) else array
     filled = np.zeros((*mask.shape, *array.shape[1:]), array.dtype)
     at = mask.cpu().numpy()
@@ -152,12 +204,22 @@ def compare(case: Case, layer: Any, words: Any, batch: dict[str, Any]) -> int:
         found = layer(words, batch)
     at = batch["number_mask"]
     words = words.detach()
-    check(torch.equal(found[~at], words[~at]), f"{case.name}: the layer changes tokens that are no number")
-    weights = {name: value.detach().double().cpu().numpy() for name, value in layer.named_parameters()}
-    stream = next(stream for name, stream in batch.items() if name != "number_mask")[at].cpu().numpy()
+    check(
+        torch.equal(found[~at], words[~at]),
+        f"{case.name}: the layer changes tokens that are no number",
+    )
+    weights = {
+        name: value.detach().double().cpu().numpy() for name, value in layer.named_parameters()
+    }
+    stream = (
+        next(stream for name, stream in batch.items() if name != "number_mask")[at].cpu().numpy()
+    )
     expected = case.formula(weights, words[at].double().cpu().numpy(), stream)
     got = found[at].double().cpu().numpy()
-    check(np.allclose(got, expected, rtol=1e-4, atol=1e-4), f"{case.name}: the layer's vectors differ from the formula's")
+    check(
+        np.allclose(got, expected, rtol=1e-4, atol=1e-4),
+        f"{case.name}: the layer's vectors differ from the formula's",
+    )
     return len(expected)
 
 
@@ -190,10 +252,14 @@ def cases() -> list[Case]:
 
     def fone_padded(weights: dict[str, Array], words: Array, stream: Array) -> Array:
         features = fone_features(stream)
-        return np.asarray(words + np.pad(features, ((0, 0), (0, words.shape[1] - features.shape[1]))))
+        return np.asarray(
+            words + np.pad(features, ((0, 0), (0, words.shape[1] - features.shape[1])))
+        )
 
     return [
-        Case("XVal", XVal(), layers.XValEmbedding, lambda w, e, x: e * x[:, None].astype(np.float64)),
+        Case(
+            "XVal", XVal(), layers.XValEmbedding, lambda w, e, x: e * x[:, None].astype(np.float64)
+        ),
         Case("FloatBits", FloatBits(), layers.FloatBitsEmbedding, bits_formula, SHARES),
         Case(
             "FloatBits(64), added",
@@ -207,7 +273,12 @@ def cases() -> list[Case]:
             lambda d: layers.FloatBitsEmbedding(d, width=64, projection="linear"),
             lambda w, e, x: e + wide_bits(x) @ w["projection.weight"].T,
         ),
-        Case("FoNE(8, 4), compact", FoNE(8, 4, compact=True), lambda d: layers.FoNEEmbedding(d, 8, 4), fone_padded),
+        Case(
+            "FoNE(8, 4), compact",
+            FoNE(8, 4, compact=True),
+            lambda d: layers.FoNEEmbedding(d, 8, 4),
+            fone_padded,
+        ),
         Case(
             "FoNE(8, 4), compact, linear map",
             FoNE(8, 4, compact=True),
@@ -218,9 +289,16 @@ def cases() -> list[Case]:
             "FoNE(8, 4), dense",
             FoNE(8, 4),
             lambda d: layers.FoNEEmbedding(d, 8, 4),
-            lambda w, e, x: e + np.pad(x.reshape(len(x), -1), ((0, 0), (0, e.shape[1] - x[0].size))),
+            lambda w, e, x: (
+                e + np.pad(x.reshape(len(x), -1), ((0, 0), (0, e.shape[1] - x[0].size)))
+            ),
         ),
-        Case("ExponentBins", ExponentBins(), layers.ExponentBinsEmbedding, lambda w, e, x: e + w["vectors.weight"][x]),
+        Case(
+            "ExponentBins",
+            ExponentBins(),
+            layers.ExponentBinsEmbedding,
+            lambda w, e, x: e + w["vectors.weight"][x],
+        ),
         Case(
             "LogFourier(8)",
             LogFourier(8),

@@ -1,6 +1,7 @@
 """The corpus as other countries write its numbers, to scan with their grammars beside the default.
 
-In: the corpus and its numbers. Out: for each grammar, the texts with every number in its marks, checked to be read as the same values.
+In: the corpus and its numbers. Out: for each grammar, the texts with every number in its marks,
+    checked to be read as the same values.
 """
 
 from __future__ import annotations
@@ -59,24 +60,38 @@ def worlds(corpus: Corpus, numbers: numtok.Numbers) -> list[World]:
     """The corpus in each of the :data:`FORMS`.
 
     Raises:
-        WrongResult: if a grammar does not read nearly all numbers that are written with marks as the default reads them in the original. (Others may be read
-            otherwise, as ``10,20`` by the european grammar.)
+        WrongResult: if a grammar does not read nearly all numbers that are written with marks as
+            the default reads them in the original. (Others may be read otherwise, as ``10,20`` by
+            the european grammar.)
     """
     surfaces = numbers.text().to_pylist()
-    values = Counter(value for surface, value in zip(surfaces, numbers.to_decimal(), strict=True) if {",", "."} & set(str(surface)))
+    values = Counter(
+        value
+        for surface, value in zip(surfaces, numbers.to_decimal(), strict=True)
+        if {",", "."} & set(str(surface))
+    )
     made = []
     for name, (grammar, write) in FORMS.items():
-        world = World(name, grammar, pa.array(_rewritten(corpus.texts, numbers, write), pa.large_string()))
+        world = World(
+            name, grammar, pa.array(_rewritten(corpus.texts, numbers, write), pa.large_string())
+        )
         read = Counter(numtok.scan(world.column, grammar).to_decimal())
         same = (values & read).total()
-        check(same >= 0.98 * values.total(), f"{name}: of {values.total():,} numbers with marks {same:,} are read as they were")
+        check(
+            same >= 0.98 * values.total(),
+            f"{name}: of {values.total():,} numbers with marks {same:,} are read as they were",
+        )
         made.append(world)
     return made
 
 
 def _rewritten(texts: list[str], numbers: numtok.Numbers, write: Callable[[str], str]) -> list[str]:
     """The texts with each number as ``write`` gives it."""
-    bounds, starts, stops = numbers.per_document().tolist(), numbers.start.tolist(), numbers.stop.tolist()
+    bounds, starts, stops = (
+        numbers.per_document().tolist(),
+        numbers.start.tolist(),
+        numbers.stop.tolist(),
+    )
     surfaces = [write(str(surface)).encode() for surface in numbers.text().to_pylist()]
     rewritten = []
     for document, text in enumerate(texts):

@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-REDRAW, REPORT = 0.1, 5.0  # seconds between two looks of the bar, and between two lines where there is no terminal
+REDRAW, REPORT = (
+    0.1,
+    5.0,
+)  # seconds between two looks of the bar, and between two lines where there is no terminal
 
 
 def use_colour(stream: Any) -> bool:
     """A terminal, unless NO_COLOR is set (https://no-color.org); FORCE_COLOR wins."""
     if os.environ.get("FORCE_COLOR"):
         return True
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and bool(stream.isatty())
+    return (
+        not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM") != "dumb"
+        and bool(stream.isatty())
+    )
 
 
 def print_error(message: str) -> None:
@@ -40,7 +47,9 @@ def print_warning(message: str) -> None:
 
 def _label(word: str, colour: str, message: str) -> None:
     coloured = use_colour(sys.stderr)
-    click.echo(click.style(f"numtok: {word}: ", fg=colour, bold=True) + message, err=True, color=coloured)
+    click.echo(
+        click.style(f"numtok: {word}: ", fg=colour, bold=True) + message, err=True, color=coloured
+    )
 
 
 def debug_option(command: Command) -> Command:
@@ -49,11 +58,20 @@ def debug_option(command: Command) -> Command:
     def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         ctx.meta["numtok.debug"] = value
 
-    return click.option("--debug", is_flag=True, expose_value=False, callback=remember, help="Show the traceback of an error.")(command)
+    return click.option(
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        callback=remember,
+        help="Show the traceback of an error.",
+    )(command)
 
 
 class ProgressLine:
-    """A bar that redraws itself on a terminal; elsewhere a plain line every few seconds. Use it as a context."""
+    """A bar that redraws itself on a terminal; elsewhere a plain line every few seconds.
+
+    Use it as a context.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self._terminal = sys.stderr.isatty()
@@ -69,7 +87,11 @@ class ProgressLine:
         width = shutil.get_terminal_size().columns - 1
         figures = _share(progress) + _figures(progress)
         space = width - len(figures) - 1
-        line = f"{_bar(progress, min(space, 40))} {figures}" if space >= 12 and progress.total else figures
+        line = (
+            f"{_bar(progress, min(space, 40))} {figures}"
+            if space >= 12 and progress.total
+            else figures
+        )
         sys.stderr.write(f"\r\x1b[K{line[:width] if len(figures) > width else line}")
         sys.stderr.flush()
         self._drawn = True
@@ -87,7 +109,11 @@ def _bar(progress: Progress, width: int) -> str:
     """``━━━━━╌╌╌``, the done part in colour."""
     done = round(width * min(1.0, progress.read / (progress.total or 1)))
     full, empty = "━" * done, "╌" * (width - done)
-    return click.style(full, fg="cyan") + click.style(empty, dim=True) if use_colour(sys.stderr) else full + empty
+    return (
+        click.style(full, fg="cyan") + click.style(empty, dim=True)
+        if use_colour(sys.stderr)
+        else full + empty
+    )
 
 
 def _share(progress: Progress) -> str:
@@ -98,7 +124,11 @@ def _figures(progress: Progress) -> str:
     rate = (progress.read - progress.resumed) / progress.seconds if progress.seconds else 0.0
     shards = f"  {progress.shards[0]:,} of {progress.shards[1]:,} shards" if progress.shards else ""
     of = f" of {size(progress.total)}" if progress.total else ""
-    left = f"  {duration((progress.total - progress.read) / rate)} left" if progress.total and rate else ""
+    left = (
+        f"  {duration((progress.total - progress.read) / rate)} left"
+        if progress.total and rate
+        else ""
+    )
     return f"{size(progress.read)}{of}  {size(rate)}/s{left}{shards}"
 
 
@@ -128,7 +158,11 @@ def print_table(rows: Sequence[tuple[str, str, str]], title: str, to_stderr: boo
     click.echo(click.style(shown(title), bold=True), color=coloured, err=to_stderr)
     for label, figure, remark in rows:
         line = f"  {click.style(label.ljust(labels), dim=True)}  {figure.rjust(figures)}"
-        click.echo(line + (f"  {click.style(remark, dim=True)}" if remark else ""), color=coloured, err=to_stderr)
+        click.echo(
+            line + (f"  {click.style(remark, dim=True)}" if remark else ""),
+            color=coloured,
+            err=to_stderr,
+        )
 
 
 def counts(by_name: dict[str, int]) -> str:

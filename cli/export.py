@@ -20,9 +20,15 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.argument("prefix")
 @click.option(
-    "--to", type=click.Choice(["megatron", "gpt-neox"]), required=True, help="Whose reader. They differ in the codes of floats only."
+    "--to",
+    type=click.Choice(["megatron", "gpt-neox"]),
+    required=True,
+    help="Whose reader. They differ in the codes of floats only.",
 )
-@end_token_option("Put behind each document, which these trainers join: a token or its id. Packed rows have theirs.")
+@end_token_option(
+    "Put behind each document, which these trainers join: a token or its id. Packed rows have"
+    " theirs."
+)
 @tokenizer_option
 @overwrite_option
 @quiet_option
@@ -30,18 +36,25 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 def export(inputs: tuple[str, ...], prefix: str, quiet: bool, **options: Any) -> None:
     """Write twin .bin and .idx files, as Megatron-LM and GPT-NeoX read them.
 
-    INPUT is a file that `numtok encode` wrote, or a folder of them. PREFIX.bin and PREFIX.idx have the ids, a sequence for each row;
-    PREFIX_number_value and so on the number streams, one value per token, of the same lengths and order; PREFIX.json says
-    what they are. Rows without tokens are left out.
+    INPUT is a file that `numtok encode` wrote, or a folder of them. PREFIX.bin and PREFIX.idx have
+    the ids, a sequence for each row; PREFIX_number_value and so on the number streams, one value
+    per token, of the same lengths and order; PREFIX.json says what they are. Rows without tokens
+    are left out.
     """
     from numtok import export_files
 
     with ProgressLine(quiet) as progress:
         exported = export_files(inputs, prefix, progress=progress, **options)
     if not quiet:
-        rate = f"{duration(exported.seconds)}, {size(exported.bytes / max(exported.seconds, 1e-9))}/s"
+        rate = (
+            f"{duration(exported.seconds)}, {size(exported.bytes / max(exported.seconds, 1e-9))}/s"
+        )
         rows = [
-            ("sequences", f"{exported.sequences:,}", f"{exported.left_out:,} rows without tokens left out" if exported.left_out else ""),
+            (
+                "sequences",
+                f"{exported.sequences:,}",
+                f"{exported.left_out:,} rows without tokens left out" if exported.left_out else "",
+            ),
             ("tokens", f"{exported.tokens:,}", ""),
             ("streams", f"{len(exported.files)}", ", ".join(exported.files)),
             ("output", size(exported.bytes), rate),

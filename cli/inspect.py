@@ -1,4 +1,6 @@
-"""``numtok inspect``: one text as several representations see it, on the terminal or as a page; or a row of a file."""
+"""``numtok inspect``: one text as several representations see it, on the terminal or as a page; or
+a row of a file.
+"""
 
 from __future__ import annotations
 
@@ -37,37 +39,64 @@ DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
 # A text may begin with a minus sign, so what is no option is the text.
 @click.command(cls=OnceCommand, epilog=EPILOG, context_settings={"ignore_unknown_options": True})
 @click.argument("text", required=False, metavar="[TEXT|FILE]")
-@click.option("--text", "given", metavar="TEXT", help="A text, be there a file of that name or not.")
-@click.option("--row", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Of a file, from 1.")
+@click.option(
+    "--text", "given", metavar="TEXT", help="A text, be there a file of that name or not."
+)
+@click.option(
+    "--row",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Of a file, from 1.",
+)
 @text_column_option
 @input_format_option
 @click.option(
     "--numbers",
     multiple=True,
     metavar="LIST",
-    help="Representations to compare, such as xval,bits; repeatable.  [default: xval,bits; place; subword]",
+    help=(
+        "Representations to compare, such as xval,bits; repeatable.  [default: xval,bits; place;"
+        " subword]"
+    ),
 )
 @tokenizer_option
 @grammar_options
 @overflow_option
-@click.option("--limit", type=click.IntRange(1), default=40, show_default=True, help="Numbers to list.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=40, show_default=True, help="Numbers to list."
+)
 @click.option("--html", "page", metavar="FILE", help="Write a page for the browser instead.")
 @debug_option
-def inspect(text: str | None, given: str | None, row: int, tokenizer: str | None, limit: int, page: str | None, **options: Any) -> None:
+def inspect(
+    text: str | None,
+    given: str | None,
+    row: int,
+    tokenizer: str | None,
+    limit: int,
+    page: str | None,
+    **options: Any,
+) -> None:
     """Show the numbers in TEXT (or standard input), the tokens, and the tensors.
 
-    Of a corpus, a document of which is TEXT then; of a file that `numtok encode` wrote, what is stored for a row.
+    Of a corpus, a document of which is TEXT then; of a file that `numtok encode` wrote, what is
+    stored for a row.
     """
     if given is not None and text is not None:
         raise click.UsageError("give a text or --text, not both")
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
     if text is not None and os.path.isdir(text):
-        raise click.UsageError(f"{text} is a folder; name a file in it, or give a text with --text.")
+        raise click.UsageError(
+            f"{text} is a folder; name a file in it, or give a text with --text."
+        )
     if text is not None and _is_file(text):
         from numtok.corpus import look
 
         if look.is_encoded(text):
-            print_stored_row(look.stored_row(text, row, tokenizer), limit, use_colour(sys.stdout), width)
+            print_stored_row(
+                look.stored_row(text, row, tokenizer), limit, use_colour(sys.stdout), width
+            )
             return
         text = look.text_of(text, row, options["text_column"], options["input_format"])
     elif given is not None:
@@ -79,14 +108,21 @@ def inspect(text: str | None, given: str | None, row: int, tokenizer: str | None
     from numtok.tokenizer.inspect import inspect_text
 
     rules = make_grammar(options["grammar"], options["pattern"])
-    choices = [choose(names, options["overflow"]) for names in options["numbers"] or DEFAULT_NUMBERS]
-    inspection = inspect_text(text, [Tokenizer.from_pretrained(tokenizer, chosen, rules) for chosen in choices])
+    choices = [
+        choose(names, options["overflow"]) for names in options["numbers"] or DEFAULT_NUMBERS
+    ]
+    inspection = inspect_text(
+        text, [Tokenizer.from_pretrained(tokenizer, chosen, rules) for chosen in choices]
+    )
     if page is not None:
         from .page import page as page_of
         from .page_frame import write_page
 
         write_page(page_of(inspection), page)
-        click.echo(f"{shown(page)}: {len(inspection.numbers):,} numbers, {len(inspection.views)} representations; open it in a browser")
+        click.echo(
+            f"{shown(page)}: {len(inspection.numbers):,} numbers, {len(inspection.views)}"
+            " representations; open it in a browser"
+        )
         return
     print_inspection(inspection, limit, use_colour(sys.stdout), width)
 
@@ -108,4 +144,7 @@ def _from_stdin() -> str:
     try:
         return data.decode().removesuffix("\n")
     except UnicodeDecodeError as error:
-        raise InputError(f'byte {error.start} is not UTF-8; convert the text with "iconv -f ENCODING -t UTF-8"', "<stdin>") from None
+        raise InputError(
+            f'byte {error.start} is not UTF-8; convert the text with "iconv -f ENCODING -t UTF-8"',
+            "<stdin>",
+        ) from None

@@ -1,4 +1,7 @@
-"""The ``numtok`` command. Only click is imported until a command runs, so that ``--help`` is instant."""
+"""The ``numtok`` command.
+
+Only click is imported until a command runs, so that ``--help`` is instant.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 class _Group(click.Group):
-    """Turns every failure into one line on stderr and an exit code; ``--debug`` lets tracebacks through."""
+    """Turns every failure into one line on stderr and an exit code; ``--debug`` lets tracebacks
+    through.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -41,7 +46,9 @@ class _Group(click.Group):
             discard_output()
             ctx.exit(0)
         except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would only spoil the tidy end
+            signal.signal(
+                signal.SIGINT, signal.SIG_IGN
+            )  # a second one would only spoil the tidy end
             print_error("interrupted; nothing half-written is left")
             ctx.exit(INTERRUPTED)
         except Exception as error:
@@ -62,11 +69,16 @@ def _told(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "out of memory; use fewer --workers"
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-    return f"this is a bug in numtok: {type(error).__name__}: {error}{notes}; run again with --debug and report what it prints"
+    return (
+        f"this is a bug in numtok: {type(error).__name__}: {error}{notes}; run again with --debug"
+        " and report what it prints"
+    )
 
 
 def _other_failures(error: Exception) -> list[str]:
-    """Of a job, what is wrong with shards other than the first that failed, which the message itself tells."""
+    """Of a job, what is wrong with shards other than the first that failed, which the message
+    itself tells.
+    """
     failures: dict[int, str] = getattr(error, "failures", {})
     return [f"shard {shard}: {failures[shard]}" for shard in sorted(failures)[1:FAILURES_TOLD]]
 
@@ -88,12 +100,22 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit.")
+@click.group(
+    cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Exact numbers for language models.
 
-    numtok finds every number in text, writes it as tokens and Arrow tensors in the representation you choose, and gives the text back.
+    numtok finds every number in text, writes it as tokens and Arrow tensors in the representation
+    you choose, and gives the text back.
     """
 
 
@@ -107,7 +129,9 @@ def main() -> None:
     for sent in (signal.SIGTERM, signal.SIGHUP):
         with contextlib.suppress(ValueError):  # not in the main thread
             if signal.getsignal(sent) is not signal.SIG_IGN:  # as under nohup
-                signal.signal(sent, lambda number, _: sys.exit(128 + number))  # an exit cleans up, a signal's default action does not
+                signal.signal(
+                    sent, lambda number, _: sys.exit(128 + number)
+                )  # an exit cleans up, a signal's default action does not
     cli(prog_name="numtok")
 
 

@@ -12,18 +12,30 @@ if TYPE_CHECKING:
     from numtok import Grammar
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-GRAMMARS = ("prose", "data", "european", "indian", "swiss")  # each is made by the method of Grammar with this name
+GRAMMARS = (
+    "prose",
+    "data",
+    "european",
+    "indian",
+    "swiss",
+)  # each is made by the method of Grammar with this name
 
 
 class OnceCommand(click.Command):
-    """A command whose options may be given once, unless they are repeatable: click lets the last one win without a word."""
+    """A command whose options may be given once, unless they are repeatable: click lets the last
+    one win without a word.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         for option in order:
-            single = isinstance(option, click.Option) and not (option.multiple or option.is_flag or option.count)
+            single = isinstance(option, click.Option) and not (
+                option.multiple or option.is_flag or option.count
+            )
             if single and order.count(option) > 1:
-                raise click.UsageError(f"{option.opts[-1]} is given twice, and only one of the values can be used", ctx)
+                raise click.UsageError(
+                    f"{option.opts[-1]} is given twice, and only one of the values can be used", ctx
+                )
         return super().parse_args(ctx, args)
 
 
@@ -34,7 +46,9 @@ def _known_format(ctx: click.Context, param: click.Parameter, name: str | None) 
     from numtok.corpus.read.formats import FORMATS
 
     if name not in FORMATS:
-        raise click.BadParameter(f"{name!r} is not one of {', '.join(map(repr, FORMATS))}.", ctx, param)
+        raise click.BadParameter(
+            f"{name!r} is not one of {', '.join(map(repr, FORMATS))}.", ctx, param
+        )
     return name
 
 
@@ -66,7 +80,9 @@ class _GrammarName(click.Choice):  # type: ignore[type-arg]  # older versions of
 
 
 tokenizer_option = click.option(
-    "--tokenizer", metavar="PATH", help="A tokenizer.json, its folder or a hub id. Default: the small English one inside numtok."
+    "--tokenizer",
+    metavar="PATH",
+    help="A tokenizer.json, its folder or a hub id. Default: the small English one inside numtok.",
 )
 grammar_options = all_of(
     click.option(
@@ -74,29 +90,51 @@ grammar_options = all_of(
         type=_GrammarName(GRAMMARS),
         default="prose",
         show_default=True,
-        help="What counts as a number. prose: 1,234.5 is one number; data (JSON, CSV, code): a comma never groups; european: 1.234,5 and 1 234,5;"
-        " indian: 12,34,567.8; swiss: 1'234.5.",
+        help=(
+            "What counts as a number. prose: 1,234.5 is one number; data (JSON, CSV, code): a comma"
+            " never groups; european: 1.234,5 and 1 234,5; indian: 12,34,567.8; swiss: 1'234.5."
+        ),
     ),
-    click.option("--pattern", metavar="REGEX", help="Instead: every match of this regular expression is a number."),
+    click.option(
+        "--pattern",
+        metavar="REGEX",
+        help="Instead: every match of this regular expression is a number.",
+    ),
 )
 overflow_option = click.option(
     "--overflow",
     type=click.Choice(["text", "clip", "error"]),
-    help="Numbers that the representation cannot hold stay text (the default), become the nearest it can hold, or are an error.",
+    help=(
+        "Numbers that the representation cannot hold stay text (the default), become the nearest it"
+        " can hold, or are an error."
+    ),
 )
 scale_options = all_of(
     click.option(
-        "--scale", type=click.FloatRange(0, min_open=True), metavar="X", help="Multiply xval's values by this. Default: fitted; 1 is raw."
+        "--scale",
+        type=click.FloatRange(0, min_open=True),
+        metavar="X",
+        help="Multiply xval's values by this. Default: fitted; 1 is raw.",
     ),
     click.option(
-        "--clip", type=click.FloatRange(0, min_open=True), metavar="X", help="Clip scaled values here. Default: 5, or none with --scale."
+        "--clip",
+        type=click.FloatRange(0, min_open=True),
+        metavar="X",
+        help="Clip scaled values here. Default: 5, or none with --scale.",
     ),
-    click.option("--fit", is_flag=True, help="Find xval's scale from the text, which is the default unless --scale is given."),
+    click.option(
+        "--fit",
+        is_flag=True,
+        help="Find xval's scale from the text, which is the default unless --scale is given.",
+    ),
     click.option(
         "--fit-quantile",
         type=click.FloatRange(0, 1, min_open=True),
         metavar="Q",
-        help="Scale this quantile of the magnitudes to 5. Default: the one with which the fewest numbers are clipped or vanish.",
+        help=(
+            "Scale this quantile of the magnitudes to 5. Default: the one with which the fewest"
+            " numbers are clipped or vanish."
+        ),
     ),
 )
 input_format_option = click.option(
@@ -107,11 +145,15 @@ input_format_option = click.option(
     help="Format of the inputs, such as jsonl or csv, whatever their suffix.",
 )
 text_column_option = click.option(
-    "--text-column", metavar="NAME", help="Where the text is. Default: text, content, document, body, or the only strings."
+    "--text-column",
+    metavar="NAME",
+    help="Where the text is. Default: text, content, document, body, or the only strings.",
 )
 
 
-def _token_or_id(ctx: click.Context, param: click.Parameter, value: str | int | None) -> str | int | None:
+def _token_or_id(
+    ctx: click.Context, param: click.Parameter, value: str | int | None
+) -> str | int | None:
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
@@ -121,10 +163,17 @@ def end_token_option(told: str) -> Callable[[Command], Command]:
 
 
 workers_option = click.option(
-    "--workers", type=click.IntRange(1), metavar="N", help="Threads; for a folder processes. Default: one per processor."
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Threads; for a folder processes. Default: one per processor.",
 )
 text_unit_option = click.option(
-    "--text-unit", type=click.Choice(["line", "file"]), default="line", show_default=True, help="In .txt: what a document is."
+    "--text-unit",
+    type=click.Choice(["line", "file"]),
+    default="line",
+    show_default=True,
+    help="In .txt: what a document is.",
 )
 on_error_option = click.option(
     "--on-error",
@@ -133,7 +182,9 @@ on_error_option = click.option(
     show_default=True,
     help="Stop at a bad row, or leave it out and count it.",
 )
-overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="Replace the output if it exists."
+)
 
 
 def _hush(ctx: click.Context, param: click.Parameter, quiet: bool) -> bool:
@@ -147,7 +198,9 @@ def _hush(ctx: click.Context, param: click.Parameter, quiet: bool) -> bool:
     return quiet
 
 
-quiet_option = click.option("-q", "--quiet", is_flag=True, callback=_hush, help="No progress, no summary.")
+quiet_option = click.option(
+    "-q", "--quiet", is_flag=True, callback=_hush, help="No progress, no summary."
+)
 
 
 def make_grammar(name: str | Grammar, pattern: str | None) -> Grammar:
@@ -163,4 +216,6 @@ def make_grammar(name: str | Grammar, pattern: str | None) -> Grammar:
 def check_scale(scale: float | None, fit: bool, quantile: float | None) -> None:
     """Refuse options that contradict each other."""
     if scale is not None and (fit or quantile is not None):
-        raise click.UsageError("--scale gives the scale, --fit and --fit-quantile find one; leave out one or the other")
+        raise click.UsageError(
+            "--scale gives the scale, --fit and --fit-quantile find one; leave out one or the other"
+        )

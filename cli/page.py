@@ -20,7 +20,11 @@ VISIBLE = {"\n": "⏎", "\t": "⇥", "\r": "␍"}
 LEGEND = (
     ("var(--shade2)", "text token", None),
     ("var(--number-line)", "token of a number", None),
-    ("", "place of a digit, or of the last one of a group, below it: 1 ones, 2 tens, −1 tenths", "places"),
+    (
+        "",
+        "place of a digit, or of the last one of a group, below it: 1 ones, 2 tens, −1 tenths",
+        "places",
+    ),
     ("var(--sign)", "sign bit", "bits"),
     ("var(--exponent)", "exponent bits", "bits"),
     ("var(--mantissa)", "mantissa bits", "bits"),
@@ -38,7 +42,10 @@ def page(inspection: Inspection) -> str:
         "<h2>Representations</h2>",
         _legend(inspection),
         *(_view(inspection, view) for view in inspection.views),
-        "<footer>Point at a number to see it everywhere. Made by <code>numtok inspect</code>.</footer>",
+        (
+            "<footer>Point at a number to see it everywhere. Made by <code>numtok"
+            " inspect</code>.</footer>"
+        ),
     ]
     return framed(title, parts, INSPECT)
 
@@ -48,7 +55,10 @@ def _text(inspection: Inspection) -> str:
     pieces, at = [], 0
     for index, number in enumerate(inspection.numbers):
         pieces.append(escape(inspection.text[at : number.start]))
-        pieces.append(f'<span class="n" data-n="{index}" data-tip="{_number_tip(number)}">{escape(number.text)}</span>')
+        pieces.append(
+            f'<span class="n" data-n="{index}"'
+            f' data-tip="{_number_tip(number)}">{escape(number.text)}</span>'
+        )
         at = number.stop
     return "".join([*pieces, escape(inspection.text[at:])])
 
@@ -69,19 +79,32 @@ def _costs(inspection: Inspection) -> Iterator[str]:
     for view in inspection.views:
         of_numbers = sum(token.number is not None for token in view.tokens)
         widths = [100 * count / most for count in (of_numbers, len(view.tokens) - of_numbers)]
-        bar = f'<u class="num" style="width:{widths[0]:.2f}%"></u><u style="width:{widths[1]:.2f}%"></u>'
+        bar = (
+            f'<u class="num" style="width:{widths[0]:.2f}%"></u><u'
+            f' style="width:{widths[1]:.2f}%"></u>'
+        )
         told = f"{of_numbers:,} for numbers, {len(view.tokens) - of_numbers:,} for text"
-        yield f'<div>{escape(_name(view))}</div><div class="bar" data-tip="{told}">{bar}</div><div class="mono">{len(view.tokens):,}</div>'
+        yield (
+            f'<div>{escape(_name(view))}</div><div class="bar" data-tip="{told}">{bar}</div><div'
+            f' class="mono">{len(view.tokens):,}</div>'
+        )
     yield "</div>"
 
 
 def _numbers(inspection: Inspection) -> Iterator[str]:
     if not inspection.numbers:
         return
-    yield '<h2>Numbers</h2><div class="card"><div class="scroll"><table><tr><th>as written</th><th class="figure">exact value</th>'
+    yield (
+        '<h2>Numbers</h2><div class="card"><div class="scroll"><table><tr><th>as written</th><th'
+        ' class="figure">exact value</th>'
+    )
     yield '<th class="figure">float64</th><th class="figure">characters</th></tr>'
     for index, number in enumerate(inspection.numbers):
-        figures = (_short(str(number.value)), shown_float(number.as_float), f"{number.start}–{number.stop}")
+        figures = (
+            _short(str(number.value)),
+            shown_float(number.as_float),
+            f"{number.start}–{number.stop}",
+        )
         cells = "".join(f'<td class="figure">{escape(figure)}</td>' for figure in figures)
         yield f"<tr><td>{_pill(inspection, index)}</td>{cells}</tr>"
     yield "</table></div></div>"
@@ -90,7 +113,9 @@ def _numbers(inspection: Inspection) -> Iterator[str]:
 def _legend(inspection: Inspection) -> str:
     shown = {
         None: True,
-        "places": any(token.place is not None for view in inspection.views for token in view.tokens),
+        "places": any(
+            token.place is not None for view in inspection.views for token in view.tokens
+        ),
         "bits": any(holds_bits(name) for view in inspection.views for name in view.columns),
     }
     swatches = [
@@ -108,18 +133,33 @@ def _view(inspection: Inspection, view: View) -> str:
     remark = f"{len(view.tokens):,} tokens{cost}" + (f", {left:,} left as text" if left else "")
     places = any(token.place for token in view.tokens)
     tokens = "".join(_token(token, view, places) for token in view.tokens)
-    head = f'<div class="head"><h3>{escape(_name(view))}</h3><span class="remark">{remark}</span></div>'
-    return f'<div class="card">{head}<div class="tokens">{tokens}</div>{_columns(inspection, view)}</div>'
+    head = (
+        f'<div class="head"><h3>{escape(_name(view))}</h3><span'
+        f' class="remark">{remark}</span></div>'
+    )
+    return (
+        f'<div class="card">{head}<div'
+        f' class="tokens">{tokens}</div>{_columns(inspection, view)}</div>'
+    )
 
 
 def _token(token: Token, view: View, places: bool) -> str:
     """A chip, with the place value below it where the representation has them."""
-    shown = "".join(f"<i>{VISIBLE[c]}</i>" if c in VISIBLE else "<i>·</i>" if c == " " else escape(c) for c in token.text)
+    shown = "".join(
+        f"<i>{VISIBLE[c]}</i>" if c in VISIBLE else "<i>·</i>" if c == " " else escape(c)
+        for c in token.text
+    )
     part = token.text.startswith("\\x") and len(token.text) >= 4
     kind = "t num" if token.number is not None else "t part" if part else "t"
     number = "" if token.number is None else f' data-n="{token.number}"'
-    tip = f"id     {token.id}\ntoken  {token.text!r}" + (f"\nplace  {token.place}" if token.place else "")
-    below = f"<small>{str(token.place).replace('-', '−') if token.place else ''}</small>" if places else ""
+    tip = f"id     {token.id}\ntoken  {token.text!r}" + (
+        f"\nplace  {token.place}" if token.place else ""
+    )
+    below = (
+        f"<small>{str(token.place).replace('-', '−') if token.place else ''}</small>"
+        if places
+        else ""
+    )
     return f'<span class="{kind}"{number} data-tip="{escape(tip)}"><b>{shown}</b>{below}</span>'
 
 
@@ -127,9 +167,15 @@ def _columns(inspection: Inspection, view: View) -> str:
     """The tensors, a row per number."""
     if not view.columns or not view.taken:
         return ""
-    rows = ["<tr><th>number</th>" + "".join(f"<th>{escape(name)}</th>" for name in view.columns) + "</tr>"]
+    rows = [
+        "<tr><th>number</th>"
+        + "".join(f"<th>{escape(name)}</th>" for name in view.columns)
+        + "</tr>"
+    ]
     for place, number in enumerate(view.taken):
-        cells = "".join(f"<td>{_value(name, column[place])}</td>" for name, column in view.columns.items())
+        cells = "".join(
+            f"<td>{_value(name, column[place])}</td>" for name, column in view.columns.items()
+        )
         rows.append(f"<tr><td>{_pill(inspection, number)}</td>{cells}</tr>")
     return f'<div class="columns scroll"><table>{"".join(rows)}</table></div>'
 
@@ -138,11 +184,17 @@ def _value(name: str, value: Any) -> str:
     """Bits as cells, phases as dials, all else as figures."""
     shown = shown_value(name, value)
     if holds_bits(name):
-        fields = ("".join("<s></s>" if bit == "1" else '<s class="o"></s>' for bit in field) for field in shown.split())
+        fields = (
+            "".join("<s></s>" if bit == "1" else '<s class="o"></s>' for bit in field)
+            for field in shown.split()
+        )
         cells = "".join(f"<u>{field}</u>" for field in fields)
         return f'<span class="bits" data-tip="{shown}">{cells}</span>'
     if getattr(value, "ndim", 0) == 2:
-        return f'<span class="dials" data-tip="{escape(shown)}">{"".join(_dial(x, y) for x, y in value.tolist())}</span>'
+        return (
+            '<span class="dials"'
+            f' data-tip="{escape(shown)}">{"".join(_dial(x, y) for x, y in value.tolist())}</span>'
+        )
     return f'<span class="mono">{escape(shown)}</span>'
 
 
@@ -153,7 +205,10 @@ def _dial(cosine: float, sine: float) -> str:
 
 def _pill(inspection: Inspection, index: int) -> str:
     number = inspection.numbers[index]
-    return f'<span class="n mono" data-n="{index}" data-tip="{_number_tip(number)}">{escape(_short(number.text))}</span>'
+    return (
+        f'<span class="n mono" data-n="{index}"'
+        f' data-tip="{_number_tip(number)}">{escape(_short(number.text))}</span>'
+    )
 
 
 def _name(view: View) -> str:

@@ -1,4 +1,6 @@
-"""``numtok stats``: what numbers a corpus holds, what each representation would lose of them, and which one suits."""
+"""``numtok stats``: what numbers a corpus holds, what each representation would lose of them, and
+which one suits.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,20 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 @click.command(cls=OnceCommand, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("--html", "page", metavar="FILE", help="Also write a page for the browser.")
-@click.option("--json", "data", metavar="FILE", help="Also write all counts, for programs; - for standard output, and nothing else then.")
+@click.option(
+    "--json",
+    "data",
+    metavar="FILE",
+    help="Also write all counts, for programs; - for standard output, and nothing else then.",
+)
 @click.option(
     "--numbers",
     multiple=True,
     metavar="LIST",
-    help="Compare these representations, such as xval or fone:8,2; repeatable.  [default: all, fitted to the corpus]",
+    help=(
+        "Compare these representations, such as xval or fone:8,2; repeatable.  [default: all,"
+        " fitted to the corpus]"
+    ),
 )
 @tokenizer_option
 @text_column_option
@@ -78,7 +88,9 @@ def stats(
         if path not in (None, "-"):
             check_folder(str(path))  # now rather than when all is counted
     with ProgressLine(quiet or data == "-") as progress:
-        counted = corpus_stats(inputs, grammar=make_grammar(grammar, pattern), progress=progress, **options)
+        counted = corpus_stats(
+            inputs, grammar=make_grammar(grammar, pattern), progress=progress, **options
+        )
     report = Report.of(counted, compared)
     if data == "-":
         click.echo(json.dumps(report.to_json()))

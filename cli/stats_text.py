@@ -52,12 +52,20 @@ def _title(text: str) -> None:
 
 
 def _print_wrapped(text: str, dim: bool = False) -> None:
-    for line in textwrap.wrap(shown(text), WIDTH - 2, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False):
+    for line in textwrap.wrap(
+        shown(text),
+        WIDTH - 2,
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+    ):
         click.echo(click.style(line, dim=dim), color=use_colour(sys.stdout))
 
 
 def _print_magnitudes(rows: Sequence[Row]) -> None:
-    """A bar per decade, the negative part of it dim; where there are many, only those that hold numbers."""
+    """A bar per decade, the negative part of it dim; where there are many, only those that hold
+    numbers.
+    """
     if not rows:
         return
     rows = [row for row in rows if sum(row.counts)] if len(rows) > 16 else rows
@@ -71,7 +79,10 @@ def _print_magnitudes(rows: Sequence[Row]) -> None:
         light = round(width * negative / max(positive + negative, 1))
         remark = f"  {negative:,} negative" if negative else ""
         bar = click.style("█" * (width - light), fg="cyan") + click.style("░" * light, fg="cyan")
-        line = f"  {row.label.rjust(labels)}  {figure.rjust(max(map(len, figures)))}  {bar}{click.style(remark, dim=True)}"
+        line = (
+            f"  {row.label.rjust(labels)}  {figure.rjust(max(map(len, figures)))} "
+            f" {bar}{click.style(remark, dim=True)}"
+        )
         click.echo(line.rstrip(), color=use_colour(sys.stdout))
 
 
@@ -86,10 +97,17 @@ def _print_line(title: str, rows: Iterable[Row], total: int) -> None:
 
 
 def _print_losses(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """The table of representations: the names on the left, the figures right-aligned below their headings."""
+    """The table of representations: the names on the left, the figures right-aligned below their
+    headings.
+    """
     heads = ["" if name == "representation" else name for name in headings]
     widths = [max(len(row[k]) for row in [tuple(heads), *rows]) for k in range(len(heads))]
     _title("representations: what becomes of the numbers; tokens and bytes per number")
     for place, row in enumerate([tuple(heads), *rows]):
-        cells = [cell.ljust(size) if k == 0 else cell.rjust(size) for k, (cell, size) in enumerate(zip(row, widths, strict=True))]
-        click.echo(click.style("  " + "  ".join(cells), dim=place == 0), color=use_colour(sys.stdout))
+        cells = [
+            cell.ljust(size) if k == 0 else cell.rjust(size)
+            for k, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo(
+            click.style("  " + "  ".join(cells), dim=place == 0), color=use_colour(sys.stdout)
+        )

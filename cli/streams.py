@@ -1,6 +1,8 @@
-"""The standard streams: what may be shown on a terminal, and what happens when they are closed or full.
+"""The standard streams: what may be shown on a terminal, and what happens when they are closed or
+full.
 
-In: text of any origin (documents, file names, messages). Out: the same with nothing in it that a terminal would act upon.
+In: text of any origin (documents, file names, messages). Out: the same with nothing in it that a
+    terminal would act upon.
 """
 
 from __future__ import annotations
@@ -13,14 +15,24 @@ from typing import Any
 
 import click
 
-_PICTURES = {code: 0x2400 + code for code in range(32)} | {0x7F: "␡", 0x0A: "⏎", 0x0D: "␍", 0x09: "⇥"}
-# C1 controls (U+009B begins a command as ESC [ does), line and paragraph separators, what changes the direction of the text
-# around it, invisible tags, and the surrogates that stand for bytes that are not UTF-8 in file names.
-_ACTING = re.compile("[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]")
+_PICTURES = {code: 0x2400 + code for code in range(32)} | {
+    0x7F: "␡",
+    0x0A: "⏎",
+    0x0D: "␍",
+    0x09: "⇥",
+}
+# C1 controls (U+009B begins a command as ESC [ does), line and paragraph separators, what changes
+# the direction of the text around it, invisible tags, and the surrogates that stand for bytes that
+# are not UTF-8 in file names.
+_ACTING = re.compile(
+    "[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
 def shown(text: str) -> str:
-    """``text`` for a terminal, on one line: control characters as pictures (``␛``), what else acts upon a terminal as ``\\u202e``."""
+    """``text`` for a terminal, on one line: control characters as pictures (``␛``), what else acts
+    upon a terminal as ``\\u202e``.
+    """
     return _ACTING.sub(lambda match: ascii(match[0])[1:-1], text.translate(_PICTURES))
 
 
@@ -33,7 +45,9 @@ class StreamError(click.ClickException):
 
 
 class _Stream(io.TextIOWrapper):
-    """A standard stream that raises ``StreamError`` where the system refuses, or, for stderr, goes on in silence."""
+    """A standard stream that raises ``StreamError`` where the system refuses, or, for stderr, goes
+    on in silence.
+    """
 
     silent = False
 
@@ -56,7 +70,10 @@ class _Stream(io.TextIOWrapper):
             raise error
         _discard(self.fileno())
         if not self.silent:
-            reason = f"{error.strerror}; send it elsewhere, or print nothing with --quiet (what was to be written to files is complete)"
+            reason = (
+                f"{error.strerror}; send it elsewhere, or print nothing with --quiet (what was to"
+                " be written to files is complete)"
+            )
             raise StreamError(f"cannot write to standard output: {reason}")
 
 
@@ -72,11 +89,14 @@ def _discard(descriptor: int) -> None:
 
 
 def open_streams() -> None:
-    """Give the process all three standard streams: a file opened later must not become one of them, and writing must tell."""
+    """Give the process all three standard streams: a file opened later must not become one of them,
+    and writing must tell.
+    """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
-        except OSError:  # closed; the lowest free number is taken, and the wrong direction makes its use an error
+        # closed; the lowest free number is taken, and the wrong direction makes its use an error
+        except OSError:
             os.open(os.devnull, os.O_WRONLY if descriptor == 0 else os.O_RDONLY)
     if sys.stdin is None:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115

@@ -8,7 +8,15 @@ from typing import Any
 import click
 
 from .console import Clock, ProgressLine, debug_option, duration, print_table, size
-from .options import OnceCommand, grammar_options, input_format_option, make_grammar, overwrite_option, quiet_option, text_column_option
+from .options import (
+    OnceCommand,
+    grammar_options,
+    input_format_option,
+    make_grammar,
+    overwrite_option,
+    quiet_option,
+    text_column_option,
+)
 
 EPILOG = """\b
 Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
@@ -20,18 +28,39 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 @click.command(cls=OnceCommand, epilog=EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="Gets a tokenizer.json.")
-@click.option("--vocab-size", type=click.IntRange(257), default=16000, show_default=True, help="Tokens in all.")
-@click.option("--min-frequency", type=click.IntRange(1), default=2, show_default=True, help="How often a pair must occur to be merged.")
+@click.option(
+    "--vocab-size",
+    type=click.IntRange(257),
+    default=16000,
+    show_default=True,
+    help="Tokens in all.",
+)
+@click.option(
+    "--min-frequency",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="How often a pair must occur to be merged.",
+)
 @text_column_option
 @input_format_option
 @grammar_options
 @overwrite_option
 @quiet_option
 @debug_option
-def train(inputs: tuple[str, ...], output: str, vocab_size: int, min_frequency: int, overwrite: bool, quiet: bool, **reading: Any) -> None:
+def train(
+    inputs: tuple[str, ...],
+    output: str,
+    vocab_size: int,
+    min_frequency: int,
+    overwrite: bool,
+    quiet: bool,
+    **reading: Any,
+) -> None:
     """Train a byte-level BPE tokenizer on text with its numbers taken out.
 
-    Merges never span a number, and digits stay single tokens. The result loads in numtok, tokenizers and transformers.
+    Merges never span a number, and digits stay single tokens. The result loads in numtok,
+    tokenizers and transformers.
     """
     from numtok.engines.train import save_tokenizer, train_tokenizer
 
@@ -43,10 +72,23 @@ def train(inputs: tuple[str, ...], output: str, vocab_size: int, min_frequency: 
     path = save_tokenizer(config, output, overwrite)
     if not quiet:
         tokens = len(config["model"]["vocab"])
-        print_table([("tokens", f"{tokens:,}", ""), ("size", size(path.stat().st_size), ""), ("time", duration(clock()), "")], str(path))
+        print_table(
+            [
+                ("tokens", f"{tokens:,}", ""),
+                ("size", size(path.stat().st_size), ""),
+                ("time", duration(clock()), ""),
+            ],
+            str(path),
+        )
 
 
-def _texts(inputs: tuple[str, ...], format: str | None, text_column: str | None, progress: ProgressLine, clock: Clock) -> Iterator[Any]:
+def _texts(
+    inputs: tuple[str, ...],
+    format: str | None,
+    text_column: str | None,
+    progress: ProgressLine,
+    clock: Clock,
+) -> Iterator[Any]:
     """The texts of all inputs, with progress while they are read."""
     from numtok.corpus.read.documents import find_inputs, read_batches
     from numtok.corpus.summary import Progress

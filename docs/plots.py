@@ -1,4 +1,5 @@
-"""``python docs/plots.py [FOLDER]``: the pictures of representations.md, all of them measured by running the code.
+"""``python docs/plots.py [FOLDER]``: the pictures of representations.md, all of them measured by
+running the code.
 
 Needs the extra ``report``. Writes PNG files into docs/images/, or the folder named.
 """
@@ -35,7 +36,14 @@ from numtok.representations import (
 
 IMAGES = Path(__file__).with_name("images")
 INK, FAINT, PAPER = "#22303c", "#c9d1d8", "#ffffff"
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY = "#0072b2", "#d98200", "#00795a", "#c2410c", "#a0508a", "#3d9bd4"
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY = (
+    "#0072b2",
+    "#d98200",
+    "#00795a",
+    "#c2410c",
+    "#a0508a",
+    "#3d9bd4",
+)
 STYLE = {
     "figure.facecolor": PAPER,
     "axes.edgecolor": FAINT,
@@ -69,7 +77,9 @@ def fone_phases() -> Any:
     literals, fone = ["4.17", "4.18", "60.2", "999.99"], FoNE(3, 2)
     digits = fone.digits(Numbers.parse(literals))
     features = fone.features(digits)  # [numbers, periods, 2]
-    figure, axes = plt.subplots(len(literals), len(fone.periods), figsize=(7.6, 6.2), layout="constrained")
+    figure, axes = plt.subplots(
+        len(literals), len(fone.periods), figsize=(7.6, 6.2), layout="constrained"
+    )
     turns = np.linspace(0, 2 * np.pi, 200)
     for row, literal in enumerate(literals):
         for column, period in enumerate(fone.periods):
@@ -77,17 +87,37 @@ def fone_phases() -> Any:
             axis.plot(np.cos(turns), np.sin(turns), color=FAINT, lw=1)
             for digit in range(10):
                 angle = 2 * np.pi * digit / 10
-                axis.text(1.32 * np.cos(angle), 1.32 * np.sin(angle), str(digit), ha="center", va="center", fontsize=7, color="#7b8894")
+                axis.text(
+                    1.32 * np.cos(angle),
+                    1.32 * np.sin(angle),
+                    str(digit),
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color="#7b8894",
+                )
             axis.plot([0, x], [0, y], color=BLUE, lw=2.2, solid_capstyle="round")
             axis.plot(x, y, "o", color=BLUE, ms=4.5)
             turn = f"{np.arctan2(y, x) / (2 * np.pi) % 1:.5f}".rstrip("0").rstrip(".")
-            axis.text(0, -1.75, f"digit {digits[row, column]}, turn {turn}", ha="center", va="center", fontsize=8)
+            axis.text(
+                0,
+                -1.75,
+                f"digit {digits[row, column]}, turn {turn}",
+                ha="center",
+                va="center",
+                fontsize=8,
+            )
             axis.set(aspect="equal", xlim=(-1.5, 1.5), ylim=(-1.95, 1.5))
             axis.axis("off")
             if row == 0:
                 axis.set_title(f"period {period.normalize():f}", fontsize=9.5, loc="center")
         axes[row, 0].text(-2.6, 0, literal, ha="right", va="center", fontsize=13, fontweight="bold")
-    figure.suptitle("FoNE: a clock for each digit; the digits below it move its hand on", x=0.02, ha="left", fontsize=12)
+    figure.suptitle(
+        "FoNE: a clock for each digit; the digits below it move its hand on",
+        x=0.02,
+        ha="left",
+        fontsize=12,
+    )
     return figure
 
 
@@ -102,13 +132,27 @@ def xval_layer_norm() -> Any:
     marked = {value: value / np.sqrt(1 + value**2) for value in (1, 2, 3, 4, 5, 10, 12)}
     for value, y in marked.items():
         axis.plot(value, y, "o", color=BLUE if value <= 5 else RED, ms=5)
-        axis.annotate(str(value), (value, y), xytext=(2, -13), textcoords="offset points", color=BLUE if value <= 5 else RED)
-    for a, b, place, colour in ((1, 2, (1.6, 0.45), BLUE), (4, 5, (1.6, 0.25), BLUE), (10, 12, (7.4, 0.45), RED)):
+        axis.annotate(
+            str(value),
+            (value, y),
+            xytext=(2, -13),
+            textcoords="offset points",
+            color=BLUE if value <= 5 else RED,
+        )
+    for a, b, place, colour in (
+        (1, 2, (1.6, 0.45), BLUE),
+        (4, 5, (1.6, 0.25), BLUE),
+        (10, 12, (7.4, 0.45), RED),
+    ):
         axis.text(*place, f"{a} and {b}: {marked[b] - marked[a]:.2g} apart", color=colour)
     axis.text(-4.8, 0.9, "XVal.fit puts the\nnumbers within ±5", color=BLUE, va="top")
     axis.text(7.4, 0.25, "hardly told apart any more", color=RED)
     axis.set(
-        xlabel="number_scaled, x", ylabel="behind the layer norm, x/√(1 + x²)", xlim=(-7, 14), ylim=(-1.08, 1.14), xticks=(-5, 0, 5, 10)
+        xlabel="number_scaled, x",
+        ylabel="behind the layer norm, x/√(1 + x²)",
+        xlim=(-7, 14),
+        ylim=(-1.08, 1.14),
+        xticks=(-5, 0, 5, 10),
     )
     axis.set_title("xVal: layer norm flattens large values, so the scale matters")
     return figure
@@ -122,17 +166,35 @@ def bins() -> Any:
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.5), layout="constrained")
     magnitudes = np.geomspace(1e-4, 1e6, 2000)
     numbers = Numbers.parse([repr(float(value)) for value in magnitudes])
-    left.semilogx(magnitudes, representation.encode(numbers)["number_bin"].to_numpy(), color=ORANGE, lw=2)
+    left.semilogx(
+        magnitudes, representation.encode(numbers)["number_bin"].to_numpy(), color=ORANGE, lw=2
+    )
     for value in (0.01, 1, 60.2, 10000):
         one = int(representation.encode(Numbers.parse([str(value)]))["number_bin"][0].as_py())
         left.plot(value, one, "o", color=INK, ms=4)
-        left.annotate(f"{value:g}: bin {one}", (value, one), xytext=(8, -9), textcoords="offset points", fontsize=8.5)
+        left.annotate(
+            f"{value:g}: bin {one}",
+            (value, one),
+            xytext=(8, -9),
+            textcoords="offset points",
+            fontsize=8.5,
+        )
     left.set(xlabel="magnitude", ylabel="number_bin", ylim=(0, 205), xlim=(5e-5, 2e7))
     left.set_title("200 bins, 20 for each power of ten")
     x = np.linspace(55, 80, 4000)
-    y = [float(value) for value in decoded(representation, Numbers.parse([repr(float(value)) for value in x]))]
+    y = [
+        float(value)
+        for value in decoded(representation, Numbers.parse([repr(float(value)) for value in x]))
+    ]
     right.plot(x, x, color=FAINT, lw=1.2)
-    right.fill_between(x, x * (1 - representation.relative_error), x * (1 + representation.relative_error), color=ORANGE, alpha=0.13, lw=0)
+    right.fill_between(
+        x,
+        x * (1 - representation.relative_error),
+        x * (1 + representation.relative_error),
+        color=ORANGE,
+        alpha=0.13,
+        lw=0,
+    )
     right.plot(x, y, color=ORANGE, lw=2)
     right.text(56, 78.5, f"± {representation.relative_error:.1%}", color=ORANGE, va="top")
     right.set(xlabel="number", ylabel="what the bin decodes to", xlim=(55, 80), ylim=(51, 85))
@@ -148,7 +210,9 @@ def errors(representation: Representation, literals: list[str]) -> float:
 
 
 def relative_error() -> Any:
-    """The largest relative error in each third of a decade, of numbers with twelve digits; beyond the range they are clipped."""
+    """The largest relative error in each third of a decade, of numbers with twelve digits; beyond
+    the range they are clipped.
+    """
     import matplotlib.pyplot as plt
 
     shown: list[tuple[Representation, str, str, tuple[float, float]]] = [
@@ -158,22 +222,40 @@ def relative_error() -> Any:
         (FloatBits(), "xval, bits: float32", BLUE, (1e-17, 1.2e-8)),
         (XVal(scale=5e-6, clip=5.0), "xval fitted to ±10⁶: clipped above", SKY, (2.5e6, 3e-5)),
         (FoNE(6, 4, overflow="clip"), "fone:6,4", RED, (2e-3, 2e-5)),
-        (FloatBits(width=64), "", INK, (1e-17, 2.2e-13)),  # exact as well: its line lies below the next one's
+        (
+            FloatBits(width=64),
+            "",
+            INK,
+            (1e-17, 2.2e-13),
+        ),  # exact as well: its line lies below the next one's
         (PlaceValue(), "place, digits, bits:64: exact", INK, (1e-17, 2.2e-13)),
     ]
     rng = np.random.default_rng(0)
     edges = 10.0 ** np.arange(-18, 18.01, 1 / 3)
-    samples = [[f"{value:.11e}" for value in np.exp(rng.uniform(np.log(a), np.log(b), 60))] for a, b in itertools.pairwise(edges)]
+    samples = [
+        [f"{value:.11e}" for value in np.exp(rng.uniform(np.log(a), np.log(b), 60))]
+        for a, b in itertools.pairwise(edges)
+    ]
     figure, axis = plt.subplots(figsize=(8.2, 5.0), layout="constrained")
     middles = np.sqrt(edges[:-1] * edges[1:])
     exact_line = 1e-13  # zero has no place on a logarithmic axis
     for representation, label, colour, place in shown:
-        found: npt.NDArray[np.float64] = np.array([errors(representation, literals) for literals in samples])
+        found: npt.NDArray[np.float64] = np.array(
+            [errors(representation, literals) for literals in samples]
+        )
         width, style = (1.4, (0, (4, 2))) if colour == SKY else (1.9, "solid")
         axis.loglog(middles, np.clip(found, exact_line, 10), color=colour, lw=width, ls=style)
         axis.text(*place, label, color=colour, fontsize=9, va="center")
-    axis.set(xlabel="magnitude of the number", ylabel="largest relative error", ylim=(4e-14, 8), xlim=(1e-18, 1e18))
-    axis.set_yticks([exact_line, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1, 1], ["0", *(f"$10^{{{k}}}$" for k in (-11, -9, -7, -5, -3, -1)), "1"])
+    axis.set(
+        xlabel="magnitude of the number",
+        ylabel="largest relative error",
+        ylim=(4e-14, 8),
+        xlim=(1e-18, 1e18),
+    )
+    axis.set_yticks(
+        [exact_line, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-1, 1],
+        ["0", *(f"$10^{{{k}}}$" for k in (-11, -9, -7, -5, -3, -1)), "1"],
+    )
     axis.minorticks_off()
     axis.grid(True)
     axis.set_title("What is lost of a number with twelve digits (out of range: overflow='clip')")
@@ -199,7 +281,14 @@ def tokens_of_an_integer() -> Any:
         counts = representation.token_counts(numbers.select(held))
         axis.step(held + 1, counts, where="mid", color=colour, lw=2)
         axis.text(held[-1] + 1.6, counts[-1], label, color=colour, va="center", fontsize=9)
-    axis.set(xlabel="digits of the integer", ylabel="tokens", xlim=(0.5, 22), ylim=(0, 19), xticks=range(1, 17, 3), yticks=range(0, 19, 3))
+    axis.set(
+        xlabel="digits of the integer",
+        ylabel="tokens",
+        xlim=(0.5, 22),
+        ylim=(0, 19),
+        xticks=range(1, 17, 3),
+        yticks=range(0, 19, 3),
+    )
     axis.grid(True)
     axis.set_title("What an integer costs, as far as it can be held; brackets included")
     return figure
@@ -213,10 +302,18 @@ def save(figure: Any, path: Path) -> None:
     with io.BytesIO() as buffer:
         figure.savefig(buffer)
         plt.close(figure)
-        Image.open(buffer).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+        Image.open(buffer).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(
+            path, optimize=True
+        )
 
 
-PLOTS: tuple[Callable[[], Any], ...] = (fone_phases, xval_layer_norm, bins, relative_error, tokens_of_an_integer)
+PLOTS: tuple[Callable[[], Any], ...] = (
+    fone_phases,
+    xval_layer_norm,
+    bins,
+    relative_error,
+    tokens_of_an_integer,
+)
 
 
 def main(folder: Path = IMAGES) -> None:

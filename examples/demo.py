@@ -1,4 +1,6 @@
-"""Encode the sample, show what became of it, decode it and compare every byte: ``python examples/demo.py``, or ``make demo``."""
+"""Encode the sample, show what became of it, decode it and compare every byte: ``python
+examples/demo.py``, or ``make demo``.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def show(text: str, tokenizer: numtok.Tokenizer) -> None:
     (view,) = inspect_text(text, [tokenizer]).views
     encoding = tokenizer.encode(text)
     print(f"  text     {text}")
-    print(f"  numbers  {'  '.join(number.text for number in numtok.extract(text, tokenizer.grammar))}")
+    print(
+        f"  numbers  {'  '.join(number.text for number in numtok.extract(text, tokenizer.grammar))}"
+    )
     print(f"  tokens   {'|'.join(token.text for token in view.tokens)}")
     print(f"  ids      {' '.join(map(str, encoding.input_ids[:16]))} ...")
     print(f"  values   {' '.join(map(str, encoding.number_scaled))}")
@@ -41,7 +45,8 @@ def main() -> int:
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
     original = texts_of(SAMPLE)
     print(
-        f"numtok {numtok.__version__}: {len(original)} documents, a vocabulary of {tokenizer.vocab_size:,} tokens, engine {tokenizer.engine.name}\n"
+        f"numtok {numtok.__version__}: {len(original)} documents, a vocabulary of"
+        f" {tokenizer.vocab_size:,} tokens, engine {tokenizer.engine.name}\n"
     )
     for name in SHOWN:
         show(original[name], tokenizer)
@@ -51,11 +56,19 @@ def main() -> int:
         columns = ", ".join(pq.read_schema(encoded).names)
         decode_corpus([encoded], back, tokenizer)
         same = texts_of(back) == original
-    before, after, left = summary.tokens_before, summary.tokens_after, sum(summary.left_as_text.values())
-    print(
-        f"{summary.documents} documents with {summary.numbers} numbers became {summary.tokens:,} tokens. A number takes {after:.2f} of them on average,"
+    before, after, left = (
+        summary.tokens_before,
+        summary.tokens_after,
+        sum(summary.left_as_text.values()),
     )
-    print(f"where the tokenizer alone spends {before:.2f}. Left as text, being outside float32: {left}.")
+    print(
+        f"{summary.documents} documents with {summary.numbers} numbers became {summary.tokens:,}"
+        f" tokens. A number takes {after:.2f} of them on average,"
+    )
+    print(
+        f"where the tokenizer alone spends {before:.2f}. Left as text, being outside float32:"
+        f" {left}."
+    )
     print(f"Columns: {columns}")
     print("Decoded: every byte is the same." if same else "Decoded: THE TEXT CHANGED.")
     return 0 if same else 1

@@ -1,12 +1,16 @@
-"""Word problems with place values: extended pretraining of a GPT-NeoX, fine-tuning, and accuracy on each aspect of FERMAT.
+"""Word problems with place values: extended pretraining of a GPT-NeoX, fine-tuning, and accuracy on
+each aspect of FERMAT.
 
-1. A GPT-NeoX (tiny with random weights, or ``--model``, such as a Pythia) gets numbers as digits that know their place. The vectors of the places
-   start at zero, so a pretrained model starts as it was, and learns them from ordinary text.
-2. It is fine-tuned on questions and answers. FERMAT's published data are test sets only, so these come from the templates in ``word_problems.py``.
-3. It answers the test sets, one for each aspect: numbers above 1000, grouped, decimal, in words, ... An answer is right if it is the same decimal.
+1. A GPT-NeoX (tiny with random weights, or ``--model``, such as a Pythia) gets numbers as digits
+   that know their place. The vectors of the places start at zero, so a pretrained model starts as
+   it was, and learns them from ordinary text.
+2. It is fine-tuned on questions and answers. FERMAT's published data are test sets only, so these
+   come from the templates in ``word_problems.py``.
+3. It answers the test sets, one for each aspect: numbers above 1000, grouped, decimal, in words,
+   ... An answer is right if it is the same decimal.
 
-FERMAT: the Fine-grained Evaluation dataset of Sivakumar and Moosavi (2023). Its folder has ``questions/*.q`` and ``answers/*.a``, JSON lines.
-Needs ``pip install '.[torch,hf]'``.
+FERMAT: the Fine-grained Evaluation dataset of Sivakumar and Moosavi (2023). Its folder has
+    ``questions/*.q`` and ``answers/*.a``, JSON lines. Needs ``pip install '.[torch,hf]'``.
 """
 
 from __future__ import annotations
@@ -67,42 +71,74 @@ EPILOG = """examples:
 
 
 def read_aspects(folder: Path, count: int, seed: int) -> dict[str, list[Problem]]:
-    """``count`` questions of each test set (0: all), the same ones of each; questions and answers are joined by their ``index``."""
-    files = sorted((folder / "questions").glob("*.q"), key=lambda path: ([*ASPECTS, path.stem].index(path.stem), path.stem))
+    """``count`` questions of each test set (0: all), the same ones of each; questions and answers
+    are joined by their ``index``.
+    """
+    files = sorted(
+        (folder / "questions").glob("*.q"),
+        key=lambda path: ([*ASPECTS, path.stem].index(path.stem), path.stem),
+    )
     if not files:
         raise SystemExit(
-            f"there are no FERMAT test sets in {folder}: it must have questions/*.q and answers/*.a; say where with --fermat FOLDER"
+            f"there are no FERMAT test sets in {folder}: it must have questions/*.q and"
+            " answers/*.a; say where with --fermat FOLDER"
         )
     found = {}
     for path in files:
         asked = {row["index"]: row["question"] for row in read_lines(path)}
-        answers = {row["index"]: row["answer"] for row in read_lines(folder / "answers" / f"{path.stem}.a")}
+        answers = {
+            row["index"]: row["answer"] for row in read_lines(folder / "answers" / f"{path.stem}.a")
+        }
         if asked.keys() != answers.keys():
             raise SystemExit(f"{path}: the questions and the answers do not have the same indices")
         order = random.Random(seed).sample(sorted(asked), len(asked))
         usable = (number for number in order if answers[number] != "Not commutable")
-        found[path.stem] = [Problem(asked[number].strip(), answers[number]) for number in itertools.islice(usable, count or None)]
+        found[path.stem] = [
+            Problem(asked[number].strip(), answers[number])
+            for number in itertools.islice(usable, count or None)
+        ]
     return found
 
 
-def answers_to(model: NumberModel, tokenizer: numtok.Tokenizer, asked: Sequence[Problem], batch_size: int) -> list[str]:
+def answers_to(
+    model: NumberModel, tokenizer: numtok.Tokenizer, asked: Sequence[Problem], batch_size: int
+) -> list[str]:
     """The first number that the model writes behind each prompt; what it wrote if there is none."""
     texts = say(model, tokenizer, asked, batch_size)
     found = [numtok.extract(text, tokenizer.grammar) for text in texts]
-    return [numbers[0].text if numbers else text for numbers, text in zip(found, texts, strict=True)]
+    return [
+        numbers[0].text if numbers else text for numbers, text in zip(found, texts, strict=True)
+    ]
 
 
 def measure(answers: Sequence[str], asked: Sequence[Problem]) -> tuple[float, float, float]:
     """Share of the same decimals, of right digits, and of answers that are no number."""
     right = [problem.answer for problem in asked]
-    return (metrics.exact_match(answers, right, canonical=True), metrics.digit_accuracy(answers, right), metrics.share_unparseable(answers))
+    return (
+        metrics.exact_match(answers, right, canonical=True),
+        metrics.digit_accuracy(answers, right),
+        metrics.share_unparseable(answers),
+    )
 
 
 def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fermat", type=Path, metavar="FOLDER", help="test sets (default: fermat/test_sets in --shared)")
-    parser.add_argument("--problems", type=int, default=50_000, metavar="N", help="to fine-tune on (default: 50,000)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--fermat",
+        type=Path,
+        metavar="FOLDER",
+        help="test sets (default: fermat/test_sets in --shared)",
+    )
+    parser.add_argument(
+        "--problems",
+        type=int,
+        default=50_000,
+        metavar="N",
+        help="to fine-tune on (default: 50,000)",
+    )
     common_options(parser, WIDEST)
     settings = parser.parse_args(arguments)
     check_options(parser, settings, "problems")
@@ -112,7 +148,9 @@ def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def run(settings: argparse.Namespace) -> dict[str, tuple[float, float, float]]:
     """All three parts; what :func:`measure` gives for each aspect."""
-    aspects = read_aspects(settings.fermat, settings.questions, settings.seed)  # before the long work: a wrong path shows at once
+    aspects = read_aspects(
+        settings.fermat, settings.questions, settings.seed
+    )  # before the long work: a wrong path shows at once
     aspects = {OWN: problems(max(map(len, aspects.values())), settings.seed + 1)} | aspects
     texts = text_to_pretrain_on(settings)
     solved = [with_answer(problem) for problem in problems(settings.problems, settings.seed)]
@@ -121,11 +159,21 @@ def run(settings: argparse.Namespace) -> dict[str, tuple[float, float, float]]:
     if settings.output:
         model.save_pretrained(settings.output)
         tokenizer.save_pretrained(settings.output)
-    print("\n| aspect | | questions | exact | digits right | unparseable |\n|---|---|---:|---:|---:|---:|", flush=True)
+    print(
+        "\n| aspect | | questions | exact | digits right | unparseable"
+        " |\n|---|---|---:|---:|---:|---:|",
+        flush=True,
+    )
     found = {}
     for name, asked in aspects.items():
-        exact, digits, unparseable = found[name] = measure(answers_to(model, tokenizer, asked, 50), asked)
-        print(f"| {name} | {ASPECTS.get(name, '')} | {len(asked)} | {exact:.1%} | {digits:.1%} | {unparseable:.1%} |", flush=True)
+        exact, digits, unparseable = found[name] = measure(
+            answers_to(model, tokenizer, asked, 50), asked
+        )
+        print(
+            f"| {name} | {ASPECTS.get(name, '')} | {len(asked)} | {exact:.1%} | {digits:.1%} |"
+            f" {unparseable:.1%} |",
+            flush=True,
+        )
     return found
 
 

@@ -1,4 +1,5 @@
-"""What the examples on questions share: a GPT-NeoX with places, extended pretraining on text, fine-tuning on questions with their answers, and asking.
+"""What the examples on questions share: a GPT-NeoX with places, extended pretraining on text,
+fine-tuning on questions with their answers, and asking.
 
 ``finetune_fermat.py`` and ``finetune_drop.py`` use it.
 """
@@ -17,7 +18,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch.utils.data import Dataset
-from transformers import AutoModelForCausalLM, GPTNeoXConfig, GPTNeoXForCausalLM, Trainer, TrainingArguments, set_seed
+from transformers import (
+    AutoModelForCausalLM,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
 from word_problems import Problem
 
 import numtok
@@ -38,11 +46,16 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def passages(path: Path, count: int) -> list[str]:
-    """The first texts of a file of JSON lines with a ``text``, cut at line ends into pieces of about PASSAGE characters; at most ``count`` pieces."""
+    """The first texts of a file of JSON lines with a ``text``, cut at line ends into pieces of
+    about PASSAGE characters; at most ``count`` pieces.
+    """
     found: list[str] = []
     for row in read_lines(path):
         if not isinstance(row.get("text"), str):
-            raise SystemExit(f'{path}: every line must have a "text"; there is one with {", ".join(row) or "nothing"}')
+            raise SystemExit(
+                f'{path}: every line must have a "text"; there is one with'
+                f" {', '.join(row) or 'nothing'}"
+            )
         piece = ""
         for line in row["text"].splitlines(keepends=True):
             piece += line
@@ -66,7 +79,9 @@ def with_answer(problem: Problem) -> str:
 
 
 def make_tokenizer(texts: Sequence[str], settings: argparse.Namespace) -> numtok.Tokenizer:
-    """That of ``--tokenizer`` or ``--model``; for the tiny model a small one of its own, trained on the texts."""
+    """That of ``--tokenizer`` or ``--model``; for the tiny model a small one of its own, trained on
+    the texts.
+    """
     source = settings.tokenizer or settings.model
     if source is None:
         source = save_tokenizer(train_tokenizer(texts, settings.vocab_size), settings.folder)
@@ -79,7 +94,8 @@ def encoded(tokenizer: numtok.Tokenizer, texts: Iterable[str]) -> NumberDataset:
 
 
 class AnswersOnly(Rows):
-    """Rows whose labels are -100 up to the end of the question: it is read, and not learnt to be said.
+    """Rows whose labels are -100 up to the end of the question: it is read, and not learnt to be
+    said.
 
     Args:
         rows: questions with their answers.
@@ -104,29 +120,50 @@ def last_token(tokenizer: numtok.Tokenizer, text: str) -> int:
     return int(tokenizer.encode(text).input_ids[-1])
 
 
-def build_model(tokenizer: numtok.Tokenizer, settings: argparse.Namespace, places: bool = True) -> NumberModel:
-    """The backbone, with room for the number tokens, and a vector for each place unless it is to be without.
+def build_model(
+    tokenizer: numtok.Tokenizer, settings: argparse.Namespace, places: bool = True
+) -> NumberModel:
+    """The backbone, with room for the number tokens, and a vector for each place unless it is to be
+    without.
 
-    Digits that the model has to write are shown in training as they will be when it writes them (``written``): least significant digit first, their
-    places are known at once; most significant first, they are not.
+    Digits that the model has to write are shown in training as they will be when it writes them
+    (``written``): least significant digit first, their places are known at once; most significant
+    first, they are not.
     """
     backbone: Any
     if settings.model:
         backbone = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32)
     else:
         width = settings.width
-        sizes = {"hidden_size": width, "num_hidden_layers": settings.layers, "num_attention_heads": 4, "intermediate_size": 4 * width}
+        sizes = {
+            "hidden_size": width,
+            "num_hidden_layers": settings.layers,
+            "num_attention_heads": 4,
+            "intermediate_size": 4 * width,
+        }
         ends = {"bos_token_id": None, "eos_token_id": None}
         backbone = GPTNeoXForCausalLM(
-            GPTNeoXConfig(vocab_size=tokenizer.vocab_size, max_position_embeddings=max(512, settings.longest), **sizes, **ends)
+            GPTNeoXConfig(
+                vocab_size=tokenizer.vocab_size,
+                max_position_embeddings=max(512, settings.longest),
+                **sizes,
+                **ends,
+            )
         )
     width = backbone.get_input_embeddings().embedding_dim
-    embedding = PlaceValueEmbedding(width, zero_init=True, written=settings.order) if places else None
+    embedding = (
+        PlaceValueEmbedding(width, zero_init=True, written=settings.order) if places else None
+    )
     return NumberModel(backbone, embedding, vocab_size=tokenizer.vocab_size)
 
 
 def trainer(
-    model: NumberModel, rows: Rows, held_out: Rows | None, collator: NumberCollator, steps: int, settings: argparse.Namespace
+    model: NumberModel,
+    rows: Rows,
+    held_out: Rows | None,
+    collator: NumberCollator,
+    steps: int,
+    settings: argparse.Namespace,
 ) -> Trainer:
     """The Trainer of transformers, for either part."""
     arguments = TrainingArguments(
@@ -145,34 +182,65 @@ def trainer(
         disable_tqdm=not sys.stderr.isatty(),
         dataloader_pin_memory=torch.cuda.is_available(),
     )
-    return Trainer(model, arguments, data_collator=collator, train_dataset=rows, eval_dataset=held_out)
+    return Trainer(
+        model, arguments, data_collator=collator, train_dataset=rows, eval_dataset=held_out
+    )
 
 
-def pretrain(model: NumberModel, tokenizer: numtok.Tokenizer, texts: Sequence[str], settings: argparse.Namespace) -> None:
+def pretrain(
+    model: NumberModel,
+    tokenizer: numtok.Tokenizer,
+    texts: Sequence[str],
+    settings: argparse.Namespace,
+) -> None:
     """Extended pretraining on text, and the perplexity of unseen text before and after."""
     unseen = max(len(texts) // 20, 1)
     rows, held_out = encoded(tokenizer, texts[unseen:]), encoded(tokenizer, texts[:unseen])
-    collator = NumberCollator.from_tokenizer(tokenizer, pad_token_id=0, objective="causal", max_length=settings.longest)
+    collator = NumberCollator.from_tokenizer(
+        tokenizer, pad_token_id=0, objective="causal", max_length=settings.longest
+    )
     training = trainer(model, rows, held_out, collator, settings.pretrain_steps, settings)
     before = math.exp(training.evaluate()["eval_loss"])
     training.train()
     after = math.exp(training.evaluate()["eval_loss"])
-    print(f"extended pretraining: perplexity {before:,.1f} before, {after:,.1f} after {settings.pretrain_steps:,} steps", flush=True)
+    print(
+        f"extended pretraining: perplexity {before:,.1f} before, {after:,.1f} after"
+        f" {settings.pretrain_steps:,} steps",
+        flush=True,
+    )
 
 
-def finetune(model: NumberModel, tokenizer: numtok.Tokenizer, texts: Sequence[str], settings: argparse.Namespace) -> None:
+def finetune(
+    model: NumberModel,
+    tokenizer: numtok.Tokenizer,
+    texts: Sequence[str],
+    settings: argparse.Namespace,
+) -> None:
     """On questions with their answers; only answers have a loss."""
     collator = NumberCollator.from_tokenizer(
-        tokenizer, pad_token_id=0, objective="causal", max_length=settings.longest, truncation_side="left"
+        tokenizer,
+        pad_token_id=0,
+        objective="causal",
+        max_length=settings.longest,
+        truncation_side="left",
     )
     rows = AnswersOnly(encoded(tokenizer, texts), last_token(tokenizer, prompt(Problem("", ""))))
     trainer(model, rows, None, collator, settings.steps, settings).train()
 
 
-def say(model: NumberModel, tokenizer: numtok.Tokenizer, asked: Sequence[Problem], batch_size: int) -> list[str]:
+def say(
+    model: NumberModel, tokenizer: numtok.Tokenizer, asked: Sequence[Problem], batch_size: int
+) -> list[str]:
     """What the model writes behind each prompt, up to the end of the line."""
     end = last_token(tokenizer, with_answer(Problem("", "1")))
-    return generate(model, tokenizer, [prompt(one) for one in asked], max_new_tokens=20, eos_token_id=end, batch_size=batch_size)
+    return generate(
+        model,
+        tokenizer,
+        [prompt(one) for one in asked],
+        max_new_tokens=20,
+        eos_token_id=end,
+        batch_size=batch_size,
+    )
 
 
 def common_options(parser: argparse.ArgumentParser, longest: int, **defaults: int) -> None:
@@ -185,11 +253,35 @@ def common_options(parser: argparse.ArgumentParser, longest: int, **defaults: in
     """
     beside = Path(__file__).resolve().parent.parent.parent / "shared"
     add = parser.add_argument
-    add("--shared", type=Path, default=os.environ.get("NUMTOK_SHARED", beside), metavar="FOLDER", help="with fermat/ and corpora/")
-    add("--text", type=Path, metavar="FILE", help='JSON lines with a "text", to pretrain on (default: corpora/wiki.jsonl in --shared)')
-    add("--model", metavar="NAME", help="a GPT-NeoX, as a folder or hub id (default: a tiny one with random weights)")
-    add("--tokenizer", metavar="NAME", help="a tokenizer.json, a folder or hub id (default: that of --model, else a new one)")
-    add("--order", choices=("lsd", "msd"), default="lsd", help="write the least or the most significant digit first (default: %(default)s)")
+    add(
+        "--shared",
+        type=Path,
+        default=os.environ.get("NUMTOK_SHARED", beside),
+        metavar="FOLDER",
+        help="with fermat/ and corpora/",
+    )
+    add(
+        "--text",
+        type=Path,
+        metavar="FILE",
+        help='JSON lines with a "text", to pretrain on (default: corpora/wiki.jsonl in --shared)',
+    )
+    add(
+        "--model",
+        metavar="NAME",
+        help="a GPT-NeoX, as a folder or hub id (default: a tiny one with random weights)",
+    )
+    add(
+        "--tokenizer",
+        metavar="NAME",
+        help="a tokenizer.json, a folder or hub id (default: that of --model, else a new one)",
+    )
+    add(
+        "--order",
+        choices=("lsd", "msd"),
+        default="lsd",
+        help="write the least or the most significant digit first (default: %(default)s)",
+    )
     numbers = {
         "pretrain_steps": (100, "of extended pretraining; 0 for none"),
         "passages": (4000, "of the text, to pretrain on"),
@@ -205,23 +297,52 @@ def common_options(parser: argparse.ArgumentParser, longest: int, **defaults: in
     }
     for name, (usual, meaning) in numbers.items():
         default = defaults.get(name, usual)
-        add(f"--{name.replace('_', '-')}", type=int, default=default, metavar="N", help=f"{meaning} (default: {default:,})")
-    add("--learning-rate", type=float, default=1e-3, metavar="X", help="at its highest (default: %(default)s)")
+        add(
+            f"--{name.replace('_', '-')}",
+            type=int,
+            default=default,
+            metavar="N",
+            help=f"{meaning} (default: {default:,})",
+        )
+    add(
+        "--learning-rate",
+        type=float,
+        default=1e-3,
+        metavar="X",
+        help="at its highest (default: %(default)s)",
+    )
     add("--output", type=Path, metavar="FOLDER", help="keep the model and its tokenizer there")
 
 
-def check_options(parser: argparse.ArgumentParser, settings: argparse.Namespace, *more: str) -> None:
+def check_options(
+    parser: argparse.ArgumentParser, settings: argparse.Namespace, *more: str
+) -> None:
     """Stop at what cannot be: numbers below one, those of ``more`` too, and text that is not there."""
-    for name in ("steps", "batch_size", "longest", "width", "layers", "threads", "passages", "vocab_size", *more):
+    for name in (
+        "steps",
+        "batch_size",
+        "longest",
+        "width",
+        "layers",
+        "threads",
+        "passages",
+        "vocab_size",
+        *more,
+    ):
         if getattr(settings, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1")
     if settings.pretrain_steps < 0 or settings.questions < 0:
         parser.error("--pretrain-steps and --questions must not be negative")
     if settings.width % 8:
-        parser.error(f"--width {settings.width} must be a multiple of 8: four heads, of an even size")
+        parser.error(
+            f"--width {settings.width} must be a multiple of 8: four heads, of an even size"
+        )
     settings.text = settings.text or settings.shared / "corpora" / "wiki.jsonl"
     if settings.pretrain_steps and not settings.text.is_file():
-        parser.error(f"there is no text at {settings.text}; name a file with --text, or do without: --pretrain-steps 0")
+        parser.error(
+            f"there is no text at {settings.text}; name a file with --text, or do without:"
+            " --pretrain-steps 0"
+        )
 
 
 def text_to_pretrain_on(settings: argparse.Namespace) -> list[str]:
@@ -233,12 +354,20 @@ def text_to_pretrain_on(settings: argparse.Namespace) -> list[str]:
 
 
 def trained(
-    tokenizer: numtok.Tokenizer, texts: Sequence[str], solved: Sequence[str], settings: argparse.Namespace, places: bool = True
+    tokenizer: numtok.Tokenizer,
+    texts: Sequence[str],
+    solved: Sequence[str],
+    settings: argparse.Namespace,
+    places: bool = True,
 ) -> NumberModel:
     """A model after both parts."""
     set_seed(settings.seed)
     model = build_model(tokenizer, settings, places)
-    print(f"{sum(one.numel() for one in model.parameters()):,} parameters, {tokenizer.vocab_size:,} tokens", flush=True)
+    print(
+        f"{sum(one.numel() for one in model.parameters()):,} parameters, {tokenizer.vocab_size:,}"
+        " tokens",
+        flush=True,
+    )
     if texts:
         pretrain(model, tokenizer, texts, settings)
     finetune(model, tokenizer, solved, settings)

@@ -1,7 +1,9 @@
 """Teach a small GPT-2 to add, with numbers shown to it in any representation that numtok has.
 
-The whole way, as a file to copy from: text, the command line, Parquet, a ``NumberModel``, the Trainer of transformers, generated answers, metrics.
-Every sum is one line of text, ``123 + 456 = 579;``. The model is trained on what stands behind ``=``, and asked for sums that it has not seen.
+The whole way, as a file to copy from: text, the command line, Parquet, a ``NumberModel``, the
+    Trainer of transformers, generated answers, metrics. Every sum is one line of text, ``123 + 456
+    = 579;``. The model is trained on what stands behind ``=``, and asked for sums that it has not
+    seen.
 
 Needs ``pip install '.[torch,hf]'``.
 """
@@ -31,7 +33,15 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 import numtok
 from numtok.representations import from_dict
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch import NumberCollator, NumberDataset, NumberModel, embedding_from_schema, generate, head_from_schema, metrics
+from numtok_torch import (
+    NumberCollator,
+    NumberDataset,
+    NumberModel,
+    embedding_from_schema,
+    generate,
+    head_from_schema,
+    metrics,
+)
 
 ALL = (
     "xval",
@@ -52,7 +62,8 @@ OPTIONS = {
     "bits": ["--compact"],
     "fone": ["--compact"],
 }  # of numtok encode: fit xval's scale; integers instead of floats
-LARGEST = 499  # of what is added: a sum then has three digits at the most, which all representations but bins hold
+# of what is added: a sum then has three digits at the most, which all representations but bins hold
+LARGEST = 499
 EPILOG = """examples:
   python examples/train_additions.py                        # FoNE: a clock for each digit
   python examples/train_additions.py --numbers p10 --steps 2000
@@ -63,7 +74,14 @@ EPILOG = """examples:
 
 def numtok_command(*arguments: str | Path) -> None:
     """What ``numtok ...`` does in a shell, by the interpreter that runs this."""
-    command = [sys.executable, "-m", "numtok_cli.main", *map(str, arguments), "--overwrite", "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "numtok_cli.main",
+        *map(str, arguments),
+        "--overwrite",
+        "--quiet",
+    ]
     if subprocess.run(command).returncode:
         raise SystemExit(f"stopped, as this failed: numtok {' '.join(command[3:])}")
 
@@ -75,7 +93,8 @@ def write_sums(path: Path, pairs: Sequence[tuple[int, int]]) -> None:
 
 
 class AnswersOnly(Dataset[dict[str, Any]]):
-    """Rows whose labels are -100 up to the end of the question: it is read, and not learnt to be said.
+    """Rows whose labels are -100 up to the end of the question: it is read, and not learnt to be
+    said.
 
     Args:
         rows: questions with their answers.
@@ -100,11 +119,21 @@ def last_token(tokenizer: numtok.Tokenizer, text: str) -> int:
     return int(tokenizer.encode(text).input_ids[-1])
 
 
-def build_model(schema: pa.Schema, tokenizer: numtok.Tokenizer, width: int, layers: int) -> NumberModel:
-    """A GPT-2 with random weights, and what the representation in the file needs: see docs/training.md."""
+def build_model(
+    schema: pa.Schema, tokenizer: numtok.Tokenizer, width: int, layers: int
+) -> NumberModel:
+    """A GPT-2 with random weights, and what the representation in the file needs: see
+    docs/training.md.
+    """
     sizes = {"n_embd": width, "n_layer": layers, "n_head": 4, "n_positions": 32}
-    no_dropout = {"embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}  # sums are exact: noise only blurs them
-    config = GPT2Config(vocab_size=tokenizer.vocab_size, bos_token_id=None, eos_token_id=None, **sizes, **no_dropout)
+    no_dropout = {
+        "embd_pdrop": 0.0,
+        "attn_pdrop": 0.0,
+        "resid_pdrop": 0.0,
+    }  # sums are exact: noise only blurs them
+    config = GPT2Config(
+        vocab_size=tokenizer.vocab_size, bos_token_id=None, eos_token_id=None, **sizes, **no_dropout
+    )
     embedding = head = None
     first = tokenizer.representations[0]
     if first.one_token:  # [NUM] for every number: a layer that shows the value, a head that says it
@@ -114,7 +143,13 @@ def build_model(schema: pa.Schema, tokenizer: numtok.Tokenizer, width: int, laye
     return NumberModel(GPT2LMHeadModel(config), embedding, head)
 
 
-def train(model: NumberModel, data: NumberDataset, rows: AnswersOnly, folder: Path, settings: argparse.Namespace) -> None:
+def train(
+    model: NumberModel,
+    data: NumberDataset,
+    rows: AnswersOnly,
+    folder: Path,
+    settings: argparse.Namespace,
+) -> None:
     """The Trainer as for any model of transformers; only the collator is numtok's."""
     arguments = TrainingArguments(
         str(folder),
@@ -135,15 +170,30 @@ def train(model: NumberModel, data: NumberDataset, rows: AnswersOnly, folder: Pa
 
 
 def whole_number(text: str) -> str:
-    """The first number of an answer, rounded as sums of whole numbers are whole (xval says 578.96); the answer itself if there is none."""
+    """The first number of an answer, rounded as sums of whole numbers are whole (xval says 578.96);
+    the answer itself if there is none.
+    """
     found = numtok.extract(text)
-    return str(found[0].value.to_integral_value()) if found and abs(found[0].value) < Decimal("1e20") else text
+    return (
+        str(found[0].value.to_integral_value())
+        if found and abs(found[0].value) < Decimal("1e20")
+        else text
+    )
 
 
-def evaluate(model: NumberModel, tokenizer: numtok.Tokenizer, pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+def evaluate(
+    model: NumberModel, tokenizer: numtok.Tokenizer, pairs: Sequence[tuple[int, int]]
+) -> dict[str, Any]:
     """Answers of the model to sums that it has not seen, and how good they are."""
     end = last_token(tokenizer, "1 + 1 = 2;")
-    texts = generate(model, tokenizer, [f"{a} + {b} =" for a, b in pairs], max_new_tokens=12, eos_token_id=end, batch_size=250)
+    texts = generate(
+        model,
+        tokenizer,
+        [f"{a} + {b} =" for a, b in pairs],
+        max_new_tokens=12,
+        eos_token_id=end,
+        batch_size=250,
+    )
     answers, right = [whole_number(text) for text in texts], [str(a + b) for a, b in pairs]
     unparseable = metrics.share_unparseable(answers)
     return {
@@ -159,18 +209,37 @@ def run(numbers: str, folder: Path, settings: argparse.Namespace) -> dict[str, A
     """From text to measured answers, in one representation."""
     draw = random.Random(settings.seed)
     side = LARGEST + 1
-    pairs = [divmod(one, side) for one in draw.sample(range(side * side), settings.sums + settings.held_out)]
+    pairs = [
+        divmod(one, side)
+        for one in draw.sample(range(side * side), settings.sums + settings.held_out)
+    ]
     unseen, seen = pairs[: settings.held_out], pairs[settings.held_out :]
 
-    # 1. Text to tensors, as in a shell: numtok train sums.jsonl -o tokenizer; numtok encode sums.jsonl -o sums.parquet --numbers ...
+    # 1. Text to tensors, as in a shell: numtok train sums.jsonl -o tokenizer; numtok encode
+    # sums.jsonl -o sums.parquet --numbers ...
     folder.mkdir(parents=True, exist_ok=True)
     text, parquet, trained = folder / "sums.jsonl", folder / "sums.parquet", folder / "tokenizer"
     write_sums(text, seen)
     numtok_command("train", text, "-o", trained, "--vocab-size", "300")
-    extra = [option for part in numbers.split(",") for option in OPTIONS.get(part.partition(":")[0].strip(), [])]
-    numtok_command("encode", text, "-o", parquet, "--tokenizer", trained, "--numbers", numbers, *dict.fromkeys(extra))
+    extra = [
+        option
+        for part in numbers.split(",")
+        for option in OPTIONS.get(part.partition(":")[0].strip(), [])
+    ]
+    numtok_command(
+        "encode",
+        text,
+        "-o",
+        parquet,
+        "--tokenizer",
+        trained,
+        "--numbers",
+        numbers,
+        *dict.fromkeys(extra),
+    )
 
-    # 2. The tokenizer that wrote the file: with the scale that --fit found. NumberDataset refuses any other.
+    # 2. The tokenizer that wrote the file: with the scale that --fit found. NumberDataset refuses
+    # any other.
     described = read_metadata(pq.read_schema(parquet))["numbers"]
     tokenizer = numtok.Tokenizer.from_pretrained(trained, [from_dict(one) for one in described])
     data = NumberDataset(parquet, tokenizer=tokenizer)
@@ -179,7 +248,13 @@ def run(numbers: str, folder: Path, settings: argparse.Namespace) -> dict[str, A
     set_seed(settings.seed)
     model = build_model(data.schema, tokenizer, settings.width, settings.layers)
     began = time.perf_counter()
-    train(model, data, AnswersOnly(data, last_token(tokenizer, "1 + 1 =")), folder / "trainer", settings)
+    train(
+        model,
+        data,
+        AnswersOnly(data, last_token(tokenizer, "1 + 1 =")),
+        folder / "trainer",
+        settings,
+    )
     seconds = time.perf_counter() - began
     found = evaluate(model, tokenizer, unseen)
     model.save_pretrained(folder / "model")  # NumberModel.from_pretrained reads it
@@ -190,14 +265,18 @@ def run(numbers: str, folder: Path, settings: argparse.Namespace) -> dict[str, A
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """In Markdown."""
     head = [
-        "| representation | exact | digits right | R² | unparseable | parameters | seconds | for example |",
+        (
+            "| representation | exact | digits right | R² | unparseable | parameters | seconds |"
+            " for example |"
+        ),
         "|---|" + "---:|" * 6 + "---|",
     ]
     return "\n".join(
         head
         + [
-            f"| `{row['numbers']}` | {row['exact']:.1%} | {row['digits']:.1%} | {row['r2']:.4f} | {row['unparseable']:.1%} "
-            f"| {row['parameters']:,} | {row['seconds']:.0f} | `{row['example']}` |"
+            f"| `{row['numbers']}` | {row['exact']:.1%} | {row['digits']:.1%} | {row['r2']:.4f} |"
+            f" {row['unparseable']:.1%} | {row['parameters']:,} | {row['seconds']:.0f} |"
+            f" `{row['example']}` |"
             for row in rows
         ]
     )
@@ -205,9 +284,16 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--numbers", default="fone:3,0", metavar="LIST", help="as numtok encode takes it (default: %(default)s)")
+    which.add_argument(
+        "--numbers",
+        default="fone:3,0",
+        metavar="LIST",
+        help="as numtok encode takes it (default: %(default)s)",
+    )
     which.add_argument("--all", action="store_true", help=f"one after the other: {' '.join(ALL)}")
     for name, default, meaning in (
         ("steps", 1000, "of training"),
@@ -219,17 +305,39 @@ def settings_from(arguments: Sequence[str] | None) -> argparse.Namespace:
         ("threads", 1, "of torch; so small a model is hardly faster with more"),
         ("seed", 0, "of everything"),
     ):
-        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{meaning} (default: {default:,})")
-    parser.add_argument("--learning-rate", type=float, default=3e-3, metavar="X", help="at its highest (default: %(default)s)")
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="keep everything there, in a folder for each representation")
+        parser.add_argument(
+            f"--{name}",
+            type=int,
+            default=default,
+            metavar="N",
+            help=f"{meaning} (default: {default:,})",
+        )
+    parser.add_argument(
+        "--learning-rate",
+        type=float,
+        default=3e-3,
+        metavar="X",
+        help="at its highest (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="keep everything there, in a folder for each representation",
+    )
     settings = parser.parse_args(arguments)
     for name in ("steps", "batch_size", "sums", "held_out", "width", "layers", "threads"):
         if getattr(settings, name) < 1:
             parser.error(f"--{name.replace('_', '-')} must be at least 1")
     if settings.width % 4:
-        parser.error(f"--width {settings.width} must be a multiple of 4, the number of attention heads")
+        parser.error(
+            f"--width {settings.width} must be a multiple of 4, the number of attention heads"
+        )
     if settings.sums + settings.held_out > (possible := (LARGEST + 1) ** 2):
-        parser.error(f"there are only {possible:,} sums of two numbers up to {LARGEST}; take fewer --sums or --held-out")
+        parser.error(
+            f"there are only {possible:,} sums of two numbers up to {LARGEST}; take fewer --sums or"
+            " --held-out"
+        )
     return settings
 
 
@@ -241,7 +349,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder, rows = settings.output or Path(temporary), []
         for numbers in ALL if settings.all else [settings.numbers]:
             print(f"{numbers}: {settings.steps:,} steps", flush=True)
-            rows.append(run(numbers, folder / numbers.replace(":", "-").replace(",", "-"), settings))
+            rows.append(
+                run(numbers, folder / numbers.replace(":", "-").replace(",", "-"), settings)
+            )
             print(table(rows), flush=True)
     return 0
 

@@ -1,4 +1,6 @@
-"""numtok: find the numbers in text, exactly, and hand them to language models as tokens and tensors."""
+"""numtok: find the numbers in text, exactly, and hand them to language models as tokens and
+tensors.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,20 @@ from numtok.errors import NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Number, Numbers
 from numtok.numbers.scan import extract, scan
-from numtok.representations import B1999, FP15, P10, P1000, Digits, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, Subword, XVal
+from numtok.representations import (
+    B1999,
+    FP15,
+    P10,
+    P1000,
+    Digits,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    PlaceValue,
+    Subword,
+    XVal,
+)
 from numtok.tokenizer.results import EncodeReport, Encoding
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -52,7 +67,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What takes longer to load than it is worth for most: the calls on whole files, which need more of Arrow, and the version."""
+    """What takes longer to load than it is worth for most: the calls on whole files, which need
+    more of Arrow, and the version.
+    """
     if name == "__version__":
         return _version()
     if name in ("decode_files", "encode_files", "finish_job"):

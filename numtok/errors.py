@@ -1,7 +1,8 @@
 """Every error that numtok raises on purpose.
 
-Each message says what is wrong, where (file, line, column, document, byte) and what to do about it. All of them are
-``NumtokError``; each also derives from the built-in exception a caller would otherwise expect.
+Each message says what is wrong, where (file, line, column, document, byte) and what to do about it.
+All of them are ``NumtokError``; each also derives from the built-in exception a caller would
+otherwise expect.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import TypedDict, Unpack
 class NumtokError(Exception):
     """Base of all errors raised by numtok; the command line prints it without a traceback.
 
-    ``str()`` of it is the place, as far as known, and the message: ``file:line:column: ...``, ``file, row 4: byte 17: ...``, ``document 3, byte 17: ...``.
+    ``str()`` of it is the place, as far as known, and the message: ``file:line:column: ...``,
+    ``file, row 4: byte 17: ...``, ``document 3, byte 17: ...``.
 
     Attributes:
         message: what is wrong and the way out, without the place.
@@ -44,7 +46,9 @@ class NumtokError(Exception):
     def __str__(self) -> str:
         row = None if self.row is None else f"{'near ' if self._near else ''}row {self.row}"
         if row is None:
-            place = ":".join(str(part) for part in (self.path, self.line, self.column) if part is not None)
+            place = ":".join(
+                str(part) for part in (self.path, self.line, self.column) if part is not None
+            )
         else:
             place = row if self.path is None else f"{self.path}, {row}"
         inside = (("document", self.document), ("byte", self.byte), ("character", self.character))
@@ -69,7 +73,9 @@ class GrammarError(NumtokError, ValueError):
 
 
 class RepresentationError(NumtokError, ValueError):
-    """A representation that is wrongly configured, or, with ``overflow="error"``, a number it cannot hold."""
+    """A representation that is wrongly configured, or, with ``overflow="error"``, a number it
+    cannot hold.
+    """
 
 
 class TokenizerError(NumtokError, ValueError):
@@ -122,7 +128,9 @@ class JobError(NumtokError, RuntimeError):
 
     failures: dict[int, str]
 
-    def __init__(self, message: str = "", path: str | None = None, failures: dict[int, str] | None = None) -> None:
+    def __init__(
+        self, message: str = "", path: str | None = None, failures: dict[int, str] | None = None
+    ) -> None:
         super().__init__(message, path=path)
         self.failures = failures or {}
 

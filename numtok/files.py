@@ -1,9 +1,10 @@
 """Files that are there whole or not at all.
 
-In: what is to be written. Out: a file that appears under its name in one step, once it is complete and on the disk. Until then it
-is ``.NAME.HOST.PID-RANDOM.tmp`` in the same folder, locked by its writer: what a killed run left is not locked, and the next run that
-writes the same name removes it. A run on another machine is never taken for dead, since not every shared disk shares its locks.
-What is written to a URL has no name at all until then (:mod:`numtok.stores`).
+In: what is to be written. Out: a file that appears under its name in one step, once it is complete
+    and on the disk. Until then it is ``.NAME.HOST.PID-RANDOM.tmp`` in the same folder, locked by
+    its writer: what a killed run left is not locked, and the next run that writes the same name
+    removes it. A run on another machine is never taken for dead, since not every shared disk shares
+    its locks. What is written to a URL has no name at all until then (:mod:`numtok.stores`).
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ _LONGEST_NAME = 180  # bytes; file systems allow 255, and host, number and rando
 
 @contextlib.contextmanager
 def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
-    """An unbuffered file under a temporary name: it gets its own, or goes to its URL, when the context ends well, else it is removed.
+    """An unbuffered file under a temporary name: it gets its own, or goes to its URL, when the
+    context ends well, else it is removed.
 
-    Forcing what is written to the disk is left to the writer. A link is followed: the file it names is replaced.
+    Forcing what is written to the disk is left to the writer. A link is followed: the file it names
+    is replaced.
 
     Raises:
-        OutputError: the file exists and ``overwrite`` is not set; it is a folder or a device; or the system refuses.
+        OutputError: the file exists and ``overwrite`` is not set; it is a folder or a device; or
+            the system refuses.
     """
     if is_url(path):
         with objects.new_object(str(path), overwrite) as file:
@@ -45,18 +49,26 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     if os.path.isdir(path):
         raise OutputError(f"{path} is a folder; name a file in it")
     if os.path.lexists(path) and not overwrite:
-        raise OutputError(f"{path} exists already; choose another name, or overwrite it with --overwrite")
+        raise OutputError(
+            f"{path} exists already; choose another name, or overwrite it with --overwrite"
+        )
     if _is_special(path):
-        raise OutputError(f"{path} is a device or a pipe, which cannot be replaced by a file; choose another name")
+        raise OutputError(
+            f"{path} is a device or a pipe, which cannot be replaced by a file; choose another name"
+        )
     target = Path(os.path.realpath(path)) if os.path.islink(path) else path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
-            os.lstat(target)  # a name that the system refuses is refused now, not once hours have gone into the file
+            os.lstat(
+                target
+            )  # a name that the system refuses is refused now, not once hours have gone into the file
         _remove_leftovers(target)
         temporary, lock = _create(target)
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}; check the folder and its permissions") from error
+        raise OutputError(
+            f"cannot write {path}: {error.strerror}; check the folder and its permissions"
+        ) from error
     try:
         with open(os.dup(lock), "w+b", buffering=0) as file:
             yield file
@@ -67,7 +79,8 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
-    """Write ``content`` (text as UTF-8), replacing what is there in one step; a device or a pipe gets it as it is.
+    """Write ``content`` (text as UTF-8), replacing what is there in one step; a device or a pipe
+    gets it as it is.
 
     Raises:
         OutputError: if the system refuses; what was there stays as it was.
@@ -87,7 +100,10 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     except OutputError:
         raise
     except OSError as error:
-        refusal = OutputError(f"cannot write {path}: {error.strerror or error}; make room or choose another place, then run again")
+        refusal = OutputError(
+            f"cannot write {path}: {error.strerror or error}; make room or choose another place,"
+            " then run again"
+        )
         refusal.errno = error.errno
         raise refusal from error
 
@@ -116,7 +132,9 @@ def _create(target: Path) -> tuple[Path, int]:
     while True:
         temporary = target.with_name(f"{_prefix(target)}{os.getpid()}-{secrets.token_hex(6)}.tmp")
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-        with contextlib.suppress(OSError):  # a file system without locks; nothing is removed there as a leftover either
+        with contextlib.suppress(
+            OSError
+        ):  # a file system without locks; nothing is removed there as a leftover either
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if temporary.exists():
             return temporary, descriptor
@@ -128,9 +146,15 @@ def _remove_leftovers(target: Path) -> None:
     prefix = _prefix(target)
     names: list[str] = []
     with contextlib.suppress(OSError):  # a folder that may be written to, but not listed
-        names = [name for name in os.listdir(target.parent) if name.startswith(prefix) and _RUN.fullmatch(name, len(prefix))]
+        names = [
+            name
+            for name in os.listdir(target.parent)
+            if name.startswith(prefix) and _RUN.fullmatch(name, len(prefix))
+        ]
     for name in names:
-        with contextlib.suppress(OSError):  # locked by a run that lives, gone meanwhile, or not ours
+        with contextlib.suppress(
+            OSError
+        ):  # locked by a run that lives, gone meanwhile, or not ours
             descriptor = os.open(target.with_name(name), os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,13 +176,20 @@ def _publish(temporary: Path, path: Path, overwrite: bool) -> None:
         finally:
             os.close(folder)
     except FileExistsError:
-        raise OutputError(f"{path} was made by someone else meanwhile; choose another name, or overwrite it with --overwrite") from None
+        raise OutputError(
+            f"{path} was made by someone else meanwhile; choose another name, or overwrite it with"
+            " --overwrite"
+        ) from None
     except OSError as error:
-        raise OutputError(f"cannot give {path} its name: {error.strerror}; check the folder and its permissions") from error
+        raise OutputError(
+            f"cannot give {path} its name: {error.strerror}; check the folder and its permissions"
+        ) from error
 
 
 def _rename_new(temporary: Path, path: Path) -> None:
-    """Rename, but never onto a file that came into being since the start: a link fails where a rename would replace it."""
+    """Rename, but never onto a file that came into being since the start: a link fails where a
+    rename would replace it.
+    """
     try:
         os.link(temporary, path)
     except FileExistsError:

@@ -1,6 +1,8 @@
-"""Where files lie: a path of this machine, or the URL of an object store. What reads and writes takes either, and does not ask which it is.
+"""Where files lie: a path of this machine, or the URL of an object store. What reads and writes
+takes either, and does not ask which it is.
 
-In: the name of a place. Out: what is there. Paths are for the system, URLs for :mod:`numtok.stores`; :mod:`numtok.files` writes to both.
+In: the name of a place. Out: what is there. Paths are for the system, URLs for
+    :mod:`numtok.stores`; :mod:`numtok.files` writes to both.
 """
 
 from __future__ import annotations
@@ -111,7 +113,9 @@ def only_here(path: str | Path) -> bool:
 
 
 def each(ask: Callable[[Item], Answer], items: Iterable[Item], remotely: bool) -> list[Answer]:
-    """The answer about each item: if a store is to be asked, several at once, as each takes a while."""
+    """The answer about each item: if a store is to be asked, several at once, as each takes a
+    while.
+    """
     if not remotely:
         return list(map(ask, items))
     with ThreadPoolExecutor(AT_ONCE, "numtok-store") as pool:

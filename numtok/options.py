@@ -1,4 +1,6 @@
-"""The options of a frozen dataclass, held to the types that it names: a wrong one is an error where it is given, not where it is first used."""
+"""The options of a frozen dataclass, held to the types that it names: a wrong one is an error where
+it is given, not where it is first used.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,13 @@ import types
 import typing
 from typing import Any
 
-_NAMES: dict[Any, str] = {int: "an integer", float: "a number", bool: "True or False", str: "a str", type(None): "None"}
+_NAMES: dict[Any, str] = {
+    int: "an integer",
+    float: "a number",
+    bool: "True or False",
+    str: "a str",
+    type(None): "None",
+}
 
 
 @functools.cache
@@ -18,7 +26,8 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 
 def check_options(instance: Any, owner: str, error: type[Exception]) -> None:
-    """Hold every field to its type, and put the plain Python value in its place: numpy's numbers, integers as floats, lists as tuples.
+    """Hold every field to its type, and put the plain Python value in its place: numpy's numbers,
+    integers as floats, lists as tuples.
 
     Raises:
         error: that names the owner, the option, and what it should be.
@@ -41,10 +50,14 @@ def _converted(value: Any, hint: Any) -> Any:
     if isinstance(hint, types.UnionType):
         if value is None:
             return None
-        (hint,) = (kind for kind in typing.get_args(hint) if kind is not type(None))  # every union here is a type or None
+        (hint,) = (
+            kind for kind in typing.get_args(hint) if kind is not type(None)
+        )  # every union here is a type or None
     if typing.get_origin(hint) is tuple:
         return _tuple(value, typing.get_args(hint))
-    truth = isinstance(value, bool) or type(value).__name__ == "bool"  # numpy's is neither an int nor a bool
+    truth = (
+        isinstance(value, bool) or type(value).__name__ == "bool"
+    )  # numpy's is neither an int nor a bool
     if hint is bool and truth:
         return bool(value)
     if hint is int and isinstance(value, numbers.Integral) and not truth:
@@ -72,5 +85,9 @@ def _described(hint: Any) -> str:
     if typing.get_origin(hint) is tuple:
         kinds = typing.get_args(hint)
         inside = _NAMES[kinds[0]].split()[-1]
-        return f"a tuple of {inside}s" if kinds[-1] is Ellipsis else f"a tuple of {len(kinds)} {inside}s"
+        return (
+            f"a tuple of {inside}s"
+            if kinds[-1] is Ellipsis
+            else f"a tuple of {len(kinds)} {inside}s"
+        )
     return _NAMES[hint]

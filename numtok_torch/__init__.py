@@ -1,12 +1,16 @@
-"""Torch layers for the tensors that numtok writes: batches, embeddings, heads and losses around any transformer."""
+"""Torch layers for the tensors that numtok writes: batches, embeddings, heads and losses around any
+transformer.
+"""
 
 from numtok.errors import MissingDependencyError
 
 try:
-    import safetensors  # noqa: F401 - to say what to install
+    import safetensors  # noqa: F401
     import torch  # noqa: F401
 except ImportError as error:
-    raise MissingDependencyError("numtok_torch needs PyTorch and safetensors; install them with: pip install 'numtok[torch]'") from error
+    raise MissingDependencyError(
+        "numtok_torch needs PyTorch and safetensors; install them with: pip install 'numtok[torch]'"
+    ) from error
 
 from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
 from numtok_torch.embeddings.choose import (

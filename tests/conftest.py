@@ -11,33 +11,48 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-# Before any test imports the libraries that read these: tests neither reach the network nor open a window.
+# Before any test imports the libraries that read these: tests neither reach the network nor open a
+# window.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 if (
     "NUMTOK_CACHE" not in os.environ
-):  # processes that run tests, and those that tests start, share what one of them found out; a new run knows nothing
+    # processes that run tests, and those that tests start, share what one of them found out; a new run
+    # knows nothing
+):
     os.environ["NUMTOK_CACHE"] = tempfile.mkdtemp(prefix="numtok-tests-")
     atexit.register(shutil.rmtree, os.environ["NUMTOK_CACHE"], ignore_errors=True)
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # two processes share two cores, and torch would take both for each
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # two processes share two cores, and torch would take both for each
 
 import kept
 import pytest
 from hypothesis import settings
 from places import ROOT, shared_folder
 
-# No deadline anywhere: the first example of a property pays for a Numba compilation. A property with a costly example takes fewer by its own settings.
+# No deadline anywhere: the first example of a property pays for a Numba compilation. A property
+# with a costly example takes fewer by its own settings.
 settings.register_profile("local", deadline=None, max_examples=100)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
-settings.register_profile("thorough", deadline=None, max_examples=1000, derandomize=True, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "local")  # --hypothesis-profile=NAME overrides
+settings.register_profile(
+    "thorough", deadline=None, max_examples=1000, derandomize=True, print_blob=True
+)
+settings.load_profile(
+    "ci" if os.environ.get("CI") else "local"
+)  # --hypothesis-profile=NAME overrides
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="rewrite the files under tests/golden with what the code gives now")
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="rewrite the files under tests/golden with what the code gives now",
+    )
 
 
-# 800,000 objects of torch, transformers and Numba live to the end of the run; passing over them again and again took a tenth of its time.
+# 800,000 objects of torch, transformers and Numba live to the end of the run; passing over them
+# again and again took a tenth of its time.
 gc.disable()
 
 
@@ -46,7 +61,9 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 10, 10)  # a tokenizer.json is a hundred thousand objects, none of them garbage
+    gc.set_threshold(
+        50_000, 10, 10
+    )  # a tokenizer.json is a hundred thousand objects, none of them garbage
 
 
 @pytest.fixture
@@ -63,8 +80,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
             path.write_bytes(text.encode())
             return
         if not path.is_file():
-            pytest.fail(f"{path} does not exist; run pytest with --update-golden and review what it writes")
-        assert text == path.read_bytes().decode(), f"differs from {path}; if that is meant, run pytest with --update-golden"
+            pytest.fail(
+                f"{path} does not exist; run pytest with --update-golden and review what it writes"
+            )
+        assert text == path.read_bytes().decode(), (
+            f"differs from {path}; if that is meant, run pytest with --update-golden"
+        )
 
     return check
 
@@ -78,7 +99,9 @@ def nothing_is_kept() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of corpora and tokenizers that are too large for the repository; tests that need it skip without it."""
+    """The folder of corpora and tokenizers that are too large for the repository; tests that need
+    it skip without it.
+    """
     folder = shared_folder()
     if not folder.is_dir():
         pytest.skip(f"no shared data at {folder}: set NUMTOK_SHARED to the folder that has them")
@@ -99,7 +122,9 @@ def gpt2_json(shared: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def neox_json(shared: Path) -> Path:
-    """tokenizer.json of GPT-NeoX-20B and Pythia: byte-level BPE with runs of spaces as added tokens."""
+    """tokenizer.json of GPT-NeoX-20B and Pythia: byte-level BPE with runs of spaces as added
+    tokens.
+    """
     return _existing(shared / "tokenizers" / "gpt-neox-20b.json")
 
 

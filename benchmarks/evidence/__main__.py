@@ -11,7 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # models so small are hardly faster with more: --jobs takes the cores
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # models so small are hardly faster with more: --jobs takes the cores
 
 EPILOG = """examples:
   python -m benchmarks.evidence                           # what there is, and how much of it is done
@@ -34,31 +36,76 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument(
-        "names", nargs="*", choices=[*EXPERIMENTS, "all", "report", []], metavar="NAME", help=f"{', '.join(EXPERIMENTS)}; all; report"
+        "names",
+        nargs="*",
+        choices=[*EXPERIMENTS, "all", "report", []],
+        metavar="NAME",
+        help=f"{', '.join(EXPERIMENTS)}; all; report",
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
-        "--smoke", dest="size", action="store_const", const="smoke", default="small", help="a few steps each, to see that it learns"
+        "--smoke",
+        dest="size",
+        action="store_const",
+        const="smoke",
+        default="small",
+        help="a few steps each, to see that it learns",
     )
-    size.add_argument("--full", dest="size", action="store_const", const="full", help="the paper's settings; hours, and a GPU")
-    parser.add_argument("--match", default="", metavar="TEXT", help="only runs whose file name holds this")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once (default: %(default)s)")
-    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="where results lie (default: in the checkout)")
+    size.add_argument(
+        "--full",
+        dest="size",
+        action="store_const",
+        const="full",
+        help="the paper's settings; hours, and a GPU",
+    )
+    parser.add_argument(
+        "--match", default="", metavar="TEXT", help="only runs whose file name holds this"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="runs at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=RESULTS,
+        metavar="FOLDER",
+        help="where results lie (default: in the checkout)",
+    )
     parser.add_argument(
         "--into",
         type=Path,
         metavar="FOLDER",
-        help="keep there what is made, which is all that FOLDER lacks; what a run rests on comes from --results",
+        help=(
+            "keep there what is made, which is all that FOLDER lacks; what a run rests on comes"
+            " from --results"
+        ),
     )
-    parser.add_argument("--docs", type=Path, default=report.DOCS, metavar="FOLDER", help="where report writes evidence.md")
+    parser.add_argument(
+        "--docs",
+        type=Path,
+        default=report.DOCS,
+        metavar="FOLDER",
+        help="where report writes evidence.md",
+    )
     options = parser.parse_args(arguments)
     store, into = Store(options.results), Store(options.into or options.results)
     if not options.names:
         print(report.overview(EXPERIMENTS.values(), into, options.size))
-    names = list(EXPERIMENTS) if "all" in options.names else [name for name in options.names if name != "report"]
-    if names and not any(options.match in slug(run) for name in names for phase in EXPERIMENTS[name].phases(options.size) for run in phase):
+    names = (
+        list(EXPERIMENTS)
+        if "all" in options.names
+        else [name for name in options.names if name != "report"]
+    )
+    if names and not any(
+        options.match in slug(run)
+        for name in names
+        for phase in EXPERIMENTS[name].phases(options.size)
+        for run in phase
+    ):
         parser.error(f"no run of {', '.join(names)} is named so: --match {options.match}")
-    failed = sum(run_missing(name, options.size, options.match, options.jobs, store, into) for name in names)
+    failed = sum(
+        run_missing(name, options.size, options.match, options.jobs, store, into) for name in names
+    )
     if "report" in options.names or "all" in options.names:
         print(report.write(EXPERIMENTS.values(), into, options.docs))
     return 1 if failed else 0

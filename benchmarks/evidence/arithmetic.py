@@ -1,7 +1,9 @@
-"""Sums, differences and products as the FoNE paper has them: ``[operand a][operator][operand b]=``, and what models make of them.
+"""Sums, differences and products as the FoNE paper has them: ``[operand a][operator][operand b]=``,
+and what models make of them.
 
-In: a task, a representation, a number of samples. Out: how many unseen answers are right, digit for digit. FoNE: Precise Single-Token Number Embeddings
-via Fourier Features (Zhou et al. 2025), section 4.1 and appendix G.
+In: a task, a representation, a number of samples. Out: how many unseen answers are right, digit for
+    digit. FoNE: Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025),
+    section 4.1 and appendix G.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ END = ";"
 
 @dataclass(frozen=True)
 class Task:
-    """Pairs of whole numbers up to ``10**digits - 1``, written with ``decimals`` of their digits behind the point.
+    """Pairs of whole numbers up to ``10**digits - 1``, written with ``decimals`` of their digits
+    behind the point.
 
     Attributes:
         sign: of the operation, as it is written.
@@ -83,7 +86,9 @@ def _question(task: Task, a: int, b: int) -> Question:
 
 
 def representation(name: str, task: Task) -> tuple[str, dict[str, Any]]:
-    """``numbers`` and further options of ``numtok.encode_files`` for a representation as this task needs it."""
+    """``numbers`` and further options of ``numtok.encode_files`` for a representation as this task
+    needs it.
+    """
     if name == "fone":
         return f"fone:{task.answer[0]},{task.answer[1]}", {"compact": True}
     if name.startswith("bits"):
@@ -91,7 +96,15 @@ def representation(name: str, task: Task) -> tuple[str, dict[str, Any]]:
     return name, {}  # a scale of xval is fitted
 
 
-def run(task: Task, numbers: str, samples: int, held_out: int, course: Course, size: tuple[int, int], folder: Path) -> dict[str, Any]:
+def run(
+    task: Task,
+    numbers: str,
+    samples: int,
+    held_out: int,
+    course: Course,
+    size: tuple[int, int],
+    folder: Path,
+) -> dict[str, Any]:
     """Train on questions with their answers, and ask others.
 
     Args:
@@ -114,12 +127,16 @@ def run(task: Task, numbers: str, samples: int, held_out: int, course: Course, s
     found = learning.train(model, learning.shuffled(batch, course), course)
     found["tokens_per_sample"] = round(int(batch["attention_mask"].sum()) / samples, 2)
     new = encoded.like([f"{one.text}{one.answer}{END}" for one in unseen])
-    found["unseen_loss"] = learning.loss_of(model, new.batch(labels=answers_only, objective="causal"))
+    found["unseen_loss"] = learning.loss_of(
+        model, new.batch(labels=answers_only, objective="causal")
+    )
     return found | ask(model, encoded, unseen)
 
 
 def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Question]) -> dict[str, Any]:
-    """The share of answers that are right, of digits that are right, and R²; values are rounded to the decimals of the task."""
+    """The share of answers that are right, of digits that are right, and R²; values are rounded to
+    the decimals of the task.
+    """
     said = learning.say(model, encoded, [one.text for one in unseen], f"1+1=1{END}", 20)
     right = [str(one.answer) for one in unseen]
     answers = [rounded(text, one.answer) for text, one in zip(said, unseen, strict=True)]
@@ -135,7 +152,9 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Question]) -> dic
 
 
 def rounded(text: str, answer: Decimal) -> str:
-    """The first number of a text, with as many decimals as the answer has; the text itself if there is none."""
+    """The first number of a text, with as many decimals as the answer has; the text itself if there
+    is none.
+    """
     found = numtok.extract(text)
     if not found or abs(found[0].value) > Decimal("1e15"):
         return text

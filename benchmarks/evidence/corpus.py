@@ -1,6 +1,7 @@
 """Text to tensors: a tokenizer, Parquet, ``NumberDataset``.
 
-In: texts, and what their numbers are encoded as. Out: the tokenizer that wrote the file, its schema, and all rows as one batch.
+In: texts, and what their numbers are encoded as. Out: the tokenizer that wrote the file, its
+    schema, and all rows as one batch.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from numtok.engines.train import save_tokenizer, train_tokenizer
 from numtok_torch import NumberCollator, NumberDataset
 
 # The pre-tokenizer of Llama 3: digits from the left in groups of three.
-LLAMA_3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+LLAMA_3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
+    r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 
 Rule = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]  # ids to what a row gets beside them
 
@@ -44,9 +48,13 @@ class Encoded:
 
     def like(self, texts: Sequence[str]) -> Encoded:
         """Other texts by the same tokenizer, and with the same scale."""
-        return Encoded(self.tokenizer, self.schema, NumberDataset(self.tokenizer.encode_batch(list(texts))))
+        return Encoded(
+            self.tokenizer, self.schema, NumberDataset(self.tokenizer.encode_batch(list(texts)))
+        )
 
-    def batch(self, mask_spans: Rule | None = None, labels: Rule | None = None, **options: Any) -> dict[str, Tensor]:
+    def batch(
+        self, mask_spans: Rule | None = None, labels: Rule | None = None, **options: Any
+    ) -> dict[str, Tensor]:
         """All rows as one batch, padded behind.
 
         Args:
@@ -61,7 +69,9 @@ class Encoded:
         return NumberCollator.from_schema(self.schema, pad_token_id=0, **options)(rows)
 
     def labels_behind(self, text: str) -> Rule:
-        """Labels of a row: its ids, and -100 up to the last token like that which the text ends with."""
+        """Labels of a row: its ids, and -100 up to the last token like that which the text ends
+        with.
+        """
         mark = self.token(text)
 
         def labels(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -82,15 +92,22 @@ class Encoded:
 
 
 def encode(
-    texts: Sequence[str], numbers: Any, folder: Path, vocabulary: int = 300, tokenizer: Path | None = None, **options: Any
+    texts: Sequence[str],
+    numbers: Any,
+    folder: Path,
+    vocabulary: int = 300,
+    tokenizer: Path | None = None,
+    **options: Any,
 ) -> Encoded:
     """Texts into Parquet, and back as rows.
 
     Args:
         texts: one document each.
-        numbers: as ``numtok.encode_files`` takes it; ``subword`` leaves them to a tokenizer that groups digits by three from the left, as Llama 3's does.
+        numbers: as ``numtok.encode_files`` takes it; ``subword`` leaves them to a tokenizer that
+            groups digits by three from the left, as Llama 3's does.
         folder: gets text, tokenizer and Parquet.
-        vocabulary: of the tokenizer that is trained on the texts; with ``subword`` the groups of digits come on top.
+        vocabulary: of the tokenizer that is trained on the texts; with ``subword`` the groups of
+            digits come on top.
         tokenizer: take this one instead.
         options: further ones of ``numtok.encode_files``.
     """
@@ -100,14 +117,18 @@ def encode(
         lines.writelines(json.dumps({"text": text}) + "\n" for text in texts)
     if tokenizer is None:
         tokenizer = train(texts, folder / "tokenizer", vocabulary, subword=numbers == "subword")
-    numtok.encode_files(source, parquet, tokenizer=tokenizer, numbers=numbers, overwrite=True, **options)
+    numtok.encode_files(
+        source, parquet, tokenizer=tokenizer, numbers=numbers, overwrite=True, **options
+    )
     found = tokenizer_of(parquet, tokenizer)
     rows = NumberDataset(parquet, tokenizer=found, disk_bytes=0)
     return Encoded(found, rows.schema, rows)
 
 
 def train(texts: Sequence[str], folder: Path, vocabulary: int, subword: bool = False) -> Path:
-    """A tokenizer of the texts in the folder; with ``subword`` it has Llama 3's groups of digits too."""
+    """A tokenizer of the texts in the folder; with ``subword`` it has Llama 3's groups of digits
+    too.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if subword:
         train_subword(texts, folder, vocabulary + 1110)
@@ -120,9 +141,14 @@ def train_subword(texts: Sequence[str], folder: Path, size: int) -> None:
     """A byte-level BPE with the groups of digits of Llama 3's."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(LLAMA_3), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+        [
+            pre_tokenizers.Split(Regex(LLAMA_3), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+    )
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.save(str(folder / "tokenizer.json"))

@@ -1,7 +1,9 @@
-"""What an experiment is: which runs it has, how one is made, and the section of docs/evidence.md that its results make.
+"""What an experiment is: which runs it has, how one is made, and the section of docs/evidence.md
+that its results make.
 
-In: a size (``smoke``: a few steps, to see that it learns; ``small``: a CPU, minutes each; ``full``: the paper's settings). Out: phases of settings; the runs
-of a phase may look up what those before it found.
+In: a size (``smoke``: a few steps, to see that it learns; ``small``: a CPU, minutes each; ``full``:
+    the paper's settings). Out: phases of settings; the runs of a phase may look up what those
+    before it found.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ class Experiment:
         claim: what the paper reports.
         phases: for a size, lists of settings, the cheapest first.
         run: settings, the results so far, and a folder that is removed afterwards; what was found.
-        section: Markdown of the results, without a heading; it may draw plots into the folder given.
+        section: Markdown of the results, without a heading; it may draw plots into the folder
+            given.
         differs: what of the paper's setting is not that of the results.
         seen: in a sentence, what the results say to the claim; empty if there are too few.
-        kept_in: the experiment whose runs these are, and in whose folder the results lie; empty for its own.
+        kept_in: the experiment whose runs these are, and in whose folder the results lie; empty for
+            its own.
     """
 
     name: str

@@ -1,8 +1,10 @@
-"""Arithmetic expressions of several operands, as the xVal paper has them: random binary trees of sums, differences and products.
+"""Arithmetic expressions of several operands, as the xVal paper has them: random binary trees of
+sums, differences and products.
 
-In: a number of operands, and between what they lie. Out: ``((1.32*2.1)+(1.42-3.2))=0.992``, answers exact. xVal: A Continuous Numerical Tokenization for
-Scientific Language Models (Golkar et al. 2023), section 3.1: "random binary trees combining a fixed number of operands (2, 3, or 4) using the binary
-operators of addition, subtraction, and multiplication".
+In: a number of operands, and between what they lie. Out: ``((1.32*2.1)+(1.42-3.2))=0.992``, answers
+    exact. xVal: A Continuous Numerical Tokenization for Scientific Language Models (Golkar et al.
+    2023), section 3.1: "random binary trees combining a fixed number of operands (2, 3, or 4) using
+    the binary operators of addition, subtraction, and multiplication".
 """
 
 from __future__ import annotations
@@ -12,7 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-OPERATORS: dict[str, Callable[[Decimal, Decimal], Decimal]] = {"+": Decimal.__add__, "-": Decimal.__sub__, "*": Decimal.__mul__}
+OPERATORS: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
+    "+": Decimal.__add__,
+    "-": Decimal.__sub__,
+    "*": Decimal.__mul__,
+}
 LARGEST = 500  # hundredths: operands lie within ±5
 GAP = (200, 250)  # no operand of the training data has a magnitude in between
 BEYOND = (500, 600)
@@ -28,13 +34,15 @@ class Expression:
 
 
 def expressions(operands: int, count: int, seed: int, special: str = "seen") -> list[Expression]:
-    """Different ones, whose values lie within ±30, which leaves out none of two operands, and 3% and 8% of those of three and four.
+    """Different ones, whose values lie within ±30, which leaves out none of two operands, and 3%
+    and 8% of those of three and four.
 
     Args:
         operands: in each.
         count: how many.
         seed: of the drawing.
-        special: ``"seen"``: operands as in training; ``"gap"`` or ``"beyond"``: one of them, anywhere, lies in the gap or beyond the range.
+        special: ``"seen"``: operands as in training; ``"gap"`` or ``"beyond"``: one of them,
+            anywhere, lies in the gap or beyond the range.
     """
     draw = random.Random(f"{operands} {seed} {special}")
     found: dict[str, Expression] = {}

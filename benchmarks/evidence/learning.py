@@ -1,4 +1,5 @@
-"""One training loop for all experiments, so that every representation gets the same: steps, batches, optimizer, schedule.
+"""One training loop for all experiments, so that every representation gets the same: steps,
+batches, optimizer, schedule.
 
 In: a ``NumberModel`` and all rows as one batch. Out: the model, trained, and its losses.
 """
@@ -35,11 +36,15 @@ class Course:
     seed: int
 
 
-def llama(encoded: Encoded, width: int, layers: int, heads: int = 4, positions: int = 128) -> NumberModel:
-    """A Llama with random weights, four times as wide between, two keys for four queries (FoNE, table 6), and the layer and head of the file.
+def llama(
+    encoded: Encoded, width: int, layers: int, heads: int = 4, positions: int = 128
+) -> NumberModel:
+    """A Llama with random weights, four times as wide between, two keys for four queries (FoNE,
+    table 6), and the layer and head of the file.
 
-    The word head has weights of its own. Tied to the word vectors, as the paper's Llama 3.2 has them, FoNE's sums were 96.6% exact after the same training
-    where they are 98.6% (6,400 samples, 500 unseen sums, one seed).
+    The word head has weights of its own. Tied to the word vectors, as the paper's Llama 3.2 has
+    them, FoNE's sums were 96.6% exact after the same training where they are 98.6% (6,400 samples,
+    500 unseen sums, one seed).
     """
     config = LlamaConfig(
         vocab_size=encoded.tokenizer.vocab_size,
@@ -68,7 +73,9 @@ def layers_of(encoded: Encoded, width: int) -> tuple[Any, Any]:
     return embedding, head
 
 
-def train(model: NumberModel, batches: Iterator[dict[str, Tensor]], course: Course) -> dict[str, Any]:
+def train(
+    model: NumberModel, batches: Iterator[dict[str, Tensor]], course: Course
+) -> dict[str, Any]:
     """Train in place, by AdamW with a warm-up and a cosine.
 
     Args:
@@ -77,14 +84,16 @@ def train(model: NumberModel, batches: Iterator[dict[str, Tensor]], course: Cour
         course: how.
 
     Returns:
-        ``losses`` (means over twentieths of the steps), ``seconds``, ``tokens`` (those that were read, padding left out) and ``parameters``, those that
-        are trained.
+        ``losses`` (means over twentieths of the steps), ``seconds``, ``tokens`` (those that were
+        read, padding left out) and ``parameters``, those that are trained.
 
     Raises:
         FloatingPointError: if the loss is not finite.
     """
     trained = [one for one in model.parameters() if one.requires_grad]
-    optimizer = torch.optim.AdamW(trained, lr=course.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+    optimizer = torch.optim.AdamW(
+        trained, lr=course.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
+    )
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, course.steps))
     losses, tokens, began = [], 0, time.perf_counter()
     model.train()
@@ -100,7 +109,12 @@ def train(model: NumberModel, batches: Iterator[dict[str, Tensor]], course: Cour
     if not math.isfinite(sum(losses)):
         raise FloatingPointError("the loss is not finite")
     parameters = sum(one.numel() for one in trained)
-    return {"losses": shown(losses), "seconds": round(time.perf_counter() - began, 1), "tokens": tokens, "parameters": parameters}
+    return {
+        "losses": shown(losses),
+        "seconds": round(time.perf_counter() - began, 1),
+        "tokens": tokens,
+        "parameters": parameters,
+    }
 
 
 def orders(count: int, course: Course) -> Iterator[Tensor]:
@@ -119,7 +133,14 @@ def shuffled(batch: dict[str, Tensor], course: Course) -> Iterator[dict[str, Ten
         yield cut({name: stream[chosen] for name, stream in batch.items()})
 
 
-def say(model: NumberModel, encoded: Encoded, prompts: Sequence[str], end: str, tokens: int, rows: int = 500) -> list[str]:
+def say(
+    model: NumberModel,
+    encoded: Encoded,
+    prompts: Sequence[str],
+    end: str,
+    tokens: int,
+    rows: int = 500,
+) -> list[str]:
     """What the model writes behind each prompt.
 
     Args:
@@ -130,7 +151,11 @@ def say(model: NumberModel, encoded: Encoded, prompts: Sequence[str], end: str, 
         tokens: of an answer, at most.
         rows: prompts at once.
     """
-    options: dict[str, Any] = {"max_new_tokens": tokens, "eos_token_id": encoded.token(end), "batch_size": rows}
+    options: dict[str, Any] = {
+        "max_new_tokens": tokens,
+        "eos_token_id": encoded.token(end),
+        "batch_size": rows,
+    }
     return cast(list[str], generate(model, encoded.tokenizer, prompts, **options))
 
 
@@ -139,7 +164,12 @@ def loss_of(model: NumberModel, batch: dict[str, Tensor], rows: int = 500) -> fl
     model.eval()
     parts = range(0, len(batch["input_ids"]), rows)
     with torch.no_grad():
-        found = [model(**cut({name: stream[first : first + rows] for name, stream in batch.items()})).loss.item() for first in parts]
+        found = [
+            model(
+                **cut({name: stream[first : first + rows] for name, stream in batch.items()})
+            ).loss.item()
+            for first in parts
+        ]
     return float(round(sum(found) / len(found), 6))
 
 
@@ -153,11 +183,15 @@ def _rate(step: int, steps: int) -> float:
 def cut(rows: dict[str, Tensor]) -> dict[str, Tensor]:
     """Without the columns that are padding in every row."""
     longest = int(rows["attention_mask"].sum(1).max())
-    return {name: stream[:, :longest] if stream.dim() > 1 else stream for name, stream in rows.items()}
+    return {
+        name: stream[:, :longest] if stream.dim() > 1 else stream for name, stream in rows.items()
+    }
 
 
 def shown(losses: list[float]) -> list[float]:
     """Means over equal parts."""
     parts = min(SHOWN, len(losses))
     edges = [len(losses) * part // parts for part in range(parts + 1)]
-    return [round(sum(losses[low:high]) / (high - low), 6) for low, high in itertools.pairwise(edges)]
+    return [
+        round(sum(losses[low:high]) / (high - low), 6) for low, high in itertools.pairwise(edges)
+    ]

@@ -1,7 +1,9 @@
-"""xVal, section 3.4: a mixture for a number in the place of a scalar, where answers are of several kinds or of many magnitudes.
+"""xVal, section 3.4: a mixture for a number in the place of a scalar, where answers are of several
+kinds or of many magnitudes.
 
-Two tasks. ``two answers``: behind x stands x in seven cases of ten, else -x; a scalar head can only say their mean, 0.4 x, which is never right.
-``magnitudes``: behind a stands 2 a, for a from a millionth to a million; the error is counted in decades.
+Two tasks. ``two answers``: behind x stands x in seven cases of ten, else -x; a scalar head can only
+say their mean, 0.4 x, which is never right. ``magnitudes``: behind a stands 2 a, for a from a
+millionth to a million; the error is counted in decades.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ from numtok_torch import NumberModel, head_from_schema
 NAME = "mixture"
 TASKS = {
     "two answers": (("xval", "scalar"), ("xval", "mixture")),
-    "magnitudes": (("xval", "scalar"), ("xval:log", "scalar"), ("logfourier", "mixture"), ("exponent_bins", "mixture")),
+    "magnitudes": (
+        ("xval", "scalar"),
+        ("xval:log", "scalar"),
+        ("logfourier", "mixture"),
+        ("exponent_bins", "mixture"),
+    ),
 }
 STEPS = {"smoke": 10, "small": 600, "full": 10_000}
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
@@ -66,9 +73,13 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     encoded = encode([text(pair) for pair in seen], settings["numbers"], folder)
     torch.manual_seed(seed)
     model = learning.llama(encoded, 64, 2)
-    model = NumberModel(model.backbone, model.embedding, head_from_schema(encoded.schema, 64, head=settings["head"]))
+    model = NumberModel(
+        model.backbone, model.embedding, head_from_schema(encoded.schema, 64, head=settings["head"])
+    )
     course = Course(STEPS[size], 128, 0.002, seed)
-    found = learning.train(model, learning.shuffled(encoded.batch(objective="causal"), course), course)
+    found = learning.train(
+        model, learning.shuffled(encoded.batch(objective="causal"), course), course
+    )
     return {**found, **ask(model, encoded, unseen)}
 
 
@@ -77,9 +88,17 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[tuple[float, floa
     prompts = [text(pair).split(" gives")[0] + " gives" for pair in unseen]
     said = learning.say(model, encoded, prompts, "x: 1 gives 1;", 3)
     values = np.array([first_value(one) for one in said])
-    asked, answers = np.array([pair[0] for pair in unseen]), np.array([abs(pair[1]) for pair in unseen])
-    unparseable, values = float(np.isnan(values).mean()), np.nan_to_num(values)  # what is no number is as far off as zero
-    nearest = np.minimum(np.abs(values - answers), np.abs(values + answers)) / answers  # either sign is an answer to the first task
+    asked, answers = (
+        np.array([pair[0] for pair in unseen]),
+        np.array([abs(pair[1]) for pair in unseen]),
+    )
+    unparseable, values = (
+        float(np.isnan(values).mean()),
+        np.nan_to_num(values),
+    )  # what is no number is as far off as zero
+    nearest = (
+        np.minimum(np.abs(values - answers), np.abs(values + answers)) / answers
+    )  # either sign is an answer to the first task
     with np.errstate(divide="ignore"):
         decades = np.abs(np.log10(np.abs(values)) - np.log10(answers))
     return {
@@ -97,12 +116,20 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
         "within_10_percent": "within 10% of an answer", "median_of_answer_over_question": "answer / x, median", "median_decades": "error in decades, median",
     }  # fmt: skip
     by = tables.gathered(
-        ((settings["task"], settings["numbers"], settings["head"]), result) for settings, result in results if settings["size"] == "small"
+        ((settings["task"], settings["numbers"], settings["head"]), result)
+        for settings, result in results
+        if settings["size"] == "small"
     )
     rows = [
-        [f"{task}: `{numbers}`, {head}", *(tables.mean((one[key] for one in found), ".3f") for key in columns), str(len(found))]
+        [
+            f"{task}: `{numbers}`, {head}",
+            *(tables.mean((one[key] for one in found), ".3f") for key in columns),
+            str(len(found)),
+        ]
         for (task, numbers, head), found in (
-            (key, by[key]) for key in ((task, *pair) for task, pairs in TASKS.items() for pair in pairs) if key in by
+            (key, by[key])
+            for key in ((task, *pair) for task, pairs in TASKS.items() for pair in pairs)
+            if key in by
         )
     ]
     return tables.markdown(["", *columns.values(), "seeds"], rows)
@@ -111,12 +138,16 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
 def seen(results: list[tuple[Settings, Result]]) -> str:
     """How often each head is near an answer."""
     by = tables.gathered(
-        ((settings["task"], f"`{settings['numbers']}` with a {settings['head']} head"), result["within_10_percent"])
+        (
+            (settings["task"], f"`{settings['numbers']}` with a {settings['head']} head"),
+            result["within_10_percent"],
+        )
         for settings, result in results
         if settings["size"] == "small"
     )
     said = [
-        f"{task}, {', '.join(f'{name} {np.mean(found):.1%}' for (of, name), found in by.items() if of == task)}"
+        f"{task},"
+        f" {', '.join(f'{name} {np.mean(found):.1%}' for (of, name), found in by.items() if of == task)}"
         for task in TASKS
         if any(of == task for of, _ in by)
     ]
@@ -126,8 +157,8 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
 EXPERIMENT = Experiment(
     NAME,
     "xVal, section 3.4 (left there for the future)",
-    "No figures: 'generalizing the number-head such that instead of predicting a scalar for each number, it fits a mixture of Gaussians,"
-    " would improve' what has several likely answers.",
+    "No figures: 'generalizing the number-head such that instead of predicting a scalar for each"
+    " number, it fits a mixture of Gaussians, would improve' what has several likely answers.",
     phases,
     run,
     section,

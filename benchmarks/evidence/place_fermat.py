@@ -1,8 +1,10 @@
-"""Place values on a GPT-NeoX: word problems with places and without, after extended pretraining on text.
+"""Place values on a GPT-NeoX: word problems with places and without, after extended pretraining on
+text.
 
-The models read and write the same tokens, least significant digit first; only one of them sees the place of each digit. The problems are of our own
-templates, of a size that so small a model learns: one sum or difference of whole numbers of up to three digits. ``--full`` takes all forms and ways to write
-numbers, and examples/finetune_fermat.py asks the test sets of FERMAT of a pretrained model.
+The models read and write the same tokens, least significant digit first; only one of them sees the
+place of each digit. The problems are of our own templates, of a size that so small a model learns:
+one sum or difference of whole numbers of up to three digits. ``--full`` takes all forms and ways to
+write numbers, and examples/finetune_fermat.py asks the test sets of FERMAT of a pretrained model.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ from benchmarks.evidence.store import Result, Settings, Store
 from numtok_torch import NumberModel, embedding_from_schema, metrics
 
 NAME = "place_fermat"
-VARIANTS: dict[str, Any] = {"places": numtok.PlaceValue(order="lsd"), "no places": numtok.PlaceValue(order="lsd"), "subword": "subword"}
+VARIANTS: dict[str, Any] = {
+    "places": numtok.PlaceValue(order="lsd"),
+    "no places": numtok.PlaceValue(order="lsd"),
+    "subword": "subword",
+}
 SEEDS = {"smoke": (0,), "small": (0, 1, 2), "full": (0, 1, 2, 3, 4)}
 PRETRAINING = {"smoke": 5, "small": 100, "full": 5000}
 STEPS = {"smoke": 10, "small": 2000, "full": 100_000}
@@ -56,7 +62,9 @@ def phases(size: str) -> list[list[Settings]]:
 
 def problems(size: str, count: int, seed: int) -> list[Any]:
     """Of examples/word_problems.py: those that fit the size."""
-    spec = importlib.util.spec_from_file_location("word_problems", ROOT / "examples" / "word_problems.py")
+    spec = importlib.util.spec_from_file_location(
+        "word_problems", ROOT / "examples" / "word_problems.py"
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # its dataclass looks there
@@ -67,7 +75,9 @@ def problems(size: str, count: int, seed: int) -> list[Any]:
 
 def _is_easy(problem: Any) -> bool:
     found = EASY.fullmatch(problem.equation)
-    return found is not None and sorted(found.group(1, 3)) == sorted(number.text for number in numtok.extract(problem.question))
+    return found is not None and sorted(found.group(1, 3)) == sorted(
+        number.text for number in numtok.extract(problem.question)
+    )
 
 
 def run(settings: Settings, store: Store, folder: Path) -> Result:
@@ -77,7 +87,9 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     every = problems(size, SAMPLES[size] + ASKED[size], seed)
     unseen, seen = every[: ASKED[size]], every[ASKED[size] :]
     asked = {one.question for one in unseen}
-    solved = [f"{PROMPT.format(one.question)} {one.answer}\n" for one in seen if one.question not in asked]
+    solved = [
+        f"{PROMPT.format(one.question)} {one.answer}\n" for one in seen if one.question not in asked
+    ]
     tokenizer = train([*texts, *solved], folder / "tokenizer", VOCABULARY)
     numbers = VARIANTS[variant]
     text = encode(texts, numbers, folder / "text", tokenizer=tokenizer)
@@ -88,53 +100,102 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     first = Course(PRETRAINING[size], BATCH, RATE, seed)
     learning.train(model, learning.shuffled(text.batch(**cut), first), first)
     course = Course(STEPS[size], BATCH, RATE, seed)
-    found = learning.train(model, learning.shuffled(encoded.batch(labels=encoded.labels_behind(PROMPT.format("")), **cut), course), course)
+    found = learning.train(
+        model,
+        learning.shuffled(
+            encoded.batch(labels=encoded.labels_behind(PROMPT.format("")), **cut), course
+        ),
+        course,
+    )
     return {**found, "problems": len(solved), **ask(model, encoded, unseen)}
 
 
 def build(encoded: Encoded, places: bool, width: int, layers: int) -> NumberModel:
     """A GPT-NeoX, with a vector for each place or without."""
-    sizes: dict[str, Any] = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": 4, "intermediate_size": 4 * width}
+    sizes: dict[str, Any] = {
+        "hidden_size": width,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "intermediate_size": 4 * width,
+    }
     config = GPTNeoXConfig(
-        vocab_size=encoded.tokenizer.vocab_size, max_position_embeddings=512, bos_token_id=None, eos_token_id=None, **sizes
+        vocab_size=encoded.tokenizer.vocab_size,
+        max_position_embeddings=512,
+        bos_token_id=None,
+        eos_token_id=None,
+        **sizes,
     )
     trunk = GPTNeoXForCausalLM(config)
-    return NumberModel(trunk, embedding_from_schema(encoded.schema, width, zero_init=True) if places else None)
+    return NumberModel(
+        trunk, embedding_from_schema(encoded.schema, width, zero_init=True) if places else None
+    )
 
 
 def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Any]) -> Result:
     """The share of answers that are right, by operation and by digits of the larger operand."""
-    texts = learning.say(model, encoded, [PROMPT.format(one.question) for one in unseen], f"{PROMPT.format('')} 1\n", 12, 100)
+    texts = learning.say(
+        model,
+        encoded,
+        [PROMPT.format(one.question) for one in unseen],
+        f"{PROMPT.format('')} 1\n",
+        12,
+        100,
+    )
     numbers = [numtok.extract(text) for text in texts]
     said = [some[0].text if some else text for some, text in zip(numbers, texts, strict=True)]
     aspects: dict[str, list[int]] = {"all": list(range(len(unseen)))}
     for index, one in enumerate(unseen):
         if found := EASY.fullmatch(one.equation):
-            aspects.setdefault(f"{found[2]}, {max(len(found[1]), len(found[3]))} digits", []).append(index)
+            aspects.setdefault(
+                f"{found[2]}, {max(len(found[1]), len(found[3]))} digits", []
+            ).append(index)
     right = [one.answer for one in unseen]
     exact = {
-        name: metrics.exact_match([said[i] for i in which], [right[i] for i in which], canonical=True) for name, which in aspects.items()
+        name: metrics.exact_match(
+            [said[i] for i in which], [right[i] for i in which], canonical=True
+        )
+        for name, which in aspects.items()
     }
     guess = max(right.count(answer) for answer in set(right)) / len(right)
-    return {"asked": len(unseen), "exact": exact["all"], "guess": guess, "aspects": dict(sorted(exact.items())), "examples": texts[:3]}
+    return {
+        "asked": len(unseen),
+        "exact": exact["all"],
+        "guess": guess,
+        "aspects": dict(sorted(exact.items())),
+        "examples": texts[:3],
+    }
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     """Means over seeds, and their spread, by aspect."""
     by = by_variant(results)
-    aspects = {name: tables.gathered(pair for one in found for pair in one["aspects"].items()) for name, found in by.items()}
-    names = sorted({aspect for found in aspects.values() for aspect in found}, key=lambda name: (name != "all", name))
-    rows = [[aspect, *(tables.mean(found.get(aspect, [])) for found in aspects.values())] for aspect in names]
+    aspects = {
+        name: tables.gathered(pair for one in found for pair in one["aspects"].items())
+        for name, found in by.items()
+    }
+    names = sorted(
+        {aspect for found in aspects.values() for aspect in found},
+        key=lambda name: (name != "all", name),
+    )
+    rows = [
+        [aspect, *(tables.mean(found.get(aspect, [])) for found in aspects.values())]
+        for aspect in names
+    ]
     guesses = [one["guess"] for found in by.values() for one in found]
     parts = [
-        tables.markdown(["exact", *(f"{name} {tables.seeds(found)}" for name, found in by.items())], rows),
+        tables.markdown(
+            ["exact", *(f"{name} {tables.seeds(found)}" for name, found in by.items())], rows
+        ),
         f"Always the most frequent answer: {max(guesses, default=0):.1%}.",
     ]
     if by:
         picture = plots / f"{NAME}.svg"
         dots(
             picture,
-            {name: {aspect: found[aspect] for aspect in names if aspect in found} for name, found in aspects.items()},
+            {
+                name: {aspect: found[aspect] for aspect in names if aspect in found}
+                for name, found in aspects.items()
+            },
             "exact",
             share=True,
         )
@@ -147,25 +208,43 @@ def by_variant(results: list[tuple[Settings, Result]]) -> dict[str, list[Result]
     return {
         name: found
         for name in VARIANTS
-        if (found := [result for settings, result in results if (settings["size"], settings["variant"]) == ("small", name)])
+        if (
+            found := [
+                result
+                for settings, result in results
+                if (settings["size"], settings["variant"]) == ("small", name)
+            ]
+        )
     }
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:
     """With places and without."""
-    means = {name: float(np.mean([one["exact"] for one in found])) for name, found in by_variant(results).items()}
-    return f"Exact over all aspects: {', '.join(f'{name} {share:.1%}' for name, share in means.items())}." if means else ""
+    means = {
+        name: float(np.mean([one["exact"] for one in found]))
+        for name, found in by_variant(results).items()
+    }
+    return (
+        "Exact over all aspects:"
+        f" {', '.join(f'{name} {share:.1%}' for name, share in means.items())}."
+        if means
+        else ""
+    )
 
 
 EXPERIMENT = Experiment(
     NAME,
     "place values on GPT-NeoX: FERMAT and DROP",
-    "A project description without figures: a Pythia with place-value positions, extended pretraining, then fine-tuning on FERMAT and DROP.",
+    "A project description without figures: a Pythia with place-value positions, extended"
+    " pretraining, then fine-tuning on FERMAT and DROP.",
     phases,
     run,
     section,
-    differs=f"A GPT-NeoX of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers and random weights in place of a Pythia;"
-    f" {PRETRAINING['small']:,} steps of extended pretraining, {STEPS['small']:,} of fine-tuning;"
-    f" problems of our own, {ASKED['small']:,} unseen ones asked, in place of FERMAT and DROP.",
+    differs=(
+        f"A GPT-NeoX of width {TRUNK['small'][0]} with {TRUNK['small'][1]} layers and random"
+        f" weights in place of a Pythia; {PRETRAINING['small']:,} steps of extended pretraining,"
+        f" {STEPS['small']:,} of fine-tuning; problems of our own, {ASKED['small']:,} unseen ones"
+        " asked, in place of FERMAT and DROP."
+    ),
     seen=seen,
 )

@@ -1,6 +1,8 @@
-"""Pictures for docs/evidence.md: SVG that reads on light pages and on dark ones, and that is the same, byte for byte, whenever it is drawn of the same values.
+"""Pictures for docs/evidence.md: SVG that reads on light pages and on dark ones, and that is the
+same, byte for byte, whenever it is drawn of the same values.
 
-In: values by the name of what is compared and by where they were taken, several where there are several seeds. Out: a file, and Markdown that shows it.
+In: values by the name of what is compared and by where they were taken, several where there are
+    several seeds. Out: a file, and Markdown that shows it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,17 @@ from matplotlib.ticker import LogLocator
 from numtok.files import write_file
 
 INK, FAINT = "#768390", "#76839040"  # between black and white, so that both are a ground for it
-COLOURS = ("#2f81d6", "#d9822b", "#2a9d6f", "#d1495b", "#9b6bc4", "#3aa6b9", "#a8842c", "#c75fa5", "#768390")
+COLOURS = (
+    "#2f81d6",
+    "#d9822b",
+    "#2a9d6f",
+    "#d1495b",
+    "#9b6bc4",
+    "#3aa6b9",
+    "#a8842c",
+    "#c75fa5",
+    "#768390",
+)
 MARKERS = "osD^vPX<>"
 STYLE: Any = {  # matplotlib's own type names each of its settings
     "svg.fonttype": "none",  # text stays text: to be read, searched, and small
@@ -28,20 +40,28 @@ STYLE: Any = {  # matplotlib's own type names each of its settings
     "axes.spines.top": False,
     "axes.spines.right": False,
     "grid.color": FAINT,
-    **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK),
+    **dict.fromkeys(
+        ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK
+    ),
 }
 WIDTH = 7.2  # inches
 Values = Mapping[str, Mapping[Any, Sequence[float]]]
 
 
 def curves(path: Path, values: Values, x: str, y: str, *, log: bool = False) -> None:
-    """A line for each name through the means of shares, with what lies between the least and the largest shaded."""
+    """A line for each name through the means of shares, with what lies between the least and the
+    largest shaded.
+    """
     with _figure(path, 3.4) as axes:
         for index, (name, points) in enumerate(values.items()):
             at, means = sorted(points), [float(np.mean(points[place])) for place in sorted(points)]
-            axes.plot(at, means, color=COLOURS[index], marker=MARKERS[index], markersize=4.5, label=name)
+            axes.plot(
+                at, means, color=COLOURS[index], marker=MARKERS[index], markersize=4.5, label=name
+            )
             if any(len(some) > 1 for some in points.values()):
-                low, high = ([float(choose(points[place])) for place in at] for choose in (np.min, np.max))
+                low, high = (
+                    [float(choose(points[place])) for place in at] for choose in (np.min, np.max)
+                )
                 axes.fill_between(at, low, high, color=COLOURS[index], alpha=0.15, linewidth=0)
         every = sorted({place for points in values.values() for place in points})
         if log:
@@ -57,14 +77,26 @@ def curves(path: Path, values: Values, x: str, y: str, *, log: bool = False) -> 
 
 
 def dots(path: Path, values: Values, x: str, *, log: bool = False, share: bool = False) -> None:
-    """A row for each place, in it a dot for each name at the mean, with a line from the least to the largest."""
+    """A row for each place, in it a dot for each name at the mean, with a line from the least to
+    the largest.
+    """
     places = list(dict.fromkeys(place for points in values.values() for place in points))
     with _figure(path, 0.9 + 0.22 * len(places) * max(len(values), 2)) as axes:
         for index, (name, points) in enumerate(values.items()):
             rows = np.array([places.index(place) for place in points]) + _beside(index, len(values))
             means = np.array([np.mean(some) for some in points.values()])
-            spread = np.abs(np.array([[np.min(some), np.max(some)] for some in points.values()]).T - means)
-            axes.errorbar(means, rows, xerr=spread, fmt=MARKERS[index], markersize=5, color=COLOURS[index], label=name)
+            spread = np.abs(
+                np.array([[np.min(some), np.max(some)] for some in points.values()]).T - means
+            )
+            axes.errorbar(
+                means,
+                rows,
+                xerr=spread,
+                fmt=MARKERS[index],
+                markersize=5,
+                color=COLOURS[index],
+                label=name,
+            )
         axes.set_xlabel(x)
         if log:
             axes.set_xscale("log")
@@ -82,7 +114,13 @@ def bars(path: Path, values: Values, x: str) -> None:
     with _figure(path, 0.9 + 0.19 * len(places) * max(len(values), 1.5)) as axes:
         for index, (name, points) in enumerate(values.items()):
             rows = [places.index(place) + _beside(index, len(values)) for place in points]
-            drawn = axes.barh(rows, [float(np.mean(some)) for some in points.values()], 0.8 / len(values), color=COLOURS[index], label=name)
+            drawn = axes.barh(
+                rows,
+                [float(np.mean(some)) for some in points.values()],
+                0.8 / len(values),
+                color=COLOURS[index],
+                label=name,
+            )
             axes.bar_label(drawn, fmt="%.2f", padding=3, fontsize=8)
         axes.set_xlabel(x)
         axes.spines.left.set_visible(False)
@@ -128,6 +166,8 @@ def _figure(path: Path, height: float) -> Iterator[Any]:
         figure = Figure((WIDTH, height), layout="constrained")
         yield figure.subplots()
         drawn = io.StringIO()
-        figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            drawn, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n")

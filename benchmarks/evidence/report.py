@@ -38,7 +38,10 @@ def _runs(one: Experiment, results: list[tuple[Settings, Result]], store: Store)
         f"{len(results)}",
         *([f"seeds {', '.join(map(str, seeds))}"] if seeds else []),
         *([f"{hours:.1f} hours of training"] if hours else []),
-        *(f"{name} {', '.join(versions)}" for name, versions in store.made_with(one.results).items()),
+        *(
+            f"{name} {', '.join(versions)}"
+            for name, versions in store.made_with(one.results).items()
+        ),
     ]
     return "; ".join(said) + "."
 
@@ -49,17 +52,31 @@ def _cheapest(one: Experiment, results: list[tuple[Settings, Result]]) -> str:
     if not made:
         return ""
     name = min(made, key=lambda name: made[name].get("seconds", 0))
-    took = f", {made[name]['seconds'] / 60:.1f} minutes of training" if "seconds" in made[name] else ""
-    return f"`python -m benchmarks.evidence {one.name} --match {name.removeprefix('small')} --into again`{took}.".replace(
-        "--match -", "--match=-"
+    took = (
+        f", {made[name]['seconds'] / 60:.1f} minutes of training" if "seconds" in made[name] else ""
+    )
+    return (
+        f"`python -m benchmarks.evidence {one.name} --match {name.removeprefix('small')} --into"
+        f" again`{took}.".replace("--match -", "--match=-")
     )
 
 
 def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
     """Write docs/evidence.md; its path."""
     experiments = list(experiments)
-    hours = sum(result.get("seconds", 0) for name in {one.results: None for one in experiments} for _, result in store.all(name)) / 3600
-    parts = [INTRODUCTION, overview(experiments, store, "small") + f"\n\nAll of it is {hours:.1f} hours of training on one core.\n"]
+    hours = (
+        sum(
+            result.get("seconds", 0)
+            for name in {one.results: None for one in experiments}
+            for _, result in store.all(name)
+        )
+        / 3600
+    )
+    parts = [
+        INTRODUCTION,
+        overview(experiments, store, "small")
+        + f"\n\nAll of it is {hours:.1f} hours of training on one core.\n",
+    ]
     for one in experiments:
         results = store.all(one.results)
         if results:
@@ -71,7 +88,12 @@ def write(experiments: Iterable[Experiment], store: Store, docs: Path) -> Path:
                 "Seen": one.seen(results),
             }
             said = [f"**{name}:** {text}" for name, text in about.items() if text]
-            parts.append("\n\n".join([f"## `{one.name}`: {one.paper}", *said, one.section(results, docs / "images")]) + "\n")
+            parts.append(
+                "\n\n".join(
+                    [f"## `{one.name}`: {one.paper}", *said, one.section(results, docs / "images")]
+                )
+                + "\n"
+            )
     path = docs / "evidence.md"
     write_file(path, "\n".join(parts))
     return path

@@ -35,18 +35,34 @@ def run_missing(name: str, size: str, match: str, jobs: int, store: Store, into:
     """
     failed, one = 0, EXPERIMENTS[name]
     for phase in one.phases(size):
-        missing = [settings for settings in phase if match in slug(settings) and into.get(one.results, settings) is None]
+        missing = [
+            settings
+            for settings in phase
+            if match in slug(settings) and into.get(one.results, settings) is None
+        ]
         with _pool(jobs) as pool:
-            runs = {pool.submit(run_one, name, settings, store.folder, into.folder): settings for settings in missing}
+            runs = {
+                pool.submit(run_one, name, settings, store.folder, into.folder): settings
+                for settings in missing
+            }
             for done in as_completed(runs):
                 error = done.exception()
                 failed += error is not None
-                print(f"{name} {slug(runs[done])}: {done.result() if error is None else f'failed: {error!r}'}", file=sys.stderr, flush=True)
+                print(
+                    f"{name} {slug(runs[done])}:"
+                    f" {done.result() if error is None else f'failed: {error!r}'}",
+                    file=sys.stderr,
+                    flush=True,
+                )
     return failed
 
 
 def _pool(jobs: int) -> Executor:
-    return ThreadPoolExecutor(1) if jobs == 1 else ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=1)
+    return (
+        ThreadPoolExecutor(1)
+        if jobs == 1
+        else ProcessPoolExecutor(jobs, get_context("spawn"), max_tasks_per_child=1)
+    )
 
 
 def run_one(name: str, settings: Settings, results: Path, into: Path) -> str:

@@ -1,6 +1,7 @@
 """The results: one JSON file per run, so that what was cut off goes on where it stopped.
 
-In: an experiment's name, the settings of one run, what it found. Out: ``results/EXPERIMENT/SETTINGS.json``, written whole or not at all.
+In: an experiment's name, the settings of one run, what it found. Out:
+    ``results/EXPERIMENT/SETTINGS.json``, written whole or not at all.
 """
 
 from __future__ import annotations
@@ -46,19 +47,29 @@ class Store:
         """Keep what a run found, with the versions that it ran on."""
         path = self.path(experiment, settings)
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"experiment": experiment, "settings": settings, "found": found, "versions": versions()}
+        content = {
+            "experiment": experiment,
+            "settings": settings,
+            "found": found,
+            "versions": versions(),
+        }
         write_file(path, json.dumps(content, indent=1) + "\n")
 
     def best(self, experiment: str, searched: Mapping[float, Settings]) -> float:
-        """Of the rates of a search, that of the run with the lowest loss on what it was not trained on.
+        """Of the rates of a search, that of the run with the lowest loss on what it was not trained
+        on.
 
         Raises:
             LookupError: if a run of the search has no result.
         """
         found = {rate: self.get(experiment, settings) for rate, settings in searched.items()}
-        losses = {rate: result["unseen_loss"] for rate, result in found.items() if result is not None}
+        losses = {
+            rate: result["unseen_loss"] for rate, result in found.items() if result is not None
+        }
         if missing := [rate for rate in searched if rate not in losses]:
-            raise LookupError(f"{experiment}: no result for the rates {missing}; run the search first")
+            raise LookupError(
+                f"{experiment}: no result for the rates {missing}; run the search first"
+            )
         return min(losses, key=losses.__getitem__)
 
     def all(self, experiment: str) -> list[tuple[Settings, Result]]:
@@ -71,16 +82,23 @@ class Store:
         return {name: sorted({one[name] for one in every}) for name in (every[0] if every else {})}
 
     def _contents(self, experiment: str) -> list[dict[str, Any]]:
-        return [json.loads(path.read_text("utf-8")) for path in sorted((self.folder / experiment).glob("*.json"))]
+        return [
+            json.loads(path.read_text("utf-8"))
+            for path in sorted((self.folder / experiment).glob("*.json"))
+        ]
 
 
 def taken(results: list[tuple[Settings, Result]]) -> list[tuple[Settings, Result]]:
-    """Of small runs that differ in their rate alone, those of a search, the one with the lowest loss on what it was not trained on; settings without rate."""
+    """Of small runs that differ in their rate alone, those of a search, the one with the lowest
+    loss on what it was not trained on; settings without rate.
+    """
     found: dict[str, tuple[Settings, Result]] = {}
     for settings, result in results:
         shared = {name: value for name, value in settings.items() if name != "rate"}
         key = slug(shared)
-        if settings["size"] == "small" and (key not in found or result["unseen_loss"] < found[key][1]["unseen_loss"]):
+        if settings["size"] == "small" and (
+            key not in found or result["unseen_loss"] < found[key][1]["unseen_loss"]
+        ):
             found[key] = shared, result
     return list(found.values())
 
@@ -92,4 +110,7 @@ def slug(settings: Settings) -> str:
 
 def versions() -> dict[str, str]:
     """Of what a result may depend on."""
-    return {"python": platform.python_version(), **{name: version(name) for name in ("numtok", "torch", "transformers", "numpy")}}
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numtok", "torch", "transformers", "numpy")},
+    }

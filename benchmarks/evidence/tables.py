@@ -17,7 +17,9 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def mean(values: Iterable[float | None], form: str = ".1%") -> str:
-    """The mean of what is there, with the standard deviation where there are several; empty where there is nothing."""
+    """The mean of what is there, with the standard deviation where there are several; empty where
+    there is nothing.
+    """
     found = [value for value in values if value is not None]
     if not found:
         return ""

@@ -1,8 +1,9 @@
 """FoNE, section 4.2, data efficiency: how many tokens the numbers of real pages take.
 
-The paper counts tables of WikiTableQuestions; here it is pages of Wikipedia, which are full of tables. What a number takes in a representation is counted
-exactly: the page's tokens, less those of the same page with every number as one token. Where numbers are left to the tokenizer, the difference is
-what it spends on them.
+The paper counts tables of WikiTableQuestions; here it is pages of Wikipedia, which are full of
+tables. What a number takes in a representation is counted
+exactly: the page's tokens, less those of the same page with every number as one token. Where
+    numbers are left to the tokenizer, the difference is what it spends on them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,19 @@ from benchmarks.evidence.store import Result, Settings, Store
 
 NAME = "token_counts"
 ONE_TOKEN, FONE, DIGITS = "xval", "fone:6,4", "digits:1"
-REPRESENTATIONS = (ONE_TOKEN, FONE, "bits", "bits:64", "fp15", "b1999", "p1000", "p10", "digits:3", DIGITS, "place")
+REPRESENTATIONS = (
+    ONE_TOKEN,
+    FONE,
+    "bits",
+    "bits:64",
+    "fp15",
+    "b1999",
+    "p1000",
+    "p10",
+    "digits:3",
+    DIGITS,
+    "place",
+)
 TOKENIZERS = {"GPT-2": "gpt2.json", "GPT-NeoX": "gpt-neox-20b.json"}
 
 
@@ -33,22 +46,36 @@ def phases(size: str) -> list[list[Settings]]:
 def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Count."""
     shared = shared_folder() or Path()
-    corpus, source = shared / "corpora" / "wiki.jsonl", shared / "tokenizers" / TOKENIZERS[settings["tokenizer"]]
+    corpus, source = (
+        shared / "corpora" / "wiki.jsonl",
+        shared / "tokenizers" / TOKENIZERS[settings["tokenizer"]],
+    )
     chosen = str(source) if source.is_file() else None
     with (corpus if corpus.is_file() else SAMPLE).open(encoding="utf-8") as lines:
-        texts = [json.loads(line)["text"] for line in lines][: 20 if settings["size"] == "smoke" else None]
+        texts = [json.loads(line)["text"] for line in lines][
+            : 20 if settings["size"] == "smoke" else None
+        ]
     one = numtok.Tokenizer.from_pretrained(chosen, ONE_TOKEN).encode_batch(texts)
-    numbers = sum(len(positions) for positions in one["number_scaled"])  # the same for every representation
+    numbers = sum(
+        len(positions) for positions in one["number_scaled"]
+    )  # the same for every representation
     words = _tokens(one) - numbers
-    counts = {name: _tokens(numtok.Tokenizer.from_pretrained(chosen, name).encode_batch(texts)) for name in (*REPRESENTATIONS, "subword")}
+    counts = {
+        name: _tokens(numtok.Tokenizer.from_pretrained(chosen, name).encode_batch(texts))
+        for name in (*REPRESENTATIONS, "subword")
+    }
     return {
         "text": corpus.name if corpus.is_file() else SAMPLE.name,
         "tokenizer": source.name if chosen else "numtok's own",
         "pages": len(texts),
         "numbers": numbers,
         "words": words,
-        "of_a_number": {name: round((count - words) / numbers, 3) for name, count in counts.items()},
-        "of_a_page": {name: round((count - words) / len(texts), 1) for name, count in counts.items()},
+        "of_a_number": {
+            name: round((count - words) / numbers, 3) for name, count in counts.items()
+        },
+        "of_a_page": {
+            name: round((count - words) / len(texts), 1) for name, count in counts.items()
+        },
     }
 
 
@@ -59,41 +86,82 @@ def _tokens(batch: object) -> int:
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     """Tokens of a number, and of all numbers of a page."""
-    found = {settings["tokenizer"]: result for settings, result in results if settings["size"] == "small"}
-    names = [name for name in (*REPRESENTATIONS, "subword") if all(name in result["of_a_number"] for result in found.values())]
+    found = {
+        settings["tokenizer"]: result for settings, result in results if settings["size"] == "small"
+    }
+    names = [
+        name
+        for name in (*REPRESENTATIONS, "subword")
+        if all(name in result["of_a_number"] for result in found.values())
+    ]
     rows = [
-        [f"`{name}`", *(f"{result[what][name]:,.2f}" for result in found.values() for what in ("of_a_number", "of_a_page"))]
+        [
+            f"`{name}`",
+            *(
+                f"{result[what][name]:,.2f}"
+                for result in found.values()
+                for what in ("of_a_number", "of_a_page")
+            ),
+        ]
         for name in names
     ]
     about = "; ".join(
-        f"{name}: {one['pages']} pages of {one['text']}, {one['numbers']:,} numbers, {one['words']:,} other tokens"
+        f"{name}: {one['pages']} pages of {one['text']}, {one['numbers']:,} numbers,"
+        f" {one['words']:,} other tokens"
         for name, one in found.items()
     )
-    frame = "Spelled-out numbers (`p10`, `digits:1`, `place` and so on) are counted with the `[NUM]` and `[/NUM]` around them, where they have these."
-    table = tables.markdown(["tokens", *(f"{name}, {what}" for name in found for what in ("a number", "a page"))], rows)
+    frame = (
+        "Spelled-out numbers (`p10`, `digits:1`, `place` and so on) are counted with the `[NUM]`"
+        " and `[/NUM]` around them, where they have these."
+    )
+    table = tables.markdown(
+        ["tokens", *(f"{name}, {what}" for name in found for what in ("a number", "a page"))], rows
+    )
     if not found:
         return table
     picture = plots / f"{NAME}.svg"
     bars(
-        picture, {name: {numbers: [one["of_a_number"][numbers]] for numbers in names} for name, one in found.items()}, "tokens of a number"
+        picture,
+        {
+            name: {numbers: [one["of_a_number"][numbers]] for numbers in names}
+            for name, one in found.items()
+        },
+        "tokens of a number",
     )
     return f"{table}\n\n{about}. {frame}\n\n{shown(picture, 'Tokens of a number', names)}"
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:
     """How many times the tokens of FoNE digits take."""
-    of = {settings["tokenizer"]: result["of_a_number"] for settings, result in results if settings["size"] == "small"}
-    ratios = [f"{found[DIGITS] / found[FONE]:.1f} times with {name}" for name, found in of.items() if {DIGITS, FONE} <= found.keys()]
-    return f"Digits as tokens (`{DIGITS}`) take {', '.join(ratios)} what FoNE takes; the paper's figures make 2.2 times." if ratios else ""
+    of = {
+        settings["tokenizer"]: result["of_a_number"]
+        for settings, result in results
+        if settings["size"] == "small"
+    }
+    ratios = [
+        f"{found[DIGITS] / found[FONE]:.1f} times with {name}"
+        for name, found in of.items()
+        if {DIGITS, FONE} <= found.keys()
+    ]
+    return (
+        f"Digits as tokens (`{DIGITS}`) take {', '.join(ratios)} what FoNE takes; the paper's"
+        " figures make 2.2 times."
+        if ratios
+        else ""
+    )
 
 
 EXPERIMENT = Experiment(
     NAME,
     "FoNE, section 4.2, data efficiency",
-    "149.25 tokens for the numbers of a table of WikiTableQuestions with FoNE, 329.7 with digits as tokens.",
+    "149.25 tokens for the numbers of a table of WikiTableQuestions with FoNE, 329.7 with digits as"
+    " tokens.",
     phases,
     run,
     section,
-    differs="Pages of Wikipedia in place of the tables of WikiTableQuestions, so it is the ratios that compare.",
+    differs=(
+        "Pages of Wikipedia in place of the tables of WikiTableQuestions, so it is the ratios that"
+        " compare."
+    ),
     seen=seen,
 )

@@ -1,10 +1,12 @@
-"""xVal, table 3: the value of an expression, as a masked number; what was not seen is asked for too, which xval_interpolation shows.
+"""xVal, table 3: the value of an expression, as a masked number; what was not seen is asked for
+too, which xval_interpolation shows.
 
-All encodings get the same trunk, which sees every token, as many steps and samples, and the same search: two rates on two operands; the one with the
-lowest loss on unseen expressions is taken. FP15, whose 57,604 tokens make a step eight times as long, gets the time of P10 instead, in a fifth of the steps;
-xVal, whose sequences are a third as long as those of P10, is also trained for three times the steps, which is as many tokens and about its time.
-No operand of the training data has a magnitude between 2 and 2.5, or above 5: models are
-also asked for expressions that have one there.
+All encodings get the same trunk, which sees every token, as many steps and samples, and the same
+search: two rates on two operands; the one with the lowest loss on unseen expressions is taken.
+FP15, whose 57,604 tokens make a step eight times as long, gets the time of P10 instead, in a fifth
+of the steps; xVal, whose sequences are a third as long as those of P10, is also trained for three
+times the steps, which is as many tokens and about its time. No operand of the training data has a
+magnitude between 2 and 2.5, or above 5: models are also asked for expressions that have one there.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ WHERE = ("seen", "gap", "beyond")
 STEPS = {"smoke": 8, "small": 2000, "full": 100_000}
 SAMPLES = {"smoke": 100, "small": 100_000, "full": 1_000_000}
 HELD_OUT = {"smoke": 20, "small": 1000, "full": 10_000}
-TRUNK = {"smoke": (32, 1, 2), "small": (128, 3, 4), "full": (768, 6, 6)}  # width, layers, heads; full: the paper's
+TRUNK = {
+    "smoke": (32, 1, 2),
+    "small": (128, 3, 4),
+    "full": (768, 6, 6),
+}  # width, layers, heads; full: the paper's
 BATCH = {"smoke": 32, "small": 64, "full": 64}
 ROWS = ("xval", "xval, longer", *REPRESENTATIONS[1:])  # of the tables
 MASK = "<|endoftext|>"
@@ -47,8 +53,17 @@ def phases(size: str) -> list[list[Settings]]:
     if size == "smoke":
         return [[_settings(size, numbers, 2, 0.001) for numbers in ("xval", "p10")]]
     search = [_settings(size, numbers, 2, rate) for numbers in REPRESENTATIONS for rate in RATES]
-    runs = [_settings(size, numbers, operands) for operands in (3, 4) for numbers in REPRESENTATIONS if numbers != WIDE or size == "full"]
-    longer = [_settings(size, "xval", operands) | {"times": TIMES} for operands in (2, 3, 4) if size == "small"]
+    runs = [
+        _settings(size, numbers, operands)
+        for operands in (3, 4)
+        for numbers in REPRESENTATIONS
+        if numbers != WIDE or size == "full"
+    ]
+    longer = [
+        _settings(size, "xval", operands) | {"times": TIMES}
+        for operands in (2, 3, 4)
+        if size == "small"
+    ]
     return [search, runs + longer]
 
 
@@ -61,10 +76,18 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     """Train and ask."""
     size, numbers, operands = settings["size"], settings["numbers"], settings["operands"]
     rate = settings["rate"] if "rate" in settings else best_rate(store, size, numbers)
-    course = Course(steps(size, numbers) * settings.get("times", 1), BATCH[size], rate, settings["seed"])
-    unseen = {where: expressions(operands, HELD_OUT[size], settings["seed"] + 1, where) for where in WHERE}
+    course = Course(
+        steps(size, numbers) * settings.get("times", 1), BATCH[size], rate, settings["seed"]
+    )
+    unseen = {
+        where: expressions(operands, HELD_OUT[size], settings["seed"] + 1, where) for where in WHERE
+    }
     held = {one.text for one in unseen["seen"]}
-    seen = [one for one in expressions(operands, SAMPLES[size] + len(held), settings["seed"]) if one.text not in held][: SAMPLES[size]]
+    seen = [
+        one
+        for one in expressions(operands, SAMPLES[size] + len(held), settings["seed"])
+        if one.text not in held
+    ][: SAMPLES[size]]
     options: dict[str, Any] = {"scale": SCALE} if numbers == "xval" else {}
     encoded = encode([whole(one) for one in seen], numbers, folder, **options)
     torch.manual_seed(course.seed)
@@ -72,7 +95,9 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     batch = masked(encoded)
     found = learning.train(model, learning.shuffled(batch, course), course)
     found["tokens_per_sample"] = round(int(batch["attention_mask"].sum()) / len(seen), 2)
-    found["unseen_loss"] = learning.loss_of(model, masked(encoded.like([whole(one) for one in unseen["seen"]])))
+    found["unseen_loss"] = learning.loss_of(
+        model, masked(encoded.like([whole(one) for one in unseen["seen"]]))
+    )
     asked = {where: ask(model, encoded, some) for where, some in unseen.items()}
     return {"rate": rate, "steps": course.steps, **found, **asked}
 
@@ -87,23 +112,37 @@ def whole(one: Expression) -> str:
     return f"{one.text}{one.value}"
 
 
-def build(encoded: Encoded, width: int, layers: int, heads: int, positions: int = 128) -> NumberModel:
+def build(
+    encoded: Encoded, width: int, layers: int, heads: int, positions: int = 128
+) -> NumberModel:
     """The paper's trunk at another size, and the layer and head of the file."""
     head = "mlp" if encoded.tokenizer.representations[0].one_token else "linear"
-    trunk = xval_gpt2(encoded.tokenizer.vocab_size, width, layers, heads, bidirectional=True, token_head=head, n_positions=positions)
+    trunk = xval_gpt2(
+        encoded.tokenizer.vocab_size,
+        width,
+        layers,
+        heads,
+        bidirectional=True,
+        token_head=head,
+        n_positions=positions,
+    )
     return NumberModel(trunk, *learning.layers_of(encoded, width))
 
 
 def masked(encoded: Encoded) -> dict[str, Tensor]:
     """All rows, with their answers masked."""
     equals = [
-        token for token in range(encoded.tokenizer.vocab_size) if "=" in encoded.tokenizer.decode([token])
+        token
+        for token in range(encoded.tokenizer.vocab_size)
+        if "=" in encoded.tokenizer.decode([token])
     ]  # merged with none, one or more brackets
 
     def answer(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.array([[np.flatnonzero(np.isin(ids, equals))[-1] + 1, len(ids)]])
 
-    return encoded.batch(mask_spans=answer, mask="spans", mask_token_id=encoded.id_of(MASK), **XVAL_MASKING)
+    return encoded.batch(
+        mask_spans=answer, mask="spans", mask_token_id=encoded.id_of(MASK), **XVAL_MASKING
+    )
 
 
 def best_rate(store: Store, size: str, numbers: str) -> float:
@@ -112,7 +151,9 @@ def best_rate(store: Store, size: str, numbers: str) -> float:
 
 
 def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Expression]) -> Result:
-    """R² and the median relative error of the values that the model puts in the place of the mask; what is no number counts as such."""
+    """R² and the median relative error of the values that the model puts in the place of the mask;
+    what is no number counts as such.
+    """
     batch = masked(encoded.like([whole(one) for one in unseen]))
     model.eval()
     with torch.no_grad():
@@ -120,7 +161,11 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Expression]) -> R
     values = masked_values(model, encoded, output, batch)
     right = [str(one.value) for one in unseen]
     unparseable = metrics.share_unparseable(values)
-    valid = [(float(said), float(true)) for said, true in zip(values, right, strict=True) if not metrics.share_unparseable([said])]
+    valid = [
+        (float(said), float(true))
+        for said, true in zip(values, right, strict=True)
+        if not metrics.share_unparseable([said])
+    ]
     relative = [abs(said - true) / max(abs(true), 0.01) for said, true in valid]
     return {
         "r2": metrics.r_squared(values, right, invalid="skip") if unparseable < 1 else None,
@@ -130,12 +175,22 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[Expression]) -> R
     }
 
 
-def masked_values(model: NumberModel, encoded: Encoded, output: Any, batch: dict[str, Tensor]) -> list[str]:
-    """What the model puts in the place of each row's masked number: the head's value, four digits of it, or the most likely tokens as text."""
+def masked_values(
+    model: NumberModel, encoded: Encoded, output: Any, batch: dict[str, Tensor]
+) -> list[str]:
+    """What the model puts in the place of each row's masked number: the head's value, four digits
+    of it, or the most likely tokens as text.
+    """
     if model.head is not None:
-        return [f"{value:.4g}" for value in output.number_predictions[batch["number_labels_mask"].bool()].tolist()]
+        return [
+            f"{value:.4g}"
+            for value in output.number_predictions[batch["number_labels_mask"].bool()].tolist()
+        ]
     chosen, where = output.logits.argmax(-1), batch["labels"] != -100
-    return [encoded.tokenizer.decode(ids[mask].tolist()) for ids, mask in zip(chosen, where, strict=True)]
+    return [
+        encoded.tokenizer.decode(ids[mask].tolist())
+        for ids, mask in zip(chosen, where, strict=True)
+    ]
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
@@ -143,16 +198,29 @@ def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
     by = by_operands(results)
     rows = []
     for numbers in (name for name in ROWS if (name, 2) in by):
-        cells = [tables.mean((one["seen"]["r2"] for one in by.get((numbers, operands), [])), ".5f") for operands in (2, 3, 4)]
+        cells = [
+            tables.mean((one["seen"]["r2"] for one in by.get((numbers, operands), [])), ".5f")
+            for operands in (2, 3, 4)
+        ]
         two = by[numbers, 2]
-        took = [tables.mean((one[key] for one in two), form) for key, form in (("tokens_per_sample", ".1f"), ("seconds", ",.0f"))]
-        rows.append([f"`{numbers}`", *cells, *took, ", ".join(sorted({f"{one['rate']:g}" for one in two}))])
-    return tables.markdown(["R²", "2 operands", "3", "4", "tokens a sample, 2", "seconds, 2", "rate"], rows)
+        took = [
+            tables.mean((one[key] for one in two), form)
+            for key, form in (("tokens_per_sample", ".1f"), ("seconds", ",.0f"))
+        ]
+        rows.append(
+            [f"`{numbers}`", *cells, *took, ", ".join(sorted({f"{one['rate']:g}" for one in two}))]
+        )
+    return tables.markdown(
+        ["R²", "2 operands", "3", "4", "tokens a sample, 2", "seconds, 2", "rate"], rows
+    )
 
 
 def by_operands(results: list[tuple[Settings, Result]]) -> dict[tuple[str, int], list[Result]]:
     """By row of the tables and operands; one result for each seed."""
-    runs = [(settings["numbers"] + ", longer" * ("times" in settings), settings["operands"], result) for settings, result in taken(results)]
+    runs = [
+        (settings["numbers"] + ", longer" * ("times" in settings), settings["operands"], result)
+        for settings, result in taken(results)
+    ]
     return tables.gathered(((row, operands), result) for row, operands, result in runs)
 
 
@@ -165,7 +233,9 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
             for (numbers, operands), found in by_operands(results).items()
             if operands == count
         }
-        means = {numbers: float(np.mean(found)) for numbers, found in r2.items() if None not in found}
+        means = {
+            numbers: float(np.mean(found)) for numbers, found in r2.items() if None not in found
+        }
         order = sorted(means, key=means.__getitem__, reverse=True)
         if len(order) > 1:
             said.append(f"on {count} operands {' > '.join(f'`{numbers}`' for numbers in order)}")
@@ -175,15 +245,20 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
 EXPERIMENT = Experiment(
     NAME,
     "xVal, table 3",
-    "R² of 0.99998, 0.99994 and 0.99998 for xVal on 2, 3 and 4 operands; P10 0.998, 0.996, 0.992; P1000 0.991, 0.990, 0.991;"
-    " FP15 0.993, 0.981, 0.935.",
+    "R² of 0.99998, 0.99994 and 0.99998 for xVal on 2, 3 and 4 operands; P10 0.998, 0.996, 0.992;"
+    " P1000 0.991, 0.990, 0.991; FP15 0.993, 0.981, 0.935.",
     phases,
     run,
     section,
-    differs=f"Width {TRUNK['small'][0]} and {TRUNK['small'][1]} layers in place of 768 and 6; {STEPS['small']:,} steps of {BATCH['small']};"
-    f" {SAMPLES['small']:,} samples; {HELD_OUT['small']:,} unseen expressions. Operands of two decimals within ±5, none of a magnitude between 2 and 2.5."
-    f" Values within ±{WITHIN}, so that xVal's scale is {SCALE:g} for any number of operands: the largest product of four of them, 625, made to be 5, left"
-    " operands of 0.04 at most, and nothing was learnt (R² 0.008)."
-    f" FP15 is trained for {steps('small', WIDE):,} steps; `xval, longer` for {TIMES * STEPS['small']:,}, as many tokens as `p10`.",
+    differs=(
+        f"Width {TRUNK['small'][0]} and {TRUNK['small'][1]} layers in place of 768 and 6;"
+        f" {STEPS['small']:,} steps of {BATCH['small']}; {SAMPLES['small']:,} samples;"
+        f" {HELD_OUT['small']:,} unseen expressions. Operands of two decimals within ±5, none of a"
+        f" magnitude between 2 and 2.5. Values within ±{WITHIN}, so that xVal's scale is {SCALE:g}"
+        " for any number of operands: the largest product of four of them, 625, made to be 5, left"
+        " operands of 0.04 at most, and nothing was learnt (R² 0.008). FP15 is trained for"
+        f" {steps('small', WIDE):,} steps; `xval, longer` for {TIMES * STEPS['small']:,}, as many"
+        " tokens as `p10`."
+    ),
     seen=seen,
 )

@@ -1,7 +1,9 @@
-"""xVal, figures on what lies outside the training data: expressions with an operand that no model was trained on.
+"""xVal, figures on what lies outside the training data: expressions with an operand that no model
+was trained on.
 
-The models are those of xval_expressions, and so are the results: each of its runs asks for both kinds of expressions. An operand is in the gap if it lies
-between two values of the training data, and beyond if it is larger than all of them.
+The models are those of xval_expressions, and so are the results: each of its runs asks for both
+kinds of expressions. An operand is in the gap if it lies between two values of the training data,
+and beyond if it is larger than all of them.
 """
 
 from __future__ import annotations
@@ -21,19 +23,33 @@ NAME = "xval_interpolation"
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """R², the median of the relative error and the share that is no number, where operands were seen, in the gap, and beyond."""
+    """R², the median of the relative error and the share that is no number, where operands were
+    seen, in the gap, and beyond.
+    """
     by = by_operands(results)
-    columns = {"r2": ("R²", ".4f"), "median_error": ("median error", ".2g"), "unparseable": ("no number", ".1%")}
+    columns = {
+        "r2": ("R²", ".4f"),
+        "median_error": ("median error", ".2g"),
+        "unparseable": ("no number", ".1%"),
+    }
     rows = [
         [f"`{numbers}`, {operands}"]
-        + [tables.mean((one[where][key] for one in by[numbers, operands]), form) for key, (_, form) in columns.items() for where in WHERE]
+        + [
+            tables.mean((one[where][key] for one in by[numbers, operands]), form)
+            for key, (_, form) in columns.items()
+            for where in WHERE
+        ]
         for operands in (2, 3, 4)
         for numbers in ROWS
         if (numbers, operands) in by
     ]
-    table = tables.markdown(["operands", *(f"{head}, {where}" for head, _ in columns.values() for where in WHERE)], rows)
+    table = tables.markdown(
+        ["operands", *(f"{head}, {where}" for head, _ in columns.values() for where in WHERE)], rows
+    )
     values = {
-        numbers: {where: found for where in WHERE if (found := _errors(by[numbers, 2], where))} for numbers in ROWS if (numbers, 2) in by
+        numbers: {where: found for where in WHERE if (found := _errors(by[numbers, 2], where))}
+        for numbers in ROWS
+        if (numbers, 2) in by
     }
     if not values:
         return table
@@ -50,7 +66,12 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
         if operands == 2 and all(errors):
             known, gap, beyond = (float(np.mean(some)) for some in errors)
             said.append(f"`{numbers}` {gap / known:.1f} and {beyond / known:.1f} times")
-    return f"Median errors in the gap and beyond, over those of seen operands (2 of them): {', '.join(said)}." if said else ""
+    return (
+        "Median errors in the gap and beyond, over those of seen operands (2 of them):"
+        f" {', '.join(said)}."
+        if said
+        else ""
+    )
 
 
 def _errors(found: Sequence[Result], where: str) -> list[float]:
@@ -60,11 +81,15 @@ def _errors(found: Sequence[Result], where: str) -> list[float]:
 EXPERIMENT = Experiment(
     NAME,
     "xVal, section 3.3, figure 5 (there on orbits of planets)",
-    "Text-based encodings other than P10 do not predict any number that they did not see for a quantity; xVal interpolates between those that it saw.",
+    "Text-based encodings other than P10 do not predict any number that they did not see for a"
+    " quantity; xVal interpolates between those that it saw.",
     xval_expressions.phases,
     xval_expressions.run,
     section,
-    differs="Expressions in place of orbits, see `xval_expressions`; `xval_planets` has the paper's own quantities.",
+    differs=(
+        "Expressions in place of orbits, see `xval_expressions`; `xval_planets` has the paper's own"
+        " quantities."
+    ),
     seen=seen,
     kept_in=xval_expressions.NAME,
 )

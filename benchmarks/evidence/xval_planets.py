@@ -1,7 +1,9 @@
-"""xVal, table 5: what can be read off the orbits of planets, by models that learn to fill in a fifth of the tokens.
+"""xVal, table 5: what can be read off the orbits of planets, by models that learn to fill in a
+fifth of the tokens.
 
-All encodings get the same trunk, steps, samples and rate. Models are asked for one quantity at a time, masked: the axis, eccentricity and mass of the first
-planet and the step of the simulation; for axes and steps also where they have values that the training data do not have.
+All encodings get the same trunk, steps, samples and rate. Models are asked for one quantity at a
+time, masked: the axis, eccentricity and mass of the first planet and the step of the simulation;
+for axes and steps also where they have values that the training data do not have.
 """
 
 from __future__ import annotations
@@ -37,7 +39,11 @@ UNSEEN = ("a", "stepsize")
 
 def phases(size: str) -> list[list[Settings]]:
     """Every encoding once; FP15, whose 57,604 tokens take hours here, in the paper's size only."""
-    names = {"smoke": ("xval", "p10"), "small": REPRESENTATIONS, "full": (*REPRESENTATIONS, "fp15")}[size]
+    names = {
+        "smoke": ("xval", "p10"),
+        "small": REPRESENTATIONS,
+        "full": (*REPRESENTATIONS, "fp15"),
+    }[size]
     return [[{"size": size, "numbers": numbers, "seed": 0} for numbers in names]]
 
 
@@ -53,14 +59,26 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
     found = learning.train(model, fifths(encoded, course), course)
     known = systems(ASKED[size], seed + 1)
     asked = {name: ask(model, encoded, known, name) for name in QUANTITIES}
-    asked |= {f"{name}, unseen": ask(model, encoded, systems(ASKED[size], seed + 1, name), name) for name in UNSEEN}
-    return {**found, "tokens_per_sample": round(found["tokens"] / (course.steps * course.batch), 1), "quantities": asked}
+    asked |= {
+        f"{name}, unseen": ask(model, encoded, systems(ASKED[size], seed + 1, name), name)
+        for name in UNSEEN
+    }
+    return {
+        **found,
+        "tokens_per_sample": round(found["tokens"] / (course.steps * course.batch), 1),
+        "quantities": asked,
+    }
 
 
 def fifths(encoded: Encoded, course: Course) -> Iterator[dict[str, Tensor]]:
     """Batches without end, a fifth of the tokens masked, numbers whole."""
     collator = NumberCollator.from_schema(
-        encoded.schema, pad_token_id=0, mask_token_id=encoded.id_of(MASK), max_length=LONGEST, seed=course.seed, **XVAL_MASKING
+        encoded.schema,
+        pad_token_id=0,
+        mask_token_id=encoded.id_of(MASK),
+        max_length=LONGEST,
+        seed=course.seed,
+        **XVAL_MASKING,
     )
     for chosen in learning.orders(len(encoded.rows), course):
         yield collator([encoded.rows[int(row)] for row in chosen])
@@ -78,7 +96,11 @@ def ask(model: NumberModel, encoded: Encoded, unseen: Sequence[System], name: st
         right += [one.quantities[name] for one in some]
     unparseable = metrics.share_unparseable(said)
     error = metrics.mean_squared_error(said, right, invalid="skip") if unparseable < 1 else None
-    return {"error": error, "unparseable": unparseable, "spread": float(np.var([float(one) for one in right]))}
+    return {
+        "error": error,
+        "unparseable": unparseable,
+        "spread": float(np.var([float(one) for one in right])),
+    }
 
 
 def _masked(encoded: Encoded, some: Sequence[System], name: str) -> dict[str, Tensor]:
@@ -96,25 +118,49 @@ def _masked(encoded: Encoded, some: Sequence[System], name: str) -> dict[str, Te
 
 
 def section(results: list[tuple[Settings, Result]], plots: Path) -> str:
-    """Mean squared errors, and the variance of what is asked for: what always saying the mean would give."""
-    by = tables.gathered((settings["numbers"], result["quantities"]) for settings, result in results if settings["size"] == "small")
+    """Mean squared errors, and the variance of what is asked for: what always saying the mean would
+    give.
+    """
+    by = tables.gathered(
+        (settings["numbers"], result["quantities"])
+        for settings, result in results
+        if settings["size"] == "small"
+    )
     tokens = tables.gathered(
-        (settings["numbers"], result["tokens_per_sample"]) for settings, result in results if settings["size"] == "small"
+        (settings["numbers"], result["tokens_per_sample"])
+        for settings, result in results
+        if settings["size"] == "small"
     )
     names = [*QUANTITIES, *(f"{name}, unseen" for name in UNSEEN)]
     rows = [
-        [f"`{numbers}`", *(_cell([one[name] for one in by[numbers]]) for name in names), tables.mean(tokens[numbers], ".0f")]
+        [
+            f"`{numbers}`",
+            *(_cell([one[name] for one in by[numbers]]) for name in names),
+            tables.mean(tokens[numbers], ".0f"),
+        ]
         for numbers in REPRESENTATIONS
         if numbers in by
     ]
     if by:
-        rows.append(["variance", *(f"{next(iter(by.values()))[0][name]['spread']:.2g}" for name in names), ""])
+        rows.append(
+            [
+                "variance",
+                *(f"{next(iter(by.values()))[0][name]['spread']:.2g}" for name in names),
+                "",
+            ]
+        )
     return tables.markdown(["mean squared error", *names, "tokens a sample"], rows)
 
 
 def seen(results: list[tuple[Settings, Result]]) -> str:
-    """Which encoding has the lowest error of each quantity, if that is lower than what always saying the mean would give."""
-    by = tables.gathered((settings["numbers"], result["quantities"]) for settings, result in results if settings["size"] == "small")
+    """Which encoding has the lowest error of each quantity, if that is lower than what always
+    saying the mean would give.
+    """
+    by = tables.gathered(
+        (settings["numbers"], result["quantities"])
+        for settings, result in results
+        if settings["size"] == "small"
+    )
     said, unlearnt = [], []
     for name in (*QUANTITIES, *(f"{name}, unseen" for name in UNSEEN)):
         errors = {
@@ -130,23 +176,33 @@ def seen(results: list[tuple[Settings, Result]]) -> str:
     if not by:
         return ""
     found = f"The lowest error, where it is below the variance: {', '.join(said) or 'none'}."
-    return found + (f" None is better than always saying the mean for {', '.join(unlearnt)}." if unlearnt else "")
+    return found + (
+        f" None is better than always saying the mean for {', '.join(unlearnt)}."
+        if unlearnt
+        else ""
+    )
 
 
 def _cell(found: Sequence[Result]) -> str:
     share = float(np.mean([one["unparseable"] for one in found]))
-    return tables.mean((one["error"] for one in found), ".2g") + (f" ({share:.1%} no number)" if share > 0.0001 else "")
+    return tables.mean((one["error"] for one in found), ".2g") + (
+        f" ({share:.1%} no number)" if share > 0.0001 else ""
+    )
 
 
 EXPERIMENT = Experiment(
     NAME,
     "xVal, table 5",
-    "Mean squared errors of a, a unseen, e, Δt, Δt unseen, m: P10 7.6e-4, 0.0076, 0.20, 0.0, 0.0036, 1.5; P1000 4.5e-6, 0.048, 0.0067, 0.0, 0.011, 0.74;"
-    " B1999 3.6e-6, 0.11, 0.0057, 0.0, 0.022, 0.44; xVal 6.4e-5, 0.0010, 0.0020, 6.6e-5, 0.0021, 1.4.",
+    "Mean squared errors of a, a unseen, e, Δt, Δt unseen, m: P10 7.6e-4, 0.0076, 0.20, 0.0,"
+    " 0.0036, 1.5; P1000 4.5e-6, 0.048, 0.0067, 0.0, 0.011, 0.74; B1999 3.6e-6, 0.11, 0.0057, 0.0,"
+    " 0.022, 0.44; xVal 6.4e-5, 0.0010, 0.0020, 6.6e-5, 0.0021, 1.4.",
     phases,
     run,
     section,
-    differs=f"Width {TRUNK['small'][0]} and {TRUNK['small'][1]} layers in place of 768 and 6; {STEPS['small']:,} steps in place of"
-    f" 500,000; {SAMPLES['small']:,} systems in place of a million; {ASKED['small']:,} unseen ones are asked for. FP15 is left out.",
+    differs=(
+        f"Width {TRUNK['small'][0]} and {TRUNK['small'][1]} layers in place of 768 and 6;"
+        f" {STEPS['small']:,} steps in place of 500,000; {SAMPLES['small']:,} systems in place of a"
+        f" million; {ASKED['small']:,} unseen ones are asked for. FP15 is left out."
+    ),
     seen=seen,
 )

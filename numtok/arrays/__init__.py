@@ -1,6 +1,8 @@
-"""Arrays: memory from Arrow's pool, rows of UTF-8 text, classes of characters, and how functions are compiled.
+"""Arrays: memory from Arrow's pool, rows of UTF-8 text, classes of characters, and how functions
+are compiled.
 
-Knows nothing of numbers. May import :mod:`numtok.errors` and nothing else of numtok; everything else may import it.
+Knows nothing of numbers. May import :mod:`numtok.errors` and nothing else of numtok; everything
+else may import it.
 """
 
 from numtok.arrays.text_rows import TextRows

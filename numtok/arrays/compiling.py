@@ -1,10 +1,13 @@
 """How Numba is made to compile in half the time that it takes by itself.
 
-- What LLVM optimises and makes machine code of is what Python calls. Kernels that only other kernels call are optimised within those (:class:`Inner`).
-- Other packages' extensions of Numba, such as awkward's, are left to the first function that is not ours: importing them takes a second.
+- What LLVM optimises and makes machine code of is what Python calls. Kernels that only other
+  kernels call are optimised within those (:class:`Inner`).
+- Other packages' extensions of Numba, such as awkward's, are left to the first function that is not
+  ours: importing them takes a second.
 - Garbage is not collected meanwhile: Numba makes millions of objects that stay.
 
-This takes more of Numba than what it says of itself; where its version is none that is known, kernels are compiled as Numba does it.
+This takes more of Numba than what it says of itself; where its version is none that is known,
+kernels are compiled as Numba does it.
 """
 
 from __future__ import annotations

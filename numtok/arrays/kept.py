@@ -1,9 +1,12 @@
-"""What is kept between runs: files in the user's cache folder, each written whole or not at all, with a checksum.
+"""What is kept between runs: files in the user's cache folder, each written whole or not at all,
+with a checksum.
 
-In: a path and bytes. Out: the same bytes, or None, for whatever reason: nothing that is kept is needed.
+In: a path and bytes. Out: the same bytes, or None, for whatever reason: nothing that is kept is
+    needed.
 
-The folder is ``numtok`` in ``XDG_CACHE_HOME``, else in ``~/.cache``; ``NUMTOK_CACHE`` names another, and ``NUMTOK_CACHE=0`` none. What lies there decides
-on what runs, so it is used only if it is the user's own and nobody else can write to it.
+The folder is ``numtok`` in ``XDG_CACHE_HOME``, else in ``~/.cache``; ``NUMTOK_CACHE`` names
+another, and ``NUMTOK_CACHE=0`` none. What lies there decides on what runs, so it is used only if it
+is the user's own and nobody else can write to it.
 """
 
 from __future__ import annotations
@@ -24,24 +27,34 @@ MOST_FACTS = 4096  # files; the oldest half goes when there are more
 
 
 def user_folder() -> Path | None:
-    """The folder of this user, which may not be there yet; None if there is none that can be trusted."""
+    """The folder of this user, which may not be there yet; None if there is none that can be
+    trusted.
+    """
     chosen = os.environ.get("NUMTOK_CACHE")
     if chosen == "0":
         return None
     try:
-        folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numtok"
+        folder = (
+            Path(chosen)
+            if chosen
+            else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numtok"
+        )
     except RuntimeError:  # a user without a home
         return None
     return folder if _is_private(folder) or not os.path.lexists(folder) else None
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether the folder is there, is the user's own (or the system's), and nobody else can write to it."""
+    """Whether the folder is there, is the user's own (or the system's), and nobody else can write
+    to it.
+    """
     try:
         found = folder.stat()
     except OSError:
         return False
-    ours = os.name != "posix" or (found.st_uid in (os.getuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    ours = os.name != "posix" or (
+        found.st_uid in (os.getuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
     return ours and stat.S_ISDIR(found.st_mode)
 
 
@@ -62,7 +75,10 @@ def read(path: Path) -> bytes | None:
     except OSError:
         return None
     start = len(HEAD) + DIGEST
-    if not content.startswith(HEAD) or hashlib.sha256(content[start:]).digest() != content[len(HEAD) : start]:
+    if (
+        not content.startswith(HEAD)
+        or hashlib.sha256(content[start:]).digest() != content[len(HEAD) : start]
+    ):
         return None
     return content[start:]
 
@@ -82,7 +98,9 @@ def write(path: Path, content: bytes) -> None:
 
 
 def once(kind: str, given: list[str], find: Callable[[], str]) -> str:
-    """What ``find()`` returns, kept for the next run with the same ``given``, which must hold all that it depends on beside numtok's own source."""
+    """What ``find()`` returns, kept for the next run with the same ``given``, which must hold all
+    that it depends on beside numtok's own source.
+    """
     folder = user_folder()
     if folder is None:
         return find()

@@ -1,9 +1,13 @@
-"""What Numba compiled, kept on disk: a file for each kernel, the types it is called with and the kind of processor.
+"""What Numba compiled, kept on disk: a file for each kernel, the types it is called with and the
+kind of processor.
 
-**No kernel is ever stale.** Numba's own cache takes a function that was compiled if the file that defines it is unchanged, and does not see a change in a
-module from which that file takes another kernel or a constant. Here the key is the content of all files in the kernel's room and in the rooms below, from
-which alone it can take something: equal in a checkout and in an installed wheel, whatever the times of the files. A file that is damaged, cut short or
-another version's is no file; it is written again.
+**No kernel is ever stale.** Numba's own cache takes a function that was compiled if the file that
+defines it is unchanged, and does not see a change in a module from which that file takes another
+kernel or a constant. Here the key is the content of all files in the kernel's room and in the rooms
+below, from
+which alone it can take something: equal in a checkout and in an installed wheel, whatever the times
+    of the files. A file that is damaged, cut short or another version's is no file; it is written
+    again.
 
 Where they lie: :mod:`numtok.arrays.kernel_folders`.
 """
@@ -31,16 +35,25 @@ from numtok.arrays.kernel_folders import folders_of, make, name_of
 compile_result: Any = compiler.CompileResult
 _dumps: Any = serialize.dumps
 OPTIMISED: Any = config.OPT
-COMPILING = "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it beforehand"
+COMPILING = (
+    "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it"
+    " beforehand"
+)
 
 
 def keep(dispatcher: Any) -> None:
-    """Keep what is compiled for a dispatcher, and load what was. Numba has no public way to replace its cache."""
+    """Keep what is compiled for a dispatcher, and load what was.
+
+    Numba has no public way to replace its cache.
+    """
     dispatcher._cache = KernelCache(dispatcher.py_func)
 
 
 def _prepare(target_context: Any) -> None:
-    """What it takes to load what was compiled. Numba's own way is to prepare for compiling, which takes longer than all the rest of a start."""
+    """What it takes to load what was compiled.
+
+    Numba's own way is to prepare for compiling, which takes longer than all the rest of a start.
+    """
     if TRIED:
         rtsys: Any = runtime.rtsys  # type: ignore[attr-defined]
         rtsys.initialize(target_context)
@@ -66,7 +79,10 @@ class KernelCache(caching._Cache):
         found = self._read(name, sig, target_context)
         if found is None:
             _say_that_it_compiles()
-            if waited(self._name, lambda: any((folder / name).exists() for folder in folders_of(self._name))):
+            if waited(
+                self._name,
+                lambda: any((folder / name).exists() for folder in folders_of(self._name)),
+            ):
                 found = self._read(name, sig, target_context)
         return found
 
@@ -74,7 +90,9 @@ class KernelCache(caching._Cache):
         for folder in folders_of(self._name):
             content = kept.read(folder / name)
             if content is not None:
-                with contextlib.suppress(Exception):  # whatever pickle finds wrong: it is compiled anew
+                with contextlib.suppress(
+                    Exception
+                ):  # whatever pickle finds wrong: it is compiled anew
                     own_sig, reduced = pickle.loads(content)
                     if own_sig == sig:
                         return compile_result._rebuild(target_context, *reduced)
@@ -122,7 +140,10 @@ _told: set[str] = set()
 
 
 def _say_that_it_compiles() -> None:
-    """Say once why the next seconds pass without result. A logger, so that a program can have it elsewhere; by default it goes to stderr."""
+    """Say once why the next seconds pass without result.
+
+    A logger, so that a program can have it elsewhere; by default it goes to stderr.
+    """
     if "compiles" not in _told and multiprocessing.parent_process() is None:
         _told.add("compiles")
         logging.getLogger("numtok").warning(COMPILING)
@@ -132,5 +153,8 @@ def _warn_uncached(why: str) -> None:
     """Say once in a process that functions are compiled anew in each."""
     if "uncached" not in _told:
         _told.add("uncached")
-        message = f"compiled functions cannot be kept, so that each start takes longer ({why}); set NUMBA_CACHE_DIR to a folder with room"
+        message = (
+            f"compiled functions cannot be kept, so that each start takes longer ({why}); set"
+            " NUMBA_CACHE_DIR to a folder with room"
+        )
         warnings.warn(message, UserWarning, stacklevel=2)

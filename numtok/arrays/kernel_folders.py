@@ -1,7 +1,10 @@
-"""Where compiled kernels lie: in each of a few places a folder for each room, named after the room's source and that of the rooms below.
+"""Where compiled kernels lie: in each of a few places a folder for each room, named after the
+room's source and that of the rooms below.
 
-They lie beside the package, in its ``__pycache__``, as trusted as the code itself; where that cannot be written, in the user's cache folder, if nobody else
-can write to it: Numba's format is pickled. Both are read. ``NUMBA_CACHE_DIR`` names another place for all, on the word of whoever sets it.
+They lie beside the package, in its ``__pycache__``, as trusted as the code itself; where that
+cannot be written, in the user's cache folder, if nobody else
+can write to it: Numba's format is pickled. Both are read. ``NUMBA_CACHE_DIR`` names another place
+    for all, on the word of whoever sets it.
 """
 
 from __future__ import annotations
@@ -74,6 +77,8 @@ def make(folder: Path) -> None:
         kept.make_private(user)
     folder.mkdir(parents=True, exist_ok=True)
     of_the_room = folder.name.partition("-")[0] + "-*"
-    others = sorted(folder.parent.glob(of_the_room), key=lambda path: path.stat().st_mtime, reverse=True)
+    others = sorted(
+        folder.parent.glob(of_the_room), key=lambda path: path.stat().st_mtime, reverse=True
+    )
     for old in others[VERSIONS:]:
         shutil.rmtree(old, ignore_errors=True)

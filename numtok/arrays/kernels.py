@@ -1,18 +1,21 @@
-"""How the compiled functions are compiled: when they are first called, without the interpreter's lock, mostly without reference counts.
+"""How the compiled functions are compiled: when they are first called, without the interpreter's
+lock, mostly without reference counts.
 
-With reference counts (``_nrt``) Numba counts every array up and down inside the loops, which can cost as much as all the rest. The price of going
-without is that these functions cannot allocate: they fill arrays that they are given. Arrays that belong together travel together, as NamedTuples.
+With reference counts (``_nrt``) Numba counts every array up and down inside the loops, which can
+cost as much as all the rest. The price of going without is that these functions cannot allocate:
+they fill arrays that they are given. Arrays that belong together travel together, as NamedTuples.
 
-Numba itself is imported when the first of them is called. What was compiled is kept, see :mod:`numtok.arrays.kernel_cache`.
+Numba itself is imported when the first of them is called. What was compiled is kept, see
+:mod:`numtok.arrays.kernel_cache`.
 
-===================== ==================================================================================================
-kernel                called from Python; fills arrays that it is given
-inner_kernel          called by kernels alone
-inline_kernel         short, copied into its callers before types are inferred
-merged_kernel         copied into its callers by LLVM: for one that takes NamedTuples of arrays, which are costly to hand over
-allocating_kernel     may allocate, and counts references
-instructions          written for LLVM by hand; the function says in Python what they do
-===================== ==================================================================================================
+=====================
+==================================================================================================
+kernel                called from Python; fills arrays that it is given inner_kernel          called
+by kernels alone inline_kernel         short, copied into its callers before types are inferred
+merged_kernel         copied into its callers by LLVM: for one that takes NamedTuples of arrays,
+which are costly to hand over allocating_kernel     may allocate, and counts references instructions
+written for LLVM by hand; the function says in Python what they do =====================
+==================================================================================================
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ class Kernel:
     """A function that Numba compiles for the types it is called with.
 
     Args:
-        function: of scalars, arrays and NamedTuples of them; the kernels that it calls are names in its module.
+        function: of scalars, arrays and NamedTuples of them; the kernels that it calls are names in
+            its module.
         options: of ``numba.njit``.
     """
 
@@ -43,7 +47,10 @@ class Kernel:
 
     @functools.cached_property
     def compiled(self) -> Any:
-        """Numba's dispatcher; with NUMBA_DISABLE_JIT the function itself. Numba takes the kernels that are called from its module, so they are put there."""
+        """Numba's dispatcher; with NUMBA_DISABLE_JIT the function itself.
+
+        Numba takes the kernels that are called from its module, so they are put there.
+        """
         import numba
         from numba.core.dispatcher import Dispatcher
 
@@ -70,11 +77,15 @@ class Instructions(Kernel):
 
     Args:
         function: that does the same in Python.
-        write: of (context, builder, types, *values) as Numba's code generators take them; the value of the result.
-        kinds: Numba's names of the types, those of the result first, in order; one that it does not name is an array of any kind.
+        write: of (context, builder, types, *values) as Numba's code generators take them; the value
+            of the result.
+        kinds: Numba's names of the types, those of the result first, in order; one that it does not
+            name is an array of any kind.
     """
 
-    def __init__(self, function: Callable[..., Any], write: Callable[..., Any], kinds: Sequence[str]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], write: Callable[..., Any], kinds: Sequence[str]
+    ) -> None:
         super().__init__(function, {})
         self.write, self.kinds = write, kinds
 
@@ -88,7 +99,10 @@ class Instructions(Kernel):
 
         if config.DISABLE_JIT:
             return self.function
-        result, kinds = getattr(types, self.kinds[0]), [getattr(types, kind, None) for kind in self.kinds[1:]]
+        result, kinds = (
+            getattr(types, self.kinds[0]),
+            [getattr(types, kind, None) for kind in self.kinds[1:]],
+        )
 
         def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return self.write(context, builder, signature.args, *values)

@@ -1,7 +1,8 @@
 """Memory for large arrays, from Arrow's pool.
 
-Arrow's allocator keeps freed memory for the next batch, where NumPy's gives arrays of this size back to the system every time: touching fresh pages
-then takes longer than filling them (measured: 24 times, for 12 MB). Arrays made here go into record batches without a copy.
+Arrow's allocator keeps freed memory for the next batch, where NumPy's gives arrays of this size
+back to the system every time: touching fresh pages then takes longer than filling them (measured:
+24 times, for 12 MB). Arrays made here go into record batches without a copy.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from numtok.arrays.kernels import kernel
 
 SMALL = 1 << 12  # bytes; below, NumPy is the quicker one to ask
 MOST_KEPT = 1 << 24  # bytes of one array; larger ones come from Arrow's pool every time
-LONG = 1 << 26  # bytes of text; what freed memory of such a size keeps from the system is more than the time to touch it anew is worth
+LONG = (
+    1 << 26
+)  # bytes of text; what freed memory of such a size keeps from the system is more than the time to touch it anew is worth
 
 
 def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -30,31 +33,51 @@ def empty(count: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def release() -> None:
-    """Give the system back what is allocated but not used, of Arrow's pool and of the C library: before a long wait, as what comes next is slower."""
+    """Give the system back what is allocated but not used, of Arrow's pool and of the C library:
+    before a long wait, as what comes next is slower.
+    """
     pa.default_memory_pool().release_unused()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc; Arrow's pool of the system's memory does not call it
+    trim = getattr(
+        ctypes.CDLL(None), "malloc_trim", None
+    )  # of glibc; Arrow's pool of the system's memory does not call it
     if trim is not None:
         trim(0)
 
 
 def release_after(nbytes: int) -> None:
-    """:func:`release`, where so many bytes of text were worked on that it matters: a batch is that large if it is a long document."""
+    """:func:`release`, where so many bytes of text were worked on that it matters: a batch is that
+    large if it is a long document.
+    """
     if nbytes > LONG:
         release()
 
 
 def to_arrow(values: npt.NDArray[Any]) -> pa.Array:
-    """``pa.array`` of a vector of numbers or booleans, without a copy of numbers. That function imports pandas, which takes longer than all of numtok."""
-    data = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(data)])
+    """``pa.array`` of a vector of numbers or booleans, without a copy of numbers.
+
+    That function imports pandas, which takes longer than all of numtok.
+    """
+    data = (
+        np.packbits(values, bitorder="little")
+        if values.dtype == np.bool_
+        else np.ascontiguousarray(values)
+    )
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(data)]
+    )
 
 
 def from_arrow(array: pa.Array) -> npt.NDArray[Any]:
-    """``np.asarray``, without a copy and read-only where there are numbers and no nulls. Arrow's own way imports pandas here too."""
+    """``np.asarray``, without a copy and read-only where there are numbers and no nulls.
+
+    Arrow's own way imports pandas here too.
+    """
     kind = array.type
     if pa.types.is_boolean(kind) and not array.null_count and len(array):
         bits = np.frombuffer(array.buffers()[1], np.uint8)
-        return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :].view(np.bool_)
+        return np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[
+            array.offset :
+        ].view(np.bool_)
     if array.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return np.asarray(array)
     width = np.dtype(kind.to_pandas_dtype())
@@ -64,9 +87,11 @@ def from_arrow(array: pa.Array) -> npt.NDArray[Any]:
 
 
 class Scratch(threading.local):
-    """Memory for arrays that are not needed after a call, kept for the next one: pages that were touched before cost nothing.
+    """Memory for arrays that are not needed after a call, kept for the next one: pages that were
+    touched before cost nothing.
 
-    Each thread has its own, so ``scratch.empty`` under one name gives the same memory every time, until a larger array is asked for.
+    Each thread has its own, so ``scratch.empty`` under one name gives the same memory every time,
+    until a larger array is asked for.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,10 @@
 """Rows of text as one UTF-8 buffer with offsets, whatever they came as.
 
-In: a sequence of ``str`` (of pandas too, whose NA and NaN are nulls), or an Arrow array or chunked array, of pyarrow or of another library that hands
-them over by Arrow's PyCapsule interface, of type string, large_string, string_view or a dictionary of these, with nulls and slices. Out:
-:class:`TextRows`, views into Arrow's own buffers. Plain string arrays are not copied; the other kinds once.
+In: a sequence of ``str`` (of pandas too, whose NA and NaN are nulls), or an Arrow array or chunked
+    array, of pyarrow or of another library that hands them over by Arrow's PyCapsule interface, of
+    type string, large_string, string_view or a dictionary of these, with nulls and slices. Out:
+    :class:`TextRows`, views into Arrow's own buffers. Plain string arrays are not copied; the other
+    kinds once.
 """
 
 from __future__ import annotations
@@ -26,9 +28,13 @@ LARGE = 1 << 16  # bytes
 
 
 class ArrowArray(Protocol):
-    """An array or a record batch of any Arrow library: what has https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html."""
+    """An array or a record batch of any Arrow library: what has
+    https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html.
+    """
 
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+    def __arrow_c_array__(
+        self, requested_schema: object | None = None
+    ) -> tuple[object, object]: ...
 
 
 class ArrowStream(Protocol):
@@ -66,7 +72,8 @@ class TextRows:
         """Take texts of any accepted kind.
 
         Raises:
-            InputError: for another type, for text that is not valid UTF-8 (naming the document) and for a lone surrogate.
+            InputError: for another type, for text that is not valid UTF-8 (naming the document) and
+                for a lone surrogate.
         """
         if isinstance(texts, TextRows):
             return texts
@@ -78,26 +85,38 @@ class TextRows:
             where: npt.NDArray[Any] = np.zeros(1, np.int64)
         else:
             where = np.frombuffer(offsets, width)[array.offset : array.offset + rows + 1]
-        text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+        text = (
+            np.frombuffer(data, np.uint8)
+            if data is not None and data.size
+            else np.empty(0, np.uint8)
+        )
         valid = memory.from_arrow(array.is_valid()) if array.null_count else np.ones(rows, np.bool_)
         where = where.astype(np.int64, copy=False)
         whole = nulls is None and len(where) == rows + 1 and len(text) > LARGE
         if not isinstance(texts, list) and not (whole and is_utf8(text, where)):
             _check_valid(array)
         for column in (text, where, valid):
-            column.flags.writeable = False  # all alike, wherever they came from: Numba compiles for one kind of array only
+            # all alike, wherever they came from: Numba compiles for one kind of array only
+            column.flags.writeable = False
         return cls(text, where, valid, array)
 
     def part(self, first: int, last: int) -> TextRows:
         """Rows ``first`` to ``last``, without a copy."""
-        return TextRows(self.text, self.offsets[first : last + 1], self.valid[first:last], self.array.slice(first, last - first))
+        return TextRows(
+            self.text,
+            self.offsets[first : last + 1],
+            self.valid[first:last],
+            self.array.slice(first, last - first),
+        )
 
 
 Texts: TypeAlias = Iterable[str | None] | ArrowArray | ArrowStream | TextRows
 
 
 def _check_valid(array: pa.Array) -> None:
-    """Arrow's own check, which does not ask what stands in the place of a null, and takes three times as long as ours for much text."""
+    """Arrow's own check, which does not ask what stands in the place of a null, and takes three
+    times as long as ours for much text.
+    """
     try:
         array.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -112,27 +131,47 @@ def _as_string_array(texts: Any) -> pa.Array:
         if texts.num_chunks == 1:
             return _as_string_array(texts.chunk(0))
         chunks = texts.chunks or [pa.array([], texts.type)]
-        return pa.concat_arrays([_undamaged(_as_string_array(chunk)).cast(pa.large_string()) for chunk in chunks])
+        return pa.concat_arrays(
+            [_undamaged(_as_string_array(chunk)).cast(pa.large_string()) for chunk in chunks]
+        )
     if isinstance(texts, pa.Array):
         kind = texts.type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             return texts
         if pa.types.is_string_view(kind) or pa.types.is_null(kind):
             return _undamaged(texts).cast(pa.large_string())
-        if pa.types.is_dictionary(kind) and kind.value_type in (pa.string(), pa.large_string(), pa.string_view(), pa.null()):
-            return _undamaged(_as_string_array(texts.dictionary)).cast(pa.large_string()).take(texts.indices)
-        raise InputError(f"expected a string column, got {kind}; cast it first, for example column.cast('string')")
+        if pa.types.is_dictionary(kind) and kind.value_type in (
+            pa.string(),
+            pa.large_string(),
+            pa.string_view(),
+            pa.null(),
+        ):
+            return (
+                _undamaged(_as_string_array(texts.dictionary))
+                .cast(pa.large_string())
+                .take(texts.indices)
+            )
+        raise InputError(
+            f"expected a string column, got {kind}; cast it first, for example"
+            " column.cast('string')"
+        )
     if hasattr(texts, "columns"):
-        raise InputError(f"expected a column of texts, got a whole {type(texts).__name__}; give its text column")
+        raise InputError(
+            f"expected a column of texts, got a whole {type(texts).__name__}; give its text column"
+        )
     if (column := _of_other_library(texts)) is not None:
         return _as_string_array(column)
     if isinstance(texts, Iterable) and not isinstance(texts, Mapping | Set | bytes | bytearray):
         return _from_strings(texts if isinstance(texts, list) else list(texts))
-    raise InputError(f"expected texts as a list of str or an Arrow string array, got {type(texts).__name__}")
+    raise InputError(
+        f"expected texts as a list of str or an Arrow string array, got {type(texts).__name__}"
+    )
 
 
 def _of_other_library(texts: Any) -> pa.Array | pa.ChunkedArray | None:
-    """An Arrow column of another library as pyarrow's; None for what is none, or holds not text alone: its values are then looked at one by one."""
+    """An Arrow column of another library as pyarrow's; None for what is none, or holds not text
+    alone: its values are then looked at one by one.
+    """
     if not hasattr(texts, "__arrow_c_array__") and not hasattr(texts, "__arrow_c_stream__"):
         return None
     try:
@@ -151,7 +190,9 @@ def _is_missing(value: Any) -> bool:
 def _from_strings(texts: list[Any]) -> pa.Array:
     if not _TEXT.issuperset(map(type, texts)):
         texts = [None if _is_missing(text) else text for text in texts]
-        number, odd = next((pair for pair in enumerate(texts) if not isinstance(pair[1], str | None)), (0, None))
+        number, odd = next(
+            (pair for pair in enumerate(texts) if not isinstance(pair[1], str | None)), (0, None)
+        )
         if odd is not None:
             raise InputError(f"expected str or None, got {type(odd).__name__}", document=number)
     try:
@@ -161,25 +202,44 @@ def _from_strings(texts: list[Any]) -> pa.Array:
             try:
                 str(text).encode()
             except UnicodeEncodeError as error:
-                message = f"lone surrogate U+{ord(error.object[error.start]):04X} is not text; replace it first"
+                message = (
+                    f"lone surrogate U+{ord(error.object[error.start]):04X} is not text; replace it"
+                    " first"
+                )
                 raise InputError(message, document=number, character=error.start) from error
         raise
 
 
 def _large_strings(texts: list[str | None]) -> pa.Array:
-    """``pa.array(texts, pa.large_string())``, which imports pandas to make an array of a list: longer than all of numtok, so not for a few texts."""
+    """``pa.array(texts, pa.large_string())``, which imports pandas to make an array of a list:
+    longer than all of numtok, so not for a few texts.
+    """
     if "pandas" in sys.modules or sum(map(len, filter(None, texts))) > FEW:
         return pa.array(texts, pa.large_string())
     encoded = [text.encode() if text else b"" for text in texts]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    valid = np.packbits([text is not None for text in texts], bitorder="little") if None in texts else None
-    buffers = [valid if valid is None else pa.py_buffer(valid), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    valid = (
+        np.packbits([text is not None for text in texts], bitorder="little")
+        if None in texts
+        else None
+    )
+    buffers = [
+        valid if valid is None else pa.py_buffer(valid),
+        pa.py_buffer(offsets),
+        pa.py_buffer(b"".join(encoded)),
+    ]
     return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
 
 
 def _undamaged(array: pa.Array) -> pa.Array:
-    """``array``, once it is sure that its offsets fit its data: Arrow's kernels read outside the data of one where they do not."""
-    binary = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+    """``array``, once it is sure that its offsets fit its data: Arrow's kernels read outside the
+    data of one where they do not.
+    """
+    binary = {
+        pa.string(): pa.binary(),
+        pa.large_string(): pa.large_binary(),
+        pa.string_view(): pa.binary_view(),
+    }
     try:
         array.view(binary.get(array.type, array.type)).validate(full=True)
     except pa.ArrowInvalid as error:
@@ -197,4 +257,6 @@ def _not_utf8(array: pa.Array) -> InputError:
             byte = raw[number].as_py()[error.start]
             message = f"0x{byte:02X} is not valid UTF-8; decode with errors='replace' first"
             return InputError(message, document=number, byte=error.start)
-    return InputError("the string array is damaged: Arrow finds it not valid, although each row is valid UTF-8")
+    return InputError(
+        "the string array is damaged: Arrow finds it not valid, although each row is valid UTF-8"
+    )

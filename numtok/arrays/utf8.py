@@ -1,7 +1,8 @@
 """Characters of UTF-8 text, one at a time: their code points and classes, forwards and backwards.
 
-In: a buffer of valid UTF-8, a byte position, and a table with a class for each code point (:mod:`numtok.arrays.unicode_classes`). Out: class and width
-in bytes. Nothing looks beyond the document's edges.
+In: a buffer of valid UTF-8, a byte position, and a table with a class for each code point
+    (:mod:`numtok.arrays.unicode_classes`). Out: class and width in bytes. Nothing looks beyond the
+    document's edges.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ def decode(text, at):  # type: ignore[no-untyped-def]
     if lead < 0xE0:
         return (lead & 0x1F) << 6 | np.int64(text[at + 1]) & 0x3F, 2
     if lead < 0xF0:
-        return (lead & 0x0F) << 12 | (np.int64(text[at + 1]) & 0x3F) << 6 | np.int64(text[at + 2]) & 0x3F, 3
+        return (lead & 0x0F) << 12 | (np.int64(text[at + 1]) & 0x3F) << 6 | np.int64(
+            text[at + 2]
+        ) & 0x3F, 3
     high = (lead & 0x07) << 18 | (np.int64(text[at + 1]) & 0x3F) << 12
     return high | (np.int64(text[at + 2]) & 0x3F) << 6 | np.int64(text[at + 3]) & 0x3F, 4
 

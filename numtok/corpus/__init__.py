@@ -1,10 +1,13 @@
 """Corpora: files of text to files of encoded rows and back, in bounded memory.
 
-``calls`` is what ``numtok encode``, ``numtok finish`` and ``numtok decode`` do, as :func:`numtok.encode_files` and so on; ``encode`` and ``decode`` are the two
-ways, with a tokenizer that is there already; ``pieces`` are what goes through their pipeline, ``flow``; ``fit`` finds xVal's scale, ``summary`` tells.
-``read`` has one file for each input format, ``write`` for each kind of output; they share ``arrow_files``, ``parquet_footer`` and ``kept_values``.
+``calls`` is what ``numtok encode``, ``numtok finish`` and ``numtok decode`` do, as
+:func:`numtok.encode_files` and so on; ``encode`` and ``decode`` are the two ways, with a tokenizer
+that is there already; ``pieces`` are what goes through their pipeline, ``flow``; ``fit`` finds
+xVal's scale, ``summary`` tells. ``read`` has one file for each input format, ``write`` for each
+kind of output; they share ``arrow_files``, ``parquet_footer`` and ``kept_values``.
 
-A folder of shards is the business of ``jobs``; ``job_folder`` says what lies in one, for those who read it.
+A folder of shards is the business of ``jobs``; ``job_folder`` says what lies in one, for those who
+read it.
 
 May import every other room of numtok but :mod:`numtok.hf`.
 """

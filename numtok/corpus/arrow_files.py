@@ -1,7 +1,9 @@
-"""Arrow IPC files that notice damage: a checksum for every column of every batch, and a mark at the end. ``FORMAT.md`` is the normative text.
+"""Arrow IPC files that notice damage: a checksum for every column of every batch, and a mark at the
+end. ``FORMAT.md`` is the normative text.
 
-In: record batches. Out: :func:`seal` gives each what goes into its custom metadata; :class:`ArrowFile` reads the file, checks the seals, and refuses what does
-not agree with them. Files without seals, which other programs wrote, are read as they are.
+In: record batches. Out: :func:`seal` gives each what goes into its custom metadata;
+    :class:`ArrowFile` reads the file, checks the seals, and refuses what does not agree with them.
+    Files without seals, which other programs wrote, are read as they are.
 
 Arrow itself would read a flipped bit as another number, or as the end of the file.
 """
@@ -27,7 +29,9 @@ _HEADER = 8  # bytes before the first message: ARROW1 and two zeros
 
 
 def checksum(column: pa.Array) -> int:
-    """CRC-32 of a column as it is in a message: of each buffer in the order of the format, its length as int64 and its bytes."""
+    """CRC-32 of a column as it is in a message: of each buffer in the order of the format, its
+    length as int64 and its bytes.
+    """
     crc = 0
     for buffer in column.buffers():
         size = 0 if buffer is None else buffer.size
@@ -38,15 +42,23 @@ def checksum(column: pa.Array) -> int:
 
 def seal(batch: pa.RecordBatch, number: int, end: bool = False) -> dict[bytes, bytes]:
     """The custom metadata of the batch with this number; ``end`` for the empty one behind the last."""
-    # What is in a message is not what is in memory (slices, spare capacity): Arrow's own writer says.
+    # What is in a message is not what is in memory (slices, spare capacity): Arrow's own writer
+    # says.
     written = pa.ipc.read_record_batch(batch.serialize(), batch.schema)
-    sums = {name: checksum(column) for name, column in zip(batch.schema.names, written.columns, strict=True)}
-    described = {"batch": number, "rows": batch.num_rows, "crc32": sums} | ({"end": True} if end else {})
+    sums = {
+        name: checksum(column)
+        for name, column in zip(batch.schema.names, written.columns, strict=True)
+    }
+    described = {"batch": number, "rows": batch.num_rows, "crc32": sums} | (
+        {"end": True} if end else {}
+    )
     return {SEAL: json.dumps(described, separators=(",", ":")).encode()}
 
 
 def no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    """A batch without rows; ``pa.array([], ...)`` and ``empty_table`` cannot make extension types inside lists, ``nulls`` can."""
+    """A batch without rows; ``pa.array([], ...)`` and ``empty_table`` cannot make extension types
+    inside lists, ``nulls`` can.
+    """
     return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
@@ -65,30 +77,38 @@ class ArrowFile:
     Args:
         path: of the file.
         name: of the file in messages, where that is not its path.
-        mapped: map the file into memory: columns that are not compressed are then views of it. A file that is cut short while it is mapped would
-            kill the process; each read looks at its size before. Else it is read piece by piece.
+        mapped: map the file into memory: columns that are not compressed are then views of it. A
+            file that is cut short while it is mapped would kill the process; each read looks at its
+            size before. Else it is read piece by piece.
 
     Raises:
-        InputError: if the file does not agree with its seals, here or when a batch is read; what Arrow raises, for other damage.
+        InputError: if the file does not agree with its seals, here or when a batch is read; what
+            Arrow raises, for other damage.
     """
 
     def __init__(self, path: str, mapped: bool = False, name: str | None = None) -> None:
         self.name = name or path
         self._source = _opened(path, mapped)
         self.size: int = self._source.size()
-        self._descriptor = os.open(path, os.O_RDONLY) if mapped else None  # of the same file, whatever becomes of its name
+        self._descriptor = (
+            os.open(path, os.O_RDONLY) if mapped else None
+        )  # of the same file, whatever becomes of its name
         if self._descriptor is not None:
             weakref.finalize(self, os.close, self._descriptor)
         self._checked: set[tuple[int, str]] = set()
         self._projected: tuple[tuple[str, ...], Any] | None = None
         self._is_stream = self._source.read(6) != b"ARROW1"
         self._source.seek(0)
-        self._reader = pa.ipc.open_stream(self._source) if self._is_stream else pa.ipc.open_file(self._source)
+        self._reader = (
+            pa.ipc.open_stream(self._source) if self._is_stream else pa.ipc.open_file(self._source)
+        )
         self.schema: pa.Schema = self._reader.schema
         self._sealed = not self._is_stream and self._has_end()
 
     def _has_end(self) -> bool:
-        """Whether the last batch is the mark that ends a file with seals; without it, batches are missing."""
+        """Whether the last batch is the mark that ends a file with seals; without it, batches are
+        missing.
+        """
         last = self._reader.num_record_batches - 1
         if last < 0:
             return False
@@ -104,14 +124,23 @@ class ArrowFile:
 
     @functools.cached_property
     def batches(self) -> int:
-        """How many there are; those of a stream, which has no index, are looked for once, and then kept."""
-        return len(self._stream_batches) if self._is_stream else self._reader.num_record_batches - self._sealed
+        """How many there are; those of a stream, which has no index, are looked for once, and then
+        kept.
+        """
+        return (
+            len(self._stream_batches)
+            if self._is_stream
+            else self._reader.num_record_batches - self._sealed
+        )
 
     @functools.cached_property
     def _stream_batches(self) -> list[tuple[pa.RecordBatch, Any]]:
         self._source.seek(0)
         opened = pa.ipc.open_stream(self._source, options=pa.ipc.IpcReadOptions(use_threads=False))
-        return [(stored.batch, stored.custom_metadata) for stored in opened.iter_batches_with_custom_metadata()]
+        return [
+            (stored.batch, stored.custom_metadata)
+            for stored in opened.iter_batches_with_custom_metadata()
+        ]
 
     def read(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, int]]:
         """All batches in order, each with the bytes of the file up to its end, about."""
@@ -123,7 +152,10 @@ class ArrowFile:
         self._source.seek(0)
         opened = pa.ipc.open_stream(self._source, options=self._only(names))
         for number, stored in enumerate(opened.iter_batches_with_custom_metadata()):
-            yield self._trusted(stored.batch.select(names), stored.custom_metadata, number), self._source.tell()
+            yield (
+                self._trusted(stored.batch.select(names), stored.custom_metadata, number),
+                self._source.tell(),
+            )
 
     def batch(self, number: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
         """These columns of a batch, in this order; the others are neither read nor decompressed."""
@@ -142,7 +174,9 @@ class ArrowFile:
         return self._projected[1]
 
     def _only(self, names: Sequence[str]) -> pa.ipc.IpcReadOptions:
-        return pa.ipc.IpcReadOptions(included_fields=[self.schema.get_field_index(name) for name in names], use_threads=False)
+        return pa.ipc.IpcReadOptions(
+            included_fields=[self.schema.get_field_index(name) for name in names], use_threads=False
+        )
 
     def _trusted(self, batch: pa.RecordBatch, custom: Any, number: int) -> pa.RecordBatch:
         """The batch, looked at once."""
@@ -153,18 +187,24 @@ class ArrowFile:
                 column.validate(full=True)
             except pa.ArrowInvalid as error:
                 raise InputError(
-                    f"column {name!r} is damaged or not UTF-8: {error}; write the file again from valid text", self.name
+                    f"column {name!r} is damaged or not UTF-8: {error}; write the file again from"
+                    " valid text",
+                    self.name,
                 ) from None
         described = self._seal(custom)
         if described is not None or self._sealed:
             if described is None or not (self._sealed or self._is_stream):
-                raise self._damaged(f"batch {number} has no checksums, or the end of the file is missing")
+                raise self._damaged(
+                    f"batch {number} has no checksums, or the end of the file is missing"
+                )
             self._check(batch, described, number)
         self._checked.update((number, name) for name in batch.schema.names)
         return batch
 
     def check_size(self) -> None:
-        """Refuse to touch a mapped file that has become shorter; views of it that were given out before must not be touched either."""
+        """Refuse to touch a mapped file that has become shorter; views of it that were given out
+        before must not be touched either.
+        """
         if self._descriptor is not None and os.fstat(self._descriptor).st_size < self.size:
             raise self._damaged("it was cut short while it was being read")
 
@@ -184,11 +224,20 @@ class ArrowFile:
         return described
 
     def _check(self, batch: pa.RecordBatch, described: dict[str, Any], number: int) -> None:
-        if described.get("batch") != number or described.get("rows") != batch.num_rows or not isinstance(described.get("crc32"), dict):
+        if (
+            described.get("batch") != number
+            or described.get("rows") != batch.num_rows
+            or not isinstance(described.get("crc32"), dict)
+        ):
             raise self._damaged(f"batch {number} is not the one that was written there")
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if described["crc32"].get(name) != checksum(column):
-                raise self._damaged(f"column {name!r} of batch {number} does not have the checksum it was written with")
+                raise self._damaged(
+                    f"column {name!r} of batch {number} does not have the checksum it was written"
+                    " with"
+                )
 
     def _damaged(self, what: str) -> InputError:
-        return InputError(f"the file is damaged: {what}; fetch it again, or make it anew", self.name)
+        return InputError(
+            f"the file is damaged: {what}; fetch it again, or make it anew", self.name
+        )

@@ -1,7 +1,9 @@
-"""``numtok encode`` and ``numtok decode`` as one call each: everything may be given by name, as on the command line.
+"""``numtok encode`` and ``numtok decode`` as one call each: everything may be given by name, as on
+the command line.
 
-In: files, and what to make of them. Out: one file, or a folder of shards, and a ``Summary``. :mod:`numtok.corpus.encode`, :mod:`numtok.corpus.jobs.job` and
-:mod:`numtok.corpus.decode` do the work, with a tokenizer that is made already.
+In: files, and what to make of them. Out: one file, or a folder of shards, and a ``Summary``.
+    :mod:`numtok.corpus.encode`, :mod:`numtok.corpus.jobs.job` and :mod:`numtok.corpus.decode` do
+    the work, with a tokenizer that is made already.
 """
 
 from __future__ import annotations
@@ -49,16 +51,21 @@ def encode_files(
     progress: Callable[[Progress], None] | None = None,
     **options: Unpack[EncodeOptions],
 ) -> Summary:
-    """Encode files, a row per document, into one Parquet or Arrow file, or into a folder of them: what ``numtok encode`` does.
+    """Encode files, a row per document, into one Parquet or Arrow file, or into a folder of them:
+    what ``numtok encode`` does.
 
     Args:
         inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them.
-        output: ends in .parquet, .arrow, .feather or .ipc; or ``-`` for standard output, as JSON lines or an Arrow stream; or a folder: it ends in a slash, is
-            there, or the options for shards tell. ``workers`` processes write its shards, and the same call goes on after a kill (``docs/corpora.md``).
-        tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it; or a ``Tokenizer``, which has its numbers and its grammar.
+        output: ends in .parquet, .arrow, .feather or .ipc; or ``-`` for standard output, as JSON
+            lines or an Arrow stream; or a folder: it ends in a slash, is there, or the options for
+            shards tell. ``workers`` processes write its shards, and the same call goes on after a
+            kill (``docs/corpora.md``).
+        tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it; or a
+            ``Tokenizer``, which has its numbers and its grammar.
         numbers: representations, ``"xval"`` if not given, or their names, ``"xval,fone:6,4"``.
         grammar: what counts as a number; ``Grammar.prose()`` if not given.
-        overflow: what becomes of numbers that a representation cannot hold, for all that can choose.
+        overflow: what becomes of numbers that a representation cannot hold, for all that can
+            choose.
         compact: store bits as one integer and fone's as digits.
         scale: of xVal; if not given, one is fitted where xVal is given by name.
         clip: of xVal's scaled values; if not given, 5, or none beside a scale.
@@ -68,25 +75,58 @@ def encode_files(
         leading_space: the same.
         shards: of the folder, at most; each has about as much input.
         shard_size: bytes of input in each, about; 256 MiB if neither is given.
-        shard: (i, n): do every n-th shard only, from the i-th on, counted from 1, as others do the rest; :func:`numtok.finish_job` when all are done.
-        ray: the address of a Ray cluster that writes the shards: ``auto``, ``local``, or ``host:port``; all nodes must see the same files.
+        shard: (i, n): do every n-th shard only, from the i-th on, counted from 1, as others do the
+            rest; :func:`numtok.finish_job` when all are done.
+        ray: the address of a Ray cluster that writes the shards: ``auto``, ``local``, or
+            ``host:port``; all nodes must see the same files.
         progress: called from the calling thread, several times a second.
-        options: text_column, keep_columns, keep_text, add_special_tokens, parse_special, input_format, output_format, compression, text_unit, workers,
-            batch_bytes, overwrite, tensors, on_error, layout, pack, pack_mode, end_token, stats: see :class:`numtok.corpus.settings.EncodeOptions`.
+        options: text_column, keep_columns, keep_text, add_special_tokens, parse_special,
+            input_format, output_format, compression, text_unit, workers, batch_bytes, overwrite,
+            tensors, on_error, layout, pack, pack_mode, end_token, stats: see
+            :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
-        NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt, but for shards that are done.
+        NumtokError: naming the file and row; nothing is left under the output's name then, nor
+            after an interrupt, but for shards that are done.
     """
     own = isinstance(tokenizer, Tokenizer)
     if own:
-        _refuse_beside_tokenizer(numbers=numbers, grammar=grammar, overflow=overflow, compact=compact or None, leading_space=leading_space)
-    chosen = tokenizer.representations if own else choose("xval" if numbers is None else numbers, overflow, compact)
-    scaled, finding = _scaled(chosen, not own and (numbers is None or isinstance(numbers, str)), fit, fit_quantile, scale, clip)
+        _refuse_beside_tokenizer(
+            numbers=numbers,
+            grammar=grammar,
+            overflow=overflow,
+            compact=compact or None,
+            leading_space=leading_space,
+        )
+    chosen = (
+        tokenizer.representations
+        if own
+        else choose("xval" if numbers is None else numbers, overflow, compact)
+    )
+    scaled, finding = _scaled(
+        chosen,
+        not own and (numbers is None or isinstance(numbers, str)),
+        fit,
+        fit_quantile,
+        scale,
+        clip,
+    )
     made = (
-        tokenizer.with_options(scaled) if own else Tokenizer.from_pretrained(tokenizer, scaled, grammar or Grammar(), engine, leading_space)
+        tokenizer.with_options(scaled)
+        if own
+        else Tokenizer.from_pretrained(
+            tokenizer, scaled, grammar or Grammar(), engine, leading_space
+        )
     )
     encoder = Encoder.of(made, tokenizer, engine, finding)
-    return _encode(_listed(inputs), output, encoder, Sharding(shards, shard_size, shard, ray), progress, options)
+    return _encode(
+        _listed(inputs),
+        output,
+        encoder,
+        Sharding(shards, shard_size, shard, ray),
+        progress,
+        options,
+    )
 
 
 def _encode(
@@ -99,12 +139,17 @@ def _encode(
 ) -> Summary:
     """Into a folder or a file, as it is named."""
     if is_folder(output, sharding, EncodeSettings(**options)):
-        return corpus.encode_folder(inputs, output, encoder, EncodeSettings.of_shards(**options), sharding, progress)
-    return corpus.encode_corpus(inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options)
+        return corpus.encode_folder(
+            inputs, output, encoder, EncodeSettings.of_shards(**options), sharding, progress
+        )
+    return corpus.encode_corpus(
+        inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options
+    )
 
 
 def finish_job(folder: str | Path, *, check: bool = False) -> Summary:
-    """Check that a folder whose shards several machines have written is complete, and write its manifest: what ``numtok finish`` does.
+    """Check that a folder whose shards several machines have written is complete, and write its
+    manifest: what ``numtok finish`` does.
 
     Args:
         folder: that :func:`encode_files` wrote to.
@@ -136,14 +181,28 @@ def decode_files(
         progress: called from the calling thread, several times a second.
 
     Raises:
-        NumtokError: if the files do not belong to the tokenizer, or cannot be read or written; no output is left then.
+        NumtokError: if the files do not belong to the tokenizer, or cannot be read or written; no
+            output is left then.
     """
     made, source = (tokenizer, None) if isinstance(tokenizer, Tokenizer) else (None, tokenizer)
-    return corpus.decode_corpus(_listed(inputs), output, made, source=source, workers=workers, overwrite=overwrite, progress=progress)
+    return corpus.decode_corpus(
+        _listed(inputs),
+        output,
+        made,
+        source=source,
+        workers=workers,
+        overwrite=overwrite,
+        progress=progress,
+    )
 
 
 def _scaled(
-    chosen: Sequence[Representation], by_name: bool, fit: bool, quantile: float | None, scale: float | None, clip: float | None
+    chosen: Sequence[Representation],
+    by_name: bool,
+    fit: bool,
+    quantile: float | None,
+    scale: float | None,
+    clip: float | None,
 ) -> tuple[Sequence[Representation], ScaleFit | None]:
     """The representations with the scale that is given for xVal; or how to find it, if it is not."""
     asked = fit or quantile is not None or scale is not None or clip is not None
@@ -153,15 +212,24 @@ def _scaled(
     if scale is None:
         return chosen, ScaleFit(quantile, clip)
     if fit or quantile is not None:
-        raise RepresentationError("scale gives the scale, fit and fit_quantile find one; leave out one or the other")
+        raise RepresentationError(
+            "scale gives the scale, fit and fit_quantile find one; leave out one or the other"
+        )
     xval: Any = chosen[place]
-    return [*chosen[:place], dataclasses.replace(xval, scale=scale, clip=clip), *chosen[place + 1 :]], None
+    return [
+        *chosen[:place],
+        dataclasses.replace(xval, scale=scale, clip=clip),
+        *chosen[place + 1 :],
+    ], None
 
 
 def _refuse_beside_tokenizer(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
-            raise TokenizerError(f"{name}={value!r} is for a tokenizer that is yet to be made; this one has its own, so leave it out")
+            raise TokenizerError(
+                f"{name}={value!r} is for a tokenizer that is yet to be made; this one has its own,"
+                " so leave it out"
+            )
 
 
 def _listed(inputs: Files) -> Sequence[str | Path]:

@@ -21,5 +21,7 @@ def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer)
         TokenizerError: if documents are to be packed and the tokenizer has no such end token.
     """
     if settings.pack is not None:
-        return PackedRows(encoded, settings.pack, settings.pack_mode, end_token(tokenizer, settings.end_token))
+        return PackedRows(
+            encoded, settings.pack, settings.pack_mode, end_token(tokenizer, settings.end_token)
+        )
     return TokenRows(encoded) if settings.layout == "token" else Rows(encoded)

@@ -1,7 +1,8 @@
 """Whole corpora: files of text to one file of encoded rows, and back.
 
-In: files, folders, globs or standard input. Out: one Parquet or Arrow file that appears when it is complete, and a ``Summary``.
-Memory is bounded whatever the size of the input: a few batches are on their way at once. ``decode_corpus`` is the inverse.
+In: files, folders, globs or standard input. Out: one Parquet or Arrow file that appears when it is
+    complete, and a ``Summary``. Memory is bounded whatever the size of the input: a few batches are
+    on their way at once. ``decode_corpus`` is the inverse.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, find_inputs
 from numtok.corpus.read.parts import rows_before
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
-from numtok.corpus.summary import SAMPLE_BYTES, Progress, Run, Summary, processors, refuse_input_as_output
+from numtok.corpus.summary import (
+    SAMPLE_BYTES,
+    Progress,
+    Run,
+    Summary,
+    processors,
+    refuse_input_as_output,
+)
 from numtok.corpus.write.encoded import BatchWriter, open_writer
 from numtok.corpus.write.stream import StreamWriter, open_stream
 from numtok.errors import InputError, NumtokError
@@ -60,11 +68,15 @@ class Origin(NamedTuple):
         """That of a piece."""
         batch, nulls = piece.batch, piece.batch.texts.null_count
         stop = batch.first_row + len(batch.texts) + batch.skipped
-        return cls(batch.source, stop, piece.read, batch.skipped, nulls, _first_null(batch) if nulls else 0)
+        return cls(
+            batch.source, stop, piece.read, batch.skipped, nulls, _first_null(batch) if nulls else 0
+        )
 
 
 class Encoded(NamedTuple):
-    """A piece once it is encoded; without its texts, which are not needed any more while it waits to be written."""
+    """A piece once it is encoded; without its texts, which are not needed any more while it waits
+    to be written.
+    """
 
     rows: pa.RecordBatch
     report: EncodeReport
@@ -84,16 +96,20 @@ def encode_corpus(
     """Encode files into one Parquet or Arrow file, a row per document, in the order of the inputs.
 
     Args:
-        inputs: files, folders, globs, or ``-`` for standard input; see :func:`numtok.corpus.read.find.find_inputs`.
-        output: ends in .parquet, .arrow, .feather or .ipc, unless ``output_format`` tells; or ``-`` for standard output.
+        inputs: files, folders, globs, or ``-`` for standard input; see
+            :func:`numtok.corpus.read.find.find_inputs`.
+        output: ends in .parquet, .arrow, .feather or .ipc, unless ``output_format`` tells; or ``-``
+            for standard output.
         tokenizer: what encodes; its ``encode_with_report`` is called from several threads.
-        fit: find the scale and the clip of the tokenizer's xVal first, on a sample of the texts: from all over the files, or, where one of the
-            inputs is a pipe, on the first 32 MB, which are kept in memory meanwhile. ``Summary.fit`` says what was found.
+        fit: find the scale and the clip of the tokenizer's xVal first, on a sample of the texts:
+            from all over the files, or, where one of the inputs is a pipe, on the first 32 MB,
+            which are kept in memory meanwhile. ``Summary.fit`` says what was found.
         progress: called from the calling thread, several times a second.
         options: what to read, to store and how: see :class:`numtok.corpus.settings.EncodeOptions`.
 
     Raises:
-        NumtokError: naming the file and row; nothing is left under the output's name then, nor after an interrupt.
+        NumtokError: naming the file and row; nothing is left under the output's name then, nor
+            after an interrupt.
     """
     settings = EncodeSettings(**options)
     sources = find_inputs(inputs, settings.input_format)
@@ -115,9 +131,16 @@ class Settled(NamedTuple):
 
 
 def encode_sources(
-    run: Run, tokenizer: Tokenizer, settings: EncodeSettings, *, fit: ScaleFit | None = None, settled: Settled | None = None
+    run: Run,
+    tokenizer: Tokenizer,
+    settings: EncodeSettings,
+    *,
+    fit: ScaleFit | None = None,
+    settled: Settled | None = None,
 ) -> Summary:
-    """:func:`encode_corpus` for sources that are found and options that are checked; with ``settled``, what numbers cost is not measured."""
+    """:func:`encode_corpus` for sources that are found and options that are checked; with
+    ``settled``, what numbers cost is not measured.
+    """
     summary, reader = Summary(), Reader(run.sources, settings, 0 if settled else SAMPLE_BYTES)
     pieces, kept = reader.with_kept_columns(settings.keep_columns, settled and settled.kept)
     if fit is not None:
@@ -126,10 +149,22 @@ def encode_sources(
     encoder = _Encoder(tokenizer, settings, kept, settled.metadata if settled else {})
     # The costs are counted before the output gets its name: an interrupt then leaves nothing.
     sink = functools.partial(
-        _sink, encoder, run, lambda: None if settled else summary.costs(reader.sampled, tokenizer), settled is not None
+        _sink,
+        encoder,
+        run,
+        lambda: None if settled else summary.costs(reader.sampled, tokenizer),
+        settled is not None,
     )
     workers = settings.workers or processors()
-    run_ordered(pieces, encoder, sink, _size, workers, (workers + ON_THE_WAY) * settings.batch_bytes, run.tick)
+    run_ordered(
+        pieces,
+        encoder,
+        sink,
+        _size,
+        workers,
+        (workers + ON_THE_WAY) * settings.batch_bytes,
+        run.tick,
+    )
     summary.rows, summary.cut_numbers = encoder.rows.count, encoder.rows.cut_numbers
     return run.complete(summary)
 
@@ -138,12 +173,22 @@ class _Encoder:
     """Encodes one piece; from several threads.
 
     Attributes:
-        rows: what comes out, numtok's columns with the kept ones behind them, as it is laid out in the file.
+        rows: what comes out, numtok's columns with the kept ones behind them, as it is laid out in
+            the file.
     """
 
-    def __init__(self, tokenizer: Tokenizer, settings: EncodeSettings, kept: Sequence[pa.Field], metadata: Mapping[bytes, bytes]) -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        settings: EncodeSettings,
+        kept: Sequence[pa.Field],
+        metadata: Mapping[bytes, bytes],
+    ) -> None:
         own = tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
-        self.settings, self._encoded = settings, pa.schema([*own, *kept], {**own.metadata, **metadata})
+        self.settings, self._encoded = (
+            settings,
+            pa.schema([*own, *kept], {**own.metadata, **metadata}),
+        )
         self.rows = rows_for(settings, self._encoded, tokenizer)
         self._tokenizer = tokenizer
 
@@ -167,7 +212,9 @@ class _Encoder:
 
 
 @contextmanager
-def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None], for_receipt: bool) -> Iterator[Sink[Encoded]]:
+def _sink(
+    encoder: _Encoder, run: Run, before_the_end: Callable[[], None], for_receipt: bool
+) -> Iterator[Sink[Encoded]]:
     """The output, and the counts of what is in it; for a receipt, also its digest."""
     how = encoder.settings
     with _open(run, encoder.rows.schema, how) as writer:
@@ -177,13 +224,21 @@ def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None], for_r
                 writer.write(batch)
             run.report += encoded.report
             if encoded.statistics is not None:
-                run.statistics = encoded.statistics if run.statistics is None else run.statistics + encoded.statistics
+                run.statistics = (
+                    encoded.statistics
+                    if run.statistics is None
+                    else run.statistics + encoded.statistics
+                )
             origin = encoded.origin
             if origin.without_text:
                 run.without_text += origin.without_text
                 run.first_null = run.first_null or (origin.source, origin.first_null)
             run.rows[origin.source] = origin.stop
-            run.read, run.skipped, run.written = origin.read, run.skipped + origin.skipped, writer.bytes_written
+            run.read, run.skipped, run.written = (
+                origin.read,
+                run.skipped + origin.skipped,
+                writer.bytes_written,
+            )
 
         yield write
         for batch in encoder.rows.rest():
@@ -196,21 +251,40 @@ def _sink(encoder: _Encoder, run: Run, before_the_end: Callable[[], None], for_r
             run.sha256 = writer.sha256()
 
 
-def _open(run: Run, described: pa.Schema, how: EncodeSettings) -> AbstractContextManager[BatchWriter | StreamWriter]:
+def _open(
+    run: Run, described: pa.Schema, how: EncodeSettings
+) -> AbstractContextManager[BatchWriter | StreamWriter]:
     if run.to_stdout:
         return open_stream(described, how.output_format, how.compression)
-    stored: dict[str, Any] = {"format": how.output_format, "compression": how.compression, "tensors": how.tensors}
-    return open_writer(run.output, described, overwrite=how.overwrite, threads=how.workers or processors(), **stored)
+    stored: dict[str, Any] = {
+        "format": how.output_format,
+        "compression": how.compression,
+        "tensors": how.tensors,
+    }
+    return open_writer(
+        run.output,
+        described,
+        overwrite=how.overwrite,
+        threads=how.workers or processors(),
+        **stored,
+    )
 
 
-def _fitted(fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[Piece]) -> tuple[Tokenizer, Iterable[Piece], Fit]:
-    """The tokenizer with the scale that was found; and all pieces, of which a pipe gives the first only once."""
+def _fitted(
+    fit: ScaleFit, tokenizer: Tokenizer, reader: Reader, pieces: Iterable[Piece]
+) -> tuple[Tokenizer, Iterable[Piece], Fit]:
+    """The tokenizer with the scale that was found; and all pieces, of which a pipe gives the first
+    only once.
+    """
     if any(source.size is None for source in reader.sources):
         texts, pieces = sample_stream(pieces, lambda piece: piece.batch.texts)
         representations, found_on = fit(tokenizer.representations, tokenizer.grammar, texts)
     else:
-        representations, found_on = fit(tokenizer.representations, tokenizer.grammar, sample_files(reader.sources, **reader.how))
-    memory.release()  # what a long document among the sample took is more than it costs to begin anew
+        representations, found_on = fit(
+            tokenizer.representations, tokenizer.grammar, sample_files(reader.sources, **reader.how)
+        )
+    # what a long document among the sample took is more than it costs to begin anew
+    memory.release()
     return tokenizer.with_options(representations), pieces, found_on
 
 
@@ -221,11 +295,21 @@ def _size(piece: Piece) -> int:
 def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
     """A kept column must not look like one of numtok's, be it written this time or not."""
     layouts = (("number", False), ("token", True))
-    own = {name for layout, packed in layouts for name in schema.columns_of(tokenizer.representations, True, layout, packed)}
+    own = {
+        name
+        for layout, packed in layouts
+        for name in schema.columns_of(tokenizer.representations, True, layout, packed)
+    }
     taken = [name for name in keep_columns if name in own]
     if taken:
-        hint = "use keep_text (--keep-text) to be able to give every text back" if taken[0] == "text" else "rename it in the input"
-        raise InputError(f"column {taken[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}")
+        hint = (
+            "use keep_text (--keep-text) to be able to give every text back"
+            if taken[0] == "text"
+            else "rename it in the input"
+        )
+        raise InputError(
+            f"column {taken[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}"
+        )
 
 
 def _first_null(batch: TextBatch) -> int:
@@ -237,9 +321,13 @@ def _with_kept(encoded: pa.RecordBatch, batch: TextBatch, described: pa.Schema) 
     """The encoded rows with the kept columns behind them."""
     own = len(encoded.schema)
     if not encoded.schema.field("input_ids").type.equals(described.field("input_ids").type):
-        raise InputError("the document has more than 2**31 tokens, which a row cannot hold; cut it into several")
+        raise InputError(
+            "the document has more than 2**31 tokens, which a row cannot hold; cut it into several"
+        )
     kept = [batch.kept[field.name] for field in list(described)[own:]]
-    cast = [column.cast(field.type) for column, field in zip(kept, list(described)[own:], strict=True)]
+    cast = [
+        column.cast(field.type) for column, field in zip(kept, list(described)[own:], strict=True)
+    ]
     return pa.RecordBatch.from_arrays([*encoded.columns, *cast], schema=described)
 
 
@@ -254,5 +342,7 @@ def _located(batch: TextBatch) -> Iterator[None]:
         raise
     except Exception as error:
         first = rows_before(batch.source) + batch.first_row
-        error.add_note(f"while encoding rows {first + 1} to {first + len(batch.texts)} of {batch.source.name}")
+        error.add_note(
+            f"while encoding rows {first + 1} to {first + len(batch.texts)} of {batch.source.name}"
+        )
         raise

@@ -1,7 +1,9 @@
-"""The statistics of encoded files, from what they store of each number: its text where it was kept, else its float64.
+"""The statistics of encoded files, from what they store of each number: its text where it was kept,
+else its float64.
 
-In: record batches that ``numtok encode`` wrote. Out: :class:`~numtok.statistics.Statistics`. What is not stored is not known: numbers that were
-left as text, what stands around numbers, their written form without ``number_text``, and the sign where a representation leaves it to the text.
+In: record batches that ``numtok encode`` wrote. Out: :class:`~numtok.statistics.Statistics`. What
+    is not stored is not known: numbers that were left as text, what stands around numbers, their
+    written form without ``number_text``, and the sign where a representation leaves it to the text.
 """
 
 from __future__ import annotations
@@ -45,13 +47,18 @@ def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:
     values = memory.from_arrow(stored)
     numbers, written = None, False
     if "number_text" in batch.schema.names:
-        surfaces = scan(flat(batch.column("number_text"))[0], Grammar.from_dict(read_metadata(batch.schema, path)["grammar"]))
+        surfaces = scan(
+            flat(batch.column("number_text"))[0],
+            Grammar.from_dict(read_metadata(batch.schema, path)["grammar"]),
+        )
         written = len(surfaces) == len(values) and bool((np.diff(surfaces.document) == 1).all())
         numbers = surfaces if written else None
     if numbers is None:
         numbers = _of_floats(values)
     nulls = int(batch.column("number_value").null_count)
-    return Statistics.of_values(numbers, np.asarray(offsets, np.int64), without_text=nulls, written=written)
+    return Statistics.of_values(
+        numbers, np.asarray(offsets, np.int64), without_text=nulls, written=written
+    )
 
 
 def _of_floats(values: npt.NDArray[np.float64]) -> Numbers:

@@ -1,7 +1,8 @@
 """Encoded files for other people's trainers: what ``numtok export`` does.
 
-In: files that ``numtok encode`` wrote, in either layout, packed or not. Out: twin files of the ids and of every stream, one value per token
-(:mod:`numtok.corpus.indexed_files`), of the same lengths and order, and ``PREFIX.json``, which says what they are. Each row is a sequence.
+In: files that ``numtok encode`` wrote, in either layout, packed or not. Out: twin files of the ids
+    and of every stream, one value per token (:mod:`numtok.corpus.indexed_files`), of the same
+    lengths and order, and ``PREFIX.json``, which says what they are. Each row is a sequence.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ from numtok.tokenizer.schema import flat, read_metadata
 from numtok.tokenizer.stored import declared_columns
 from numtok.tokenizer.token_layout import to_number_layout, to_token_layout, token_schema
 
-_STORED = {"bool": "uint8", "uint32": "int32", "uint64": "int64"}  # what the format has no code for, as the type that holds the same bits
+_STORED = {
+    "bool": "uint8",
+    "uint32": "int32",
+    "uint64": "int64",
+}  # what the format has no code for, as the type that holds the same bits
 
 
 @dataclass
@@ -68,19 +73,24 @@ def export_files(
     overwrite: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exported:
-    """Twin ``.bin`` and ``.idx`` files of encoded rows: ``PREFIX`` has the ids, ``PREFIX_number_value`` and so on the streams.
+    """Twin ``.bin`` and ``.idx`` files of encoded rows: ``PREFIX`` has the ids,
+    ``PREFIX_number_value`` and so on the streams.
 
     Args:
         inputs: files that :func:`numtok.encode_files` wrote, or folders of them: one, or a list.
-        prefix: of all names; also ``PREFIX.json``, with the shape and the dtype of each stream and numtok's metadata.
-        to: whose reader: ``"megatron"``, Megatron-LM; or ``"gpt-neox"``. They differ in the codes of floats only.
-        end_token: a token or its id, put behind each document; packed rows have theirs. None for none.
+        prefix: of all names; also ``PREFIX.json``, with the shape and the dtype of each stream and
+            numtok's metadata.
+        to: whose reader: ``"megatron"``, Megatron-LM; or ``"gpt-neox"``. They differ in the codes
+            of floats only.
+        end_token: a token or its id, put behind each document; packed rows have theirs. None for
+            none.
         tokenizer: the source tokenizer, where ``end_token`` is a token of it.
         overwrite: replace files that are there already, once the new ones are complete.
         progress: called several times a second.
 
     Raises:
-        NumtokError: if files do not belong together, or cannot be read or written; nothing new is left then.
+        NumtokError: if files do not belong together, or cannot be read or written; nothing new is
+            left then.
     """
     check_choice("to", to, tuple(CODES))
     sources = find_inputs([inputs] if isinstance(inputs, str | Path) else inputs)
@@ -89,23 +99,47 @@ def export_files(
         described = first.schema
     metadata = read_metadata(described, sources[0].path)
     if end_token is not None and metadata["pack"]:
-        raise SchemaError("the documents of packed rows end with their end token already; leave out end_token", path=sources[0].path)
-    end = find_end_token(tokenizer_of(sources[0].path, tokenizer), end_token) if isinstance(end_token, str) else end_token
+        raise SchemaError(
+            "the documents of packed rows end with their end token already; leave out end_token",
+            path=sources[0].path,
+        )
+    end = (
+        find_end_token(tokenizer_of(sources[0].path, tokenizer), end_token)
+        if isinstance(end_token, str)
+        else end_token
+    )
     if end is not None and not 0 <= end < metadata["vocab_size"]:
-        raise SchemaError(f"end_token={end} is no id of the tokenizer, which has {metadata['vocab_size']}", path=sources[0].path)
+        raise SchemaError(
+            f"end_token={end} is no id of the tokenizer, which has {metadata['vocab_size']}",
+            path=sources[0].path,
+        )
     streams = _streams(described)
     with contextlib.ExitStack() as stack:
         about = stack.enter_context(new_file(f"{prefix}.json", overwrite))
         files = {}
         for name, column in streams.items():
             exported.files[name] = str(prefix) if name == "input_ids" else f"{prefix}_{name}"
-            files[name] = stack.enter_context(open_indexed(exported.files[name], _dtype(column, metadata), to, overwrite))
+            files[name] = stack.enter_context(
+                open_indexed(exported.files[name], _dtype(column, metadata), to, overwrite)
+            )
         for batch, path, read in _batches(sources, described, end):
             _write(batch, path, streams, files, exported)
-            run.read, run.report.tokens, run.written = read, exported.tokens, sum(file.bytes_written for file in files.values())
+            run.read, run.report.tokens, run.written = (
+                read,
+                exported.tokens,
+                sum(file.bytes_written for file in files.values()),
+            )
             run.tick()
-        _put(about, json.dumps(_about(streams, files, exported, metadata, to), indent=1) + "\n", f"{prefix}.json")
-    exported.bytes = sum(locations.size(f"{name}{suffix}") or 0 for name in exported.files.values() for suffix in (".bin", ".idx"))
+        _put(
+            about,
+            json.dumps(_about(streams, files, exported, metadata, to), indent=1) + "\n",
+            f"{prefix}.json",
+        )
+    exported.bytes = sum(
+        locations.size(f"{name}{suffix}") or 0
+        for name in exported.files.values()
+        for suffix in (".bin", ".idx")
+    )
     exported.seconds = run.seconds
     return exported
 
@@ -115,7 +149,11 @@ def _streams(schema: pa.Schema) -> dict[str, Column]:
     tokens = token_schema(schema) if read_metadata(schema)["layout"] == "number" else schema
     known = declared_columns(tokens)
     stored = (known[name] for name in tokens.names if name in known)
-    return {column.name: column for column in stored if column.per == "token" and not pa.types.is_string(column.value_type)}
+    return {
+        column.name: column
+        for column in stored
+        if column.per == "token" and not pa.types.is_string(column.value_type)
+    }
 
 
 def _value_dtype(column: Column) -> str:
@@ -128,7 +166,9 @@ def _dtype(column: Column, metadata: dict[str, Any]) -> str:
     return _STORED.get(_value_dtype(column), _value_dtype(column))
 
 
-def _batches(sources: Sequence[Any], described: pa.Schema, end: int | None) -> Iterator[tuple[pa.RecordBatch, str, int]]:
+def _batches(
+    sources: Sequence[Any], described: pa.Schema, end: int | None
+) -> Iterator[tuple[pa.RecordBatch, str, int]]:
     """(rows in token layout, their file, bytes read so far)."""
     first, done = read_metadata(described), 0
     for source in sources:
@@ -137,42 +177,80 @@ def _batches(sources: Sequence[Any], described: pa.Schema, end: int | None) -> I
             metadata = read_metadata(file.schema, source.path)
             for key in ("tokenizer", "numbers", "pack", "frame"):
                 if metadata[key] != first[key]:
-                    raise SchemaError(f"its {key} is not that of {sources[0].path}; export what belongs together", path=source.path)
+                    raise SchemaError(
+                        f"its {key} is not that of {sources[0].path}; export what belongs together",
+                        path=source.path,
+                    )
             for batch in file.batches(BATCH_BYTES):
                 rows += batch.num_rows
                 if end is not None:
                     batch = with_ends(to_number_layout(batch), end)
-                yield to_token_layout(batch), source.path, done + (source.size or 0) * rows // max(file.rows or rows, 1)
+                yield (
+                    to_token_layout(batch),
+                    source.path,
+                    done + (source.size or 0) * rows // max(file.rows or rows, 1),
+                )
         done += source.size or 0
 
 
-def _write(batch: pa.RecordBatch, path: str, streams: dict[str, Column], files: dict[str, IndexedFile], exported: Exported) -> None:
+def _write(
+    batch: pa.RecordBatch,
+    path: str,
+    streams: dict[str, Column],
+    files: dict[str, IndexedFile],
+    exported: Exported,
+) -> None:
     sizes = np.diff(flat(batch.column("input_ids"))[1])
     exported.left_out += int(np.count_nonzero(sizes == 0))
     sizes = sizes[sizes > 0]
     for name, column in streams.items():
         if name not in batch.schema.names:
-            raise SchemaError(f"has no column {name!r}, which other files have; export what belongs together", path=path)
+            raise SchemaError(
+                f"has no column {name!r}, which other files have; export what belongs together",
+                path=path,
+            )
         values = _array(flat(batch.column(name))[0]).reshape(-1)
         stored = files[name].dtype
-        files[name].write(values.astype(stored) if name == "input_ids" else values.view(stored), sizes * math.prod(column.shape))
+        files[name].write(
+            values.astype(stored) if name == "input_ids" else values.view(stored),
+            sizes * math.prod(column.shape),
+        )
     exported.sequences += len(sizes)
     exported.tokens += int(sizes.sum())
 
 
 def _array(values: pa.Array) -> npt.NDArray[Any]:
-    return tensor_values(values) if isinstance(values, pa.ExtensionArray) else memory.from_arrow(values)
+    return (
+        tensor_values(values)
+        if isinstance(values, pa.ExtensionArray)
+        else memory.from_arrow(values)
+    )
 
 
 def _about(
-    streams: dict[str, Column], files: dict[str, IndexedFile], exported: Exported, metadata: dict[str, Any], to: str
+    streams: dict[str, Column],
+    files: dict[str, IndexedFile],
+    exported: Exported,
+    metadata: dict[str, Any],
+    to: str,
 ) -> dict[str, Any]:
     """What ``PREFIX.json`` says."""
     about = {}
     for name, column in streams.items():
         types = {"stored": files[name].dtype.name, "dtype": _value_dtype(column)}
-        about[name] = {"file": Path(exported.files[name]).name, **types, "shape": list(column.shape), "fill": column.fill}
-    return {"to": to, "sequences": exported.sequences, "tokens": exported.tokens, "streams": about, "numtok": metadata}
+        about[name] = {
+            "file": Path(exported.files[name]).name,
+            **types,
+            "shape": list(column.shape),
+            "fill": column.fill,
+        }
+    return {
+        "to": to,
+        "sequences": exported.sequences,
+        "tokens": exported.tokens,
+        "streams": about,
+        "numtok": metadata,
+    }
 
 
 def _put(file: Any, text: str, path: str) -> None:
@@ -181,4 +259,6 @@ def _put(file: Any, text: str, path: str) -> None:
         while data:
             data = data[file.write(data) :]
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}; make room, then run again") from error
+        raise OutputError(
+            f"cannot write {path}: {error.strerror or error}; make room, then run again"
+        ) from error

@@ -1,8 +1,9 @@
 """xVal's scale from the texts that are to be encoded.
 
-In: representations, one of them xVal, and a sample of the texts. Out: the same with the scale and the clip found (:meth:`XVal.fit`), and what
-they were found on. ``sample_files`` takes the sample from all over the inputs; ``sample_stream`` from the front of a stream that can be read
-only once, and hands on all of it.
+In: representations, one of them xVal, and a sample of the texts. Out: the same with the scale and
+    the clip found (:meth:`XVal.fit`), and what they were found on. ``sample_files`` takes the
+    sample from all over the inputs; ``sample_stream`` from the front of a stream that can be read
+    only once, and hands on all of it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class ScaleFit:
     """How to find xVal's scale.
 
     Attributes:
-        quantile: of the magnitudes, which is scaled to 5; None for the one with which the fewest numbers are lost (:meth:`XVal.fit`).
+        quantile: of the magnitudes, which is scaled to 5; None for the one with which the fewest
+            numbers are lost (:meth:`XVal.fit`).
         clip: the largest magnitude after scaling; None for 5.
     """
 
@@ -47,9 +49,11 @@ class ScaleFit:
     def __call__(
         self, representations: Sequence[Representation], grammar: Grammar, texts: Iterable[pa.Array]
     ) -> tuple[list[Representation], Fit]:
-        """``representations`` with the scale and the clip of its xVal fitted to the texts, and what that was found on.
+        """``representations`` with the scale and the clip of its xVal fitted to the texts, and what
+        that was found on.
 
-        Where the texts have no number but zero, the scale is 1; the clip bounds whatever comes later.
+        Where the texts have no number but zero, the scale is 1; the clip bounds whatever comes
+        later.
 
         Raises:
             RepresentationError: if there is no xVal, or an option is out of range.
@@ -67,7 +71,9 @@ class ScaleFit:
             fitted = XVal.fit_values(values, TARGET, self.quantile, given.overflow, given.log)
             largest = fitted.largest
         fitted = dataclasses.replace(fitted, clip=fitted.clip if self.clip is None else self.clip)
-        return [*representations[:place], fitted, *representations[place + 1 :]], Fit(fitted, documents, len(values), largest)
+        return [*representations[:place], fitted, *representations[place + 1 :]], Fit(
+            fitted, documents, len(values), largest
+        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,8 @@ class Fit:
     Attributes:
         xval: with the scale and the clip that were found.
         documents, numbers: that were looked at.
-        largest: about the magnitude that is scaled to 5 (the scale is rounded down); None if there was no number but zero.
+        largest: about the magnitude that is scaled to 5 (the scale is rounded down); None if there
+            was no number but zero.
     """
 
     xval: XVal
@@ -96,12 +103,16 @@ def xval_place(representations: Sequence[Representation]) -> int:
         if representation.has_scale:
             return place
     raise RepresentationError(
-        f"only xval has a scale, and {', '.join(representation.name for representation in representations)} does not include it"
+        "only xval has a scale, and"
+        f" {', '.join(representation.name for representation in representations)} does not"
+        " include it"
     )
 
 
 def _magnitudes(numbers: Numbers, representations: Sequence[Representation]) -> Any:
-    """float64[n], the magnitudes of those numbers that the other representations do not leave as text."""
+    """float64[n], the magnitudes of those numbers that the other representations do not leave as
+    text.
+    """
     unsigned = numbers.without_sign()
     keep = np.ones(len(unsigned), np.bool_)
     for representation in representations:
@@ -111,7 +122,8 @@ def _magnitudes(numbers: Numbers, representations: Sequence[Representation]) -> 
 
 
 def sample_files(sources: Sequence[Source], **reading: Any) -> Iterator[pa.Array]:
-    """Texts of about ``FIT_BYTES``: from the front of each file, or of ``FIT_FILES`` of them at even distances if there are more.
+    """Texts of about ``FIT_BYTES``: from the front of each file, or of ``FIT_FILES`` of them at
+    even distances if there are more.
 
     Args:
         sources: files, which are read again afterwards.
@@ -122,7 +134,9 @@ def sample_files(sources: Sequence[Source], **reading: Any) -> Iterator[pa.Array
     left = FIT_BYTES
     for k, source in enumerate(chosen):
         share = left // (count - k)  # what short files leave over goes to the others
-        for batch in read_batches(source, **(reading | {"batch_bytes": min(FIT_BATCH, max(share, 1))})):
+        for batch in read_batches(
+            source, **(reading | {"batch_bytes": min(FIT_BATCH, max(share, 1))})
+        ):
             yield batch.texts
             share -= batch.texts.nbytes
             left -= batch.texts.nbytes
@@ -130,7 +144,9 @@ def sample_files(sources: Sequence[Source], **reading: Any) -> Iterator[pa.Array
                 break
 
 
-def sample_stream(items: Iterable[Item], texts_of: Callable[[Item], pa.Array]) -> tuple[list[pa.Array], Iterator[Item]]:
+def sample_stream(
+    items: Iterable[Item], texts_of: Callable[[Item], pa.Array]
+) -> tuple[list[pa.Array], Iterator[Item]]:
     """(texts of the first items, about ``FIT_BYTES`` of them; all items): nothing is read twice."""
     source, first, size = iter(items), [], 0
     for item in source:

@@ -1,12 +1,14 @@
 """Read, work, write: an ordered pipeline with bounded memory.
 
-In: an iterator of items, a function that works on one item, and a context that takes the results. Out: every result, in the
-order of the items. The items are read in the calling thread (so that an interrupt reaches a read that blocks), worked on by
-``workers`` threads, and written by one thread that also opens and closes the output. What is read but not yet written has a
-budget in bytes, whatever each stage's speed; an item larger than the budget passes alone. An item is let go of once there is its result.
+In: an iterator of items, a function that works on one item, and a context that takes the results.
+    Out: every result, in the order of the items. The items are read in the calling thread (so that
+    an interrupt reaches a read that blocks), worked on by ``workers`` threads, and written by one
+    thread that also opens and closes the output. What is read but not yet written has a budget in
+    bytes, whatever each stage's speed; an item larger than the budget passes alone. An item is let
+    go of once there is its result.
 
-The first failure in the order of the items stops all stages, closes the output as its context does on an exception, and is
-raised once.
+The first failure in the order of the items stops all stages, closes the output as its context does
+on an exception, and is raised once.
 """
 
 from __future__ import annotations
@@ -38,9 +40,14 @@ class Budget:
         self._limit, self._used, self._changed = limit, 0, threading.Condition()
 
     def take(self, size: int, timeout: float) -> bool:
-        """Take ``size``, or return False after ``timeout`` seconds. More than the whole budget is given to whoever is alone."""
+        """Take ``size``, or return False after ``timeout`` seconds.
+
+        More than the whole budget is given to whoever is alone.
+        """
         with self._changed:
-            free = self._changed.wait_for(lambda: self._used == 0 or self._used + size <= self._limit, timeout)
+            free = self._changed.wait_for(
+                lambda: self._used == 0 or self._used + size <= self._limit, timeout
+            )
             if free:
                 self._used += size
             return free
@@ -54,7 +61,9 @@ class Budget:
 class _Writer(threading.Thread, Generic[Result]):
     """Opens the output, writes results in order, closes the output; keeps the error that ended it."""
 
-    def __init__(self, open_sink: Callable[[], AbstractContextManager[Sink[Result]]], budget: Budget) -> None:
+    def __init__(
+        self, open_sink: Callable[[], AbstractContextManager[Sink[Result]]], budget: Budget
+    ) -> None:
         super().__init__(name="numtok-writer")
         self.queue: queue.SimpleQueue[tuple[Future[Result], int] | None] = queue.SimpleQueue()
         self.error: BaseException | None = None

@@ -1,7 +1,8 @@
 """What becomes of encoded batches before they are written: the layout that was asked for.
 
-In: record batches in number layout, one row per document, in order. Out: those of the file. A :class:`Rows` is made once for a file: its ``convert`` is called
-by the threads that encode, ``arrange`` and ``rest`` by the one that writes.
+In: record batches in number layout, one row per document, in order. Out: those of the file. A
+    :class:`Rows` is made once for a file: its ``convert`` is called by the threads that encode,
+    ``arrange`` and ``rest`` by the one that writes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ class Rows:
 
     Attributes:
         schema: of the file.
-        count: rows of the file, once it is whole. cut_numbers: numbers longer than a row, which were cut.
+        count: rows of the file, once it is whole. cut_numbers: numbers longer than a row, which
+            were cut.
 
     Args:
         encoded: the schema of the batches that come.

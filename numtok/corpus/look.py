@@ -1,6 +1,7 @@
 """One row of a file: the text of a document, or what ``numtok encode`` stored for it.
 
-In: a file and the number of a row, from 1. Out: its text, for :func:`numtok.tokenizer.inspect.inspect_text`; or a :class:`StoredRow`, read from the columns
+In: a file and the number of a row, from 1. Out: its text, for
+    :func:`numtok.tokenizer.inspect.inspect_text`; or a :class:`StoredRow`, read from the columns
 as they are in the file: nothing is encoded again.
 """
 
@@ -65,7 +66,9 @@ def is_encoded(path: str | Path) -> bool:
         return schema.METADATA_KEY in (file.schema.metadata or {})
 
 
-def text_of(path: str | Path, row: int = 1, text_column: str | None = None, input_format: str | None = None) -> str:
+def text_of(
+    path: str | Path, row: int = 1, text_column: str | None = None, input_format: str | None = None
+) -> str:
     """The text of a row of a corpus.
 
     Raises:
@@ -77,7 +80,9 @@ def text_of(path: str | Path, row: int = 1, text_column: str | None = None, inpu
         if row <= rows + len(batch.texts):
             text = batch.texts[row - 1 - rows].as_py()
             if text is None:
-                raise InputError("has no text: it is missing or null; choose another row", source.name, row=row)
+                raise InputError(
+                    "has no text: it is missing or null; choose another row", source.name, row=row
+                )
             return str(text)
         rows += len(batch.texts)
     raise _no_such_row(source.name, row, rows)
@@ -99,7 +104,13 @@ def stored_row(path: str | Path, row: int = 1, source: Any = None) -> StoredRow:
     with closing(open_encoded(path)) as file:
         for batch in file.batches(PIECE_BYTES):
             if row <= rows + batch.num_rows:
-                return _row(str(path), row, _facts(file.schema, file.rows), batch.slice(row - 1 - rows, 1), tokenizer)
+                return _row(
+                    str(path),
+                    row,
+                    _facts(file.schema, file.rows),
+                    batch.slice(row - 1 - rows, 1),
+                    tokenizer,
+                )
             rows += batch.num_rows
     raise _no_such_row(str(path), row, rows)
 
@@ -112,13 +123,27 @@ def _facts(described: pa.Schema, rows: int | None) -> tuple[tuple[str, str], ...
     metadata = schema.read_metadata(described)
     representations = ", ".join(repr(from_dict(options)) for options in metadata["numbers"])
     packing = metadata["pack"]
-    layout = f"packed into rows of {packing['length']:,} tokens" if packing else f"one value per {metadata['layout'] or 'number'}"
-    facts = [("rows", "not counted" if rows is None else f"{rows:,}"), ("numbers as", representations), ("layout", layout)]
+    layout = (
+        f"packed into rows of {packing['length']:,} tokens"
+        if packing
+        else f"one value per {metadata['layout'] or 'number'}"
+    )
+    facts = [
+        ("rows", "not counted" if rows is None else f"{rows:,}"),
+        ("numbers as", representations),
+        ("layout", layout),
+    ]
     facts.append(("columns", ", ".join(f"{field.name}: {field.type}" for field in described)))
     return tuple(facts)
 
 
-def _row(path: str, row: int, facts: tuple[tuple[str, str], ...], stored: pa.RecordBatch, tokenizer: Tokenizer) -> StoredRow:
+def _row(
+    path: str,
+    row: int,
+    facts: tuple[tuple[str, str], ...],
+    stored: pa.RecordBatch,
+    tokenizer: Tokenizer,
+) -> StoredRow:
     text = tokenizer.decode_batch(stored)[0].as_py()
     if text is None:
         return StoredRow(path, row, facts, None, (), (), {})
@@ -128,23 +153,36 @@ def _row(path: str, row: int, facts: tuple[tuple[str, str], ...], stored: pa.Rec
     per_token = tokenizer.per_token_columns
     per_number: dict[str, npt.NDArray[Any]] = {}
     for representation in tokenizer.representations:
-        per_number |= {column.name: _values(batch, column.name) for column in representation.columns().values() if column.per == "number"}
+        per_number |= {
+            column.name: _values(batch, column.name)
+            for column in representation.columns().values()
+            if column.per == "number"
+        }
     spelled = {first: (stop, surface) for first, stop, surface in tokenizer.numbers_in(ids)}
     if "number_text" in batch.schema.names:
         surfaces = schema.flat(batch.column("number_text"))[0].to_pylist()
     else:
         values = _values(batch, "number_value").tolist()
         surfaces = [
-            spelled[first][1] if first in spelled else repr(value).removesuffix(".0") for first, value in zip(index, values, strict=True)
+            spelled[first][1] if first in spelled else repr(value).removesuffix(".0")
+            for first, value in zip(index, values, strict=True)
         ]
     owner: dict[int, int] = {}
     for number, first in enumerate(index):
-        owner |= dict.fromkeys(range(first, spelled[first][0] if first in spelled else first + 1), number)
-    places = _values(batch, "place_value").tolist() if "place_value" in per_token else [None] * len(ids)
+        owner |= dict.fromkeys(
+            range(first, spelled[first][0] if first in spelled else first + 1), number
+        )
+    places = (
+        _values(batch, "place_value").tolist() if "place_value" in per_token else [None] * len(ids)
+    )
     texts = token_texts(tokenizer, ids.tolist())
-    tokens = tuple(Token(int(token), texts[at], owner.get(at), places[at]) for at, token in enumerate(ids))
+    tokens = tuple(
+        Token(int(token), texts[at], owner.get(at), places[at]) for at, token in enumerate(ids)
+    )
     columns = {"number_value": _values(batch, "number_value"), **per_number}
-    return StoredRow(path, row, facts, str(text), tokens, tuple(zip(surfaces, index, strict=True)), columns)
+    return StoredRow(
+        path, row, facts, str(text), tokens, tuple(zip(surfaces, index, strict=True)), columns
+    )
 
 
 def _values(batch: pa.RecordBatch, name: str) -> npt.NDArray[Any]:

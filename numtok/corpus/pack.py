@@ -1,11 +1,15 @@
-"""Documents packed into rows of at most so many tokens: no token lost, and no number cut that fits a row.
+"""Documents packed into rows of at most so many tokens: no token lost, and no number cut that fits
+a row.
 
-In: record batches in number layout, one row per document, in order. Out: batches in token layout, whose rows are pieces of documents, with the end token behind
-each document; ``seq_lengths`` and its companions say whose (``FORMAT.md``). :mod:`numtok.corpus.unpack` is the inverse.
+In: record batches in number layout, one row per document, in order. Out: batches in token layout,
+    whose rows are pieces of documents, with the end token behind each document; ``seq_lengths`` and
+    its companions say whose (``FORMAT.md``). :mod:`numtok.corpus.unpack` is the inverse.
 
-**Sequential**: documents one behind the other, cut where a row is full. **Best fit**: whole documents where they leave the least room
-(:mod:`numtok.corpus.best_fit`), among two million tokens at a time; longer ones are cut, and what is left over of each goes the same way. In both, the rows
-are a function of the documents alone, not of the batches in which they come, and the pieces of a document come in its order.
+**Sequential**: documents one behind the other, cut where a row is full. **Best fit**: whole
+    documents where they leave the least room (:mod:`numtok.corpus.best_fit`), among two million
+    tokens at a time; longer ones are cut, and what is left over of each goes the same way. In both,
+    the rows are a function of the documents alone, not of the batches in which they come, and the
+    pieces of a document come in its order.
 """
 
 from __future__ import annotations
@@ -30,7 +34,9 @@ from numtok.tokenizer.token_spans import NumberTokens, row_ends
 
 Ints = npt.NDArray[np.int64]
 
-WINDOW_TOKENS = 1 << 21  # best fit chooses among documents of so many tokens, and of 64 rows at least
+WINDOW_TOKENS = (
+    1 << 21
+)  # best fit chooses among documents of so many tokens, and of 64 rows at least
 WINDOW_ROWS = 64
 WRITTEN_BYTES = 8 << 20  # of a batch of rows in token layout, about
 
@@ -57,7 +63,8 @@ class PackedRows(Rows):
         encoded: the schema of the batches that come.
         length: tokens of a row at most.
         mode: ``"sequential"`` or ``"best-fit"``.
-        end: the token behind every document that is not null, unless its frame ends with it already.
+        end: the token behind every document that is not null, unless its frame ends with it
+            already.
     """
 
     def __init__(self, encoded: pa.Schema, length: int, mode: str, end: int) -> None:
@@ -66,15 +73,36 @@ class PackedRows(Rows):
         self._length, self._fits = length, mode == "best-fit"
         self._end = None if after[-1:] == [end] else end
         self._tokens, self._documents = NumberTokens.from_metadata(metadata), 0
-        self._waiting: list[pa.RecordBatch] = []  # documents, or pieces of the last ones, with their SEQ_ columns per row
+        self._waiting: list[
+            pa.RecordBatch
+        ] = []  # documents, or pieces of the last ones, with their SEQ_ columns per row
         self._waiting_tokens, self._window = 0, max(WINDOW_TOKENS, WINDOW_ROWS * length)
-        self._per_row = [SEQ_DOCUMENTS, SEQ_REMAINING, *([SEQ_TEXT] if "text" in encoded.names else [])]
-        described = {"pack": {"length": length, "mode": mode}, "frame": [before, after if self._end is None else [*after, end]]}
-        tokens = token_schema(encoded.remove(encoded.get_field_index("text")) if "text" in encoded.names else encoded)
-        self._token_bytes = sum(_bytes_per_token(column) for column in declared_columns(tokens).values() if column.name in tokens.names)
+        self._per_row = [
+            SEQ_DOCUMENTS,
+            SEQ_REMAINING,
+            *([SEQ_TEXT] if "text" in encoded.names else []),
+        ]
+        described = {
+            "pack": {"length": length, "mode": mode},
+            "frame": [before, after if self._end is None else [*after, end]],
+        }
+        tokens = token_schema(
+            encoded.remove(encoded.get_field_index("text")) if "text" in encoded.names else encoded
+        )
+        self._token_bytes = sum(
+            _bytes_per_token(column)
+            for column in declared_columns(tokens).values()
+            if column.name in tokens.names
+        )
         own = [*self._per_row[2:], *PACKED]
         super().__init__(
-            with_metadata(pa.schema([*tokens, *(pa.field(one.name, pa.list_(one.type)) for one in own)], tokens.metadata), described)
+            with_metadata(
+                pa.schema(
+                    [*tokens, *(pa.field(one.name, pa.list_(one.type)) for one in own)],
+                    tokens.metadata,
+                ),
+                described,
+            )
         )
 
     def arrange(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -87,7 +115,10 @@ class PackedRows(Rows):
             offsets = flat(documents.column("input_ids"))[1]
             count = int(np.searchsorted(offsets, self._window))
             yield from self._best_fit(documents.slice(0, count))
-            self._waiting, self._waiting_tokens = [documents.slice(count)], int(offsets[-1] - offsets[count])
+            self._waiting, self._waiting_tokens = (
+                [documents.slice(count)],
+                int(offsets[-1] - offsets[count]),
+            )
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         if not any(batch.num_rows for batch in self._waiting):
@@ -109,23 +140,40 @@ class PackedRows(Rows):
         values += [batch.column("text").cast(SEQ_TEXT.type)] if SEQ_TEXT in self._per_row else []
         self._documents += batch.num_rows
         fields = [pa.field(one.name, one.type) for one in self._per_row]
-        return pa.RecordBatch.from_arrays([*rows.columns, *values], schema=pa.schema([*rows.schema, *fields], batch.schema.metadata))
+        return pa.RecordBatch.from_arrays(
+            [*rows.columns, *values],
+            schema=pa.schema([*rows.schema, *fields], batch.schema.metadata),
+        )
 
     def _sequential(self, last: bool) -> Iterator[pa.RecordBatch]:
-        """All rows that are full, or ``last``, all rows. One that just became full waits: null documents that follow belong to it."""
+        """All rows that are full, or ``last``, all rows.
+
+        One that just became full waits: null documents that follow belong to it.
+        """
         waiting = self._all_waiting()
         laid = FlatRows(waiting)
         total = int(laid.offsets[-1])
-        found = row_ends(np.array([[0, total]]), laid.places, laid.number_stops(self._tokens), self._length)
+        found = row_ends(
+            np.array([[0, total]]), laid.places, laid.number_stops(self._tokens), self._length
+        )
         self.cut_numbers += found.cut_numbers
         starts, stops, source = _split(laid.offsets, found.ends)
         row = np.searchsorted(found.ends, starts + (stops > starts), side="left")
         full = len(found.ends) + last
         done = int(np.searchsorted(row, full))
         yield from self._written(
-            waiting, laid, _Pieces(starts[:done], stops[:done], source[:done], np.searchsorted(row, np.arange(full + 1)))
+            waiting,
+            laid,
+            _Pieces(
+                starts[:done],
+                stops[:done],
+                source[:done],
+                np.searchsorted(row, np.arange(full + 1)),
+            ),
         )
-        open_row = _Pieces(starts[done:], stops[done:], source[done:], np.arange(len(row) - done + 1))
+        open_row = _Pieces(
+            starts[done:], stops[done:], source[done:], np.arange(len(row) - done + 1)
+        )
         self._waiting = [self._open(waiting, laid, open_row)]
 
     def _best_fit(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -139,40 +187,63 @@ class PackedRows(Rows):
         row = np.empty(len(starts), np.int64)
         fitted, rows = best_fit((stops - starts)[ends_document], self._length)
         row[ends_document] = fitted
-        row[~ends_document] = np.arange(rows, rows + np.count_nonzero(~ends_document))  # full rows, each its own
+        row[~ends_document] = np.arange(
+            rows, rows + np.count_nonzero(~ends_document)
+        )  # full rows, each its own
         rank = np.full(int(row.max(initial=-1)) + 1, -1, np.int64)
-        np.maximum.at(rank, row, np.arange(len(row)))  # after the last of its pieces, so that those of a document stay in order
+        np.maximum.at(
+            rank, row, np.arange(len(row))
+        )  # after the last of its pieces, so that those of a document stay in order
         row = np.argsort(np.argsort(rank))[row]
         order = np.argsort(row, kind="stable")
         edges = np.searchsorted(row[order], np.arange(len(rank) + 1))
-        yield from self._written(documents, laid, _Pieces(starts[order], stops[order], source[order], edges))
+        yield from self._written(
+            documents, laid, _Pieces(starts[order], stops[order], source[order], edges)
+        )
 
     def _open(self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces) -> pa.RecordBatch:
         """Pieces as rows that wait for more."""
         rows = laid.take(pieces.starts, pieces.stops, pieces.rows)
-        for column, values in zip(self._per_row, self._of_documents(waiting, laid, pieces), strict=True):
+        for column, values in zip(
+            self._per_row, self._of_documents(waiting, laid, pieces), strict=True
+        ):
             rows = rows.append_column(pa.field(column.name, column.type), values)
         return rows
 
-    def _written(self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces) -> Iterator[pa.RecordBatch]:
+    def _written(
+        self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces
+    ) -> Iterator[pa.RecordBatch]:
         """The rows as they are stored, so many at a time."""
         count = len(pieces.rows) - 1
         step = max(1, WRITTEN_BYTES // (self._length * self._token_bytes))
         for at in range(0, count, step):
             rows = pieces.rows[at : min(at + step, count) + 1]
             some = slice(int(rows[0]), int(rows[-1]))
-            part = _Pieces(pieces.starts[some], pieces.stops[some], pieces.source[some], rows - rows[0])
+            part = _Pieces(
+                pieces.starts[some], pieces.stops[some], pieces.source[some], rows - rows[0]
+            )
             tokens = to_token_layout(laid.take(part.starts, part.stops, part.rows))
             lengths = memory.to_arrow((part.stops - part.starts).astype(np.int32))
             documents, remaining, *text = self._of_documents(waiting, laid, part)
             valid = np.ones(len(rows) - 1, np.bool_)
-            lists = [list_array(values, part.rows, values.type, valid, large=False) for values in (*text, lengths, documents, remaining)]
+            lists = [
+                list_array(values, part.rows, values.type, valid, large=False)
+                for values in (*text, lengths, documents, remaining)
+            ]
             yield pa.RecordBatch.from_arrays([*tokens.columns, *lists], schema=self.schema)
 
-    def _of_documents(self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces) -> list[pa.Array]:
-        """Of each piece: its document, how many tokens of that follow, and its text, if that is stored and the piece is the first."""
+    def _of_documents(
+        self, waiting: pa.RecordBatch, laid: FlatRows, pieces: _Pieces
+    ) -> list[pa.Array]:
+        """Of each piece: its document, how many tokens of that follow, and its text, if that is
+        stored and the piece is the first.
+        """
         source = memory.to_arrow(pieces.source)
-        after = memory.from_arrow(waiting.column(SEQ_REMAINING.name))[pieces.source] + laid.offsets[1:][pieces.source] - pieces.stops
+        after = (
+            memory.from_arrow(waiting.column(SEQ_REMAINING.name))[pieces.source]
+            + laid.offsets[1:][pieces.source]
+            - pieces.stops
+        )
         values = [waiting.column(SEQ_DOCUMENTS.name).take(source), memory.to_arrow(after)]
         if SEQ_TEXT in self._per_row:
             later = pieces.starts > laid.offsets[:-1][pieces.source]
@@ -188,13 +259,24 @@ def _bytes_per_token(column: Column) -> int:
 
 
 def _split(offsets: Ints, cuts: Ints) -> tuple[Ints, Ints, Ints]:
-    """(starts, stops, source row) of the pieces that rows become when they are cut; one without tokens stays a piece."""
-    low, high = np.searchsorted(cuts, offsets[:-1], side="right"), np.searchsorted(cuts, offsets[1:], side="left")
+    """(starts, stops, source row) of the pieces that rows become when they are cut; one without
+    tokens stays a piece.
+    """
+    low, high = (
+        np.searchsorted(cuts, offsets[:-1], side="right"),
+        np.searchsorted(cuts, offsets[1:], side="left"),
+    )
     counts = (high - low).clip(0) + 1
     source = np.repeat(np.arange(len(counts)), counts)
     first = memory.offsets_of(counts)[:-1]
     nth = np.arange(len(source)) - np.repeat(first, counts)
     bounded = np.append(cuts, 0)
-    starts = np.where(nth == 0, offsets[:-1][source], bounded[np.minimum(low[source] + nth - 1, len(cuts))])
-    stops = np.where(nth == counts[source] - 1, offsets[1:][source], bounded[np.minimum(low[source] + nth, len(cuts))])
+    starts = np.where(
+        nth == 0, offsets[:-1][source], bounded[np.minimum(low[source] + nth - 1, len(cuts))]
+    )
+    stops = np.where(
+        nth == counts[source] - 1,
+        offsets[1:][source],
+        bounded[np.minimum(low[source] + nth, len(cuts))],
+    )
     return starts, stops, source

@@ -1,7 +1,8 @@
 """The batches of all inputs as one stream.
 
-In: sources. Out: ``Piece`` s, each a batch and how far into the inputs it ends; the columns that are kept beside the texts; and the first megabyte of
-text, put aside for what is measured on a sample.
+In: sources. Out: ``Piece`` s, each a batch and how far into the inputs it ends; the columns that
+    are kept beside the texts; and the first megabyte of text, put aside for what is measured on a
+    sample.
 """
 
 from __future__ import annotations
@@ -28,21 +29,34 @@ class Piece(NamedTuple):
 class Reader:
     """All batches of all sources, with the first ``sample_bytes`` of text put aside."""
 
-    def __init__(self, sources: Sequence[Source], settings: EncodeSettings, sample_bytes: int = SAMPLE_BYTES) -> None:
+    def __init__(
+        self, sources: Sequence[Source], settings: EncodeSettings, sample_bytes: int = SAMPLE_BYTES
+    ) -> None:
         self.sources = sources
-        self.how: dict[str, Any] = {name: getattr(settings, name) for name in ("text_column", "batch_bytes", "text_unit", "on_error")}
+        self.how: dict[str, Any] = {
+            name: getattr(settings, name)
+            for name in ("text_column", "batch_bytes", "text_unit", "on_error")
+        }
         self.sampled: list[pa.Array] = []
         self._sample_left = sample_bytes
 
-    def with_kept_columns(self, names: Sequence[str], known: Sequence[pa.Field] | None = None) -> tuple[Iterable[Piece], list[pa.Field]]:
-        """(pieces, the fields of the kept columns): their types are those of the first batch, unless they are ``known``."""
+    def with_kept_columns(
+        self, names: Sequence[str], known: Sequence[pa.Field] | None = None
+    ) -> tuple[Iterable[Piece], list[pa.Field]]:
+        """(pieces, the fields of the kept columns): their types are those of the first batch,
+        unless they are ``known``.
+        """
         kinds: dict[str, pa.DataType] = {field.name: field.type for field in known or ()}
         pieces = self._pieces(tuple(names), kinds)
         if not names or known is not None:
             return pieces, list(known or ())
         first = list(itertools.islice(pieces, 1))
-        kinds.update({name: first[0].batch.kept[name].type if first else pa.string() for name in names})
-        return itertools.chain(first, pieces), [pa.field(name, kind) for name, kind in kinds.items()]
+        kinds.update(
+            {name: first[0].batch.kept[name].type if first else pa.string() for name in names}
+        )
+        return itertools.chain(first, pieces), [
+            pa.field(name, kind) for name, kind in kinds.items()
+        ]
 
     def _pieces(self, names: tuple[str, ...], kinds: dict[str, pa.DataType]) -> Iterator[Piece]:
         done = 0
@@ -54,6 +68,8 @@ class Reader:
 
     def _put_aside(self, texts: pa.Array) -> None:
         if self._sample_left > 0 and len(texts):
-            copied = pa.concat_arrays([front(texts, self._sample_left)])  # a slice would keep the whole batch in memory
+            copied = pa.concat_arrays(
+                [front(texts, self._sample_left)]
+            )  # a slice would keep the whole batch in memory
             self.sampled.append(copied)
             self._sample_left -= copied.nbytes

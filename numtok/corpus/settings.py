@@ -1,4 +1,6 @@
-"""The options of encoding files: their names and types for callers (:class:`EncodeOptions`), their defaults within (:class:`EncodeSettings`)."""
+"""The options of encoding files: their names and types for callers (:class:`EncodeOptions`), their
+defaults within (:class:`EncodeSettings`).
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,15 @@ class EncodeOptions(TypedDict, total=False):
     """What :func:`numtok.encode_files` and :func:`numtok.corpus.encode_corpus` take by keyword.
 
     Attributes:
-        text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or the only column of strings.
+        text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or
+            the only column of strings.
         keep_columns: other columns of the input, stored after numtok's own.
         keep_text: also store what it takes to give back every byte.
         add_special_tokens: put the source tokenizer's special tokens around each text.
         parse_special: read special tokens that are written in the text as such.
         input_format: of the inputs, whatever their suffix.
-        output_format: parquet or arrow, whatever the suffix; jsonl (the default there) or arrow for standard output.
+        output_format: parquet or arrow, whatever the suffix; jsonl (the default there) or arrow for
+            standard output.
         compression: of the output; see :func:`numtok.corpus.write.encoded.open_writer`.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
         workers: threads that encode; by default one per processor.
@@ -30,11 +34,16 @@ class EncodeOptions(TypedDict, total=False):
         overwrite: replace an output that is there already, once the new one is complete.
         tensors: how Parquet stores them; see :func:`numtok.corpus.write.encoded.open_writer`.
         on_error: ``"skip"`` leaves out bad rows of JSON lines and text files, and counts them.
-        layout: ``"number"`` has a value per number, which is smallest; ``"token"`` one per token in every column, so that rows can be sliced and joined.
-        pack: write rows of at most so many tokens, in token layout: documents joined with the end token and cut, but not inside a number that fits a row.
-        pack_mode: ``"sequential"`` fills row after row; ``"best-fit"`` puts whole documents where they leave the least room, and cuts only longer ones.
-        end_token: a token of the tokenizer, or its id, behind every packed document; by default ``<|endoftext|>``, ``</s>`` or the like.
-        stats: also count what numbers there are (:class:`numtok.Statistics`); the receipts and the manifest of a folder keep it.
+        layout: ``"number"`` has a value per number, which is smallest; ``"token"`` one per token in
+            every column, so that rows can be sliced and joined.
+        pack: write rows of at most so many tokens, in token layout: documents joined with the end
+            token and cut, but not inside a number that fits a row.
+        pack_mode: ``"sequential"`` fills row after row; ``"best-fit"`` puts whole documents where
+            they leave the least room, and cuts only longer ones.
+        end_token: a token of the tokenizer, or its id, behind every packed document; by default
+            ``<|endoftext|>``, ``</s>`` or the like.
+        stats: also count what numbers there are (:class:`numtok.Statistics`); the receipts and the
+            manifest of a folder keep it.
     """
 
     text_column: str | None
@@ -60,7 +69,9 @@ class EncodeOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class EncodeSettings:
-    """The same with the defaults; TypeError for a name that is none of them, InputError for a value that is none of those there are."""
+    """The same with the defaults; TypeError for a name that is none of them, InputError for a value
+    that is none of those there are.
+    """
 
     text_column: str | None = None
     keep_columns: Sequence[str] = ()
@@ -94,21 +105,38 @@ class EncodeSettings:
         check_choice("layout", self.layout, (None, "number", "token"))
         self._check_packing()
         for name in ("text_unit", "on_error", "pack_mode"):
-            check_choice(name, getattr(self, name), typing.get_args(typing.get_type_hints(EncodeSettings)[name]))
+            check_choice(
+                name,
+                getattr(self, name),
+                typing.get_args(typing.get_type_hints(EncodeSettings)[name]),
+            )
 
     def _check_packing(self) -> None:
         if self.pack is None:
-            for name, given in (("pack_mode", self.pack_mode != "sequential"), ("end_token", self.end_token is not None)):
+            for name, given in (
+                ("pack_mode", self.pack_mode != "sequential"),
+                ("end_token", self.end_token is not None),
+            ):
                 if given:
-                    raise InputError(f"{name}={getattr(self, name)!r} is for packed rows; give pack=... too, the tokens of a row")
+                    raise InputError(
+                        f"{name}={getattr(self, name)!r} is for packed rows; give pack=... too, the"
+                        " tokens of a row"
+                    )
             return
         if type(self.pack) is not int or not 0 < self.pack <= LARGEST_ROW:
-            raise InputError(f"pack={self.pack!r} must be the tokens of a row, a whole number from 1 to {LARGEST_ROW}")
+            raise InputError(
+                f"pack={self.pack!r} must be the tokens of a row, a whole number from 1 to"
+                f" {LARGEST_ROW}"
+            )
         if self.layout == "number":
-            raise InputError("packed rows are in token layout, as their columns are cut with them; leave out layout='number'")
+            raise InputError(
+                "packed rows are in token layout, as their columns are cut with them; leave out"
+                " layout='number'"
+            )
         if self.keep_columns:
             raise InputError(
-                f"column {self.keep_columns[0]!r} cannot be kept: a packed row holds pieces of several documents, and has no value of each"
+                f"column {self.keep_columns[0]!r} cannot be kept: a packed row holds pieces of"
+                " several documents, and has no value of each"
             )
 
 

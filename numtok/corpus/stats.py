@@ -1,7 +1,9 @@
-"""The statistics of whole corpora: files of text, or encoded ones, to one :class:`~numtok.statistics.Statistics`.
+"""The statistics of whole corpora: files of text, or encoded ones, to one
+:class:`~numtok.statistics.Statistics`.
 
-In: what ``numtok encode`` takes, and the files that it wrote. Out: the statistics. Memory is bounded whatever the size of the input, and the
-result does not depend on the number of threads. Tokens are counted on a part of every batch, as that takes longer than all the rest.
+In: what ``numtok encode`` takes, and the files that it wrote. Out: the statistics. Memory is
+    bounded whatever the size of the input, and the result does not depend on the number of threads.
+    Tokens are counted on a part of every batch, as that takes longer than all the rest.
 """
 
 from __future__ import annotations
@@ -33,12 +35,17 @@ from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts
 from numtok.tokenizer.tokenizer import Tokenizer
 
-TOKEN_SHARE, TOKEN_BYTES = 16, 1 << 16  # of each batch's text one part in so many is also tokenized, and of a small one so much
+TOKEN_SHARE, TOKEN_BYTES = (
+    16,
+    1 << 16,
+)  # of each batch's text one part in so many is also tokenized, and of a small one so much
 ON_THE_WAY = 2  # batches between reader and the end, besides one for each worker
 
 
 class _Piece(NamedTuple):
-    """A batch, of texts or encoded, where it comes from, and the stored bytes of all inputs up to its end."""
+    """A batch, of texts or encoded, where it comes from, and the stored bytes of all inputs up to
+    its end.
+    """
 
     batch: TextBatch | pa.RecordBatch
     path: str
@@ -61,11 +68,15 @@ def corpus_stats(
     """What numbers files hold: what ``numtok stats`` shows.
 
     Args:
-        inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them. Of what ``numtok encode`` wrote, what it stored is counted,
-            unless ``text_column`` is given; of a folder that it wrote with ``--stats``, what was counted then.
-        tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it, whose tokens per number are counted.
-        grammar: what counts as a number in texts; ``Grammar.prose()`` if not given. Encoded files have their own.
-        text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or the only column of strings.
+        inputs: files, folders, globs, or ``-`` for standard input: one, or a list of them. Of what
+            ``numtok encode`` wrote, what it stored is counted, unless ``text_column`` is given; of
+            a folder that it wrote with ``--stats``, what was counted then.
+        tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it, whose
+            tokens per number are counted.
+        grammar: what counts as a number in texts; ``Grammar.prose()`` if not given. Encoded files
+            have their own.
+        text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or
+            the only column of strings.
         input_format: of the inputs, whatever their suffix.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
         on_error: ``"skip"`` leaves out bad rows of JSON lines and text files.
@@ -76,17 +87,34 @@ def corpus_stats(
     Raises:
         NumtokError: naming the file and row.
     """
-    given = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else [os.fspath(one) for one in inputs]
+    given = (
+        [os.fspath(inputs)]
+        if isinstance(inputs, str | os.PathLike)
+        else [os.fspath(one) for one in inputs]
+    )
     kept, given = ([], given) if text_column or input_format else _kept(given)
     if kept and not given:
         return Statistics.merge(kept)
     sources = find_inputs(given, input_format)
     rules = check_grammar(grammar)
-    reading = {"text_column": text_column, "batch_bytes": batch_bytes, "text_unit": text_unit, "on_error": on_error}
+    reading = {
+        "text_column": text_column,
+        "batch_bytes": batch_bytes,
+        "text_unit": text_unit,
+        "on_error": on_error,
+    }
     run = _Run([source.size for source in sources], progress)
     counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), rules))
     workers = workers or processors()
-    run_ordered(_pieces(sources, reading), counting, run.sink, _size, workers, (workers + ON_THE_WAY) * batch_bytes, run.tick)
+    run_ordered(
+        _pieces(sources, reading),
+        counting,
+        run.sink,
+        _size,
+        workers,
+        (workers + ON_THE_WAY) * batch_bytes,
+        run.tick,
+    )
     return Statistics.merge([*kept, run.statistics])
 
 
@@ -94,7 +122,11 @@ def _kept(inputs: Sequence[str]) -> tuple[list[Statistics], list[str]]:
     """(what the manifests of folders have kept, the other inputs)."""
     kept, others = [], []
     for given in inputs:
-        manifest = Folder(given).read_json(MANIFEST) if given != "-" and locations.is_folder(given) else None
+        manifest = (
+            Folder(given).read_json(MANIFEST)
+            if given != "-" and locations.is_folder(given)
+            else None
+        )
         if manifest is not None and "statistics" in manifest:
             kept.append(Statistics.from_json(manifest["statistics"]))
         else:
@@ -119,12 +151,16 @@ class _Counting:
             return counted(batch.texts, self._tokenizer)
         except NumtokError as error:
             row = batch.first_row + (error.document or 0) + 1
-            error.move_to_file(batch.source.name, row, near=error.document is None or batch.skipped > 0)
+            error.move_to_file(
+                batch.source.name, row, near=error.document is None or batch.skipped > 0
+            )
             raise
 
 
 def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
-    """Of one batch of a corpus, by the tokenizer's grammar; tokens are those that its source gives to a part of the batch."""
+    """Of one batch of a corpus, by the tokenizer's grammar; tokens are those that its source gives
+    to a part of the batch.
+    """
     made = Statistics.of_batch(texts, tokenizer.grammar)
     tokens = TokenCosts.of(front(texts, max(TOKEN_BYTES, texts.nbytes // TOKEN_SHARE)), tokenizer)
     return dataclasses.replace(made, tokens=tokens)
@@ -133,7 +169,9 @@ def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
 class _Run:
     """What was counted so far, and how far that is."""
 
-    def __init__(self, sizes: Sequence[int | None], progress: Callable[[Progress], None] | None) -> None:
+    def __init__(
+        self, sizes: Sequence[int | None], progress: Callable[[Progress], None] | None
+    ) -> None:
         self.statistics = Statistics()
         self._total = None if None in sizes else sum(size or 0 for size in sizes)
         self._progress, self._read, self._started = progress, 0, time.perf_counter()
@@ -151,7 +189,16 @@ class _Run:
     def tick(self) -> None:
         if self._progress:
             seconds = time.perf_counter() - self._started
-            self._progress(Progress(self._read, self._total, self.statistics.documents, self.statistics.tokens.tokens, 0, seconds))
+            self._progress(
+                Progress(
+                    self._read,
+                    self._total,
+                    self.statistics.documents,
+                    self.statistics.tokens.tokens,
+                    0,
+                    seconds,
+                )
+            )
 
 
 def _pieces(sources: Sequence[Source], reading: dict[str, Any]) -> Iterator[_Piece]:
@@ -160,7 +207,11 @@ def _pieces(sources: Sequence[Source], reading: dict[str, Any]) -> Iterator[_Pie
         if reading["text_column"] is None and is_encoded(source):
             with closing(open_encoded(source.path)) as file:
                 for batch, rows in documents_of(file, reading["batch_bytes"]):
-                    yield _Piece(batch, source.name, done + (source.size or 0) * rows // max(file.rows or rows, 1))
+                    yield _Piece(
+                        batch,
+                        source.name,
+                        done + (source.size or 0) * rows // max(file.rows or rows, 1),
+                    )
         else:
             for texts in read_batches(source, **reading):
                 yield _Piece(texts, source.name, done + texts.position)
@@ -168,4 +219,6 @@ def _pieces(sources: Sequence[Source], reading: dict[str, Any]) -> Iterator[_Pie
 
 
 def _size(piece: _Piece) -> int:
-    return int(piece.batch.texts.nbytes if isinstance(piece.batch, TextBatch) else piece.batch.nbytes)
+    return int(
+        piece.batch.texts.nbytes if isinstance(piece.batch, TextBatch) else piece.batch.nbytes
+    )

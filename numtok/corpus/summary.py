@@ -1,4 +1,6 @@
-"""What the pipelines tell: ``Progress`` while they run, ``Summary`` at the end, and the tokens that numbers cost before and after."""
+"""What the pipelines tell: ``Progress`` while they run, ``Summary`` at the end, and the tokens that
+numbers cost before and after.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,12 @@ from numtok.tokenizer.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from numtok.statistics import Statistics
 
-BATCH_BYTES = 4 << 20  # smaller ones cost more calls from Python for each byte; larger ones are no faster, and cost memory in every stage
-SHARD_BATCH_BYTES = 2 << 20  # of jobs: a few percent more work, but each of their processes has some 100 MiB less on its way
+BATCH_BYTES = (
+    4 << 20
+)  # smaller ones cost more calls from Python for each byte; larger ones are no faster, and cost memory in every stage
+SHARD_BATCH_BYTES = (
+    2 << 20
+)  # of jobs: a few percent more work, but each of their processes has some 100 MiB less on its way
 SAMPLE_BYTES = 1 << 20
 
 
@@ -66,11 +72,13 @@ class Summary:
         skipped: rows that could not be read and were left out.
         without_text: documents whose text is null or missing: null rows, in ``documents`` too.
         first_without_text: the file and the row of the first of them, or nothing.
-        left_as_text, clipped, vanishing: numbers by the representation that could not hold them; see :class:`EncodeReport`.
+        left_as_text, clipped, vanishing: numbers by the representation that could not hold them;
+            see :class:`EncodeReport`.
         representations: that the numbers have, with the scale that was found.
         fit: what xVal's scale was found on; None if none was fitted.
         in_added_tokens: digits within the tokenizer's own tokens, which are not numbers.
-        tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the first megabyte; None without numbers.
+        tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the
+            first megabyte; None without numbers.
         rows: of the file; as many as documents, unless they are packed.
         cut_numbers: numbers longer than a packed row, which lie in several.
         output, output_bytes: the file.
@@ -109,7 +117,9 @@ class Summary:
 
     def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
         """Measure ``tokens_before`` and ``tokens_after`` on some texts."""
-        alike = [texts.cast(pa.large_string()) for texts in sampled] if len(sampled) > 1 else sampled
+        alike = (
+            [texts.cast(pa.large_string()) for texts in sampled] if len(sampled) > 1 else sampled
+        )
         if sampled and (costs := tokens_per_number(pa.concat_arrays(alike), tokenizer)):
             self.tokens_before, self.tokens_after = costs
 
@@ -145,9 +155,19 @@ class Run:
         return self.output == "-"
 
     @classmethod
-    def start(cls, sources: Sequence[Source], output: str | Path, progress: Callable[[Progress], None] | None) -> Run:
+    def start(
+        cls,
+        sources: Sequence[Source],
+        output: str | Path,
+        progress: Callable[[Progress], None] | None,
+    ) -> Run:
         sizes = [source.size for source in sources]
-        return cls(sources, str(locations.place(output)), None if None in sizes else sum(size or 0 for size in sizes), progress)
+        return cls(
+            sources,
+            str(locations.place(output)),
+            None if None in sizes else sum(size or 0 for size in sizes),
+            progress,
+        )
 
     @property
     def seconds(self) -> float:
@@ -157,7 +177,16 @@ class Run:
     def tick(self) -> None:
         if self.progress:
             seconds = self.seconds
-            self.progress(Progress(self.read, self.total, self.report.documents, self.report.tokens, self.written, seconds))
+            self.progress(
+                Progress(
+                    self.read,
+                    self.total,
+                    self.report.documents,
+                    self.report.tokens,
+                    self.written,
+                    seconds,
+                )
+            )
 
     def complete(self, summary: Summary) -> Summary:
         """``summary`` with what this run counted."""
@@ -180,12 +209,16 @@ def processors() -> int:
 
 def refuse_input_as_output(sources: Sequence[Source], output: str | Path) -> None:
     """Raise OutputError if the output is one of the inputs, which it would replace."""
-    if str(output) != "-" and any(source.path != "-" and locations.same_file(source.path, output) for source in sources):
+    if str(output) != "-" and any(
+        source.path != "-" and locations.same_file(source.path, output) for source in sources
+    ):
         raise OutputError(f"{output} is also an input; choose another name")
 
 
 def front(texts: pa.Array, limit: int) -> pa.Array:
-    """The first rows of up to ``limit`` bytes; if the first is longer, its front, up to a space if there is one."""
+    """The first rows of up to ``limit`` bytes; if the first is longer, its front, up to a space if
+    there is one.
+    """
     rows = TextRows.of(texts)
     count = int(np.searchsorted(rows.offsets, rows.offsets[0] + limit, side="right")) - 1
     if count > 0 or not len(rows):
@@ -198,8 +231,9 @@ def front(texts: pa.Array, limit: int) -> pa.Array:
 def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, float] | None:
     """(before, after): the mean number of tokens that overlap a number; None if there is no number.
 
-    Before is counted on the ids that the source tokenizer alone gives. A number left as text costs the same before and after.
-    Texts that a normalizer may change are left aside where others have numbers: they alone would take a second engine.
+    Before is counted on the ids that the source tokenizer alone gives. A number left as text costs
+    the same before and after. Texts that a normalizer may change are left aside where others have
+    numbers: they alone would take a second engine.
     """
     by_bytes = told_by_bytes(tokenizer.engine, TextRows.of(texts))
     easy = texts if by_bytes.all() else texts.filter(memory.to_arrow(by_bytes))

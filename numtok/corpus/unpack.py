@@ -1,8 +1,10 @@
 """Packed rows back to documents: the inverse of :mod:`numtok.corpus.pack`.
 
-In: record batches of a packed file, in order. Out: the documents in the order of their numbers, as batches in number layout with the frame that the metadata
-tell, so that they are decoded like any other. What waits for its other pieces, or for a document before it, is kept in memory: a long document where rows
-were packed in sequence, the documents of a window where they were fitted.
+In: record batches of a packed file, in order. Out: the documents in the order of their numbers, as
+    batches in number layout with the frame that the metadata tell, so that they are decoded like
+    any other. What waits for its other pieces, or for a document before it, is kept in memory: a
+    long document where rows were packed in sequence, the documents of a window where they were
+    fitted.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.corpus.read.encoded import EncodedFile
 from numtok.errors import SchemaError
-from numtok.representations.columns import PACKED, SEQ_DOCUMENTS, SEQ_LENGTHS, SEQ_REMAINING, SEQ_TEXT
+from numtok.representations.columns import (
+    PACKED,
+    SEQ_DOCUMENTS,
+    SEQ_LENGTHS,
+    SEQ_REMAINING,
+    SEQ_TEXT,
+)
 from numtok.tokenizer.flat_rows import FlatRows, joined
 from numtok.tokenizer.schema import METADATA_KEY, column, flat, read_metadata
 from numtok.tokenizer.token_layout import number_schema, to_number_layout
@@ -30,7 +38,8 @@ def is_packed(schema: pa.Schema) -> bool:
 
 
 def documents_of(file: EncodedFile, batch_bytes: int) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """(batches with a row for each document, the rows of the file that were read for them), of a file that is packed or not.
+    """(batches with a row for each document, the rows of the file that were read for them), of a
+    file that is packed or not.
 
     Raises:
         SchemaError: for rows that do not hold together.
@@ -59,11 +68,15 @@ class Unpacker:
 
     def __init__(self, packed: pa.Schema, path: str) -> None:
         own = {one.name for one in (*PACKED, SEQ_TEXT)}
-        rows = number_schema(pa.schema([field for field in packed if field.name not in own], packed.metadata))
+        rows = number_schema(
+            pa.schema([field for field in packed if field.name not in own], packed.metadata)
+        )
         self._has_text = SEQ_TEXT.name in packed.names
         self.schema = rows.append(pa.field("text", SEQ_TEXT.type)) if self._has_text else rows
         self._path, self._next = path, 0
-        self._waiting: list[pa.RecordBatch] = []  # a row for each piece, with what the SEQ_ columns say of it
+        self._waiting: list[
+            pa.RecordBatch
+        ] = []  # a row for each piece, with what the SEQ_ columns say of it
         self._ended: Ints = np.empty(0, np.int64)  # documents whose last piece waits
 
     def documents(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -81,19 +94,31 @@ class Unpacker:
     def finish(self) -> None:
         """Refuse a file of which pieces are missing."""
         if any(batch.num_rows for batch in self._waiting):
-            raise SchemaError(f"document {self._next + 1} is not whole: the file lacks rows, or their order was changed", path=self._path)
+            raise SchemaError(
+                f"document {self._next + 1} is not whole: the file lacks rows, or their order was"
+                " changed",
+                path=self._path,
+            )
 
     def _pieces(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A row for each piece."""
         for name in (SEQ_LENGTHS.name, SEQ_DOCUMENTS.name, SEQ_REMAINING.name):
             column(batch, name)
-        own = [one for one in (SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT) if one.name in batch.schema.names]
+        own = [
+            one
+            for one in (SEQ_DOCUMENTS, SEQ_REMAINING, SEQ_TEXT)
+            if one.name in batch.schema.names
+        ]
         lengths = memory.from_arrow(flat(batch.column(SEQ_LENGTHS.name))[0]).astype(np.int64)
         edges = memory.offsets_of(lengths)
-        rows = FlatRows(to_number_layout(batch.drop_columns([one.name for one in (SEQ_LENGTHS, *own)])))
+        rows = FlatRows(
+            to_number_layout(batch.drop_columns([one.name for one in (SEQ_LENGTHS, *own)]))
+        )
         pieces = rows.take(edges[:-1], edges[1:], np.arange(len(edges)))
         for one in own:
-            pieces = pieces.append_column(pa.field(one.name, one.type), flat(batch.column(one.name))[0])
+            pieces = pieces.append_column(
+                pa.field(one.name, one.type), flat(batch.column(one.name))[0]
+            )
         return pieces
 
     def _whole(self, end: int) -> pa.RecordBatch:
@@ -111,17 +136,24 @@ class Unpacker:
         whole = laid.take(starts, stops, rows, valid=tokens > 0)
         columns = whole.columns
         if self._has_text:
-            columns = [*columns, waiting.column(SEQ_TEXT.name).take(memory.to_arrow(chosen[rows[:-1]]))]
+            columns = [
+                *columns,
+                waiting.column(SEQ_TEXT.name).take(memory.to_arrow(chosen[rows[:-1]])),
+            ]
         self._waiting = [waiting.take(memory.to_arrow(np.sort(others)))]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _check(self, documents: Ints, lengths: Ints, remaining: Ints) -> None:
         """After each piece comes what it says remains, and documents have numbers of their own."""
         same = documents[1:] == documents[:-1]
-        wrong = np.append(same & (remaining[:-1] != remaining[1:] + lengths[1:]) | ~same & (remaining[:-1] > 0), False)
+        wrong = np.append(
+            same & (remaining[:-1] != remaining[1:] + lengths[1:]) | ~same & (remaining[:-1] > 0),
+            False,
+        )
         if wrong.any() or (documents < self._next).any():
             number = int(documents[np.argmax(wrong | (documents < self._next))])
             raise SchemaError(
-                f"the pieces of document {number + 1} do not follow one another: rows are missing, or their order was changed",
+                f"the pieces of document {number + 1} do not follow one another: rows are missing,"
+                " or their order was changed",
                 path=self._path,
             )

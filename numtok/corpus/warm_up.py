@@ -1,4 +1,5 @@
-"""What runs over whole files compile beside what encoding takes: packing and statistics. See :mod:`numtok.tokenizer.warm_up`.
+"""What runs over whole files compile beside what encoding takes: packing and statistics. See
+:mod:`numtok.tokenizer.warm_up`.
 
 In: a tokenizer and representations. Out: the folder in which what was compiled lies.
 """
@@ -23,7 +24,9 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 
 def warm_up(
-    source: Any = None, numbers: Iterable[Representations] | None = None, step: Callable[[str], object] = lambda name: None
+    source: Any = None,
+    numbers: Iterable[Representations] | None = None,
+    step: Callable[[str], object] = lambda name: None,
 ) -> Path:
     """:func:`numtok.tokenizer.warm_up.warm_up`, packing, and statistics."""
     folder = encoding.warm_up(source, numbers, step)
@@ -35,6 +38,8 @@ def warm_up(
         for _ in (*rows.arrange(batch), *rows.rest()):
             pass
     step("statistics")
-    counts = counted(pa.array(["one -2 km, 3.50e3", None, "1" * 30 + " 7,5"], pa.large_string()), tokenizer)
+    counts = counted(
+        pa.array(["one -2 km, 3.50e3", None, "1" * 30 + " 7,5"], pa.large_string()), tokenizer
+    )
     Report.of(Statistics.merge([counts, counts]))
     return folder

@@ -1,8 +1,9 @@
 """Engines: a tokenizer.json, and the text between numbers to token ids.
 
-They give the same ids: ``tokenizers_engine`` for every tokenizer, ``gigatoken_engine`` for byte-level BPE, some fifty times faster, and ``words_engine`` for
-others that cut at spaces, which asks ``tokenizers`` for each word once; ``choose`` takes the one that can be used. May import :mod:`numtok.arrays`,
-:mod:`numtok.numbers` and :mod:`numtok.representations`.
+They give the same ids: ``tokenizers_engine`` for every tokenizer, ``gigatoken_engine`` for
+    byte-level BPE, some fifty times faster, and ``words_engine`` for others that cut at spaces,
+    which asks ``tokenizers`` for each word once; ``choose`` takes the one that can be used. May
+    import :mod:`numtok.arrays`, :mod:`numtok.numbers` and :mod:`numtok.representations`.
 """
 
 from numtok.engines.choose import EngineWarning, make_engine

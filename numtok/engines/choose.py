@@ -1,10 +1,13 @@
 """The text between numbers to token ids: which engine does it, and whether it does it right.
 
-In: a tokenizer.json with number tokens. Out: an engine, which takes rows of text and the places of the numbers to take out, and gives token ids. The
-contract: the ids are those that the source tokenizer gives to the text with every number replaced by an added token
-(``AddedToken(normalized=False, special=False)``), and for byte-level BPE a number takes the space before it along, as a second form of that token.
-All engines give the same ids: :mod:`numtok.engines.tokenizers_engine`; :mod:`numtok.engines.gigatoken_engine`, which is held to it on every load; and
-:mod:`numtok.engines.words_engine`, for tokenizers whose parts are all known.
+In: a tokenizer.json with number tokens. Out: an engine, which takes rows of text and the places of
+    the numbers to take out, and gives token ids. The
+contract: the ids are those that the source tokenizer gives to the text with every number replaced
+    by an added token (``AddedToken(normalized=False, special=False)``), and for byte-level BPE a
+    number takes the space before it along, as a second form of that token.
+All engines give the same ids: :mod:`numtok.engines.tokenizers_engine`;
+    :mod:`numtok.engines.gigatoken_engine`, which is held to it on every load; and
+    :mod:`numtok.engines.words_engine`, for tokenizers whose parts are all known.
 """
 
 from __future__ import annotations
@@ -24,7 +27,16 @@ from numtok.arrays import kept, memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.gigatoken_engine import GigatokenEngine
-from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, is_byte_level, without_numbers
+from numtok.engines.interface import (
+    Config,
+    Encoded,
+    Engine,
+    Ints,
+    NumberTokens,
+    Slots,
+    is_byte_level,
+    without_numbers,
+)
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
@@ -53,11 +65,22 @@ class EngineWarning(UserWarning):
 
 
 def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
-    """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text encoded with its numbers in it."""
+    """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text
+    encoded with its numbers in it.
+    """
     rows, per_document = numbers.rows, numbers.per_document()
     places, settled = memory.empty(len(numbers), np.int64), memory.full(len(rows), False, np.bool_)
     if isinstance(engine, GigatokenEngine):
-        _walk(encoded.ids, encoded.offsets, rows.offsets, per_document, numbers.start, engine.widths, places, settled)
+        _walk(
+            encoded.ids,
+            encoded.offsets,
+            rows.offsets,
+            per_document,
+            numbers.start,
+            engine.widths,
+            places,
+            settled,
+        )
         if engine.normalizes:
             settled &= ~engine.has_unsafe(rows)
     for row in np.flatnonzero(~settled & (np.diff(per_document) > 0)):
@@ -65,13 +88,17 @@ def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
         encoded_text = text.encode()
         which = slice(per_document[row], per_document[row + 1])
         between = itertools.pairwise([0, *numbers.start[which].tolist()])
-        characters = list(itertools.accumulate(len(encoded_text[start:stop].decode()) for start, stop in between))
+        characters = list(
+            itertools.accumulate(len(encoded_text[start:stop].decode()) for start, stop in between)
+        )
         places[which] = np.array(engine.first_tokens(text, characters)) + encoded.offsets[row]
     return np.asarray(places)
 
 
 def told_by_bytes(engine: Engine, rows: TextRows) -> npt.NDArray[np.bool_]:
-    """bool[rows]: for which rows :func:`first_tokens` needs no more than the bytes of the tokens, but for rare ones; for the others, an engine is loaded."""
+    """bool[rows]: for which rows :func:`first_tokens` needs no more than the bytes of the tokens,
+    but for rare ones; for the others, an engine is loaded.
+    """
     if isinstance(engine, GigatokenEngine) and engine.normalizes:
         return ~engine.has_unsafe(rows)
     return np.ones(len(rows), np.bool_)
@@ -79,7 +106,9 @@ def told_by_bytes(engine: Engine, rows: TextRows) -> npt.NDArray[np.bool_]:
 
 @kernel
 def _walk(ids, offsets, text_offsets, per_document, start, widths, places, settled):  # type: ignore[no-untyped-def]
-    """The places; and in bool[rows] ``settled``, whether the tokens' widths add up to the row's bytes."""
+    """The places; and in bool[rows] ``settled``, whether the tokens' widths add up to the row's
+    bytes.
+    """
     for row in range(offsets.size - 1):
         at, number = 0, per_document[row]
         for k in range(offsets[row], offsets[row + 1]):
@@ -90,7 +119,8 @@ def _walk(ids, offsets, text_offsets, per_document, start, widths, places, settl
         settled[row] = at == text_offsets[row + 1] - text_offsets[row]
 
 
-# Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks, emoji, code, and numbers beside all of them.
+# Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks,
+# emoji, code, and numbers beside all of them.
 SELF_CHECK = [
     "The mass is -1.5e3 kg, i.e. about 3,300 pounds; it's 10km away.\n\n5 more\t\t6\r\n 7  8   9",
     "  leading and trailing   \n \n  \t ",
@@ -105,7 +135,9 @@ SELF_CHECK = [
 ]  # fmt: skip
 
 
-def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", parse_special: bool = False) -> Engine:
+def make_engine(
+    config: Config, tokens: NumberTokens, engine: str = "auto", parse_special: bool = False
+) -> Engine:
     """The engine to use: gigatoken where it gives the same ids, else tokenizers.
 
     Args:
@@ -118,25 +150,42 @@ def make_engine(config: Config, tokens: NumberTokens, engine: str = "auto", pars
         TokenizerError: for another engine, or ``"gigatoken"`` where it cannot be used.
     """
     if engine not in ("auto", "gigatoken", "tokenizers"):
-        raise TokenizerError(f"engine={engine!r} is unknown; use 'auto', 'gigatoken' or 'tokenizers'")
+        raise TokenizerError(
+            f"engine={engine!r} is unknown; use 'auto', 'gigatoken' or 'tokenizers'"
+        )
     if engine == "tokenizers":
         return _other_engine(config, tokens, parse_special)
     try:
         return _fast_engine(config, tokens, parse_special)
     except NumtokError as error:
         if parse_special:
-            with contextlib.suppress(NumtokError):  # then it is not the special tokens that keep gigatoken from it
-                names, fast = special_names(config, tokens), _fast_engine(config, tokens, parse_special=False)
-                return SpecialRowsEngine(fast, TokenizersEngine(config, tokens, parse_special=True), names)
+            with contextlib.suppress(
+                NumtokError
+            ):  # then it is not the special tokens that keep gigatoken from it
+                names, fast = (
+                    special_names(config, tokens),
+                    _fast_engine(config, tokens, parse_special=False),
+                )
+                return SpecialRowsEngine(
+                    fast, TokenizersEngine(config, tokens, parse_special=True), names
+                )
         if engine == "gigatoken":
-            raise TokenizerError(f"engine='gigatoken' cannot be used for this tokenizer: {error}") from error
+            raise TokenizerError(
+                f"engine='gigatoken' cannot be used for this tokenizer: {error}"
+            ) from error
         if is_byte_level(config):
-            warnings.warn(f"using the slower engine 'tokenizers', because {error}", EngineWarning, stacklevel=_level_of_caller())
+            warnings.warn(
+                f"using the slower engine 'tokenizers', because {error}",
+                EngineWarning,
+                stacklevel=_level_of_caller(),
+            )
         return _other_engine(config, tokens, parse_special)
 
 
 def _other_engine(config: Config, tokens: NumberTokens, parse_special: bool) -> Engine:
-    """``tokenizers``, with the ids of words kept where it is certain that they are the same everywhere."""
+    """``tokenizers``, with the ids of words kept where it is certain that they are the same
+    everywhere.
+    """
     return with_words_kept(TokenizersEngine(config, tokens, parse_special), config, tokens)
 
 
@@ -152,9 +201,14 @@ def _fast_engine(config: Config, tokens: NumberTokens, parse_special: bool) -> G
 
 
 def _level_of_caller() -> int:
-    """The ``stacklevel`` at which the function that calls this one warns about the code that called numtok."""
+    """The ``stacklevel`` at which the function that calls this one warns about the code that called
+    numtok.
+    """
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("numtok", "functools"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in (
+        "numtok",
+        "functools",
+    ):
         frame, level = frame.f_back, level + 1
     return level
 
@@ -173,12 +227,20 @@ def _given(config: Config, tokens: NumberTokens, parse_special: bool) -> list[st
 
 
 def _installed(package: str) -> str:
-    """What tells one installation of a package from another: name, size and time of its files, found without importing it."""
+    """What tells one installation of a package from another: name, size and time of its files,
+    found without importing it.
+    """
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return ""
     with os.scandir(os.path.dirname(spec.origin)) as entries:
-        return repr(sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries if entry.is_file()))
+        return repr(
+            sorted(
+                (entry.name, entry.stat().st_size, entry.stat().st_mtime_ns)
+                for entry in entries
+                if entry.is_file()
+            )
+        )
 
 
 def _compare(fast: GigatokenEngine, tokens: NumberTokens) -> str:
@@ -194,8 +256,15 @@ def _compare(fast: GigatokenEngine, tokens: NumberTokens) -> str:
     plain, spaced = np.full(count, tokens.plain, np.int32), np.full(count, tokens.spaced, np.int32)
     slots = Slots.of(numbers, plain, spaced, np.arange(count + 1))
     got, expected = fast.encode(numbers.rows, slots), slow.encode(numbers.rows, slots)
-    if not np.array_equal(got.offsets, expected.offsets) or not np.array_equal(got.ids, expected.ids):
-        rows = zip(np.split(got.ids, got.offsets[1:-1]), np.split(expected.ids, expected.offsets[1:-1]), SELF_CHECK, strict=True)
+    if not np.array_equal(got.offsets, expected.offsets) or not np.array_equal(
+        got.ids, expected.ids
+    ):
+        rows = zip(
+            np.split(got.ids, got.offsets[1:-1]),
+            np.split(expected.ids, expected.offsets[1:-1]),
+            SELF_CHECK,
+            strict=True,
+        )
         text = next(text for a, b, text in rows if not np.array_equal(a, b))
         raise TokenizerError(f"gigatoken gives other ids than tokenizers for {text!r}")
     return "yes"

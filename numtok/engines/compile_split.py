@@ -1,6 +1,8 @@
-"""The kernels of the fast engine, compiled in a process of their own: see :mod:`numtok.arrays.compile_beside`.
+"""The kernels of the fast engine, compiled in a process of their own: see
+:mod:`numtok.arrays.compile_beside`.
 
-In: nothing. Out: the kernels that :data:`numtok.engines.gigatoken_engine.KERNELS` names, compiled and kept.
+In: nothing. Out: the kernels that :data:`numtok.engines.gigatoken_engine.KERNELS` names, compiled
+    and kept.
 """
 
 from __future__ import annotations
@@ -15,7 +17,20 @@ from numtok.numbers.numbers import Numbers
 
 
 def compile_kernels() -> None:
-    """By a text without numbers: what takes numbers out is compiled all the same, and what finds them is not."""
+    """By a text without numbers: what takes numbers out is compiled all the same, and what finds
+    them is not.
+    """
     places, ids, offsets = np.empty(0, np.int64), np.empty(0, np.int32), np.zeros(1, np.int64)
-    numbers = Numbers(ids, places, places, np.empty(0, np.bool_), np.empty(0, np.uint8), offsets, places, TextRows.of(["a"]))
-    GigatokenEngine(load_source(), NumberTokens(-1)).encode(numbers.rows, Slots.of(numbers, ids, ids, offsets))
+    numbers = Numbers(
+        ids,
+        places,
+        places,
+        np.empty(0, np.bool_),
+        np.empty(0, np.uint8),
+        offsets,
+        places,
+        TextRows.of(["a"]),
+    )
+    GigatokenEngine(load_source(), NumberTokens(-1)).encode(
+        numbers.rows, Slots.of(numbers, ids, ids, offsets)
+    )

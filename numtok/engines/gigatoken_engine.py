@@ -1,4 +1,5 @@
-"""The engine for byte-level BPE: gigatoken, some fifty times faster than ``tokenizers``, with the same ids.
+"""The engine for byte-level BPE: gigatoken, some fifty times faster than ``tokenizers``, with the
+same ids.
 
 The text around numbers stays in one buffer: see :mod:`numtok.engines.split` for why that is right.
 """
@@ -16,7 +17,15 @@ from numtok.arrays import compile_beside, memory
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.gigatoken_pool import SMALL_TEXT, GigatokenPool, pool_of
-from numtok.engines.interface import Config, Encoded, Ints, NumberTokens, Slots, is_byte_level, without_numbers
+from numtok.engines.interface import (
+    Config,
+    Encoded,
+    Ints,
+    NumberTokens,
+    Slots,
+    is_byte_level,
+    without_numbers,
+)
 from numtok.engines.known_pieces import KnownPieces, is_full, no_pieces, text_of, with_more
 from numtok.engines.needs_complete import places_of_events, without_normalized
 from numtok.engines.parts import NEEDED, Parts, Rules, closed_up, rules_of
@@ -27,7 +36,10 @@ from numtok.engines.split import split
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 
-KERNELS = ("numtok.engines.split._split", "numtok.engines.splice._splice")  # in the order in which they are needed
+KERNELS = (
+    "numtok.engines.split._split",
+    "numtok.engines.splice._splice",
+)  # in the order in which they are needed
 MANY_PIECES = 64  # that are wanted in the table, until it is made anew after short texts
 
 
@@ -38,7 +50,8 @@ class GigatokenEngine:
         config: the source's tokenizer.json, number tokens included.
 
     Raises:
-        TokenizerError: if the tokenizer is not one this engine can encode exactly; the message says why.
+        TokenizerError: if the tokenizer is not one this engine can encode exactly; the message says
+            why.
     """
 
     name = "gigatoken"
@@ -50,27 +63,41 @@ class GigatokenEngine:
         source, config = config, without_numbers(config, tokens, parse_special)
         _check_added_tokens(config["added_tokens"], two_forms=tokens.spaced >= 0)
         if not parse_special:
-            unread = [token["content"] for token in source["added_tokens"] or [] if token["special"]]
-            _check_unread_tokens(unread, [token["content"] for token in config["added_tokens"]], two_forms=tokens.spaced >= 0)
+            unread = [
+                token["content"] for token in source["added_tokens"] or [] if token["special"]
+            ]
+            _check_unread_tokens(
+                unread,
+                [token["content"] for token in config["added_tokens"]],
+                two_forms=tokens.spaced >= 0,
+            )
         self._make_slow = functools.partial(TokenizersEngine, source, tokens, parse_special)
         self._config = config
         added = config["added_tokens"]
         self._two_forms = tokens.spaced >= 0
         cuts = known_cuts(config["pre_tokenizer"]) if _is_usual(config) else None
-        self._rules = None if cuts is None else rules_of(self._two_forms, cuts.line_ends, _whole_runs(added))
+        self._rules = (
+            None if cuts is None else rules_of(self._two_forms, cuts.line_ends, _whole_runs(added))
+        )
         if self._rules is not None:
             compile_beside.begin("numtok.engines.compile_split", KERNELS)
         vocabulary = (self._complete if self._rules is None else self._bare).vocab
         vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in added}
         longest = max(map(len, vocabulary.values()))
-        self.widths = np.zeros(max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16)  # 8 bits stay in the first-level cache
+        self.widths = np.zeros(
+            max(vocabulary) + 1, np.uint8 if longest < 256 else np.uint16
+        )  # 8 bits stay in the first-level cache
         for token, content in vocabulary.items():
             self.widths[token] = len(content)
         self.normalizes = config.get("normalizer") is not None
         nothing = np.empty(0, np.uint8)
-        self._unsafe, self._left = (flags("nfc_unsafe"), flags("nfc_newer")) if self.normalizes else (nothing, nothing)
+        self._unsafe, self._left = (
+            (flags("nfc_unsafe"), flags("nfc_newer")) if self.normalizes else (nothing, nothing)
+        )
         words = [token for token in added if token["content"].strip(" ")]
-        if any(token["normalized"] for token in words):  # gigatoken does not look for them in what the normalizer makes of the text
+        if any(
+            token["normalized"] for token in words
+        ):  # gigatoken does not look for them in what the normalizer makes of the text
             self._left = self._unsafe
         self._added = _alternatives([token["content"] for token in words])
         self._runs = {token["content"]: token["id"] for token in added if token not in words}
@@ -110,8 +137,13 @@ class GigatokenEngine:
                 self._get_to_know(wanted)
         return encoded
 
-    def _split(self, text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, rules: Rules) -> tuple[Parts, KnownPieces]:
-        """(parts, the table for them). Runs of spaces are in it at once, so that the complete tokenizer is not needed for them."""
+    def _split(
+        self, text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, rules: Rules
+    ) -> tuple[Parts, KnownPieces]:
+        """(parts, the table for them).
+
+        Runs of spaces are in it at once, so that the complete tokenizer is not needed for them.
+        """
         places = self._delicate_places(text, bool(rules.whole_runs))
         while True:
             known = self._known
@@ -128,22 +160,42 @@ class GigatokenEngine:
             self._known = with_more(known, new, self._piece_ids([text_of(key) for key in new]))
 
     def _piece_ids(self, pieces: list[bytes]) -> list[list[int]]:
-        """Those of pieces by themselves: the longest runs of spaces that are added tokens are taken out from left to right, and the rest is encoded by itself.
+        """Those of pieces by themselves: the longest runs of spaces that are added tokens are taken
+        out from left to right, and the rest is encoded by itself.
 
         Where there is another delicate place, the complete tokenizer does it.
         """
         text = np.frombuffer(b"\n".join(pieces), np.uint8)
         stops = np.cumsum([len(piece) + 1 for piece in pieces]) - 1
         starts = stops - [len(piece) for piece in pieces]
-        delicate = np.unique(np.searchsorted(starts, self._delicate_places(text, False), "right") - 1)
+        delicate = np.unique(
+            np.searchsorted(starts, self._delicate_places(text, False), "right") - 1
+        )
         complete = self._complete_tokens(text, np.stack([starts, stops], 1)[delicate])
-        ids = {pieces[which]: row.tolist() for which, row in zip(delicate, np.split(complete.ids, complete.offsets[1:-1]), strict=False)}
+        ids = {
+            pieces[which]: row.tolist()
+            for which, row in zip(
+                delicate, np.split(complete.ids, complete.offsets[1:-1]), strict=False
+            )
+        }
         runs = {run.encode(): [token] for run, token in self._runs.items()}
-        pattern = re.compile(b"(" + (b"|".join(sorted(runs, reverse=True)) or b"$^") + b")")  # of runs of one character, the longest first
-        split = {piece: [part for part in pattern.split(piece) if part] for piece in pieces if piece not in ids}
+        pattern = re.compile(
+            b"(" + (b"|".join(sorted(runs, reverse=True)) or b"$^") + b")"
+        )  # of runs of one character, the longest first
+        split = {
+            piece: [part for part in pattern.split(piece) if part]
+            for piece in pieces
+            if piece not in ids
+        }
         others = list({part for parts in split.values() for part in parts if part not in runs})
-        known = runs | {part: row.tolist() for part, row in zip(others, self._bare.one_by_one(others), strict=True)}
-        ids |= {piece: [token for part in parts for token in known[part]] for piece, parts in split.items()}
+        known = runs | {
+            part: row.tolist()
+            for part, row in zip(others, self._bare.one_by_one(others), strict=True)
+        }
+        ids |= {
+            piece: [token for part in parts for token in known[part]]
+            for piece, parts in split.items()
+        }
         return [ids[piece] for piece in pieces]
 
     def first_tokens(self, text: str, characters: list[int]) -> list[int]:
@@ -165,11 +217,17 @@ class GigatokenEngine:
         if self.normalizes:
             places = without_normalized(text, places, self._left)
         if self._added:
-            places = np.sort(np.concatenate([places, [match.start() for match in self._added.finditer(text.data)]])).astype(np.int64)
+            places = np.sort(
+                np.concatenate(
+                    [places, [match.start() for match in self._added.finditer(text.data)]]
+                )
+            ).astype(np.int64)
         return places
 
     def _complete_tokens(self, text: npt.NDArray[np.uint8], documents: Ints) -> Tokens:
-        """Those of documents by the complete tokenizer; by ``tokenizers`` if they hold characters that are left to it."""
+        """Those of documents by the complete tokenizer; by ``tokenizers`` if they hold characters
+        that are left to it.
+        """
         if not len(documents):  # the complete tokenizer need not be loaded
             return Tokens(np.empty(0, np.uint32), np.zeros(1, np.int64))
         text, offsets = closed_up(text, documents)
@@ -182,53 +240,86 @@ class GigatokenEngine:
         texts = [text[offsets[piece] : offsets[piece + 1]].tobytes().decode() for piece in which]
         for piece, ids in zip(which, self.slow.encode_text(texts), strict=True):
             pieces[piece] = np.array(ids, np.uint32)
-        return Tokens(np.concatenate(pieces), memory.offsets_of(np.array([len(ids) for ids in pieces], np.int64)))
+        return Tokens(
+            np.concatenate(pieces),
+            memory.offsets_of(np.array([len(ids) for ids in pieces], np.int64)),
+        )
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:
     """A pattern that finds any of the words, the longest first."""
     if not words:
         return None
-    return re.compile(b"|".join(re.escape(word.encode()) for word in sorted(words, key=len, reverse=True)))
+    return re.compile(
+        b"|".join(re.escape(word.encode()) for word in sorted(words, key=len, reverse=True))
+    )
 
 
 def _check_added_tokens(added: list[Config], two_forms: bool) -> None:
     """Refuse added tokens whose matching depends on more than the piece of text they stand in."""
     for token in added:
         if token["lstrip"] or token["rstrip"] or token["single_word"]:
-            raise TokenizerError(f"its added token {token['content']!r} strips spaces or wants whole words")
+            raise TokenizerError(
+                f"its added token {token['content']!r} strips spaces or wants whole words"
+            )
         if two_forms and not token["normalized"] and token["content"].endswith(" "):
-            raise TokenizerError(f"its added token {token['content']!r} may take the space before a number")
+            raise TokenizerError(
+                f"its added token {token['content']!r} may take the space before a number"
+            )
 
 
 def _check_unread_tokens(unread: list[str], added: list[str], two_forms: bool) -> None:
-    """Refuse special tokens that are not parsed but still hide another added token: ``tokenizers`` passes over the whole of them."""
+    """Refuse special tokens that are not parsed but still hide another added token: ``tokenizers``
+    passes over the whole of them.
+    """
     prefixes = {content[:length] for content in added for length in range(1, len(content) + 1)}
     for content in unread:
         ends = two_forms and content.endswith(" ")  # hides the space of the number after it
-        if ends or any(content[start:] in prefixes for start in range(1, len(content))) or any(other in content for other in added):
+        if (
+            ends
+            or any(content[start:] in prefixes for start in range(1, len(content)))
+            or any(other in content for other in added)
+        ):
             raise TokenizerError(f"its special token {content!r} overlaps another added token")
 
 
 def _is_usual(config: Config) -> bool:
     """Whether text can be cut inside a piece at all.
 
-    No more than NFC comes before, there is nothing unusual in the model, and no white space in added tokens but runs of spaces.
+    No more than NFC comes before, there is nothing unusual in the model, and no white space in
+    added tokens but runs of spaces.
     """
     normalizer, model, added = config.get("normalizer"), config["model"], config["added_tokens"]
     runs = [token for token in added if not token["content"].strip(" ")]
     return (
         (normalizer is None or normalizer == {"type": "NFC"})
         and not any(
-            model.get(option) for option in ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback")
+            model.get(option)
+            for option in (
+                "dropout",
+                "unk_token",
+                "continuing_subword_prefix",
+                "end_of_word_suffix",
+                "byte_fallback",
+            )
         )
-        and all(len(token["content"]) > 1 and token["normalized"] == runs[0]["normalized"] for token in runs)
-        and not any(character.isspace() for token in added if token not in runs for character in token["content"])
+        and all(
+            len(token["content"]) > 1 and token["normalized"] == runs[0]["normalized"]
+            for token in runs
+        )
+        and not any(
+            character.isspace()
+            for token in added
+            if token not in runs
+            for character in token["content"]
+        )
     )
 
 
 def _whole_runs(added: list[Config]) -> int:
-    """Bit n says whether a run of n spaces consists of added tokens, the longest first; 0 if there are none."""
+    """Bit n says whether a run of n spaces consists of added tokens, the longest first; 0 if there
+    are none.
+    """
     lengths = {len(token["content"]) for token in added if not token["content"].strip(" ")}
     rest = [0]
     for count in range(1, 64):

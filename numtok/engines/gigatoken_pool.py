@@ -1,9 +1,11 @@
 """What gigatoken makes of a tokenizer.json: the ids of many documents at once.
 
-In: a tokenizer.json, and documents in one buffer of bytes. Out: :class:`~numtok.engines.splice.Tokens`.
+In: a tokenizer.json, and documents in one buffer of bytes. Out:
+    :class:`~numtok.engines.splice.Tokens`.
 
-One tokenizer of gigatoken serves one call at a time: others wait, or are refused. So threads that encode at the same time are lent one each; that takes
-as much memory and some hundredths of a second more for each.
+One tokenizer of gigatoken serves one call at a time: others wait, or are refused. So threads that
+encode at the same time are lent one each; that takes as much memory and some hundredths of a second
+more for each.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ FEW, MANY = 50, 1000  # documents
 
 
 class GigatokenPool:
-    """The tokenizers of one tokenizer.json that nobody uses right now, and more where they are needed.
+    """The tokenizers of one tokenizer.json that nobody uses right now, and more where they are
+    needed.
 
     Raises:
         TokenizerError: if gigatoken cannot load it.
@@ -56,12 +59,18 @@ class GigatokenPool:
             self._free.append(tokenizer)
 
     def tokens(self, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-        """The ids of the documents ``text[offsets[d]:offsets[d + 1]]``, in whichever way costs gigatoken the least beside encoding."""
+        """The ids of the documents ``text[offsets[d]:offsets[d + 1]]``, in whichever way costs
+        gigatoken the least beside encoding.
+        """
         count, small = len(offsets) - 1, len(text) <= SMALL_TEXT
         if len(text) > memory.MOST_KEPT or (count > MANY and not small):
             return self._of_array(text, offsets)
         data = text.tobytes()
-        documents = [data] if count == 1 else [data[first:last] for first, last in itertools.pairwise(offsets.tolist())]
+        documents = (
+            [data]
+            if count == 1
+            else [data[first:last] for first, last in itertools.pairwise(offsets.tolist())]
+        )
         if small and count <= FEW:
             return _joined(self.one_by_one(documents) if documents else [])
         with self.lent() as tokenizer:
@@ -73,7 +82,9 @@ class GigatokenPool:
             return _of_layout(tokenizer.encode_batch(documents, parallel=False).layout)
 
     def one_by_one(self, documents: list[bytes]) -> list[npt.NDArray[np.uint32]]:
-        """The ids of each; the quickest way for a few short ones, for which gigatoken does not import awkward."""
+        """The ids of each; the quickest way for a few short ones, for which gigatoken does not
+        import awkward.
+        """
         with self.lent() as tokenizer:
             return [tokenizer.encode(document) for document in documents]
 
@@ -82,7 +93,9 @@ class GigatokenPool:
         import awkward as ak
 
         characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
-        documents = ak.contents.ListOffsetArray(ak.index.Index64(offsets), characters, parameters={"__array__": "string"})
+        documents = ak.contents.ListOffsetArray(
+            ak.index.Index64(offsets), characters, parameters={"__array__": "string"}
+        )
         with self.lent() as tokenizer:
             return _of_layout(tokenizer.encode_batch(ak.Array(documents), parallel=False).layout)
 
@@ -100,7 +113,10 @@ def pool_of(config: Config) -> GigatokenPool:
 
 
 def _joined(rows: list[npt.NDArray[np.uint32]]) -> Tokens:
-    return Tokens(np.concatenate([np.empty(0, np.uint32), *rows]), memory.offsets_of(np.fromiter(map(len, rows), np.int64, len(rows))))
+    return Tokens(
+        np.concatenate([np.empty(0, np.uint32), *rows]),
+        memory.offsets_of(np.fromiter(map(len, rows), np.int64, len(rows))),
+    )
 
 
 def _of_lists(rows: list[list[int]]) -> Tokens:

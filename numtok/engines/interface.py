@@ -25,9 +25,11 @@ class NumberTokens:
     """The added tokens of numtok.
 
     Attributes:
-        plain, spaced: ids of those that stand for a number, ``[NUM]`` and, if there are two forms, `` [NUM]``; -1 if there is none. For numbers
-            without a frame, of one of the symbols that may begin them.
-        hidden: ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks like them in a text is ordinary text.
+        plain, spaced: ids of those that stand for a number, ``[NUM]`` and, if there are two forms,
+            `` [NUM]``; -1 if there is none. For numbers without a frame, of one of the symbols that
+            may begin them.
+        hidden: ids of the others, ``[/NUM]`` and the symbols of spelled-out numbers: what looks
+            like them in a text is ordinary text.
     """
 
     plain: int
@@ -40,9 +42,11 @@ class Slots:
     """Places in the text where the tokens of c numbers go instead of the numbers, in order.
 
     Attributes:
-        document: int32[c]. start, stop: int64[c], byte offsets within the document, without the space before.
+        document: int32[c]. start, stop: int64[c], byte offsets within the document, without the
+            space before.
         per_document: int64[documents + 1], offsets of each document's slots.
-        plain, spaced: int32, flat ids to put in place of each slot, in its form without and with the space.
+        plain, spaced: int32, flat ids to put in place of each slot, in its form without and with
+            the space.
         offsets: int64[c + 1] into both.
     """
 
@@ -57,7 +61,15 @@ class Slots:
     @classmethod
     def of(cls, numbers: Numbers, plain: Ids, spaced: Ids, offsets: Ints) -> Slots:
         """A slot for each of these numbers."""
-        return cls(numbers.document, numbers.per_document(), numbers.start, numbers.stop, plain, spaced, offsets)
+        return cls(
+            numbers.document,
+            numbers.per_document(),
+            numbers.start,
+            numbers.stop,
+            plain,
+            spaced,
+            offsets,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +89,10 @@ class Encoded:
 
 
 class Engine(Protocol):
-    """Encodes text with numbers taken out. ``is_fast``: much faster than ``tokenizers`` by itself."""
+    """Encodes text with numbers taken out.
+
+    ``is_fast``: much faster than ``tokenizers`` by itself.
+    """
 
     name: str
     is_fast: bool
@@ -90,8 +105,12 @@ class Engine(Protocol):
 
 
 def is_byte_level(config: Config) -> bool:
-    """Whether this is byte-level BPE: every byte has a token, the pieces between added tokens are independent, and a space is a byte as any other."""
-    return config["model"].get("type") == "BPE" and "ByteLevel" in _parts(config.get("pre_tokenizer"), "pretokenizers")
+    """Whether this is byte-level BPE: every byte has a token, the pieces between added tokens are
+    independent, and a space is a byte as any other.
+    """
+    return config["model"].get("type") == "BPE" and "ByteLevel" in _parts(
+        config.get("pre_tokenizer"), "pretokenizers"
+    )
 
 
 def _parts(part: Config | None, children: str) -> list[str]:
@@ -104,10 +123,14 @@ def _parts(part: Config | None, children: str) -> list[str]:
 
 
 def without_numbers(config: Config, tokens: NumberTokens, parse_special: bool) -> Config:
-    """``config`` as the engines take it: no number tokens, no truncation or padding, and special tokens only if they are to be parsed."""
+    """``config`` as the engines take it: no number tokens, no truncation or padding, and special
+    tokens only if they are to be parsed.
+    """
     config = copy.copy(config) | {"truncation": None, "padding": None}
     ours = {tokens.plain, tokens.spaced, *tokens.hidden}
     config["added_tokens"] = [
-        token for token in config.get("added_tokens") or [] if token["id"] not in ours and (parse_special or not token["special"])
+        token
+        for token in config.get("added_tokens") or []
+        if token["id"] not in ours and (parse_special or not token["special"])
     ]
     return config

@@ -1,7 +1,10 @@
-"""Short pieces of text beside numbers, and their ids: there are few different ones, so a table holds most of them.
+"""Short pieces of text beside numbers, and their ids: there are few different ones, so a table
+holds most of them.
 
-In: the bytes of a piece: up to seven of any kind and the spaces behind them. Out: its ids. A piece is known by a key of 64 bits: its bytes from the last
-to the first, how many they are in three bits, and in five how many spaces follow. The table never changes: one with more pieces takes its place.
+In: the bytes of a piece: up to seven of any kind and the spaces behind them. Out: its ids. A piece
+    is known by a key of 64 bits: its bytes from the last to the first, how many they are in three
+    bits, and in five how many spaces follow. The table never changes: one with more pieces takes
+    its place.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class KnownPieces(NamedTuple):
-    """The table: the piece whose key is ``keys[place]`` has ``ids[entry, :counts[entry]]`` for ``entry = entries[place]``, TOO_LONG if they are too many."""
+    """The table: the piece whose key is ``keys[place]`` has ``ids[entry, :counts[entry]]`` for
+    ``entry = entries[place]``, TOO_LONG if they are too many.
+    """
 
     keys: npt.NDArray[np.uint64]
     entries: npt.NDArray[np.int32]
@@ -38,7 +43,12 @@ class KnownPieces(NamedTuple):
 
 def no_pieces() -> KnownPieces:
     """The table that knows the empty piece alone."""
-    return KnownPieces(np.zeros(SIZE, np.uint64), np.zeros(SIZE, np.int32), np.zeros((1, MOST_IDS), np.int32), np.zeros(1, np.int32))
+    return KnownPieces(
+        np.zeros(SIZE, np.uint64),
+        np.zeros(SIZE, np.int32),
+        np.zeros((1, MOST_IDS), np.int32),
+        np.zeros(1, np.int32),
+    )
 
 
 def is_full(pieces: KnownPieces) -> bool:
@@ -46,7 +56,9 @@ def is_full(pieces: KnownPieces) -> bool:
     return bool(np.count_nonzero(pieces.keys) >= SIZE // 2)
 
 
-def with_more(pieces: KnownPieces, keys: Sequence[int], ids: Sequence[Sequence[int]]) -> KnownPieces:
+def with_more(
+    pieces: KnownPieces, keys: Sequence[int], ids: Sequence[Sequence[int]]
+) -> KnownPieces:
     """A table with these pieces too, which it does not have yet, as far as there is room."""
     table = KnownPieces(pieces.keys.copy(), pieces.entries.copy(), pieces.ids, pieces.counts)
     rows: list[Sequence[int]] = []
@@ -55,14 +67,19 @@ def with_more(pieces: KnownPieces, keys: Sequence[int], ids: Sequence[Sequence[i
         place = (key * int(_MULTIPLIER) & 0xFFFFFFFFFFFFFFFF) >> int(_SHIFT)
         while table.keys[place]:
             place = (place + 1) % SIZE
-        table.keys[place], table.entries[place] = key, len(pieces.counts) + len(rows) if len(row) <= MOST_IDS else TOO_LONG
+        table.keys[place], table.entries[place] = (
+            key,
+            len(pieces.counts) + len(rows) if len(row) <= MOST_IDS else TOO_LONG,
+        )
         if len(row) <= MOST_IDS:
             rows.append(row)
     more = np.zeros((len(rows), MOST_IDS), np.int32)
     for number, row in enumerate(rows):
         more[number, : len(row)] = row
     counts = np.array([len(row) for row in rows], np.int32)
-    return table._replace(ids=np.concatenate([pieces.ids, more]), counts=np.concatenate([pieces.counts, counts]))
+    return table._replace(
+        ids=np.concatenate([pieces.ids, more]), counts=np.concatenate([pieces.counts, counts])
+    )
 
 
 def text_of(key: int) -> bytes:
@@ -81,7 +98,9 @@ def bytes_before(text, at):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def to_last_letter(word):  # type: ignore[no-untyped-def]
-    """How many of eight bytes are behind the last ASCII letter, with the last byte lowest; 8 if none is one. All are looked at in one go."""
+    """How many of eight bytes are behind the last ASCII letter, with the last byte lowest; 8 if
+    none is one. All are looked at in one go.
+    """
     low = (word | np.uint64(0x2020202020202020)) & np.uint64(0x7F7F7F7F7F7F7F7F)
     from_a, above_z = low + np.uint64(0x1F1F1F1F1F1F1F1F), low + np.uint64(0x0505050505050505)
     return lowest_bit(from_a & ~above_z & ~word & np.uint64(0x8080808080808080)) >> _THREE
@@ -89,7 +108,9 @@ def to_last_letter(word):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def key_of(word, count, spaces):  # type: ignore[no-untyped-def]
-    """uint64: the key of the last ``count`` bytes of a word, at most seven, and the spaces behind it."""
+    """uint64: the key of the last ``count`` bytes of a word, at most seven, and the spaces behind
+    it.
+    """
     kept = word & ~(_ALL << (count * EIGHT))
     return kept << EIGHT | count << _FIVE | spaces
 
@@ -102,7 +123,10 @@ def hash_of(key):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def entry_of(pieces, key):  # type: ignore[no-untyped-def]
-    """The entry of the piece with that key; UNKNOWN, or TOO_LONG. Free places have the key and the entry of the empty piece."""
+    """The entry of the piece with that key; UNKNOWN, or TOO_LONG.
+
+    Free places have the key and the entry of the empty piece.
+    """
     place = hash_of(key)
     while pieces.keys[place] != key:
         if pieces.keys[place] == _NOTHING:

@@ -1,8 +1,10 @@
-"""Where text needs the complete tokenizer, because a tokenizer without added tokens and normaliser may give other ids.
+"""Where text needs the complete tokenizer, because a tokenizer without added tokens and normaliser
+may give other ids.
 
-In: a text buffer. Out: the delicate places: where two or more spaces in a row begin, if runs of spaces are added tokens, and characters that Unicode
-normalisation changes, or that are newer than the Unicode data of a library. (The added tokens that are words are found by a regular expression, in the
-engine.)
+In: a text buffer. Out: the delicate places: where two or more spaces in a row begin, if runs of
+    spaces are added tokens, and characters that Unicode normalisation changes, or that are newer
+    than the Unicode data of a library. (The added tokens that are words are found by a regular
+    expression, in the engine.)
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def places_of_events(text: Bytes, runs_of_spaces: bool, unsafe: Bytes) -> Ints:
-    """Positions in ``text``, ascending, where two or more spaces begin, if asked for, and of characters flagged in ``unsafe`` (if not empty)."""
+    """Positions in ``text``, ascending, where two or more spaces begin, if asked for, and of
+    characters flagged in ``unsafe`` (if not empty).
+    """
     if text.size == 0 or not (runs_of_spaces or unsafe.size):
         return np.empty(0, np.int64)
     marks = memory.empty((text.size - 1) // 64 + 1, np.uint64)
@@ -34,10 +38,13 @@ def places_of_events(text: Bytes, runs_of_spaces: bool, unsafe: Bytes) -> Ints:
 
 
 def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
-    """``places`` without the characters that NFC leaves as they are in this text; those flagged in ``left`` stay.
+    """``places`` without the characters that NFC leaves as they are in this text; those flagged in
+    ``left`` stay.
 
-    A character that NFC may change stands in a run of characters that are not ASCII, behind one that may be; each such run is normalised by itself, and most
-    are what NFC makes of them. Python's own data know all characters that are not newer, and their normal forms are the same for ever.
+    A character that NFC may change stands in a run of characters that are not ASCII, behind one
+    that may be; each such run is normalised by itself, and most are what NFC makes of them.
+    Python's own data know all characters that are not newer, and their normal forms are the same
+    for ever.
     """
     delicate = text[places] != SPACE
     if not delicate.any():
@@ -61,7 +68,9 @@ def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
 
 @kernel
 def _mark(text, runs_of_spaces, marks):  # type: ignore[no-untyped-def]
-    """Bit k of ``marks[b]`` says that there may be an event at ``text[64 * b + k]``: a run of spaces begins, or a character from U+0300 on."""
+    """Bit k of ``marks[b]`` says that there may be an event at ``text[64 * b + k]``: a run of
+    spaces begins, or a character from U+0300 on.
+    """
     size = np.uint64(text.size)
     space_before = np.uint64(0)
     for block in range(np.uint64(marks.size)):
@@ -75,14 +84,22 @@ def _mark(text, runs_of_spaces, marks):  # type: ignore[no-untyped-def]
             for k in range(size - at):
                 high |= np.uint64(text[at + k] >= 0xCC) << k
                 spaces |= np.uint64(runs_of_spaces and text[at + k] == SPACE) << k
-        space_behind = np.uint64(at + np.uint64(BLOCK) < size and text[at + np.uint64(BLOCK)] == SPACE) << SIXTY_THREE
-        marks[block] = high | (spaces & (spaces >> ONE | space_behind) & ~(spaces << ONE | space_before))
+        space_behind = (
+            np.uint64(at + np.uint64(BLOCK) < size and text[at + np.uint64(BLOCK)] == SPACE)
+            << SIXTY_THREE
+        )
+        marks[block] = high | (
+            spaces & (spaces >> ONE | space_behind) & ~(spaces << ONE | space_before)
+        )
         space_before = spaces >> SIXTY_THREE
 
 
 @kernel
 def _check(text, unsafe, marks, places):  # type: ignore[no-untyped-def]
-    """Fill ``places`` with those of the marks that are events; returns their count. No character below U+0300 is changed by NFC."""
+    """Fill ``places`` with those of the marks that are events; returns their count.
+
+    No character below U+0300 is changed by NFC.
+    """
     count = 0
     for block in range(marks.size):
         bits = marks[block]
@@ -90,7 +107,11 @@ def _check(text, unsafe, marks, places):  # type: ignore[no-untyped-def]
             at = block * 64 + np.int64(lowest_bit(bits))
             bits &= bits - ONE
             event = text[at] == SPACE
-            if not event and unsafe.size and not (text[at] == 0xE2 and text[at + 1] == 0x80 and text[at + 2] > 0x81):  # dashes, quotes
+            if (
+                not event
+                and unsafe.size
+                and not (text[at] == 0xE2 and text[at + 1] == 0x80 and text[at + 2] > 0x81)
+            ):  # dashes, quotes
                 code, _ = decode(text, at)
                 event = unsafe[code] != 0
             if event:
@@ -101,7 +122,9 @@ def _check(text, unsafe, marks, places):  # type: ignore[no-untyped-def]
 
 @kernel
 def _runs(text, places, runs, starts, belongs):  # type: ignore[no-untyped-def]
-    """Copy what NFC looks at around each of the places that is no space: all up to the next ASCII character, and the one before; the count of runs."""
+    """Copy what NFC looks at around each of the places that is no space: all up to the next ASCII
+    character, and the one before; the count of runs.
+    """
     count, filled, stop = 0, 0, 0
     starts[0] = 0
     for k in range(places.size):

@@ -1,6 +1,8 @@
-"""The tokens that stand for numbers: which ones a tokenizer needs, their ids, and which of its added tokens are numtok's own.
+"""The tokens that stand for numbers: which ones a tokenizer needs, their ids, and which of its
+added tokens are numtok's own.
 
-In: a tokenizer.json as a dict and a representation. Out: the tokenizer.json with the number tokens as ordinary added tokens, and their ids.
+In: a tokenizer.json as a dict and a representation. Out: the tokenizer.json with the number tokens
+    as ordinary added tokens, and their ids.
 """
 
 from __future__ import annotations
@@ -12,13 +14,19 @@ from typing import Any
 from numtok.errors import TokenizerError
 from numtok.representations import END_NUM, NUM, Representation, own_token
 
-OWN_SYMBOL = re.compile(r" ?\[NUM:[^\[\]]+\]")  # of a representation that does not share the vocabulary
+OWN_SYMBOL = re.compile(
+    r" ?\[NUM:[^\[\]]+\]"
+)  # of a representation that does not share the vocabulary
 
 
-def add_number_tokens(config: dict[str, Any], representation: Representation, two_forms: bool) -> tuple[dict[str, Any], dict[str, int]]:
-    """``config`` with the tokens that the representation (the first of those combined) needs, and the ids of all of them.
+def add_number_tokens(
+    config: dict[str, Any], representation: Representation, two_forms: bool
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """``config`` with the tokens that the representation (the first of those combined) needs, and
+    the ids of all of them.
 
-    Ids are given out in a fixed order after the largest there is; tokens that are there already keep theirs, so a saved tokenizer does not change.
+    Ids are given out in a fixed order after the largest there is; tokens that are there already
+    keep theirs, so a saved tokenizer does not change.
 
     Raises:
         TokenizerError: if the source already has one of them as a token of another kind.
@@ -33,7 +41,10 @@ def add_number_tokens(config: dict[str, Any], representation: Representation, tw
         own = (*own, *map(own_token, together))
     tokens: dict[str, int] = {}
     following = 1 + max([*vocabulary.values(), *(token["id"] for token in entries)], default=-1)
-    for content, is_own in (*((content, True) for content in own), *((content, False) for content in shared)):
+    for content, is_own in (
+        *((content, True) for content in own),
+        *((content, False) for content in shared),
+    ):
         if is_own:
             _check_own(content, added.get(content), vocabulary)
         if content in added:
@@ -41,35 +52,62 @@ def add_number_tokens(config: dict[str, Any], representation: Representation, tw
         elif content in vocabulary:
             tokens[content] = vocabulary[content]
         else:
-            flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+            flags = {
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": False,
+            }
             entries.append({"id": following, "content": content, **flags})
             tokens[content] = following
             following += 1
     return config | {"added_tokens": entries}, tokens
 
 
-def _check_own(content: str, entry: Mapping[str, Any] | None, vocabulary: Mapping[str, int]) -> None:
+def _check_own(
+    content: str, entry: Mapping[str, Any] | None, vocabulary: Mapping[str, int]
+) -> None:
     """Refuse a source in which one of numtok's own tokens is something else."""
     if entry is not None and (entry["special"] or entry["normalized"]):
         raise TokenizerError(
-            f"the source tokenizer already has {content!r} as a special or normalized token; numtok needs it as an ordinary added token:"
-            " remove it from the source, or start from the original tokenizer"
+            f"the source tokenizer already has {content!r} as a special or normalized token; numtok"
+            " needs it as an ordinary added token: remove it from the source, or start from the"
+            " original tokenizer"
         )
     if entry is None and content in vocabulary:  # the text would get its id without being a number
-        raise TokenizerError(f"the source tokenizer already has {content!r} as a word of its vocabulary; rename it there")
+        raise TokenizerError(
+            f"the source tokenizer already has {content!r} as a word of its vocabulary; rename it"
+            " there"
+        )
 
 
-def own_tokens(config: dict[str, Any], tokens: Mapping[str, int], named: Collection[str]) -> dict[str, int]:
-    """Content and id of the added tokens that are numtok's, not the source's: those in use, and of other representations that were saved before.
+def own_tokens(
+    config: dict[str, Any], tokens: Mapping[str, int], named: Collection[str]
+) -> dict[str, int]:
+    """Content and id of the added tokens that are numtok's, not the source's: those in use, and of
+    other representations that were saved before.
 
     In a text they are never tokens.
     """
     names = {NUM, f" {NUM}", END_NUM, *tokens, *named}
-    ordinary = (token for token in config["added_tokens"] if not token["special"] and not token["normalized"])
-    return {token["content"]: token["id"] for token in ordinary if token["content"] in names or OWN_SYMBOL.fullmatch(token["content"])}
+    ordinary = (
+        token
+        for token in config["added_tokens"]
+        if not token["special"] and not token["normalized"]
+    )
+    return {
+        token["content"]: token["id"]
+        for token in ordinary
+        if token["content"] in names or OWN_SYMBOL.fullmatch(token["content"])
+    }
 
 
 def vocabulary_of(config: dict[str, Any]) -> Mapping[str, int]:
     """Token to id, of the model without added tokens; a Unigram model has a list."""
     vocabulary = config["model"]["vocab"]
-    return {token: number for number, (token, _) in enumerate(vocabulary)} if isinstance(vocabulary, list) else vocabulary
+    return (
+        {token: number for number, (token, _) in enumerate(vocabulary)}
+        if isinstance(vocabulary, list)
+        else vocabulary
+    )

@@ -1,7 +1,9 @@
-"""Where the tokens of byte-level BPE stand in their text: each covers the bytes that it decodes to, and a number token the number.
+"""Where the tokens of byte-level BPE stand in their text: each covers the bytes that it decodes to,
+and a number token the number.
 
-In: ids, the text, the places of the numbers. Out: for each token the characters that it covers, as ``tokenizers`` tells them: a token that holds a part
-of a character covers the whole of it. Rows for which the bytes do not add up, or which a normalizer may have changed, are told apart.
+In: ids, the text, the places of the numbers. Out: for each token the characters that it covers, as
+    ``tokenizers`` tells them: a token that holds a part of a character covers the whole of it. Rows
+    for which the bytes do not add up, or which a normalizer may have changed, are told apart.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from numtok.engines.number_tokens import vocabulary_of
 from numtok.numbers.numbers import Numbers
 
 SPACES = frozenset(
-    "Ġ\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+    "Ġ\t\n\x0b\x0c\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
+    + "".join(map(chr, range(0x2000, 0x200B)))
 )  # as Rust has it
 
 
@@ -28,8 +31,10 @@ class TokenForms(NamedTuple):
     """What is known of every token, by id.
 
     Attributes:
-        widths: int64, bytes that it decodes to. leading, trailing: int64, how many spaces it begins and ends with.
-        unsafe: uint8 by code point, which characters the normalizer may change; empty if there is none.
+        widths: int64, bytes that it decodes to. leading, trailing: int64, how many spaces it begins
+            and ends with.
+        unsafe: uint8 by code point, which characters the normalizer may change; empty if there is
+            none.
     """
 
     widths: Ints
@@ -39,16 +44,28 @@ class TokenForms(NamedTuple):
 
     @classmethod
     def of(cls, config: Config) -> TokenForms | None:
-        """Those of a tokenizer.json; None if it is not byte-level BPE, or its normalizer is unknown."""
+        """Those of a tokenizer.json; None if it is not byte-level BPE, or its normalizer is
+        unknown.
+        """
         normalizer = config.get("normalizer")
         if not is_byte_level(config) or normalizer not in (None, {"type": "NFC"}):
             return None
-        contents = {number: (content, len(content)) for content, number in vocabulary_of(config).items()}  # one character a byte
-        contents |= {token["id"]: (token["content"], len(token["content"].encode())) for token in config["added_tokens"]}
+        contents = {
+            number: (content, len(content)) for content, number in vocabulary_of(config).items()
+        }  # one character a byte
+        contents |= {
+            token["id"]: (token["content"], len(token["content"].encode()))
+            for token in config["added_tokens"]
+        }
         forms = np.zeros((3, max(contents) + 1), np.int64)
         for number, (content, width) in contents.items():
             forms[:, number] = width, _spaces(content), _spaces(reversed(content))
-        return cls(forms[0], forms[1], forms[2], flags("nfc_unsafe") if normalizer else np.empty(0, np.uint8))
+        return cls(
+            forms[0],
+            forms[1],
+            forms[2],
+            flags("nfc_unsafe") if normalizer else np.empty(0, np.uint8),
+        )
 
 
 def _spaces(characters: Any) -> int:
@@ -62,17 +79,30 @@ def _spaces(characters: Any) -> int:
 
 
 class Spans(NamedTuple):
-    """int64[t], half-open, the characters that each token covers in its row; bool[rows], for which rows they are known."""
+    """int64[t], half-open, the characters that each token covers in its row; bool[rows], for which
+    rows they are known.
+    """
 
     starts: Ints
     stops: Ints
     settled: npt.NDArray[np.bool_]
 
 
-def token_spans(ids: npt.NDArray[np.int32], offsets: Ints, rows: TextRows, numbers: Numbers, tokens: Ints, forms: TokenForms) -> Spans:
-    """The spans of all tokens, int32[t] ids and int64[rows + 1] offsets, in the rows; int64[numbers] tokens are those that are numbers."""
+def token_spans(
+    ids: npt.NDArray[np.int32],
+    offsets: Ints,
+    rows: TextRows,
+    numbers: Numbers,
+    tokens: Ints,
+    forms: TokenForms,
+) -> Spans:
+    """The spans of all tokens, int32[t] ids and int64[rows + 1] offsets, in the rows;
+    int64[numbers] tokens are those that are numbers.
+    """
     places = np.stack([numbers.start, numbers.stop, tokens], axis=1)
-    return Spans(*_spans(ids, offsets, rows.text, rows.offsets, places, numbers.per_document(), forms))
+    return Spans(
+        *_spans(ids, offsets, rows.text, rows.offsets, places, numbers.per_document(), forms)
+    )
 
 
 @allocating_kernel
@@ -88,13 +118,17 @@ def _spans(ids, offsets, text, text_offsets, places, per_row, forms):  # type: i
         for token in range(offsets[row], offsets[row + 1]):
             end = at + widths[ids[token]]
             if number < per_row[row + 1] and places[number, 2] == token:
-                good = good and at + leading[ids[token]] == places[number, 0]  # its form with a space has one
+                good = (
+                    good and at + leading[ids[token]] == places[number, 0]
+                )  # its form with a space has one
                 end = places[number, 1]
                 number += 1
             if end <= at or end > size:
                 good = False
                 break
-            inside = text[begin + at] & 0xC0 == 0x80  # begins within a character, which the token before it has, too
+            inside = (
+                text[begin + at] & 0xC0 == 0x80
+            )  # begins within a character, which the token before it has, too
             starts[token] = characters - 1 if inside else characters
             for byte in range(begin + at, begin + end):
                 if text[byte] & 0xC0 != 0x80:

@@ -1,6 +1,8 @@
-"""A text with holes, in documents: what :mod:`numtok.engines.split` makes and :mod:`numtok.engines.splice` puts together again.
+"""A text with holes, in documents: what :mod:`numtok.engines.split` makes and
+:mod:`numtok.engines.splice` puts together again.
 
-In: rows of text, the slots of numbers, and the delicate places. Out: empty :class:`Parts` of the right size, and the :class:`Rules` of a tokenizer.
+In: rows of text, the slots of numbers, and the delicate places. Out: empty :class:`Parts` of the
+    right size, and the :class:`Rules` of a tokenizer.
 """
 
 from __future__ import annotations
@@ -42,9 +44,11 @@ class Rules(NamedTuple):
     Attributes:
         two_forms: whether a number takes the space before it along.
         line_ends: how white space is cut: see :class:`~numtok.engines.pre_tokenizers.Cuts`.
-        whole_runs: bit n says whether a run of n spaces is added tokens to its last one; 0 if no run is an added token.
-        classes: uint8 per code point, of the bits above: category N, white space, letters of ASCII, letters of all that all libraries know, and, not
-            complete, what surely begins a word behind a letter: no letter, no mark on one, no apostrophe.
+        whole_runs: bit n says whether a run of n spaces is added tokens to its last one; 0 if no
+            run is an added token.
+        classes: uint8 per code point, of the bits above: category N, white space, letters of ASCII,
+            letters of all that all libraries know, and, not complete, what surely begins a word
+            behind a letter: no letter, no mark on one, no apostrophe.
     """
 
     two_forms: bool
@@ -71,15 +75,19 @@ class Parts(NamedTuple):
     Attributes:
         text: uint8, what is left of the text.
         documents: int64, where in it each document ends.
-        holes: int64[n, 2]: where in it something was taken out, and what: the entry of a known piece, times eight, and PIECE, NUMBER or COMPLETE, for
-            nothing else, a number behind that piece, or a text for the complete tokenizer; with APART if a digit stands there, to keep apart what is around.
+        holes: int64[n, 2]: where in it something was taken out, and what: the entry of a known
+            piece, times eight, and PIECE, NUMBER or COMPLETE, for nothing else, a number behind
+            that piece, or a text for the complete tokenizer; with APART if a digit stands there, to
+            keep apart what is around.
         complete: int64[n, 2]: begin and end in the given text of those for the complete tokenizer.
         rows: int64[rows + 1]: offsets of each row's holes; the last one is where it ends.
         spaced: bool[c], whether a number took the space before it along.
-        missing: keys of pieces that the table lacks, each in a slot that its hash tells, so that the last one stays of those with the same; 0 for none.
-        counts: int64[9]: of holes, documents, texts for the complete tokenizer, notes of missing pieces, those of them for which text is given to it (NEEDED),
-            and ids of known pieces; where in the given text the open piece begins (BEGIN), and in what is left the open document (OPEN) and the end
-            (FILLED).
+        missing: keys of pieces that the table lacks, each in a slot that its hash tells, so that
+            the last one stays of those with the same; 0 for none.
+        counts: int64[9]: of holes, documents, texts for the complete tokenizer, notes of missing
+            pieces, those of them for which text is given to it (NEEDED), and ids of known pieces;
+            where in the given text the open piece begins (BEGIN), and in what is left the open
+            document (OPEN) and the end (FILLED).
     """
 
     text: npt.NDArray[np.uint8]
@@ -100,7 +108,9 @@ def rules_of(two_forms: bool, line_ends: bool, whole_runs: int) -> Rules:
 @functools.cache
 def _classes() -> npt.NDArray[np.uint8]:
     classes: npt.NDArray[np.uint8] = (
-        flags("number") * np.uint8(NUMERIC) | flags("space") * np.uint8(WHITE) | flags("old_letter") * np.uint8(LETTER)
+        flags("number") * np.uint8(NUMERIC)
+        | flags("space") * np.uint8(WHITE)
+        | flags("old_letter") * np.uint8(LETTER)
     )
     classes[:0x80] |= (classes[:0x80] & LETTER != 0) * np.uint8(ASCII_LETTER)
     for first, last in _NO_LETTERS:
@@ -109,15 +119,24 @@ def _classes() -> npt.NDArray[np.uint8]:
 
 
 def empty_parts(rows: int, slots: Slots, places: Ints, size: int) -> Parts:
-    """Room for the parts of so many rows of ``size`` bytes. It is used again by the next call, but for ``spaced``."""
+    """Room for the parts of so many rows of ``size`` bytes.
+
+    It is used again by the next call, but for ``spaced``.
+    """
     count = len(slots.document)
-    settled = len(places) + rows  # in every row a run of spaces may begin that is marked in the row before
-    apart = settled + count + rows  # and each piece may end so that it goes to the complete tokenizer
+    settled = (
+        len(places) + rows
+    )  # in every row a run of spaces may begin that is marked in the row before
+    apart = (
+        settled + count + rows
+    )  # and each piece may end so that it goes to the complete tokenizer
     return Parts(
         _scratch.empty(
             "text", size + rows + BLOCK, np.uint8
         ),  # a digit may stand behind a row of which nothing was taken out; it is copied in blocks
-        _scratch.empty("documents", count + rows + apart + 1, np.int64),  # a hole may end one with what is behind it
+        _scratch.empty(
+            "documents", count + rows + apart + 1, np.int64
+        ),  # a hole may end one with what is behind it
         _scratch.empty("holes", 2 * (count + rows + apart), np.int64).reshape(-1, 2),
         _scratch.empty("complete", 2 * apart, np.int64).reshape(-1, 2),
         _scratch.empty("rows", rows + 1, np.int64),
@@ -140,7 +159,9 @@ def filled(parts: Parts) -> Parts:
 
 
 def closed_up(text: npt.NDArray[np.uint8], documents: Ints) -> tuple[npt.NDArray[np.uint8], Ints]:
-    """(buffer, offsets) of documents in ``text``, int64[n, 2], copied only if there is something between them."""
+    """(buffer, offsets) of documents in ``text``, int64[n, 2], copied only if there is something
+    between them.
+    """
     starts, stops = documents[:, 0], documents[:, 1]
     if len(documents) and starts[0] == 0 and np.array_equal(starts[1:], stops[:-1]):
         return text[: stops[-1]], np.append(starts, stops[-1])

@@ -1,6 +1,8 @@
-"""The safe way: every piece of text between two numbers is a document of its own. Right for any byte-level pre-tokenizer, as they are encoded independently.
+"""The safe way: every piece of text between two numbers is a document of its own. Right for any
+byte-level pre-tokenizer, as they are encoded independently.
 
-In: rows of text and the slots of numbers. Out: :class:`Pieces`; then, of their ids, :class:`~numtok.engines.interface.Encoded`.
+In: rows of text and the slots of numbers. Out: :class:`Pieces`; then, of their ids,
+    :class:`~numtok.engines.interface.Encoded`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from numtok.engines.splice import Spliced, Tokens, copy_tokens, forms_of, put_nu
 
 
 class Pieces(NamedTuple):
-    """Piece ``p`` is ``text[documents[p, 0]:documents[p, 1]]``; row ``r`` has one more than numbers, from ``per_document[r] + r`` on.
+    """Piece ``p`` is ``text[documents[p, 0]:documents[p, 1]]``; row ``r`` has one more than
+    numbers, from ``per_document[r] + r`` on.
 
     ``spaced``: bool[c], whether the slot took the space before it along.
     """
@@ -33,8 +36,20 @@ def pieces_between(rows: TextRows, slots: Slots, two_forms: bool) -> Pieces:
     """The pieces of the rows; a null row has an empty one."""
     count = len(slots.document) + len(rows)
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-    pieces = Pieces(rows.text[first:last], memory.empty(2 * count, np.int64).reshape(-1, 2), memory.empty(len(slots.document), np.bool_))
-    _pieces(rows.offsets - first, rows.valid, slots.per_document, slots.start, slots.stop, two_forms, pieces)
+    pieces = Pieces(
+        rows.text[first:last],
+        memory.empty(2 * count, np.int64).reshape(-1, 2),
+        memory.empty(len(slots.document), np.bool_),
+    )
+    _pieces(
+        rows.offsets - first,
+        rows.valid,
+        slots.per_document,
+        slots.start,
+        slots.stop,
+        two_forms,
+        pieces,
+    )
     return pieces
 
 
@@ -57,7 +72,10 @@ def _pieces(offsets, valid, per_document, start, stop, two_forms, out):  # type:
             piece_end = offsets[row] + start[number]
             spaced = two_forms and piece_end > begin and out.text[piece_end - 1] == SPACE
             out.spaced[number] = spaced
-            out.documents[row + number, 0], out.documents[row + number, 1] = begin, piece_end - 1 if spaced else piece_end
+            out.documents[row + number, 0], out.documents[row + number, 1] = (
+                begin,
+                piece_end - 1 if spaced else piece_end,
+            )
             begin = offsets[row] + stop[number]
         last = row + per_document[row + 1]
         out.documents[last, 0], out.documents[last, 1] = begin, end

@@ -1,16 +1,21 @@
-r"""Pre-tokenizers that are known, by their pattern: how they cut the text around a number, so that it may stay in one piece.
+r"""Pre-tokenizers that are known, by their pattern: how they cut the text around a number, so that
+it may stay in one piece.
 
-In: a tokenizer.json. Out: :class:`Cuts`, or None for one that is not known, whose text has to be encoded piece by piece.
+In: a tokenizer.json. Out: :class:`Cuts`, or None for one that is not known, whose text has to be
+    encoded piece by piece.
 
-All of these take the first alternative that matches, from left to right; no alternative looks back, and only ``\s+(?!\S)`` looks ahead. So they agree in
-what :mod:`numtok.engines.split` builds on:
+All of these take the first alternative that matches, from left to right; no alternative looks back,
+and only ``\s+(?!\S)`` looks ahead. So they agree in what :mod:`numtok.engines.split` builds on:
 
-- they cut before and behind a run of digits, unless a character of category N touches it, and what they do elsewhere does not depend on the digits;
-- they cut between a character that is no white space and a space; what stands before the space does not depend on what follows, nor the other way round;
+- they cut before and behind a run of digits, unless a character of category N touches it, and what
+  they do elsewhere does not depend on the digits;
+- they cut between a character that is no white space and a space; what stands before the space does
+  not depend on what follows, nor the other way round;
 - they cut behind a letter, before what is neither letter nor mark nor apostrophe.
 
-They differ in white space and in digits. GPT-2's cuts a run of white space off from the word before it, and takes a space and digits for one word. The
-others give line ends to the marks before them, cut behind the last line end of white space, and cut a space off from digits, but not from letters.
+They differ in white space and in digits. GPT-2's cuts a run of white space off from the word before
+it, and takes a space and digits for one word. The others give line ends to the marks before them,
+cut behind the last line end of white space, and cut a space off from digits, but not from letters.
 """
 
 from __future__ import annotations
@@ -22,7 +27,9 @@ _SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-LLAMA3 = _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + _SPACES
+LLAMA3 = (
+    _CONTRACTIONS + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + _SPACES
+)
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 GPT4O = (
     rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{_CONTRACTIONS}?|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{_CONTRACTIONS}?"
@@ -34,7 +41,8 @@ class Cuts(NamedTuple):
     """How a pre-tokenizer cuts white space before a number.
 
     Attributes:
-        line_ends: whether it always cuts behind the last line end of white space; else white space is always apart from the word before it.
+        line_ends: whether it always cuts behind the last line end of white space; else white space
+            is always apart from the word before it.
     """
 
     line_ends: bool
@@ -43,7 +51,12 @@ class Cuts(NamedTuple):
 def known_cuts(pre_tokenizer: dict[str, Any]) -> Cuts | None:
     """Those of a pre-tokenizer in a tokenizer.json; None if it is not one of those above."""
     if pre_tokenizer["type"] == "ByteLevel":
-        return None if pre_tokenizer.get("add_prefix_space", True) or not pre_tokenizer.get("use_regex", True) else Cuts(line_ends=False)
+        return (
+            None
+            if pre_tokenizer.get("add_prefix_space", True)
+            or not pre_tokenizer.get("use_regex", True)
+            else Cuts(line_ends=False)
+        )
     steps = pre_tokenizer.get("pretokenizers") or []
     if [step["type"] for step in steps] != ["Split", "ByteLevel"]:
         return None
@@ -52,7 +65,11 @@ def known_cuts(pre_tokenizer: dict[str, Any]) -> Cuts | None:
         ("Isolated", False),
         ("Removed", True),
     )  # nothing lies between the matches
-    if not all_matches or byte_level.get("add_prefix_space", True) or byte_level.get("use_regex", True):
+    if (
+        not all_matches
+        or byte_level.get("add_prefix_space", True)
+        or byte_level.get("use_regex", True)
+    ):
         return None
     pattern = split.get("pattern")
     pattern = pattern.get("Regex") if isinstance(pattern, dict) else None

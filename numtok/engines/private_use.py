@@ -1,7 +1,9 @@
-"""Private-use characters that a text does not hold: what stands in for a number while ``tokenizers`` has the text.
+"""Private-use characters that a text does not hold: what stands in for a number while
+``tokenizers`` has the text.
 
-In: UTF-8 text. Out: code points. Unicode promises that it will never give these characters a meaning, but a text may hold any of them (fonts of icons
-do), so the ones to use are chosen for each text.
+In: UTF-8 text. Out: code points. Unicode promises that it will never give these characters a
+    meaning, but a text may hold any of them (fonts of icons do), so the ones to use are chosen for
+    each text.
 """
 
 from __future__ import annotations
@@ -15,7 +17,11 @@ import numpy.typing as npt
 
 from numtok.errors import InputError
 
-RANGES = ((0x10_0000, 0x10_FFFE), (0xF_0000, 0xF_FFFE), (0xE000, 0xF900))  # planes 16 and 15, then the one that texts do hold now and then
+RANGES = (
+    (0x10_0000, 0x10_FFFE),
+    (0xF_0000, 0xF_FFFE),
+    (0xE000, 0xF900),
+)  # planes 16 and 15, then the one that texts do hold now and then
 
 CodePoints = npt.NDArray[np.int64]
 
@@ -29,10 +35,14 @@ def _all() -> CodePoints:
 def used_in(text: str | npt.NDArray[np.uint8]) -> CodePoints:
     """The code points from U+E000 on that occur in a text, or in UTF-8 bytes; ascending, each once."""
     if isinstance(text, str):
-        text = np.frombuffer(b"" if text.isascii() else text.encode("utf-8", "surrogatepass"), np.uint8)
+        text = np.frombuffer(
+            b"" if text.isascii() else text.encode("utf-8", "surrogatepass"), np.uint8
+        )
     at = np.flatnonzero(text >= 0xEE)  # the lead bytes of U+E000 and all that follow
     lead = text[at].astype(np.int64)
-    tail = np.take(text, at[:, None] + np.arange(1, 4), mode="clip").astype(np.int64) & 0x3F  # int64[n, 3]
+    tail = (
+        np.take(text, at[:, None] + np.arange(1, 4), mode="clip").astype(np.int64) & 0x3F
+    )  # int64[n, 3]
     three = (lead & 0x0F) << 12 | tail[:, 0] << 6 | tail[:, 1]
     four = (lead & 0x07) << 18 | tail[:, 0] << 12 | tail[:, 1] << 6 | tail[:, 2]
     return np.unique(np.where(lead < 0xF0, three, four))
@@ -42,7 +52,9 @@ def used_in_tokens(config: Mapping[str, Any]) -> CodePoints:
     """Likewise in the vocabulary and the added tokens of a tokenizer.json."""
     vocabulary = config["model"]["vocab"]
     words = [entry[0] for entry in vocabulary] if isinstance(vocabulary, list) else vocabulary
-    return used_in("".join([*words, *(token["content"] for token in config.get("added_tokens") or [])]))
+    return used_in(
+        "".join([*words, *(token["content"] for token in config.get("added_tokens") or [])])
+    )
 
 
 def unused(used: CodePoints, count: int = 1) -> CodePoints:
@@ -54,7 +66,8 @@ def unused(used: CodePoints, count: int = 1) -> CodePoints:
     free = _all()[~np.isin(_all(), used)] if len(used) else _all()
     if len(free) < count:
         raise InputError(
-            f"the texts hold {len(_all()) - len(free)} of the {len(_all())} private-use characters of Unicode, and {count} are needed"
-            " to stand in for numbers; take the texts in smaller batches, or replace such characters"
+            f"the texts hold {len(_all()) - len(free)} of the {len(_all())} private-use characters"
+            f" of Unicode, and {count} are needed to stand in for numbers; take the texts in"
+            " smaller batches, or replace such characters"
         )
     return free[:count]

@@ -1,4 +1,5 @@
-"""Digits inside an added token of the source tokenizer, such as ``<extra_id_0>`` or ``<|0.00|>``, are not numbers where the text may contain it.
+"""Digits inside an added token of the source tokenizer, such as ``<extra_id_0>`` or ``<|0.00|>``,
+are not numbers where the text may contain it.
 
 In: the added tokens and numbers. Out: the numbers outside of those tokens.
 """
@@ -23,17 +24,30 @@ class DigitTokens:
 
     Args:
         tokens: entries of ``added_tokens`` in a tokenizer.json, all that the text may contain.
-        normalizer: that of the tokenizer.json. Tokens may be found in the text as it leaves it: ``<9A>`` in ``<9a>``.
+        normalizer: that of the tokenizer.json. Tokens may be found in the text as it leaves it:
+            ``<9A>`` in ``<9a>``.
     """
 
-    def __init__(self, tokens: Sequence[Mapping[str, Any]], normalizer: Mapping[str, Any] | None = None) -> None:
-        self._chosen = {token["content"]: token for token in tokens if any(map(str.isdecimal, token["content"]))}
+    def __init__(
+        self, tokens: Sequence[Mapping[str, Any]], normalizer: Mapping[str, Any] | None = None
+    ) -> None:
+        self._chosen = {
+            token["content"]: token for token in tokens if any(map(str.isdecimal, token["content"]))
+        }
         longest_first = sorted(self._chosen, key=len, reverse=True)
-        self._pattern = re.compile(b"|".join(re.escape(word.encode()) for word in longest_first)) if self._chosen else None
-        self._whole_words = frozenset(word.encode() for word, token in self._chosen.items() if token["single_word"])
+        self._pattern = (
+            re.compile(b"|".join(re.escape(word.encode()) for word in longest_first))
+            if self._chosen
+            else None
+        )
+        self._whole_words = frozenset(
+            word.encode() for word, token in self._chosen.items() if token["single_word"]
+        )
         self._tokens, self._normalizer = list(tokens), normalizer
-        self._common = os.path.commonprefix(list(self._chosen))  # noqa: RUF071  # of strings: all begin with it
-        self._normalized = normalizer is not None and any(token["normalized"] for token in self._chosen.values())
+        self._common = os.path.commonprefix(list(self._chosen))  # of strings: all begin with it  # noqa: RUF071
+        self._normalized = normalizer is not None and any(
+            token["normalized"] for token in self._chosen.values()
+        )
 
     def __bool__(self) -> bool:
         return self._pattern is not None
@@ -51,12 +65,21 @@ class DigitTokens:
         rows = numbers.rows
         base = int(rows.offsets[0])
         text, offsets = rows.text[base : int(rows.offsets[-1])].tobytes(), rows.offsets - base
-        spans = self._normalized_spans(text, offsets, numbers.document) if self._normalized else self._spans(text, offsets)
+        spans = (
+            self._normalized_spans(text, offsets, numbers.document)
+            if self._normalized
+            else self._spans(text, offsets)
+        )
         if not len(spans):
             return np.ones(len(numbers), np.bool_)
         starts, stops = spans.T + base
-        first, last = rows.offsets[numbers.document] + numbers.start, rows.offsets[numbers.document] + numbers.stop
-        nearest = np.searchsorted(starts, last, "left") - 1  # the last span that begins before the number ends
+        first, last = (
+            rows.offsets[numbers.document] + numbers.start,
+            rows.offsets[numbers.document] + numbers.stop,
+        )
+        nearest = (
+            np.searchsorted(starts, last, "left") - 1
+        )  # the last span that begins before the number ends
         overlaps = (nearest >= 0) & (np.append(stops, -1)[nearest] > first)
         return np.asarray(~overlaps)
 
@@ -74,8 +97,12 @@ class DigitTokens:
                 good[k] = not (_is_word(before, -1) or _is_word(after, 0))
         return spans[good]
 
-    def _normalized_spans(self, text: bytes, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """Likewise in the rows that hold numbers, found by ``tokenizers`` itself, which knows the place of every character it changed."""
+    def _normalized_spans(
+        self, text: bytes, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.int64]:
+        """Likewise in the rows that hold numbers, found by ``tokenizers`` itself, which knows the
+        place of every character it changed.
+        """
         wanted = {self._finder.token_to_id(word) for word in self._chosen}
         spans = []
         for row in np.unique(rows).tolist():
@@ -92,15 +119,32 @@ class DigitTokens:
         """A tokenizer of the added tokens alone."""
         import tokenizers
 
-        model = {"type": "WordLevel", "vocab": {"\ufdd0": 0}, "unk_token": "\ufdd0"}  # a noncharacter, no added token
-        empty = {"version": "1.0", "truncation": None, "padding": None, "pre_tokenizer": None, "post_processor": None, "decoder": None}
-        config = empty | {"added_tokens": self._tokens, "normalizer": self._normalizer, "model": model}
+        model = {
+            "type": "WordLevel",
+            "vocab": {"\ufdd0": 0},
+            "unk_token": "\ufdd0",
+        }  # a noncharacter, no added token
+        empty = {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "pre_tokenizer": None,
+            "post_processor": None,
+            "decoder": None,
+        }
+        config = empty | {
+            "added_tokens": self._tokens,
+            "normalizer": self._normalizer,
+            "model": model,
+        }
         return tokenizers.Tokenizer.from_str(json.dumps(config))
 
 
 @functools.cache
 def _word() -> Any:
-    r"""What `tokenizers` takes for a part of a word beside a `single_word` token: \w as in Unicode's UTS 18."""
+    r"""What `tokenizers` takes for a part of a word beside a `single_word` token: \w as in
+    Unicode's UTS 18.
+    """
     import regex
 
     return regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]")

@@ -10,7 +10,9 @@ from numtok.errors import NumtokError, TokenizerError
 
 @contextlib.contextmanager
 def tokenizer_errors(what: str) -> Iterator[None]:
-    """Whatever the library raises or panics with, as a TokenizerError that says ``what`` could not be done."""
+    """Whatever the library raises or panics with, as a TokenizerError that says ``what`` could not
+    be done.
+    """
     try:
         yield
     except (NumtokError, KeyboardInterrupt, SystemExit, GeneratorExit):

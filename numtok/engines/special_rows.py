@@ -1,6 +1,8 @@
-"""A fast engine for a tokenizer with added tokens that it cannot read, such as RoBERTa's ``<mask>``, which takes the white space before it along.
+"""A fast engine for a tokenizer with added tokens that it cannot read, such as RoBERTa's
+``<mask>``, which takes the white space before it along.
 
-In and out: as every engine (:mod:`numtok.engines.interface`). Rows that have the name of such a token in them, which few have, are encoded by ``tokenizers``,
+In and out: as every engine (:mod:`numtok.engines.interface`). Rows that have the name of such a
+    token in them, which few have, are encoded by ``tokenizers``,
 and all others by the fast engine: without the name there is nothing to parse.
 """
 
@@ -15,7 +17,15 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, without_numbers
+from numtok.engines.interface import (
+    Config,
+    Encoded,
+    Engine,
+    Ints,
+    NumberTokens,
+    Slots,
+    without_numbers,
+)
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 
@@ -26,9 +36,14 @@ def special_names(config: Config, tokens: NumberTokens) -> list[str]:
     """Names of the special tokens.
 
     Raises:
-        TokenizerError: if one may be in a text under another name, as it is looked for in normalized text.
+        TokenizerError: if one may be in a text under another name, as it is looked for in
+            normalized text.
     """
-    special = [token for token in without_numbers(config, tokens, parse_special=True)["added_tokens"] if token["special"]]
+    special = [
+        token
+        for token in without_numbers(config, tokens, parse_special=True)["added_tokens"]
+        if token["special"]
+    ]
     if config.get("normalizer") is not None and any(token["normalized"] for token in special):
         raise TokenizerError("its special tokens are looked for in normalized text")
     return [token["content"] for token in special]
@@ -57,22 +72,34 @@ class SpecialRowsEngine:
         if named.all():
             return self.slow.encode(rows, slots)
         parts = [_Part.of(rows, slots, chosen) for chosen in (~named, named)]
-        return _together(parts, [self.fast.encode(parts[0].rows, parts[0].slots), self.slow.encode(parts[1].rows, parts[1].slots)])
+        return _together(
+            parts,
+            [
+                self.fast.encode(parts[0].rows, parts[0].slots),
+                self.slow.encode(parts[1].rows, parts[1].slots),
+            ],
+        )
 
     def first_tokens(self, text: str, characters: list[int]) -> list[int]:
         """The token in which each character lies; for a character without one, the next that has."""
         return self.slow.first_tokens(text, characters)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Those of the fast engine (:meth:`~numtok.engines.words_engine.WordsEngine.spans`); None if there is a row that it cannot read."""
+        """Those of the fast engine (:meth:`~numtok.engines.words_engine.WordsEngine.spans`); None
+        if there is a row that it cannot read.
+        """
         return None if self._have_names(rows).any() else self.fast.spans(rows, slots)
 
     def _have_names(self, rows: TextRows) -> Mask:
         """bool[rows]: which have the name of a special token in them."""
         first, last = int(rows.offsets[0]), int(rows.offsets[-1])
-        found = [match.start() + first for match in self._names.finditer(rows.text[first:last].data)]
+        found = [
+            match.start() + first for match in self._names.finditer(rows.text[first:last].data)
+        ]
         named = np.zeros(len(rows), np.bool_)
-        named[np.searchsorted(rows.offsets, np.array(found, np.int64), "right") - 1] = True  # a name across two rows does no harm
+        named[np.searchsorted(rows.offsets, np.array(found, np.int64), "right") - 1] = (
+            True  # a name across two rows does no harm
+        )
         return named
 
 
@@ -98,7 +125,9 @@ class _Part(NamedTuple):
             spaced=slots.spaced[tokens],
             offsets=memory.offsets_of(lengths[own]),
         )
-        return cls(TextRows.of(rows.array.take(pa.array(np.flatnonzero(chosen)))), some, chosen, own)
+        return cls(
+            TextRows.of(rows.array.take(pa.array(np.flatnonzero(chosen)))), some, chosen, own
+        )
 
 
 def _together(parts: list[_Part], encoded: list[Encoded]) -> Encoded:
@@ -111,7 +140,9 @@ def _together(parts: list[_Part], encoded: list[Encoded]) -> Encoded:
     positions: Ints = np.empty(len(parts[0].chosen_slots), np.int64)
     spaced = np.empty(len(positions), np.bool_)
     for part, of_part in zip(parts, encoded, strict=True):
-        moved = offsets[:-1][part.chosen] - of_part.offsets[:-1]  # int64[rows of the part]: how far each row's tokens move
+        moved = (
+            offsets[:-1][part.chosen] - of_part.offsets[:-1]
+        )  # int64[rows of the part]: how far each row's tokens move
         ids[np.arange(len(of_part.ids)) + np.repeat(moved, np.diff(of_part.offsets))] = of_part.ids
         positions[part.chosen_slots] = of_part.positions + moved[part.slots.document]
         spaced[part.chosen_slots] = of_part.spaced

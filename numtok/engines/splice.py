@@ -1,7 +1,8 @@
 """Put token ids together: those of a text with holes, and what belongs into each hole.
 
-In: a :class:`~numtok.engines.parts.Parts`, the ids of its documents, and what to put into the holes. Out: :class:`~numtok.engines.interface.Encoded`.
-The widths of the tokens tell behind which of them a hole is.
+In: a :class:`~numtok.engines.parts.Parts`, the ids of its documents, and what to put into the
+    holes. Out: :class:`~numtok.engines.interface.Encoded`. The widths of the tokens tell behind
+    which of them a hole is.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class Tokens(NamedTuple):
 
 
 class Forms(NamedTuple):
-    """The ids of every number in its two forms, without and with the space: number ``i`` has ``[offsets[i]:offsets[i + 1]]`` of either."""
+    """The ids of every number in its two forms, without and with the space: number ``i`` has
+    ``[offsets[i]:offsets[i + 1]]`` of either.
+    """
 
     plain: Ids
     spaced: Ids
@@ -38,7 +41,9 @@ class Forms(NamedTuple):
 
 
 class Spliced(NamedTuple):
-    """What is filled: the ids, the documents' offsets into them, and the position of each number's first id."""
+    """What is filled: the ids, the documents' offsets into them, and the position of each number's
+    first id.
+    """
 
     ids: Ids
     offsets: Ints
@@ -46,7 +51,9 @@ class Spliced(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """What is put together: ids of documents, of texts for the complete tokenizer, of known pieces, of numbers, and the bytes of each token."""
+    """What is put together: ids of documents, of texts for the complete tokenizer, of known pieces,
+    of numbers, and the bytes of each token.
+    """
 
     tokens: Tokens
     complete: Tokens
@@ -70,12 +77,20 @@ def splice(parts: Parts, sources: Sources) -> Encoded:
     Raises:
         NumtokError: if some token lies across a hole.
     """
-    most = len(sources.tokens.ids) + len(sources.complete.ids) + len(sources.forms.plain) + int(parts.counts[IDS])
+    most = (
+        len(sources.tokens.ids)
+        + len(sources.complete.ids)
+        + len(sources.forms.plain)
+        + int(parts.counts[IDS])
+    )
     ids, offsets = memory.empty(most + MOST_IDS, np.int32), memory.empty(len(parts.rows), np.int64)
     out = Spliced(ids, offsets, memory.empty(len(parts.spaced), np.int64))
     filled, fits = _splice(parts.holes, parts.rows, parts.spaced, sources, out)
     if not fits:
-        raise NumtokError("gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please report this tokenizer")
+        raise NumtokError(
+            "gigatoken did not keep numbers apart from the text; use engine='tokenizers' and please"
+            " report this tokenizer"
+        )
     return Encoded(out.ids[:filled], out.offsets, out.positions, parts.spaced)
 
 
@@ -84,7 +99,8 @@ def _splice(holes, rows, is_spaced, sources, out):  # type: ignore[no-untyped-de
     """(number of ids, ok); not ok if some token lies across a hole."""
     tokens, widths, known = sources.tokens, sources.widths, sources.known
     out.offsets[0] = 0
-    # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs over every token.
+    # Unsigned indices: Numba then leaves out the check for negative ones, in the one loop that runs
+    # over every token.
     filled, number, piece, at, token_at = np.uint64(0), np.uint64(0), 0, np.uint64(0), np.uint64(0)
     last = np.uint64(tokens.ids.size)
     for row in range(rows.size - 1):
@@ -116,9 +132,22 @@ def _splice(holes, rows, is_spaced, sources, out):  # type: ignore[no-untyped-de
 
 @merged_kernel
 def _put_piece(known, entry, out, filled):  # type: ignore[no-untyped-def]
-    """Append the ids of a known piece; returns the new fill. Four are copied however few they are: nobody could predict it."""
-    first, second, third, fourth = known.ids[entry, 0], known.ids[entry, 1], known.ids[entry, 2], known.ids[entry, 3]
-    out.ids[filled], out.ids[filled + ONE], out.ids[filled + _TWO], out.ids[filled + _THREE] = first, second, third, fourth
+    """Append the ids of a known piece; returns the new fill.
+
+    Four are copied however few they are: nobody could predict it.
+    """
+    first, second, third, fourth = (
+        known.ids[entry, 0],
+        known.ids[entry, 1],
+        known.ids[entry, 2],
+        known.ids[entry, 3],
+    )
+    out.ids[filled], out.ids[filled + ONE], out.ids[filled + _TWO], out.ids[filled + _THREE] = (
+        first,
+        second,
+        third,
+        fourth,
+    )
     count = np.uint64(known.counts[entry])
     for k in range(_FOUR, count):
         out.ids[filled + k] = known.ids[entry, k]

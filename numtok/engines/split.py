@@ -1,22 +1,29 @@
 """The fast way: text without its numbers stays in one piece, in as few documents as possible.
 
-Every number separates the text around it: the pieces between numbers are encoded independently of each other. Handing each piece over as a document of
-its own would be right (:mod:`numtok.engines.pieces`), but the calls cost more than the encoding. Where the pre-tokenizer is a known one
-(:mod:`numtok.engines.pre_tokenizers`), less is handed over, in one text with *holes*, where something was taken out that is put back afterwards:
+Every number separates the text around it: the pieces between numbers are encoded independently of
+    each other. Handing each piece over as a document of its own would be right
+    (:mod:`numtok.engines.pieces`), but the calls cost more than the encoding. Where the
+    pre-tokenizer is a known one (:mod:`numtok.engines.pre_tokenizers`), less is handed over, in one
+    text with *holes*, where something was taken out that is put back afterwards:
 
 - A *number*, with the space that its token takes along.
-- A short *piece* before a number or the end of a row (a comma, a line end and tabs), or the end of a long one from its last letter on. Its ids come from
-  a table (:mod:`numtok.engines.known_pieces`).
+- A short *piece* before a number or the end of a row (a comma, a line end and tabs), or the end of
+  a long one from its last letter on. Its ids come from a table
+  (:mod:`numtok.engines.known_pieces`).
 - *White space* with a run of spaces that is an added token, by the same table.
-- A *delicate place*: an added token, or characters that Unicode normalisation changes. From the space before the word it stands in to the space behind it
-  it is encoded by the complete tokenizer; all other text is encoded by one without added tokens and normaliser.
+- A *delicate place*: an added token, or characters that Unicode normalisation changes. From the
+  space before the word it stands in to the space behind it it is encoded by the complete tokenizer;
+  all other text is encoded by one without added tokens and normaliser.
 
-What is left on both sides of a hole is closed up, over the ends of rows too, as the pre-tokenizer cuts there by itself: behind a letter, before what joins
-no letters. Where it does not, a digit is put between, which nothing joins, but for white space and category N before it. A piece that ends in these is
-therefore a delicate place too, in a long text; in a short one, or where category N follows, the text is cut into two documents.
+What is left on both sides of a hole is closed up, over the ends of rows too, as the pre-tokenizer
+cuts there by itself: behind a letter, before what joins no letters. Where it does not, a digit is
+put between, which nothing joins, but for white space and category N before it. A piece that ends in
+these is therefore a delicate place too, in a long text; in a short one, or where category N
+follows, the text is cut into two documents.
 
-In: rows of text, the slots of numbers, and the delicate places (:mod:`numtok.engines.needs_complete`). Out: :class:`~numtok.engines.parts.Parts`, which
-:mod:`numtok.engines.splice` puts together again when their documents are encoded.
+In: rows of text, the slots of numbers, and the delicate places
+    (:mod:`numtok.engines.needs_complete`). Out: :class:`~numtok.engines.parts.Parts`, which
+    :mod:`numtok.engines.splice` puts together again when their documents are encoded.
 """
 
 from __future__ import annotations
@@ -86,12 +93,34 @@ class Tools(NamedTuple):
     out: Parts
 
 
-def split(text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, places: Ints, rules: Rules, known: KnownPieces) -> Parts:
-    """The parts of the rows, whose text is ``text``. They are good until the next call, but for ``spaced``."""
-    given = Given(text, rows.offsets - rows.offsets[0], rows.valid, slots.per_document, slots.start, slots.stop, places)
+def split(
+    text: npt.NDArray[np.uint8],
+    rows: TextRows,
+    slots: Slots,
+    places: Ints,
+    rules: Rules,
+    known: KnownPieces,
+) -> Parts:
+    """The parts of the rows, whose text is ``text``.
+
+    They are good until the next call, but for ``spaced``.
+    """
+    given = Given(
+        text,
+        rows.offsets - rows.offsets[0],
+        rows.valid,
+        slots.per_document,
+        slots.start,
+        slots.stop,
+        places,
+    )
     out = empty_parts(len(rows), slots, places, len(text))
     one_text = len(text) > SMALL_TEXT  # it is worth what that costs
-    _split(given, Tools(text, rules.classes, rules.line_ends, rules.whole_runs, one_text, known, out), rules.two_forms)
+    _split(
+        given,
+        Tools(text, rules.classes, rules.line_ends, rules.whole_runs, one_text, known, out),
+        rules.two_forms,
+    )
     return filled(out)
 
 
@@ -99,20 +128,37 @@ def split(text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, places: Int
 def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
     text, out, counts, places, place = given.text, tools.out, tools.out.counts, given.places, 0
     out.rows[0] = 0
-    to, ids, hole = _NONE, np.int64(0), 0  # how much of the text that is left, of the known ids and of the holes there is
+    to, ids, hole = (
+        _NONE,
+        np.int64(0),
+        0,
+    )  # how much of the text that is left, of the known ids and of the holes there is
     for row in range(given.valid.size):
-        # Unsigned positions: Numba then leaves out the check for negative ones, in the one loop that sees every number.
+        # Unsigned positions: Numba then leaves out the check for negative ones, in the one loop
+        # that sees every number.
         base, end = np.uint64(given.offsets[row]), np.uint64(given.offsets[row + 1])
         first, last = given.per_document[row], given.per_document[row + 1]
         begin = base
         following = np.uint64(places[place]) if place < places.size else _NEVER
-        if tools.whole_runs and base + ONE < end and text[base] == SPACE and text[base + ONE] == SPACE:
-            following = base  # a run of spaces is marked where it begins, which may be in the row before
+        if (
+            tools.whole_runs
+            and base + ONE < end
+            and text[base] == SPACE
+            and text[base + ONE] == SPACE
+        ):
+            following = (
+                base  # a run of spaces is marked where it begins, which may be in the row before
+            )
         for number in range(first, last + 1 if given.valid[row] else first):
             start = stop = piece_end = end
             if number < last:
-                start, stop = base + np.uint64(given.start[number]), base + np.uint64(given.stop[number])
-                spaced = (start > begin) & two_forms & (text[start - np.uint64(start > begin)] == SPACE)
+                start, stop = (
+                    base + np.uint64(given.start[number]),
+                    base + np.uint64(given.stop[number]),
+                )
+                spaced = (
+                    (start > begin) & two_forms & (text[start - np.uint64(start > begin)] == SPACE)
+                )
                 out.spaced[number] = spaced
                 piece_end = start - np.uint64(spaced)
             count, entry = known_end(tools, begin, piece_end)
@@ -129,18 +175,31 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                         break
                     count, entry = known_end(tools, begin, piece_end)  # of what is left
                 to, hole = np.uint64(counts[FILLED]), counts[HOLES]
-                while place < places.size and np.uint64(places[place]) < piece_end:  # they are in the known end
+                while (
+                    place < places.size and np.uint64(places[place]) < piece_end
+                ):  # they are in the known end
                     place += 1
                 following = np.uint64(places[place]) if place < places.size else _NEVER
-            if tools.one_text and begin < piece_end - count and ends_openly(tools, begin, piece_end - count):
+            if (
+                tools.one_text
+                and begin < piece_end - count
+                and ends_openly(tools, begin, piece_end - count)
+            ):
                 counts[NEEDED] += entry == UNKNOWN
                 counts[BEGIN], counts[FILLED], counts[HOLES] = begin, to, hole
-                begin = np.uint64(_set_apart(tools, np.int64(piece_end - count - ONE), np.int64(piece_end - count)))
+                begin = np.uint64(
+                    _set_apart(
+                        tools, np.int64(piece_end - count - ONE), np.int64(piece_end - count)
+                    )
+                )
                 to, hole = np.uint64(counts[FILLED]), counts[HOLES]
             if begin < piece_end - count:
                 to = _append(tools, begin, piece_end - count, to, hole)
             entry = max(entry, np.int64(EMPTY))
-            out.holes[hole, 0], out.holes[hole, 1] = to, entry << 3 | (NUMBER if number < last else PIECE)
+            out.holes[hole, 0], out.holes[hole, 1] = (
+                to,
+                entry << 3 | (NUMBER if number < last else PIECE),
+            )
             hole += 1
             ids += tools.known.counts[entry]
             begin = stop
@@ -155,7 +214,9 @@ def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
     """Append [first, last) behind ``to`` and the holes that are there; the new end."""
     text, out = tools.given, tools.out
     if to > np.uint64(out.counts[OPEN]) and not (
-        tools.classes[out.text[to - ONE]] & ASCII_LETTER and text[first] < ASCII and tools.classes[text[first]] & AFTER_LETTERS
+        tools.classes[out.text[to - ONE]] & ASCII_LETTER
+        and text[first] < ASCII
+        and tools.classes[text[first]] & AFTER_LETTERS
     ):
         to = _keep_apart(tools, np.int64(first), np.int64(last), to, hole)
     length = last - first
@@ -170,7 +231,9 @@ def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _keep_apart(tools, first, stop, to, hole):  # type: ignore[no-untyped-def]
-    """Between what ends at ``to`` and what begins at ``first``, if need be a digit in the hole that is there, or an end of the document; the new end."""
+    """Between what ends at ``to`` and what begins at ``first``, if need be a digit in the hole that
+    is there, or an end of the document; the new end.
+    """
     out = tools.out
     before, _ = class_before(out.text, np.int64(to), out.counts[OPEN], tools.classes)
     after, _ = class_at(tools.given, first, stop, tools.classes)
@@ -196,7 +259,9 @@ def _end_document(tools, to):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _settle(tools, at, end):  # type: ignore[no-untyped-def]
-    """A hole for the delicate place ``at``, in a piece that ends at ``end``; up to where this settles the piece."""
+    """A hole for the delicate place ``at``, in a piece that ends at ``end``; up to where this
+    settles the piece.
+    """
     text, counts = tools.given, tools.out.counts
     if text[at] == SPACE:
         stop = at
@@ -207,7 +272,12 @@ def _settle(tools, at, end):  # type: ignore[no-untyped-def]
         start = _white_begin(tools, at)
         whole = stop == end or (stop - at < 64 and (tools.whole_runs >> np.uint64(stop - at)) & ONE)
         if whole and start >= 0 and at - start <= LONGEST and stop - at <= MOST_SPACES and at >= 8:
-            entry = look_up(tools, key_of(bytes_before(text, np.uint64(at)), np.uint64(at - start), np.uint64(stop - at)))
+            entry = look_up(
+                tools,
+                key_of(
+                    bytes_before(text, np.uint64(at)), np.uint64(at - start), np.uint64(stop - at)
+                ),
+            )
             if entry >= 0:
                 _put_hole(tools, counts[BEGIN], start, entry << 3 | PIECE)
                 counts[IDS] += tools.known.counts[entry]
@@ -219,12 +289,18 @@ def _settle(tools, at, end):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _set_apart(tools, at, end):  # type: ignore[no-untyped-def]
-    """A hole for the complete tokenizer, from the space before ``at`` to the space behind it, in a piece that ends at ``end``; up to where it reaches."""
+    """A hole for the complete tokenizer, from the space before ``at`` to the space behind it, in a
+    piece that ends at ``end``; up to where it reaches.
+    """
     text, classes, out, counts = tools.given, tools.classes, tools.out, tools.out.counts
     begin, first, last = counts[BEGIN], at, at + 1
-    while first > begin and (text[first] != SPACE or class_before(text, first, begin, classes)[0] & WHITE):
+    while first > begin and (
+        text[first] != SPACE or class_before(text, first, begin, classes)[0] & WHITE
+    ):
         first -= 1
-    while last < end and (text[last] != SPACE or class_before(text, last, begin, classes)[0] & WHITE):
+    while last < end and (
+        text[last] != SPACE or class_before(text, last, begin, classes)[0] & WHITE
+    ):
         last += 1
     _put_hole(tools, begin, first, COMPLETE)
     out.complete[counts[COMPLETES], 0], out.complete[counts[COMPLETES], 1] = first, last
@@ -238,7 +314,9 @@ def _put_hole(tools, begin, first, what):  # type: ignore[no-untyped-def]
     """Append what is before a hole at ``first``, and the hole."""
     out, counts = tools.out, tools.out.counts
     if begin < first:
-        counts[FILLED] = _append(tools, np.uint64(begin), np.uint64(first), np.uint64(counts[FILLED]), counts[HOLES])
+        counts[FILLED] = _append(
+            tools, np.uint64(begin), np.uint64(first), np.uint64(counts[FILLED]), counts[HOLES]
+        )
     hole = counts[HOLES]
     out.holes[hole, 0], out.holes[hole, 1] = counts[FILLED], what
     counts[HOLES] = hole + 1
@@ -246,14 +324,18 @@ def _put_hole(tools, begin, first, what):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def _white_begin(tools, at):  # type: ignore[no-untyped-def]
-    """Where the ASCII white space that ends at ``at`` begins, as far as it is cut off from what stands before it; -1 if other white space does."""
+    """Where the ASCII white space that ends at ``at`` begins, as far as it is cut off from what
+    stands before it; -1 if other white space does.
+    """
     text, begin = tools.given, tools.out.counts[BEGIN]
     while at > begin:
         before = text[at - 1]
         if before >= ASCII:
             kind, _ = class_before(text, at, begin, tools.classes)
             return -1 if kind & WHITE else at
-        if not tools.classes[before] & WHITE or (tools.line_ends and (before == _LINE_END) | (before == _RETURN)):
+        if not tools.classes[before] & WHITE or (
+            tools.line_ends and (before == _LINE_END) | (before == _RETURN)
+        ):
             return at
         at -= 1
     return at

@@ -1,7 +1,8 @@
 """Read a source tokenizer from wherever it is: its tokenizer.json as a dict, and nothing else.
 
-A source is a tokenizer.json, a folder that holds one, a hub id, a ``tokenizers.Tokenizer``, a transformers tokenizer, or ``None`` for the small
-default tokenizer of this package. Only JSON is read: nothing in a folder can run code.
+A source is a tokenizer.json, a folder that holds one, a hub id, a ``tokenizers.Tokenizer``, a
+transformers tokenizer, or ``None`` for the small default tokenizer of this package. Only JSON is
+read: nothing in a folder can run code.
 """
 
 from __future__ import annotations
@@ -18,13 +19,20 @@ from numtok.errors import MissingDependencyError, TokenizerError
 TOKENIZER_FILE = "tokenizer.json"
 MODELS = ("BPE", "WordPiece", "Unigram", "WordLevel")
 FLAGS = {"content", "single_word", "lstrip", "rstrip", "normalized", "special"}
-CHILDREN = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "post_processor": "processors", "decoder": "decoders"}
+CHILDREN = {
+    "normalizer": "normalizers",
+    "pre_tokenizer": "pretokenizers",
+    "post_processor": "processors",
+    "decoder": "decoders",
+}
 LARGEST_ID = 2**31 - 2**20  # ids are int32, with room for the tokens that are added
 DEFAULT_FOLDER = Path(__file__).parent.with_name("default")
 
 
 class Model(dict[str, Any]):
-    """The ``model`` of a tokenizer.json, which is nearly all of it: written out once, for all that read it as text. It does not change."""
+    """The ``model`` of a tokenizer.json, which is nearly all of it: written out once, for all that
+    read it as text. It does not change.
+    """
 
     @functools.cached_property
     def text(self) -> str:
@@ -37,7 +45,10 @@ class Model(dict[str, Any]):
 
 def to_json(config: Mapping[str, Any]) -> str:
     """``json.dumps(config)``, with the text of the model if it has one already."""
-    parts = (f"{json.dumps(name)}: {part.text if isinstance(part, Model) else json.dumps(part)}" for name, part in config.items())
+    parts = (
+        f"{json.dumps(name)}: {part.text if isinstance(part, Model) else json.dumps(part)}"
+        for name, part in config.items()
+    )
     return "{" + ", ".join(parts) + "}"
 
 
@@ -53,24 +64,32 @@ def load_source(source: Any = None) -> dict[str, Any]:
     if isinstance(source, str | Path):
         path = _find(source)
         return numbered(_read(path), path)
-    backend = getattr(source, "backend_tokenizer", source)  # transformers' fast tokenizers wrap a tokenizers.Tokenizer
+    backend = getattr(
+        source, "backend_tokenizer", source
+    )  # transformers' fast tokenizers wrap a tokenizers.Tokenizer
     if hasattr(backend, "to_str"):
         return numbered(dict(json.loads(backend.to_str())), type(source).__name__)
     raise TokenizerError(
-        f"cannot read a tokenizer from {type(source).__name__}; give a tokenizer.json, its folder, a hub id, a tokenizers.Tokenizer or a fast"
-        " transformers tokenizer (slow ones have no tokenizer.json: load them with use_fast=True)"
+        f"cannot read a tokenizer from {type(source).__name__}; give a tokenizer.json, its folder,"
+        " a hub id, a tokenizers.Tokenizer or a fast transformers tokenizer (slow ones have no"
+        " tokenizer.json: load them with use_fast=True)"
     )
 
 
 def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
-    """``config`` with the ids that its added tokens really have: ``tokenizers`` does not read them, it numbers those it does not know anew.
+    """``config`` with the ids that its added tokens really have: ``tokenizers`` does not read them,
+    it numbers those it does not know anew.
 
     Raises:
-        TokenizerError: if a part is not what it should be, or an added token would get the id of another token, as the vocabulary has holes.
+        TokenizerError: if a part is not what it should be, or an added token would get the id of
+            another token, as the vocabulary has holes.
     """
     model = config["model"]
     if not isinstance(model.get("vocab"), dict | list) or model.get("type", "BPE") not in MODELS:
-        raise TokenizerError(f"{name}: the model has no vocab, or is not {', '.join(MODELS)}, so it is not a {TOKENIZER_FILE}")
+        raise TokenizerError(
+            f"{name}: the model has no vocab, or is not {', '.join(MODELS)}, so it is not a"
+            f" {TOKENIZER_FILE}"
+        )
     vocabulary = model["vocab"]
     _check_vocabulary(vocabulary, name)
     _check_parts(config, name)
@@ -89,38 +108,61 @@ def numbered(config: dict[str, Any], name: Any) -> dict[str, Any]:
         entries.append(token | {"id": ids[content]})
     if (largest := max(vocabulary.values(), default=-1)) >= following:
         raise TokenizerError(
-            f"{name}: the vocabulary has holes ({len(vocabulary)} tokens, ids up to {largest}), so that an added token would get the id"
-            " of another one; fill the holes with unused tokens"
+            f"{name}: the vocabulary has holes ({len(vocabulary)} tokens, ids up to {largest}), so"
+            " that an added token would get the id of another one; fill the holes with unused"
+            " tokens"
         )
     return config | {"model": Model(model), "added_tokens": entries}
 
 
 def fingerprint(config: dict[str, Any]) -> str:
     """A short hash of JSON: equal for equal content, whatever the order of keys."""
-    return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        json.dumps(config, sort_keys=True, ensure_ascii=True).encode()
+    ).hexdigest()[:16]
 
 
 def essential(config: dict[str, Any]) -> dict[str, Any]:
-    """What decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers` and transformers write the same differently.
+    """What decides on the ids in a tokenizer.json, in one way of writing it: `tokenizers` and
+    transformers write the same differently.
 
-    Merges are pairs, a template without special tokens is none, and truncation and padding, which belong to a call, are left out.
+    Merges are pairs, a template without special tokens is none, and truncation and padding, which
+    belong to a call, are left out.
     """
     model, processor = config["model"], config.get("post_processor")
     if model.get("merges"):
-        merges = [pair.split(" ") if isinstance(pair, str) else list(pair) for pair in model["merges"]]
+        merges = [
+            pair.split(" ") if isinstance(pair, str) else list(pair) for pair in model["merges"]
+        ]
         model = model | {"merges": merges}
-    if processor is not None and processor.get("type") == "TemplateProcessing" and not processor.get("special_tokens"):
+    if (
+        processor is not None
+        and processor.get("type") == "TemplateProcessing"
+        and not processor.get("special_tokens")
+    ):
         processor = None
-    kept = {name: part for name, part in config.items() if name not in ("version", "truncation", "padding")}
+    kept = {
+        name: part
+        for name, part in config.items()
+        if name not in ("version", "truncation", "padding")
+    }
     return kept | {"model": model, "post_processor": processor}
 
 
 def check_exists(source: str | Path) -> None:
     """Raise TokenizerError for what looks like a path, but is none; a hub id passes."""
     path = Path(source)
-    local = path.suffix == ".json" or path.is_absolute() or str(source).count("/") > 1 or str(source).startswith(".")
+    local = (
+        path.suffix == ".json"
+        or path.is_absolute()
+        or str(source).count("/") > 1
+        or str(source).startswith(".")
+    )
     if local and not path.exists():
-        raise TokenizerError(f"{path} does not exist; give a tokenizer.json, its folder or a hub id such as EleutherAI/pythia-70m")
+        raise TokenizerError(
+            f"{path} does not exist; give a tokenizer.json, its folder or a hub id such as"
+            " EleutherAI/pythia-70m"
+        )
 
 
 def _find(source: str | Path) -> Path:
@@ -128,7 +170,10 @@ def _find(source: str | Path) -> Path:
     path = Path(source)
     if path.is_dir():
         if not (path / TOKENIZER_FILE).is_file():
-            raise TokenizerError(f"{path} holds no {TOKENIZER_FILE}; save the tokenizer there with save_pretrained (fast tokenizers only)")
+            raise TokenizerError(
+                f"{path} holds no {TOKENIZER_FILE}; save the tokenizer there with save_pretrained"
+                " (fast tokenizers only)"
+            )
         return path / TOKENIZER_FILE
     return path if path.is_file() else _download(str(source))
 
@@ -137,29 +182,40 @@ def _download(hub_id: str) -> Path:
     try:
         from huggingface_hub import hf_hub_download
     except ImportError as error:
-        message = f"{hub_id} is neither a file nor a folder; loading it from the hub needs: pip install 'numtok[hf]'"
+        message = (
+            f"{hub_id} is neither a file nor a folder; loading it from the hub needs: pip install"
+            " 'numtok[hf]'"
+        )
         raise MissingDependencyError(message) from error
     try:
         return Path(hf_hub_download(hub_id, TOKENIZER_FILE))
     except Exception as error:  # network, HTTP, authorisation and cache errors have no common base
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise TokenizerError(f"{hub_id} is neither a file nor a folder, and the hub did not give its {TOKENIZER_FILE}: {reason}") from error
+        raise TokenizerError(
+            f"{hub_id} is neither a file nor a folder, and the hub did not give its"
+            f" {TOKENIZER_FILE}: {reason}"
+        ) from error
 
 
 def read_json(path: Path) -> Any:
     """The JSON in a file.
 
     Raises:
-        TokenizerError: if it is none, or none that Python reads: nested without end, integers of thousands of digits.
+        TokenizerError: if it is none, or none that Python reads: nested without end, integers of
+            thousands of digits.
     """
     try:
         return json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise TokenizerError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise TokenizerError(f"{path}: not UTF-8 at byte {error.start}, so not a {path.name}") from error
+        raise TokenizerError(
+            f"{path}: not UTF-8 at byte {error.start}, so not a {path.name}"
+        ) from error
     except json.JSONDecodeError as error:
-        raise TokenizerError(f"{path}:{error.lineno}:{error.colno}: not JSON ({error.msg}), so not a {path.name}") from error
+        raise TokenizerError(
+            f"{path}:{error.lineno}:{error.colno}: not JSON ({error.msg}), so not a {path.name}"
+        ) from error
     except RecursionError as error:
         raise TokenizerError(f"{path}: nested more deeply than any {path.name} is") from error
     except ValueError as error:
@@ -169,7 +225,10 @@ def read_json(path: Path) -> Any:
 def _read(path: Path) -> dict[str, Any]:
     config = read_json(path)
     if not isinstance(config, dict) or not isinstance(config.get("model"), dict):
-        raise TokenizerError(f"{path}: has no 'model', so it is not a {TOKENIZER_FILE} (a tokenizer_config.json or vocab.json will not do)")
+        raise TokenizerError(
+            f"{path}: has no 'model', so it is not a {TOKENIZER_FILE} (a tokenizer_config.json or"
+            " vocab.json will not do)"
+        )
     return config
 
 
@@ -178,13 +237,26 @@ def _check_vocabulary(vocabulary: dict[str, Any] | list[Any], name: Any) -> None
     if isinstance(vocabulary, dict):
         if not {int}.issuperset(map(type, vocabulary.values())):
             odd = next(token for token, number in vocabulary.items() if type(number) is not int)
-            raise TokenizerError(f"{name}: the id of {odd[:40]!r} in the vocabulary is {str(vocabulary[odd])[:40]!r}, not an integer")
-        if vocabulary and not 0 <= min(vocabulary.values()) <= max(vocabulary.values()) < LARGEST_ID:
+            raise TokenizerError(
+                f"{name}: the id of {odd[:40]!r} in the vocabulary is"
+                f" {str(vocabulary[odd])[:40]!r}, not an integer"
+            )
+        if (
+            vocabulary
+            and not 0 <= min(vocabulary.values()) <= max(vocabulary.values()) < LARGEST_ID
+        ):
             raise TokenizerError(f"{name}: the vocabulary has ids below 0 or from 2**31 - 2**20 on")
         if len(set(vocabulary.values())) < len(vocabulary):
             raise TokenizerError(f"{name}: two tokens of the vocabulary have the same id")
-    elif wrong := [entry for entry in vocabulary if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str))]:
-        raise TokenizerError(f"{name}: the entry {str(wrong[0])[:40]} of the vocabulary is not a token with its score")
+    elif wrong := [
+        entry
+        for entry in vocabulary
+        if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str))
+    ]:
+        raise TokenizerError(
+            f"{name}: the entry {str(wrong[0])[:40]} of the vocabulary is not a token with its"
+            " score"
+        )
 
 
 def _check_parts(config: dict[str, Any], name: Any) -> None:
@@ -195,19 +267,29 @@ def _check_parts(config: dict[str, Any], name: Any) -> None:
         if content is None:
             continue
         if not isinstance(content, dict) or not isinstance(content.get("type"), str):
-            raise TokenizerError(f"{name}: {part} holds {str(content)[:40]}, which is not a component with a type")
+            raise TokenizerError(
+                f"{name}: {part} holds {str(content)[:40]}, which is not a component with a type"
+            )
         if content["type"] == "Sequence":
             children = content.get(CHILDREN[part])
             if not isinstance(children, list) or None in children:
-                raise TokenizerError(f"{name}: the Sequence in {part} has no list of {CHILDREN[part]}")
+                raise TokenizerError(
+                    f"{name}: the Sequence in {part} has no list of {CHILDREN[part]}"
+                )
             parts += [(part, child) for child in children]
 
 
 def _check_added(token: Any, name: Any) -> None:
     if not isinstance(token, dict) or not FLAGS.issubset(token):
-        raise TokenizerError(f"{name}: the entry {str(token)[:80]} of added_tokens lacks one of {', '.join(sorted(FLAGS))}")
-    good = isinstance(token["content"], str) and all(isinstance(token[flag], bool) for flag in FLAGS - {"content"})
+        raise TokenizerError(
+            f"{name}: the entry {str(token)[:80]} of added_tokens lacks one of"
+            f" {', '.join(sorted(FLAGS))}"
+        )
+    good = isinstance(token["content"], str) and all(
+        isinstance(token[flag], bool) for flag in FLAGS - {"content"}
+    )
     if not good or any("\ud800" <= character <= "\udfff" for character in token["content"]):
         raise TokenizerError(
-            f"{name}: the entry {ascii(token)[:120]} of added_tokens is damaged: its content is text, the others are true or false"
+            f"{name}: the entry {ascii(token)[:120]} of added_tokens is damaged: its content is"
+            " text, the others are true or false"
         )

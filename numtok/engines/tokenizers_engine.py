@@ -1,6 +1,8 @@
-"""The engine for every tokenizer: Hugging Face's ``tokenizers``, with a stand-in character for each number.
+"""The engine for every tokenizer: Hugging Face's ``tokenizers``, with a stand-in character for each
+number.
 
-Exact by construction, as each number is an added token of the very same tokenizer. The stand-in is a character that does not occur in the text.
+Exact by construction, as each number is an added token of the very same tokenizer. The stand-in is
+a character that does not occur in the text.
 """
 
 from __future__ import annotations
@@ -13,7 +15,15 @@ import numpy.typing as npt
 
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Config, Encoded, Ids, Ints, NumberTokens, Slots, without_numbers
+from numtok.engines.interface import (
+    Config,
+    Encoded,
+    Ids,
+    Ints,
+    NumberTokens,
+    Slots,
+    without_numbers,
+)
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
 from numtok.engines.rust import tokenizer_errors
 from numtok.engines.tokenizer_json import to_json
@@ -23,7 +33,9 @@ MOST_KEPT = 4  # tokenizers, each with another stand-in
 
 
 class TokenizersEngine:
-    """Every tokenizer, by Hugging Face's ``tokenizers``: exact by construction, as each number is an added token of the very same tokenizer."""
+    """Every tokenizer, by Hugging Face's ``tokenizers``: exact by construction, as each number is
+    an added token of the very same tokenizer.
+    """
 
     name = "tokenizers"
     is_fast = False
@@ -32,10 +44,14 @@ class TokenizersEngine:
         self.tokens = tokens
         self._config, self._parse_special = config, parse_special
         self._by_sentinel: dict[str, Any] = {}
-        self._tokenizer(self._usual_character)  # what cannot be loaded fails here, not at the first text
+        self._tokenizer(
+            self._usual_character
+        )  # what cannot be loaded fails here, not at the first text
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
-        sentinel = self._character_beside(used_in(rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])]))
+        sentinel = self._character_beside(
+            used_in(rows.text[int(rows.offsets[0]) : int(rows.offsets[-1])])
+        )
         texts = _with_stand_ins(rows, slots, sentinel.encode())
         tokenizer = self._tokenizer(sentinel)
         plain, spaced_token = _stand_ins(tokenizer, sentinel)
@@ -48,25 +64,36 @@ class TokenizersEngine:
         places = np.flatnonzero((flat == plain) | spaced_form)
         if len(places) != len(slots.document):
             raise NumtokError(
-                f"the tokenizer returned {len(places)} number tokens for {len(slots.document)} numbers; please report this tokenizer"
+                f"the tokenizer returned {len(places)} number tokens for {len(slots.document)}"
+                " numbers; please report this tokenizer"
             )
         spaced = spaced_form[places]
         return _with_numbers(flat, id_offsets, places, spaced, slots)
 
     def encode_text(self, texts: list[str]) -> list[list[int]]:
         """Ids of texts without numbers."""
-        return [encoding.ids for encoding in self.encodings(texts, behind_number=False, offsets=False)]
+        return [
+            encoding.ids for encoding in self.encodings(texts, behind_number=False, offsets=False)
+        ]
 
     def encodings(self, texts: list[str], behind_number: bool, offsets: bool) -> list[Any]:
-        """``tokenizers.Encoding`` of texts without numbers, or of a number, one character and one token, and the text behind it; with or without offsets."""
+        """``tokenizers.Encoding`` of texts without numbers, or of a number, one character and one
+        token, and the text behind it; with or without offsets.
+        """
         sentinel = self._character_beside(used_in("".join(texts)))
         tokenizer = self._tokenizer(sentinel)
         encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
         with tokenizer_errors("tokenizers cannot encode with it"):
-            return list(encode([sentinel + text for text in texts] if behind_number else texts, add_special_tokens=False))
+            return list(
+                encode(
+                    [sentinel + text for text in texts] if behind_number else texts,
+                    add_special_tokens=False,
+                )
+            )
 
     def decode(self, ids: list[int], numbers: list[str]) -> str:
-        """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out of the text only by the decoder itself.
+        """Text of ids; the number tokens, in order, become ``numbers``. Special tokens are left out
+        of the text only by the decoder itself.
 
         Raises:
             NumtokError: if the ids do not hold as many number tokens.
@@ -78,22 +105,38 @@ class TokenizersEngine:
             text = self._decoded(ids, sentinel)
         pieces = text.split(sentinel)
         if len(pieces) != len(numbers) + 1:
-            raise NumtokError(f"the ids hold {len(pieces) - 1} number tokens where there are {len(numbers)} numbers")
+            raise NumtokError(
+                f"the ids hold {len(pieces) - 1} number tokens where there are {len(numbers)}"
+                " numbers"
+            )
         return "".join(piece + number for piece, number in zip(pieces, [*numbers, ""], strict=True))
 
     def _decoded(self, ids: list[int], sentinel: str) -> str:
         """Text of ids, with the character in place of each number."""
         tokenizer = self._tokenizer(sentinel)
-        renamed = dict(zip((self.tokens.plain, self.tokens.spaced), _stand_ins(tokenizer, sentinel), strict=True))
+        renamed = dict(
+            zip(
+                (self.tokens.plain, self.tokens.spaced),
+                _stand_ins(tokenizer, sentinel),
+                strict=True,
+            )
+        )
         with tokenizer_errors("tokenizers cannot decode with it"):
-            return str(tokenizer.decode([renamed.get(token, token) for token in ids], skip_special_tokens=False))
+            return str(
+                tokenizer.decode(
+                    [renamed.get(token, token) for token in ids], skip_special_tokens=False
+                )
+            )
 
     def special_frame(self) -> tuple[list[int], list[int]]:
         """Ids that the post-processor puts before and after a text."""
         encoding = self._tokenizer(self._usual_character).encode("a", add_special_tokens=True)
         inside = [k for k, special in enumerate(encoding.special_tokens_mask) if not special]
         if not inside:
-            raise TokenizerError("the tokenizer gives no token for 'a', so the places of its special tokens cannot be told")
+            raise TokenizerError(
+                "the tokenizer gives no token for 'a', so the places of its special tokens cannot"
+                " be told"
+            )
         return encoding.ids[: inside[0]], encoding.ids[inside[-1] + 1 :]
 
     def first_tokens(self, text: str, characters: list[int]) -> list[int]:
@@ -129,7 +172,9 @@ class TokenizersEngine:
             import tokenizers
 
             config = without_numbers(self._config, self.tokens, parse_special=True)
-            config["added_tokens"] = self._added_tokens(sentinel, max((token["id"] for token in config["added_tokens"]), default=-1))
+            config["added_tokens"] = self._added_tokens(
+                sentinel, max((token["id"] for token in config["added_tokens"]), default=-1)
+            )
             with tokenizer_errors("tokenizers cannot load it"):
                 tokenizer = tokenizers.Tokenizer.from_str(to_json(config))
             tokenizer.encode_special_tokens = not self._parse_special
@@ -139,10 +184,12 @@ class TokenizersEngine:
         return self._by_sentinel[sentinel]
 
     def _added_tokens(self, sentinel: str, last: int) -> list[Config]:
-        """The added tokens with the sentinel for our stand-ins; ``last`` is the largest id of the source's.
+        """The added tokens with the sentinel for our stand-ins; ``last`` is the largest id of the
+        source's.
 
-        As `tokenizers` numbers them anew, the hidden ones before that stay, under a name with a noncharacter, which no text has. Those behind,
-        tens of thousands perhaps, are left out, so that the stand-ins may get other ids than they have.
+        As `tokenizers` numbers them anew, the hidden ones before that stay, under a name with a
+        noncharacter, which no text has. Those behind, tens of thousands perhaps, are left out, so
+        that the stand-ins may get other ids than they have.
         """
         contents = {self.tokens.plain: sentinel, self.tokens.spaced: " " + sentinel}
         hidden = set(self.tokens.hidden)
@@ -168,18 +215,30 @@ def _stand_ins(tokenizer: Any, sentinel: str) -> tuple[int, int]:
 def _with_stand_ins(rows: TextRows, slots: Slots, sentinel: bytes) -> list[str]:
     """The texts with every slot replaced; null rows become empty."""
     base = int(rows.offsets[0])
-    data, row_ends = rows.text[base : int(rows.offsets[-1])].tobytes(), (rows.offsets - base).tolist()
-    begins, ends = ((rows.offsets[slots.document] - base + places).tolist() for places in (slots.start, slots.stop))
+    data, row_ends = (
+        rows.text[base : int(rows.offsets[-1])].tobytes(),
+        (rows.offsets - base).tolist(),
+    )
+    begins, ends = (
+        (rows.offsets[slots.document] - base + places).tolist()
+        for places in (slots.start, slots.stop)
+    )
     texts, first = [], slots.per_document.tolist()
     for row, valid in enumerate(rows.valid.tolist()):
         own = slice(first[row], first[row + 1])
         edges = zip([row_ends[row], *ends[own]], [*begins[own], row_ends[row + 1]], strict=True)
-        texts.append(sentinel.join([data[start:stop] for start, stop in edges]).decode() if valid else "")
+        texts.append(
+            sentinel.join([data[start:stop] for start, stop in edges]).decode() if valid else ""
+        )
     return texts
 
 
-def _with_numbers(ids: Ids, offsets: Ints, places: Ints, spaced: npt.NDArray[np.bool_], slots: Slots) -> Encoded:
-    """``ids`` of documents, with the one id at each place replaced by that slot's ids, in the form with or without the space."""
+def _with_numbers(
+    ids: Ids, offsets: Ints, places: Ints, spaced: npt.NDArray[np.bool_], slots: Slots
+) -> Encoded:
+    """``ids`` of documents, with the one id at each place replaced by that slot's ids, in the form
+    with or without the space.
+    """
     counts = np.diff(slots.offsets)
     widths = np.ones(len(ids), np.int64)
     widths[places] = counts
@@ -187,5 +246,7 @@ def _with_numbers(ids: Ids, offsets: Ints, places: Ints, spaced: npt.NDArray[np.
     out = np.empty(starts[-1], np.int32)
     out[starts[:-1][widths == 1]] = ids[widths == 1]
     within = np.arange(len(slots.plain)) - np.repeat(slots.offsets[:-1], counts)
-    out[np.repeat(starts[places], counts) + within] = np.where(np.repeat(spaced, counts), slots.spaced, slots.plain)
+    out[np.repeat(starts[places], counts) + within] = np.where(
+        np.repeat(spaced, counts), slots.spaced, slots.plain
+    )
     return Encoded(out, starts[offsets], starts[places], spaced)

@@ -1,10 +1,12 @@
 """Train a byte-level BPE tokenizer on text with its numbers taken out.
 
-In: texts. Out: a tokenizer.json as a dict: GPT-2's pre-tokenizer and byte alphabet, no normalizer, one special token. Numbers,
-each with the space that its token takes along, and all other ASCII digits are cut out of the training text, so no merge spans a
-number and digits stay single-byte tokens.
+In: texts. Out: a tokenizer.json as a dict: GPT-2's pre-tokenizer and byte alphabet, no normalizer,
+    one special token. Numbers, each with the space that its token takes along, and all other ASCII
+    digits are cut out of the training text, so no merge spans a number and digits stay single-byte
+    tokens.
 
-The tokenizer inside the package (``numtok/default/tokenizer.json``) is made from 420 pages of Wikipedia with::
+The tokenizer inside the package (``numtok/default/tokenizer.json``) is made from 420 pages of
+Wikipedia with::
 
     numtok train wiki.jsonl -o numtok/default --vocab-size 16000 --overwrite
 
@@ -36,9 +38,15 @@ _BATCH = 1000
 
 
 def train_tokenizer(
-    texts: Iterable[Any], vocab_size: int, *, grammar: Grammar | None = None, min_frequency: int = 2, progress: bool = False
+    texts: Iterable[Any],
+    vocab_size: int,
+    *,
+    grammar: Grammar | None = None,
+    min_frequency: int = 2,
+    progress: bool = False,
 ) -> dict[str, Any]:
-    """A tokenizer.json, ready for :meth:`numtok.Tokenizer.from_pretrained` once saved, or for ``tokenizers.Tokenizer.from_str``.
+    """A tokenizer.json, ready for :meth:`numtok.Tokenizer.from_pretrained` once saved, or for
+    ``tokenizers.Tokenizer.from_str``.
 
     Args:
         texts: ``str``, or Arrow string arrays; nulls are left out.
@@ -54,7 +62,9 @@ def train_tokenizer(
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     if vocab_size < SMALLEST:
-        raise TokenizerError(f"vocab_size={vocab_size} is too small: the 256 bytes and {END_OF_TEXT} need {SMALLEST}")
+        raise TokenizerError(
+            f"vocab_size={vocab_size} is too small: the 256 bytes and {END_OF_TEXT} need {SMALLEST}"
+        )
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.decoder = decoders.ByteLevel()
@@ -76,7 +86,9 @@ def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool =
     """Write ``tokenizer.json`` into ``folder``, compactly and in one step; returns its path."""
     path = Path(folder) / TOKENIZER_FILE
     if path.exists() and not overwrite:
-        raise OutputError(f"{path} exists already; choose another folder, or overwrite it with --overwrite")
+        raise OutputError(
+            f"{path} exists already; choose another folder, or overwrite it with --overwrite"
+        )
     write_file(path, json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n")
     return path
 
@@ -114,7 +126,9 @@ def _batches(texts: Iterable[Any]) -> Iterator[Any]:
 
 
 def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
-    """What is left of the texts without numbers, the one space before each, and other ASCII digits; pieces that are empty are left out."""
+    """What is left of the texts without numbers, the one space before each, and other ASCII digits;
+    pieces that are empty are left out.
+    """
     numbers = scan(rows, grammar)
     base = rows.offsets[numbers.document]
     starts, stops = base + numbers.start, base + numbers.stop
@@ -122,14 +136,26 @@ def between_numbers(rows: TextRows, grammar: Grammar) -> list[str]:
     starts = starts - (inside & (rows.text[np.maximum(starts - 1, 0)] == 0x20))
     kept = _outside_digits(rows, starts, stops)
     text = rows.text
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], kept.view(np.int8), [0]])))  # kept runs begin and end in turn
-    row_edges = rows.offsets[(rows.offsets > rows.offsets[0]) & (rows.offsets < rows.offsets[-1])] - rows.offsets[0]
-    row_edges = np.unique(row_edges[kept[row_edges] & kept[row_edges - 1]])  # two rows that touch are two pieces
+    edges = np.flatnonzero(
+        np.diff(np.concatenate([[0], kept.view(np.int8), [0]]))
+    )  # kept runs begin and end in turn
+    row_edges = (
+        rows.offsets[(rows.offsets > rows.offsets[0]) & (rows.offsets < rows.offsets[-1])]
+        - rows.offsets[0]
+    )
+    row_edges = np.unique(
+        row_edges[kept[row_edges] & kept[row_edges - 1]]
+    )  # two rows that touch are two pieces
     edges = np.sort(np.concatenate([edges, row_edges, row_edges])) + rows.offsets[0]
-    return [text[first:last].tobytes().decode() for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)]
+    return [
+        text[first:last].tobytes().decode()
+        for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+    ]
 
 
-def _outside_digits(rows: TextRows, starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _outside_digits(
+    rows: TextRows, starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
     """bool[bytes of the rows]: neither in a span nor an ASCII digit."""
     first, last = int(rows.offsets[0]), int(rows.offsets[-1])
     text = rows.text[first:last]
@@ -141,7 +167,9 @@ def _outside_digits(rows: TextRows, starts: npt.NDArray[np.int64], stops: npt.ND
 
 
 def _compact(config: dict[str, Any]) -> dict[str, Any]:
-    """Merges as ``"a b"``, a third smaller than pairs; no byte-level token contains a space, so nothing is ambiguous."""
+    """Merges as ``"a b"``, a third smaller than pairs; no byte-level token contains a space, so
+    nothing is ambiguous.
+    """
     model = config["model"]
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]
     return config | {"model": model | {"merges": merges}}

@@ -1,11 +1,14 @@
-"""Tokenizers that certainly cut text at a single space between two words, so that each word has the same ids wherever it stands.
+"""Tokenizers that certainly cut text at a single space between two words, so that each word has the
+same ids wherever it stands.
 
-In: a tokenizer.json. Out: whether it is certain that its ids at such a space do not depend on what stands beyond it.
+In: a tokenizer.json. Out: whether it is certain that its ids at such a space do not depend on what
+    stands beyond it.
 
-The space stands between characters that are neither white space nor change with what is beside them (:mod:`numtok.engines.words` says which). Normalizers
-that are known change such text character by character. A pre-tokenizer that is known cuts there, and the steps behind it see one word each; of the steps
-before it only those are known that go by the kind of each character. Without a pre-tokenizer, BPE merges nothing across the space if no token of the
-vocabulary has one inside.
+The space stands between characters that are neither white space nor change with what is beside them
+(:mod:`numtok.engines.words` says which). Normalizers that are known change such text character by
+character. A pre-tokenizer that is known cuts there, and the steps behind it see one word each; of
+the steps before it only those are known that go by the kind of each character. Without a
+pre-tokenizer, BPE merges nothing across the space if no token of the vocabulary has one inside.
 """
 
 from __future__ import annotations
@@ -18,7 +21,19 @@ MARK = "\u2581"  # what SentencePiece writes for a space
 CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 MODELS = ("BPE", "WordPiece", "Unigram", "WordLevel")
 PATTERNS = (GPT2, LLAMA3, QWEN2, GPT4O)
-LOCAL = ("NFC", "NFD", "NFKC", "NFKD", "Nmt", "Lowercase", "StripAccents", "BertNormalizer", "Precompiled", "Prepend", "Strip")
+LOCAL = (
+    "NFC",
+    "NFD",
+    "NFKC",
+    "NFKD",
+    "Nmt",
+    "Lowercase",
+    "StripAccents",
+    "BertNormalizer",
+    "Precompiled",
+    "Prepend",
+    "Strip",
+)
 REPLACED = ({"String": " "}, {"Regex": " {2,}"}, {"Regex": r"\s+"})  # what Replace may look for
 BY_CHARACTER = ("Digits", "Punctuation")
 WHITE_SPACE = ("BertPreTokenizer", "Whitespace", "WhitespaceSplit")
@@ -48,15 +63,25 @@ def cuts_at_spaces(config: Config, two_forms: bool) -> bool:
 
 
 def tokens_to_leave_whole(config: Config) -> list[str]:
-    """The added tokens behind which a space is not as behind a word: those that strip it, or all if a normalizer looks at the first space of a text."""
+    """The added tokens behind which a space is not as behind a word: those that strip it, or all if
+    a normalizer looks at the first space of a text.
+    """
     kinds = {step["type"] for step in steps_of(config.get("normalizer"), "normalizers")}
-    return [token["content"] for token in config["added_tokens"] if token["rstrip"] or kinds & {"Prepend", "Strip"}]
+    return [
+        token["content"]
+        for token in config["added_tokens"]
+        if token["rstrip"] or kinds & {"Prepend", "Strip"}
+    ]
 
 
 def _crosses_space(token: Config, two_forms: bool) -> bool:
-    """Whether an added token may take a space along at which text is cut, or the one before a number."""
+    """Whether an added token may take a space along at which text is cut, or the one before a
+    number.
+    """
     content = token["content"]
-    inside = content.strip(f" {MARK}") and any(character == MARK or character.isspace() for character in content.lstrip())
+    inside = content.strip(f" {MARK}") and any(
+        character == MARK or character.isspace() for character in content.lstrip()
+    )
     return bool(inside) or (two_forms and not token["normalized"] and content.endswith(" "))
 
 
@@ -70,7 +95,9 @@ def steps_of(part: Config | None, children: str) -> list[Config]:
 
 
 def _is_local(step: Config) -> bool:
-    """Whether a normalizer leaves the space, and does nothing to the text beside it that depends on what is beyond."""
+    """Whether a normalizer leaves the space, and does nothing to the text beside it that depends on
+    what is beyond.
+    """
     if step["type"] == "Replace":
         return step.get("pattern") in REPLACED and step.get("content") in (" ", MARK)
     return step["type"] in LOCAL
@@ -94,19 +121,33 @@ def _cuts_at_spaces(step: Config) -> bool:
     if kind == "Split":
         pattern, how = step.get("pattern"), (step.get("behavior"), step.get("invert"))
         pattern = pattern.get("Regex") if isinstance(pattern, dict) else None
-        return (pattern in PATTERNS and how in (("Isolated", False), ("Removed", True))) or (pattern == CLIP and how == ("Removed", True))
+        return (pattern in PATTERNS and how in (("Isolated", False), ("Removed", True))) or (
+            pattern == CLIP and how == ("Removed", True)
+        )
     return kind in WHITE_SPACE
 
 
 def _never_merges(config: Config, steps: list[Config]) -> bool:
-    """Whether this is BPE over whole texts, with a mark for each space and no token with the mark behind anything else."""
+    """Whether this is BPE over whole texts, with a mark for each space and no token with the mark
+    behind anything else.
+    """
     model = config["model"]
     options = ("ignore_merges", "continuing_subword_prefix", "end_of_word_suffix")
-    if model["type"] != "BPE" or any(map(model.get, options)) or any(step["type"] != "Metaspace" for step in steps) or len(steps) > 1:
+    if (
+        model["type"] != "BPE"
+        or any(map(model.get, options))
+        or any(step["type"] != "Metaspace" for step in steps)
+        or len(steps) > 1
+    ):
         return False
     normalizers = steps_of(config.get("normalizer"), "normalizers")
     to_mark = bool(steps) or any(
-        step["type"] == "Replace" and step["pattern"] == {"String": " "} and step["content"] == MARK for step in normalizers
+        step["type"] == "Replace" and step["pattern"] == {"String": " "} and step["content"] == MARK
+        for step in normalizers
     )
     vocabulary = vocabulary_of(config)
-    return to_mark and MARK in vocabulary and not any(MARK in token.lstrip(MARK) for token in vocabulary)
+    return (
+        to_mark
+        and MARK in vocabulary
+        and not any(MARK in token.lstrip(MARK) for token in vocabulary)
+    )

@@ -1,7 +1,8 @@
 """Where tokens stand in their text, told by the words that are known (:mod:`numtok.engines.words`).
 
-In: the words of the pieces between numbers, and for each token of a word the characters of the word that it covers. Out: int64[t, 2], the characters that each
-token of the rows covers, numbers among them, which cover all between two pieces.
+In: the words of the pieces between numbers, and for each token of a word the characters of the word
+    that it covers. Out: int64[t, 2], the characters that each token of the rows covers, numbers
+    among them, which cover all between two pieces.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ NOWHERE = (1 << 32) - 1  # a word in which that does not suffice
 def packed(spans: Sequence[tuple[int, int]], before: int) -> list[int]:
     """One integer for each span, less the characters before the word."""
     moved = [(start - before, stop - before) for start, stop in spans]
-    return [start << BITS | stop if 0 <= start <= stop < (1 << BITS) - 1 else NOWHERE for start, stop in moved]
+    return [
+        start << BITS | stop if 0 <= start <= stop < (1 << BITS) - 1 else NOWHERE
+        for start, stop in moved
+    ]
 
 
-def spans_of(found: Found, text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]) -> Ints | None:
+def spans_of(
+    found: Found, text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]
+) -> Ints | None:
     """The spans of all tokens; None if a word is too long."""
     spans = memory.empty(2 * (found.size + int(np.count_nonzero(~begins))), np.int64).reshape(-1, 2)
     return spans if _fill(found, text, pieces, begins, spans) else None

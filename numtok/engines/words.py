@@ -1,9 +1,12 @@
-"""Texts cut into words, and the ids of each kept: text repeats its words, and ``tokenizers`` takes most of its time to begin with each anew.
+"""Texts cut into words, and the ids of each kept: text repeats its words, and ``tokenizers`` takes
+most of its time to begin with each anew.
 
-In: pieces of text between numbers. Out: their ids, for a tokenizer that certainly cuts at single spaces (:mod:`numtok.engines.word_cuts`).
+In: pieces of text between numbers. Out: their ids, for a tokenizer that certainly cuts at single
+    spaces (:mod:`numtok.engines.word_cuts`).
 
-A word goes from one cut to the next, with the space before it. What a tokenizer does with it depends on whether the text or a number's token begins before it,
-or another word, so it is encoded behind the same, and known by it.
+A word goes from one cut to the next, with the space before it. What a tokenizer does with it
+depends on whether the text or a number's token begins before it, or another word, so it is encoded
+behind the same, and known by it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,11 @@ from numtok.engines.splice import Tokens
 MOST_KEPT = 1 << 17  # words; some 25 MB
 LONGEST_KEPT = 64  # bytes
 ONE_NEW_IN = 4  # words; with more, asking for each costs as much as encoding the text
-INSIDE, BEGIN, BEHIND = 0xFD, 0xFE, 0xFF  # no bytes of UTF-8: between words, and before the first one of a row and behind a number
+INSIDE, BEGIN, BEHIND = (
+    0xFD,
+    0xFE,
+    0xFF,
+)  # no bytes of UTF-8: between words, and before the first one of a row and behind a number
 
 _safe = np.zeros(
     256, np.bool_
@@ -65,23 +72,31 @@ class Words:
     """What is known of words: the ids of their tokens, or something else about each token.
 
     Args:
-        encode: gives it for words, each with the byte before it that says behind what it stands (``INSIDE`` for none).
+        encode: gives it for words, each with the byte before it that says behind what it stands
+            (``INSIDE`` for none).
     """
 
     def __init__(self, encode: Callable[[list[bytes]], list[list[int]]]) -> None:
         self._encode = encode
         self._lock = threading.Lock()
-        self._places = {bytes([BEGIN]): 0, bytes([BEHIND]): 0}  # nothing before a number, or between two
+        self._places = {
+            bytes([BEGIN]): 0,
+            bytes([BEHIND]): 0,
+        }  # nothing before a number, or between two
         self._known = Known(np.empty(0, np.uint32), np.zeros(2, np.int64))
 
     def __len__(self) -> int:
         """How many are kept."""
         return len(self._places)
 
-    def find(self, text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]) -> Found | None:
-        """The words of pieces, int64[n, 2] begins and ends in the text; bool[n] ``begins``, which ones begin a row.
+    def find(
+        self, text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]
+    ) -> Found | None:
+        """The words of pieces, int64[n, 2] begins and ends in the text; bool[n] ``begins``, which
+        ones begin a row.
 
-        None if no more words are kept and too many are not among them: text without many words that come again, which is quicker as it is.
+        None if no more words are kept and too many are not among them: text without many words that
+        come again, which is quicker as it is.
         """
         words, per_piece = words_of(text, pieces, begins)
         places: list[int | None] = list(map(self._places.get, words))
@@ -95,12 +110,20 @@ class Words:
         return Found(np.array(places, np.int64), widths, per_piece, known)
 
     def _with_new(self, words: Sequence[bytes], places: list[int | None]) -> Known:
-        """Fill in the places of new words, and return where all are. Short ones are kept, as long as there is room."""
-        new = list(dict.fromkeys(word for word, place in zip(words, places, strict=True) if place is None))
+        """Fill in the places of new words, and return where all are.
+
+        Short ones are kept, as long as there is room.
+        """
+        new = list(
+            dict.fromkeys(word for word, place in zip(words, places, strict=True) if place is None)
+        )
         new.sort(key=lambda word: len(word) > LONGEST_KEPT)
         lists = self._encode(new)
         with self._lock:  # other threads may have added words meanwhile
-            count = min(sum(len(word) <= LONGEST_KEPT for word in new), max(MOST_KEPT - len(self._places), 0))
+            count = min(
+                sum(len(word) <= LONGEST_KEPT for word in new),
+                max(MOST_KEPT - len(self._places), 0),
+            )
             first = len(self._known.offsets) - 1
             self._known = known = _joined(self._known, lists[:count])
             self._places.update(zip(new[:count], range(first, first + count), strict=True))
@@ -124,9 +147,16 @@ def tokens_of(found: Found) -> Tokens:
     return out
 
 
-def words_of(text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]) -> tuple[list[bytes], Ints]:
-    """(the words of all pieces, int64[n + 1] offsets of each piece's). The first word of each has BEGIN or BEHIND before it."""
-    marked = memory.empty(2 * len(pieces) + int((pieces[:, 1] - pieces[:, 0]).sum()) * 3 // 2 + 1, np.uint8)
+def words_of(
+    text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]
+) -> tuple[list[bytes], Ints]:
+    """(the words of all pieces, int64[n + 1] offsets of each piece's).
+
+    The first word of each has BEGIN or BEHIND before it.
+    """
+    marked = memory.empty(
+        2 * len(pieces) + int((pieces[:, 1] - pieces[:, 0]).sum()) * 3 // 2 + 1, np.uint8
+    )
     per_piece = memory.empty(len(pieces) + 1, np.int64)
     size = _mark(text, pieces, begins, _safe, marked, per_piece)
     return (marked[:size].tobytes().split(bytes([INSIDE])) if size else []), per_piece
@@ -161,7 +191,11 @@ def _mark(text, pieces, begins, safe, marked, per_piece):  # type: ignore[no-unt
 def _is_cut(text, first, k, safe):  # type: ignore[no-untyped-def]
     """Whether the characters beside a space are what they are wherever they stand."""
     before, after = text[k - 1], text[k + 1]
-    return (safe[before] if before < 0x80 else k - 2 >= first and text[k - 2] >= 0xC0 and safe[text[k - 2]]) and safe[after]
+    return (
+        safe[before]
+        if before < 0x80
+        else k - 2 >= first and text[k - 2] >= 0xC0 and safe[text[k - 2]]
+    ) and safe[after]
 
 
 @kernel

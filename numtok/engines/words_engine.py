@@ -1,4 +1,5 @@
-"""``tokenizers`` with the ids of words kept, for tokenizers that certainly cut at spaces: the same ids, mostly without asking for them again.
+"""``tokenizers`` with the ids of words kept, for tokenizers that certainly cut at spaces: the same
+ids, mostly without asking for them again.
 
 In and out: as every engine (:mod:`numtok.engines.interface`).
 """
@@ -12,7 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Config, Encoded, Engine, Ints, NumberTokens, Slots, without_numbers
+from numtok.engines.interface import (
+    Config,
+    Encoded,
+    Engine,
+    Ints,
+    NumberTokens,
+    Slots,
+    without_numbers,
+)
 from numtok.engines.pieces import pieces_between, put_together
 from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
@@ -24,7 +33,9 @@ PREFIXES = "aeiousn"  # words for another one to stand behind
 
 
 def with_words_kept(slow: TokenizersEngine, config: Config, tokens: NumberTokens) -> Engine:
-    """The engine, with words kept if it is certain that the tokenizer cuts at spaces; else as it is."""
+    """The engine, with words kept if it is certain that the tokenizer cuts at spaces; else as it
+    is.
+    """
     source, two_forms = without_numbers(config, tokens, parse_special=True), tokens.spaced >= 0
     added = {token["content"].strip().casefold() for token in source["added_tokens"]}
     prefix = next((letter for letter in PREFIXES if letter not in added), None)
@@ -59,10 +70,16 @@ class WordsEngine:
     def encode(self, rows: TextRows, slots: Slots) -> Encoded:
         pieces = pieces_between(rows, slots, self._two_forms)
         found = self.words.find(pieces.text, pieces.documents, _begins(slots, len(rows)))
-        return self.slow.encode(rows, slots) if found is None else put_together(pieces, tokens_of(found), slots)
+        return (
+            self.slow.encode(rows, slots)
+            if found is None
+            else put_together(pieces, tokens_of(found), slots)
+        )
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """int64[t, 2]: the characters that each token of the rows covers, if every number is one token; None if that is not known."""
+        """int64[t, 2]: the characters that each token of the rows covers, if every number is one
+        token; None if that is not known.
+        """
         pieces, begins = pieces_between(rows, slots, self._two_forms), _begins(slots, len(rows))
         found = self._spans.find(pieces.text, pieces.documents, begins)
         return None if found is None else spans_of(found, pieces.text, pieces.documents, begins)
@@ -72,21 +89,39 @@ class WordsEngine:
         return self.slow.first_tokens(text, characters)
 
     def _ids(self, words: list[bytes]) -> list[list[int]]:
-        return [encoding.ids[skipped:] for encoding, skipped, _ in self._encodings(words, offsets=False)]
+        return [
+            encoding.ids[skipped:] for encoding, skipped, _ in self._encodings(words, offsets=False)
+        ]
 
     def _packed_spans(self, words: list[bytes]) -> list[list[int]]:
-        return [packed(encoding.offsets[skipped:], before) for encoding, skipped, before in self._encodings(words, offsets=True)]
+        return [
+            packed(encoding.offsets[skipped:], before)
+            for encoding, skipped, before in self._encodings(words, offsets=True)
+        ]
 
     def _encodings(self, words: list[bytes], offsets: bool) -> list[tuple[Any, int, int]]:
-        """(encoding, tokens and characters in it before the word) of each, behind what its first byte says."""
+        """(encoding, tokens and characters in it before the word) of each, behind what its first
+        byte says.
+        """
         behind = [k for k, word in enumerate(words) if word[0] == BEHIND]
         others = [k for k, word in enumerate(words) if word[0] != BEHIND]
         found: dict[int, tuple[Any, int, int]] = {}
-        for k, encoding in zip(behind, self.slow.encodings([words[k][1:].decode() for k in behind], True, offsets), strict=True):
+        for k, encoding in zip(
+            behind,
+            self.slow.encodings([words[k][1:].decode() for k in behind], True, offsets),
+            strict=True,
+        ):
             found[k] = encoding, 1, 1
-        texts = [words[k][1:].decode() if words[k][0] == BEGIN else self._prefix + words[k].decode() for k in others]
+        texts = [
+            words[k][1:].decode() if words[k][0] == BEGIN else self._prefix + words[k].decode()
+            for k in others
+        ]
         for k, encoding in zip(others, self.slow.encodings(texts, False, offsets), strict=True):
-            found[k] = (encoding, 0, 0) if words[k][0] == BEGIN else (encoding, len(self._prefix_ids), len(self._prefix))
+            found[k] = (
+                (encoding, 0, 0)
+                if words[k][0] == BEGIN
+                else (encoding, len(self._prefix_ids), len(self._prefix))
+            )
         return [found[k] for k in range(len(words))]
 
 

@@ -1,10 +1,12 @@
 """Arrow in, Arrow out: encode a text column for training without ever making Python lists.
 
-In: a table, record batch or column of texts. Out: a table with what a tokenizer call returns, one row per text, beside the other columns of the table.
-Number streams are lists of fixed-size lists rather than of ``fixed_shape_tensor``, which ``datasets`` does not read.
+In: a table, record batch or column of texts. Out: a table with what a tokenizer call returns, one
+    row per text, beside the other columns of the table. Number streams are lists of fixed-size
+    lists rather than of ``fixed_shape_tensor``, which ``datasets`` does not read.
 
-``datasets`` merges what a mapped function returns with the columns that were there only if both are mappings of lists; a table that is returned is the
-whole result, whatever ``remove_columns`` says. So the columns to keep are put into it here.
+``datasets`` merges what a mapped function returns with the columns that were there only if both are
+mappings of lists; a table that is returned is the whole result, whatever ``remove_columns`` says.
+So the columns to keep are put into it here.
 """
 
 from __future__ import annotations
@@ -34,15 +36,22 @@ def text_column(texts: Any, column: str) -> pa.Array | pa.ChunkedArray:
     """
     if isinstance(texts, pa.Table | pa.RecordBatch):
         if column not in texts.schema.names:
-            raise InputError(f"there is no column {column!r}, only {', '.join(texts.schema.names)}; name the text column with column=...")
+            raise InputError(
+                f"there is no column {column!r}, only {', '.join(texts.schema.names)}; name the"
+                " text column with column=..."
+            )
         texts = texts.column(column)
     if not isinstance(texts, pa.Array | pa.ChunkedArray):
         raise InputError(
-            f"expected an Arrow table or string column, got {type(texts).__name__}; make one of a list with pyarrow.array(texts)"
+            f"expected an Arrow table or string column, got {type(texts).__name__}; make one of a"
+            " list with pyarrow.array(texts)"
         )
     if texts.null_count:
         row = texts.is_null().to_pylist().index(True)
-        raise InputError(f"row {row} of the text column is null; leave such rows out first, for example with dataset.filter")
+        raise InputError(
+            f"row {row} of the text column is null; leave such rows out first, for example with"
+            " dataset.filter"
+        )
     return texts
 
 
@@ -59,19 +68,34 @@ def encode_column(
     Raises:
         InputError: if a row has no room for the special tokens.
     """
-    strategy = TruncationStrategy.DO_NOT_TRUNCATE if max_length is None else TruncationStrategy.LONGEST_FIRST
-    options = {"add_special_tokens": add_special_tokens, "truncation_strategy": strategy, "max_length": max_length}
+    strategy = (
+        TruncationStrategy.DO_NOT_TRUNCATE
+        if max_length is None
+        else TruncationStrategy.LONGEST_FIRST
+    )
+    options = {
+        "add_special_tokens": add_special_tokens,
+        "truncation_strategy": strategy,
+        "max_length": max_length,
+    }
     flat = encode_flat(tokenizer, state, texts, with_streams, options)
     if flat is None:
         state.numtok.encode_batch(texts)  # says what is wrong with the texts, if it is that
-        raise InputError(f"max_length={max_length} leaves no room for the special tokens; give more, or add_special_tokens=False")
-    columns = {name: values.astype(INTEGERS.get(name, np.int8)) for name, values in flat.columns.items()} | flat.streams
+        raise InputError(
+            f"max_length={max_length} leaves no room for the special tokens; give more, or"
+            " add_special_tokens=False"
+        )
+    columns = {
+        name: values.astype(INTEGERS.get(name, np.int8)) for name, values in flat.columns.items()
+    } | flat.streams
     large = bool(flat.edges[-1] > LIST_LIMIT)
     return pa.table({name: _lists(values, flat.edges, large) for name, values in columns.items()})
 
 
 def beside(around: Any, encoded: pa.Table, left_out: str | None) -> pa.Table:
-    """The columns of ``around`` but one, with those of ``encoded``; only these if ``around`` is no table."""
+    """The columns of ``around`` but one, with those of ``encoded``; only these if ``around`` is no
+    table.
+    """
     if not isinstance(around, pa.Table | pa.RecordBatch):
         return encoded
     table = pa.Table.from_batches([around]) if isinstance(around, pa.RecordBatch) else around
@@ -79,7 +103,9 @@ def beside(around: Any, encoded: pa.Table, left_out: str | None) -> pa.Table:
 
 
 def _beside(table: pa.Table, encoded: pa.Table) -> pa.Table:
-    """The table with columns added, or replaced; its metadata, which name the ``datasets`` features of the others, stay."""
+    """The table with columns added, or replaced; its metadata, which name the ``datasets`` features
+    of the others, stay.
+    """
     for name, values in zip(encoded.column_names, encoded.columns, strict=True):
         at = table.schema.get_field_index(name)
         table = table.append_column(name, values) if at < 0 else table.set_column(at, name, values)

@@ -1,7 +1,9 @@
-"""A tokenizer whose backend has number tokens; what numtok makes of one state of a ``tokenizers`` backend, and how a change to it is told.
+"""A tokenizer whose backend has number tokens; what numtok makes of one state of a ``tokenizers``
+backend, and how a change to it is told.
 
-In: a backend and numtok's settings. Out: the numtok tokenizer, the copies of the backend with marks, and what was found out about them. All of it is
-made on demand, belongs in the tokenizer's ``cache``, and is left behind when the backend changes.
+In: a backend and numtok's settings. Out: the numtok tokenizer, the copies of the backend with
+    marks, and what was found out about them. All of it is made on demand, belongs in the
+    tokenizer's ``cache``, and is left behind when the backend changes.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from numtok.hf import loading
 from numtok.hf.marks import Marks, marks_for
 from numtok.tokenizer.tokenizer import Tokenizer
 
-MAY_BE_DIGIT = re.compile("[0-9\u0660-\U0010ffff]")  # no decimal digit lies between those of ASCII and the Arabic ones
+MAY_BE_DIGIT = re.compile(
+    "[0-9\u0660-\U0010ffff]"
+)  # no decimal digit lies between those of ASCII and the Arabic ones
 
 
 @dataclass
@@ -62,12 +66,21 @@ class BackendState:
 
     @functools.cached_property
     def _other_names(self) -> list[str]:
-        return [content for content in self.numtok.own_tokens if "[NUM" not in content and "[/NUM" not in content]
+        return [
+            content
+            for content in self.numtok.own_tokens
+            if "[NUM" not in content and "[/NUM" not in content
+        ]
 
     def is_named_in(self, texts: Sequence[str]) -> bool:
         """Whether a text has the name of one of numtok's tokens, which is to stay text."""
         others = self._other_names
-        return any("[NUM" in text or "[/NUM" in text or (others and any(content in text for content in others)) for text in texts)
+        return any(
+            "[NUM" in text
+            or "[/NUM" in text
+            or (others and any(content in text for content in others))
+            for text in texts
+        )
 
     def marks_for(self, texts: Sequence[str]) -> Marks:
         """Marks that do not occur in the texts."""
@@ -81,7 +94,10 @@ def state_of(part: Any) -> Any:
 
 def key_of(backend: Any) -> tuple[Any, ...]:
     """Equal as long as nothing has changed that ids depend on, the post-processor excepted."""
-    return (backend.get_vocab_size(), *(state_of(part) for part in (backend.normalizer, backend.pre_tokenizer, backend.decoder)))
+    return (
+        backend.get_vocab_size(),
+        *(state_of(part) for part in (backend.normalizer, backend.pre_tokenizer, backend.decoder)),
+    )
 
 
 class KnowsNumbers(PreTrainedTokenizerFast):
@@ -94,9 +110,13 @@ class KnowsNumbers(PreTrainedTokenizerFast):
     """
 
     return_numbers: bool = False
-    _number_settings: dict[str, Any] | None = None  # numtok.json; None while the base class is at work in __init__
+    _number_settings: dict[str, Any] | None = (
+        None  # numtok.json; None while the base class is at work in __init__
+    )
 
-    def __init__(self, *args: Any, number_settings: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, number_settings: dict[str, Any] | None = None, **kwargs: Any
+    ) -> None:
         self.cache: dict[str, Any] = {}  # the one attribute that fingerprints of datasets leave out
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         self._install(number_settings or {})
@@ -106,12 +126,16 @@ class KnowsNumbers(PreTrainedTokenizerFast):
         settings = loading.complete_settings(settings)
         self.return_numbers = bool(settings.pop("return_numbers"))
         self.cache = {}
-        self._number_settings = loading.add_number_tokens(self.backend_tokenizer, settings).saved_settings()
+        self._number_settings = loading.add_number_tokens(
+            self.backend_tokenizer, settings
+        ).saved_settings()
         self.init_kwargs["number_settings"] = self.number_settings
 
     @property
     def number_settings(self) -> dict[str, Any]:
-        """JSON: grammar, representations and the like; what ``numtok.json`` holds, and ``return_numbers``."""
+        """JSON: grammar, representations and the like; what ``numtok.json`` holds, and
+        ``return_numbers``.
+        """
         return {**(self._number_settings or {}), "return_numbers": self.return_numbers}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -129,20 +153,31 @@ class KnowsNumbers(PreTrainedTokenizerFast):
     @property
     def numtok(self) -> Tokenizer:
         """The numtok tokenizer of the same settings."""
-        state, post_processor = self.backend_state(), state_of(self.backend_tokenizer.post_processor)
+        state, post_processor = (
+            self.backend_state(),
+            state_of(self.backend_tokenizer.post_processor),
+        )
         if state.post_processor == post_processor:
             return state.numtok
-        if self.cache.get("post_processor") != post_processor:  # few things depend on the post-processor, which may change often
+        if (
+            self.cache.get("post_processor") != post_processor
+        ):  # few things depend on the post-processor, which may change often
             self.cache |= {"post_processor": post_processor, "numtok": self._made_numtok()}
         made: Tokenizer = self.cache["numtok"]
         return made
 
     def backend_state(self) -> BackendState:
-        """What depends on the backend. A change to that, also one made on ``backend_tokenizer`` directly, makes a new one."""
+        """What depends on the backend.
+
+        A change to that, also one made on ``backend_tokenizer`` directly, makes a new one.
+        """
         backend = self.backend_tokenizer
         key = key_of(backend)
         if self.cache.get("key") != key:
-            self.cache = {"key": key, "state": BackendState(self._made_numtok(), state_of(backend.post_processor))}
+            self.cache = {
+                "key": key,
+                "state": BackendState(self._made_numtok(), state_of(backend.post_processor)),
+            }
         made: BackendState = self.cache["state"]
         return made
 

@@ -1,7 +1,9 @@
-"""The quick way for batches: through numtok's own engine, which is some ten times faster than ``tokenizers`` for most tokenizers.
+"""The quick way for batches: through numtok's own engine, which is some ten times faster than
+``tokenizers`` for most tokenizers.
 
-In: a list of texts, or a long one. Out: the same ``BatchEncoding`` that the general way gives. Its ``encodings`` are made when something asks for them, by the
-general way. Calls for which the quick way is not certain to give the same (pairs, words, overflow...) are left to that.
+In: a list of texts, or a long one. Out: the same ``BatchEncoding`` that the general way gives. Its
+    ``encodings`` are made when something asks for them, by the general way. Calls for which the
+    quick way is not certain to give the same (pairs, words, overflow...) are left to that.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ from numtok.tokenizer.threads import cores
 from numtok.tokenizer.tokenizer import Tokenizer
 
 SMALL = 1 << 12  # characters; below, tokenizers itself is as quick
-LARGE = 1 << 19  # characters that a tokenizer encodes before the engine is made, which takes a second
+LARGE = (
+    1 << 19
+)  # characters that a tokenizer encodes before the engine is made, which takes a second
 NOT_HERE = ("is_split_into_words", "split_special_tokens", "stride", "return_overflowing_tokens")
 
 Array = npt.NDArray[Any]
@@ -41,7 +45,9 @@ Ints = npt.NDArray[np.int64]
 
 
 class SpecialTokens(NamedTuple):
-    """Special tokens before and after a text, with their token types, and the type of the text's own tokens."""
+    """Special tokens before and after a text, with their token types, and the type of the text's
+    own tokens.
+    """
 
     before: list[int]
     after: list[int]
@@ -57,9 +63,11 @@ class Layout(NamedTuple):
     """Where the tokens of n rows go in one flat array.
 
     Attributes:
-        size: of the array. begins: int64[n], where each row's special tokens begin, after any padding on the left.
+        size: of the array. begins: int64[n], where each row's special tokens begin, after any
+            padding on the left.
         edges: int64[n + 1], the rows with their padding.
-        source, target: places of the t tokens that are kept before and after, int64[t] or, where they are one stretch, slices.
+        source, target: places of the t tokens that are kept before and after, int64[t] or, where
+            they are one stretch, slices.
         kept: int64[n], tokens kept of each row.
     """
 
@@ -75,7 +83,8 @@ class Flat(NamedTuple):
     """n encoded rows in flat arrays: row r is ``[edges[r]:edges[r + 1]]`` of each.
 
     Attributes:
-        columns: what the base class returns, in its order, int64[t]. streams: the number streams, [t, ...].
+        columns: what the base class returns, in its order, int64[t]. streams: the number streams,
+            [t, ...].
         edges: int64[n + 1].
     """
 
@@ -87,13 +96,20 @@ class Flat(NamedTuple):
         return [values[first:last] for first, last in itertools.pairwise(self.edges.tolist())]
 
 
-def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> BatchEncoding | None:
+def encode_quickly(
+    tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call
+) -> BatchEncoding | None:
     """The batch, or None if it takes the general way."""
     text, options = call.text, call.options
     single = isinstance(text, str)
     if single and len(text) < SMALL:  # at once, for the short way
         return None
-    if not text or not (single or isinstance(text, list | tuple)) or call.pair is not None or any(options.get(name) for name in NOT_HERE):
+    if (
+        not text
+        or not (single or isinstance(text, list | tuple))
+        or call.pair is not None
+        or any(options.get(name) for name in NOT_HERE)
+    ):
         return None
     texts = [text] if single else list(text)
     if tokenizer.split_special_tokens or not all(type(string) is str for string in texts):
@@ -107,21 +123,35 @@ def encode_quickly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call
     if tensors is not None and (not flat.edges[-1] or len(set(np.diff(flat.edges).tolist())) > 1):
         return None
     for row in flat.rows(flat.columns["input_ids"]):
-        tokenizer._eventual_warn_about_too_long_sequence(row, options.get("max_length"), options.get("verbose", True))
-    out = _batch_encoding(flat, tensors, bool(options.get("return_length")), encodings_later(tokenizer, state, call))
+        tokenizer._eventual_warn_about_too_long_sequence(
+            row, options.get("max_length"), options.get("verbose", True)
+        )
+    out = _batch_encoding(
+        flat, tensors, bool(options.get("return_length")), encodings_later(tokenizer, state, call)
+    )
     if single and tensors is None:  # the batch dimension goes, but for the length
         out.data |= {name: rows[0] for name, rows in out.data.items() if name != "length"}
     return out
 
 
-def _batch_encoding(flat: Flat, tensors: Any, with_length: bool, encodings: Callable[[], list[Any]]) -> BatchEncoding:
+def _batch_encoding(
+    flat: Flat, tensors: Any, with_length: bool, encodings: Callable[[], list[Any]]
+) -> BatchEncoding:
     """The rows as transformers returns them: lists, or tensors."""
-    data = {name: _lists(flat, values) if tensors is None else np.stack(flat.rows(values)) for name, values in flat.columns.items()}
+    data = {
+        name: _lists(flat, values) if tensors is None else np.stack(flat.rows(values))
+        for name, values in flat.columns.items()
+    }
     if with_length:
         data["length"] = np.diff(flat.edges).tolist()
     out = LazyBatchEncoding(data, tensor_type=tensors, n_sequences=1, make=encodings)
     by_row = {name: flat.rows(values) for name, values in flat.streams.items()}
-    attach(out, [dict(zip(by_row, row, strict=True)) for row in zip(*by_row.values(), strict=True)], tensors, single=False)
+    attach(
+        out,
+        [dict(zip(by_row, row, strict=True)) for row in zip(*by_row.values(), strict=True)],
+        tensors,
+        single=False,
+    )
     return out
 
 
@@ -133,17 +163,27 @@ def _lists(flat: Flat, values: Array) -> list[Any]:
 
 
 def encode_flat(
-    tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: Any, with_streams: bool, options: Mapping[str, Any]
+    tokenizer: PreTrainedTokenizerFast,
+    state: BackendState,
+    texts: Any,
+    with_streams: bool,
+    options: Mapping[str, Any],
 ) -> Flat | None:
-    """Texts (a list, or an Arrow column) by numtok's engine; None if rows would not fit, or are not text."""
-    special = _special_tokens(tokenizer, state) if options.get("add_special_tokens", True) else NO_SPECIAL
+    """Texts (a list, or an Arrow column) by numtok's engine; None if rows would not fit, or are not
+    text.
+    """
+    special = (
+        _special_tokens(tokenizer, state) if options.get("add_special_tokens", True) else NO_SPECIAL
+    )
     if special is None:
         return None
     room = _room(options, len(special.before) + len(special.after))
     if room is not None and room < 0:
         return None
     try:
-        batch = state.numtok.encode_batch(texts, parse_special=not tokenizer.split_special_tokens, threads=_threads())
+        batch = state.numtok.encode_batch(
+            texts, parse_special=not tokenizer.split_special_tokens, threads=_threads()
+        )
     except InputError:  # the caller has its own words for that
         return None
     if not with_streams and len(schema.flat(batch.column("number_index"))[0]):
@@ -160,12 +200,23 @@ def encode_flat(
             return None
         columns["offset_mapping"] = np.zeros((layout.size, 2), np.int64)
         columns["offset_mapping"][layout.target] = mapping[layout.source]
-    return Flat(columns, _streams(state.numtok, batch, offsets, layout) if with_streams else {}, layout.edges)
+    return Flat(
+        columns,
+        _streams(state.numtok, batch, offsets, layout) if with_streams else {},
+        layout.edges,
+    )
 
 
 def _threads() -> int:
-    """As many as there are cores, unless ``TOKENIZERS_PARALLELISM`` says as to ``tokenizers`` that it is to be one."""
-    return 1 if os.environ.get("TOKENIZERS_PARALLELISM", "true").lower() in ("", "off", "false", "f", "no", "n", "0") else cores()
+    """As many as there are cores, unless ``TOKENIZERS_PARALLELISM`` says as to ``tokenizers`` that
+    it is to be one.
+    """
+    return (
+        1
+        if os.environ.get("TOKENIZERS_PARALLELISM", "true").lower()
+        in ("", "off", "false", "f", "no", "n", "0")
+        else cores()
+    )
 
 
 def _worth_while(state: BackendState, characters: int) -> bool:
@@ -178,7 +229,9 @@ def _worth_while(state: BackendState, characters: int) -> bool:
     return bool(state.has_fast_engine)
 
 
-def _special_tokens(tokenizer: PreTrainedTokenizerFast, state: BackendState) -> SpecialTokens | None:
+def _special_tokens(
+    tokenizer: PreTrainedTokenizerFast, state: BackendState
+) -> SpecialTokens | None:
     """What the post-processor of this moment puts around a text; None if it does something else."""
     processor = tokenizer.backend_tokenizer.post_processor
     if processor is None:
@@ -193,15 +246,25 @@ def _special_tokens(tokenizer: PreTrainedTokenizerFast, state: BackendState) -> 
 
 
 def _room(options: Mapping[str, Any], special: int) -> int | None:
-    """How many tokens of a text fit; None if there is no limit, negative if the general way must say what is wrong."""
-    strategy, most = options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE), options.get("max_length")
+    """How many tokens of a text fit; None if there is no limit, negative if the general way must
+    say what is wrong.
+    """
+    strategy, most = (
+        options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE),
+        options.get("max_length"),
+    )
     if strategy == TruncationStrategy.DO_NOT_TRUNCATE or most is None:
         return None
     return -1 if strategy == TruncationStrategy.ONLY_SECOND else int(most) - special
 
 
 def _layout(
-    offsets: Ints, room: int | None, cut_side: str, special: SpecialTokens, options: Mapping[str, Any], padding_side: str
+    offsets: Ints,
+    room: int | None,
+    cut_side: str,
+    special: SpecialTokens,
+    options: Mapping[str, Any],
+    padding_side: str,
 ) -> Layout | None:
     """Where everything goes; None if rows would be longer than their padding."""
     lengths = np.diff(offsets)
@@ -212,7 +275,9 @@ def _layout(
     edges = begins
     strategy = options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD)
     if strategy != PaddingStrategy.DO_NOT_PAD:
-        width = int(options["max_length"] if strategy == PaddingStrategy.MAX_LENGTH else widths.max())
+        width = int(
+            options["max_length"] if strategy == PaddingStrategy.MAX_LENGTH else widths.max()
+        )
         multiple = options.get("pad_to_multiple_of")
         width += -width % multiple if multiple else 0
         if widths.max() > width:
@@ -220,14 +285,34 @@ def _layout(
         edges = np.arange(len(kept) + 1) * width
         begins = edges + (np.append(width - widths, 0) if padding_side == "left" else 0)
     elif room is None and not before + after:  # as most batches are: all stays where it is
-        return Layout(int(edges[-1]), begins[:-1], edges, slice(int(offsets[0]), int(offsets[-1])), slice(0, int(edges[-1])), kept)
+        return Layout(
+            int(edges[-1]),
+            begins[:-1],
+            edges,
+            slice(int(offsets[0]), int(offsets[-1])),
+            slice(0, int(edges[-1])),
+            kept,
+        )
     first = offsets[:-1] + (lengths - kept if cut_side == "left" else 0)
-    run = np.arange(int(kept.sum())) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1, 2... within each row
-    return Layout(int(edges[-1]), begins[:-1], edges, np.repeat(first, kept) + run, np.repeat(begins[:-1] + before, kept) + run, kept)
+    run = np.arange(int(kept.sum())) - np.repeat(
+        np.cumsum(kept) - kept, kept
+    )  # 0, 1, 2... within each row
+    return Layout(
+        int(edges[-1]),
+        begins[:-1],
+        edges,
+        np.repeat(first, kept) + run,
+        np.repeat(begins[:-1] + before, kept) + run,
+        kept,
+    )
 
 
 def _columns(
-    tokenizer: PreTrainedTokenizerFast, ids: Array, layout: Layout, special: SpecialTokens, options: Mapping[str, Any]
+    tokenizer: PreTrainedTokenizerFast,
+    ids: Array,
+    layout: Layout,
+    special: SpecialTokens,
+    options: Mapping[str, Any],
 ) -> dict[str, Array]:
     """What the base class returns, in its order."""
 
@@ -244,12 +329,16 @@ def _columns(
         asked = options.get(f"return_{name}")
         return name in tokenizer.model_input_names if asked is None else bool(asked)
 
-    unpadded = int(layout.kept.sum()) + len(layout.kept) * (len(special.before) + len(special.after))
+    unpadded = int(layout.kept.sum()) + len(layout.kept) * (
+        len(special.before) + len(special.after)
+    )
     padding = tokenizer.pad_token_id if layout.size > unpadded else 0
     ones = [1] * len(special.before), [1] * len(special.after)
     columns = {"input_ids": filled(padding, ids[layout.source], special.before, special.after)}
     if wanted("token_type_ids"):
-        columns["token_type_ids"] = filled(tokenizer.pad_token_type_id, special.type, special.types_before, special.types_after)
+        columns["token_type_ids"] = filled(
+            tokenizer.pad_token_type_id, special.type, special.types_before, special.types_after
+        )
     if wanted("attention_mask"):
         columns["attention_mask"] = filled(0, 1, *ones)
     if options.get("return_special_tokens_mask"):
@@ -257,10 +346,14 @@ def _columns(
     return columns
 
 
-def _streams(numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: Layout) -> dict[str, Array]:
+def _streams(
+    numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: Layout
+) -> dict[str, Array]:
     """The streams."""
     index, number_offsets = schema.flat(batch.column("number_index"))
-    place = np.full(int(offsets[-1] - offsets[0]) + 1, -1)  # of every token of the batch, -1 for one that was cut off
+    place = np.full(
+        int(offsets[-1] - offsets[0]) + 1, -1
+    )  # of every token of the batch, -1 for one that was cut off
     place[layout.source] = np.arange(layout.size)[layout.target]
     target = place[index.to_numpy() + np.repeat(offsets[:-1], np.diff(number_offsets))]
     there = target >= 0
@@ -273,5 +366,7 @@ def _streams(numtok: Tokenizer, batch: pa.RecordBatch, offsets: Ints, layout: La
         values = as_numpy(schema.flat(batch.column(name))[0])
         per_token = name in numtok.per_token_columns
         flat[name] = neutral(known[name][0], layout.size, values)
-        flat[name][layout.target if per_token else target[there]] = values[layout.source] if per_token else values[there]
+        flat[name][layout.target if per_token else target[there]] = (
+            values[layout.source] if per_token else values[there]
+        )
     return flat

@@ -1,7 +1,8 @@
 """Ids to text, with the numbers put in.
 
-In: ids, of which some stand for numbers, and the values of those that are one token. Out: what the base class decodes, with the text of each number in
-its place. Each number is decoded as one mark, a character that nothing else decodes to, which is then replaced.
+In: ids, of which some stand for numbers, and the values of those that are one token. Out: what the
+    base class decodes, with the text of each number in its place. Each number is decoded as one
+    mark, a character that nothing else decodes to, which is then replaced.
 """
 
 from __future__ import annotations
@@ -19,8 +20,15 @@ from numtok.hf.encoding import with_marks
 from numtok.tokenizer.tokenizer import Tokenizer
 
 
-def decode_row(tokenizer: PreTrainedTokenizerFast, state: BackendState, token_ids: Any, values: Any, options: dict[str, Any]) -> str:
-    """The text of one row of ids; ``values`` as :meth:`numtok.hf.NumberTokenizer.decode` takes them, ``options`` those of the base class.
+def decode_row(
+    tokenizer: PreTrainedTokenizerFast,
+    state: BackendState,
+    token_ids: Any,
+    values: Any,
+    options: dict[str, Any],
+) -> str:
+    """The text of one row of ids; ``values`` as :meth:`numtok.hf.NumberTokenizer.decode` takes
+    them, ``options`` those of the base class.
 
     Raises:
         InputError: if there are neither as many values as ids nor as many as numbers.
@@ -32,11 +40,16 @@ def decode_row(tokenizer: PreTrainedTokenizerFast, state: BackendState, token_id
     read: list[str] = []
     for _ in range(2):  # again with others, if what is read has some of the marks itself
         marks = state.marks_for(read)
-        read = [PreTrainedTokenizerFast._decode(with_marks(tokenizer, marks), numbers.ids, **options)]
+        read = [
+            PreTrainedTokenizerFast._decode(with_marks(tokenizer, marks), numbers.ids, **options)
+        ]
         text = marks.replaced(read[0], numbers.surfaces)
         if text is not None:
             return text
-    raise NumtokError(f"the ids do not hold the {len(numbers.surfaces)} number tokens they should; please report this tokenizer")
+    raise NumtokError(
+        f"the ids do not hold the {len(numbers.surfaces)} number tokens they should; please report"
+        " this tokenizer"
+    )
 
 
 def rows_of(token_ids: Any, values: Any) -> list[tuple[Any, Any]] | None:
@@ -48,7 +61,10 @@ def rows_of(token_ids: Any, values: Any) -> list[tuple[Any, Any]] | None:
     if not token_ids or not isinstance(token_ids[0], list):
         return None
     if len(token_ids) != len(values):
-        raise InputError(f"{len(token_ids)} rows of ids, but {len(values)} rows of number_value; give one for each")
+        raise InputError(
+            f"{len(token_ids)} rows of ids, but {len(values)} rows of number_value; give one for"
+            " each"
+        )
     return list(zip(token_ids, values, strict=True))
 
 
@@ -65,7 +81,9 @@ class NumbersInIds:
     surfaces: list[str]
 
 
-def find_in_ids(numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None) -> NumbersInIds | None:
+def find_in_ids(
+    numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] | None
+) -> NumbersInIds | None:
     """The numbers in ids that a model may have made; None if none of them can be told.
 
     Raises:
@@ -82,7 +100,9 @@ def find_in_ids(numtok: Tokenizer, ids: Sequence[int], values: Sequence[float] |
     at = 0
     for position, stop, surface in [*numbers, (len(ids), len(ids), "")]:
         kept += ids[at:position]
-        surfaces += [contents[number].lstrip(" ") for number in ids[at:position] if number in contents]
+        surfaces += [
+            contents[number].lstrip(" ") for number in ids[at:position] if number in contents
+        ]
         if position < len(ids):
             kept.append(ids[position])
             surfaces.append(surface)

@@ -1,7 +1,8 @@
 """What a drop-in tokenizer is made from: a source of transformers, and settings.
 
-In: a hub id, a folder or a file, and the options that were given. Out: the tokenizer that transformers loads from it, and the settings as JSON: those of
-``numtok.json``, and ``return_numbers``.
+In: a hub id, a folder or a file, and the options that were given. Out: the tokenizer that
+    transformers loads from it, and the settings as JSON: those of ``numtok.json``, and
+    ``return_numbers``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ from numtok.tokenizer.saving import check_settings
 from numtok.tokenizer.tokenizer import Tokenizer
 
 OPTIONS = ("numbers", "grammar", "leading_space", "return_numbers")
-OWN_METHODS = ("__call__", "_encode_plus", "_convert_encoding", "pad", "_pad", "decode", "_decode", "batch_decode")
+OWN_METHODS = (
+    "__call__",
+    "_encode_plus",
+    "_convert_encoding",
+    "pad",
+    "_pad",
+    "decode",
+    "_decode",
+    "batch_decode",
+)
 
 
 def given_settings(
@@ -37,7 +47,11 @@ def given_settings(
 ) -> dict[str, Any]:
     """The settings that were given."""
     given = {
-        "numbers": None if numbers is None else [representation.to_dict() for representation in representations_of(numbers)],
+        "numbers": (
+            None
+            if numbers is None
+            else [representation.to_dict() for representation in representations_of(numbers)]
+        ),
         "grammar": None if grammar is None else check_grammar(grammar).to_dict(),
         "leading_space": leading_space,
         "return_numbers": return_numbers,
@@ -47,12 +61,18 @@ def given_settings(
 
 def complete_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings with the defaults for what is not given."""
-    defaults = {"numbers": [XVal().to_dict()], "grammar": Grammar().to_dict(), "leading_space": "auto", "return_numbers": False}
+    defaults = {
+        "numbers": [XVal().to_dict()],
+        "grammar": Grammar().to_dict(),
+        "leading_space": "auto",
+        "return_numbers": False,
+    }
     return defaults | settings
 
 
 def refuse_misspelt(given: Iterable[str], own: Sequence[str], where: str) -> None:
-    """Transformers takes any option and says nothing of those that it does not know: refuse what was meant to be one of ours.
+    """Transformers takes any option and says nothing of those that it does not know: refuse what
+    was meant to be one of ours.
 
     Raises:
         InputError: that names the option.
@@ -76,19 +96,32 @@ def checked(path: Any) -> Iterator[None]:
 
 
 def saved_settings(path: Any, options: dict[str, Any]) -> dict[str, Any] | None:
-    """The settings in a folder that a drop-in tokenizer was saved to; None for any other source. ``options`` as for AutoTokenizer."""
+    """The settings in a folder that a drop-in tokenizer was saved to; None for any other source.
+
+    ``options`` as for AutoTokenizer.
+    """
     if Path(path).is_file():
         return None
     config = get_tokenizer_config(path, **options)
-    return check_settings(config["number_settings"], f"{path}/tokenizer_config.json") if "number_settings" in config else None
+    return (
+        check_settings(config["number_settings"], f"{path}/tokenizer_config.json")
+        if "number_settings" in config
+        else None
+    )
 
 
 def load_stock(path: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """The tokenizer of transformers from any other source."""
     if Path(path).is_file():
         return PreTrainedTokenizerFast(tokenizer_file=str(path), **options)
-    alone = Path(path).is_dir() and not (Path(path) / "config.json").is_file() and not get_tokenizer_config(path, **options)
-    kind = PreTrainedTokenizerFast if alone else AutoTokenizer  # a tokenizer.json alone tells AutoTokenizer nothing
+    alone = (
+        Path(path).is_dir()
+        and not (Path(path) / "config.json").is_file()
+        and not get_tokenizer_config(path, **options)
+    )
+    kind = (
+        PreTrainedTokenizerFast if alone else AutoTokenizer
+    )  # a tokenizer.json alone tells AutoTokenizer nothing
     return kind.from_pretrained(path, *inputs, **options)
 
 
@@ -100,12 +133,27 @@ def check_is_fast(tokenizer: Any, ours: type) -> None:
     """
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise TokenizerError(
-            f"{type(tokenizer).__name__} is not a fast transformers tokenizer; wrap a tokenizers.Tokenizer as"
-            " PreTrainedTokenizerFast(tokenizer_object=...), and load slow ones with AutoTokenizer"
+            f"{type(tokenizer).__name__} is not a fast transformers tokenizer; wrap a"
+            " tokenizers.Tokenizer as PreTrainedTokenizerFast(tokenizer_object=...), and load slow"
+            " ones with AutoTokenizer"
         )
-    own = sorted({name for kind in type(tokenizer).__mro__ if kind not in ours.__mro__ for name in OWN_METHODS if name in vars(kind)})
-    if own:  # some model classes change what a call does in Python; a tokenizer that derives from the base class cannot have that too
-        warnings.warn(f"{type(tokenizer).__name__} has its own {', '.join(own)}; the tokenizer with numbers works without", stacklevel=4)
+    own = sorted(
+        {
+            name
+            for kind in type(tokenizer).__mro__
+            if kind not in ours.__mro__
+            for name in OWN_METHODS
+            if name in vars(kind)
+        }
+    )
+    # some model classes change what a call does in Python; a tokenizer that derives from the base
+    # class cannot have that too
+    if own:
+        warnings.warn(
+            f"{type(tokenizer).__name__} has its own {', '.join(own)}; the tokenizer with numbers"
+            " works without",
+            stacklevel=4,
+        )
 
 
 def add_number_tokens(backend: tokenizers.Tokenizer, settings: dict[str, Any]) -> Tokenizer:
@@ -118,8 +166,19 @@ def add_number_tokens(backend: tokenizers.Tokenizer, settings: dict[str, Any]) -
     known = backend.get_added_tokens_decoder()
     entries = [token for token in made.config["added_tokens"] if token["id"] not in known]
     if entries:
-        backend.add_tokens([tokenizers.AddedToken(token["content"], normalized=False, special=False) for token in entries])
-    wrong = [token["content"] for token in entries if backend.token_to_id(token["content"]) != token["id"]]
+        backend.add_tokens(
+            [
+                tokenizers.AddedToken(token["content"], normalized=False, special=False)
+                for token in entries
+            ]
+        )
+    wrong = [
+        token["content"]
+        for token in entries
+        if backend.token_to_id(token["content"]) != token["id"]
+    ]
     if wrong:
-        raise TokenizerError(f"tokenizers gives {wrong[0]!r} another id than numtok; please report this tokenizer")
+        raise TokenizerError(
+            f"tokenizers gives {wrong[0]!r} another id than numtok; please report this tokenizer"
+        )
     return made

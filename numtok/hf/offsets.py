@@ -1,6 +1,8 @@
-"""Offsets on the quick way: where each token stands, from the bytes that it covers and the spaces that a post-processor trims, or from the words that it is of.
+"""Offsets on the quick way: where each token stands, from the bytes that it covers and the spaces
+that a post-processor trims, or from the words that it is of.
 
-In: an encoded batch. Out: int64[t, 2], the offset mapping of all its tokens as the general way gives it, which encodes the few rows that are not certain.
+In: an encoded batch. Out: int64[t, 2], the offset mapping of all its tokens as the general way
+    gives it, which encodes the few rows that are not certain.
 """
 
 from __future__ import annotations
@@ -26,13 +28,21 @@ Ints = npt.NDArray[np.int64]
 
 
 def trims_spaces(post_processor: Any) -> bool | None:
-    """Whether a post-processor leaves the spaces out with which tokens begin and end; None if it does something else to offsets."""
+    """Whether a post-processor leaves the spaces out with which tokens begin and end; None if it
+    does something else to offsets.
+    """
     state = state_of(post_processor)
     found = [] if state is None else _steps(json.loads(state))
-    if any(step["type"] not in ("ByteLevel", "RobertaProcessing", "TemplateProcessing", "BertProcessing") for step in found):
+    if any(
+        step["type"]
+        not in ("ByteLevel", "RobertaProcessing", "TemplateProcessing", "BertProcessing")
+        for step in found
+    ):
         return None
     trims = [step for step in found if step.get("trim_offsets")]
-    if len(trims) > 1 or any(step["add_prefix_space"] for step in trims):  # the latter keeps some of the first spaces
+    if len(trims) > 1 or any(
+        step["add_prefix_space"] for step in trims
+    ):  # the latter keeps some of the first spaces
         return None
     return bool(trims)
 
@@ -43,8 +53,12 @@ def _steps(state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [state]
 
 
-def offset_mapping(tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: list[str], batch: pa.RecordBatch) -> Ints | None:
-    """int64[t, 2] of all tokens of the texts, encoded as a batch; None if the general way must tell."""
+def offset_mapping(
+    tokenizer: PreTrainedTokenizerFast, state: BackendState, texts: list[str], batch: pa.RecordBatch
+) -> Ints | None:
+    """int64[t, 2] of all tokens of the texts, encoded as a batch; None if the general way must
+    tell.
+    """
     forms, trims = state.token_forms, trims_spaces(tokenizer.backend_tokenizer.post_processor)
     if trims is None or not (state.one_token or state.numbers_stay):
         return None
@@ -56,22 +70,39 @@ def offset_mapping(tokenizer: PreTrainedTokenizerFast, state: BackendState, text
         return None if trims else _mapping_by_words(state, rows, numbers, batch)
     ids, offsets = schema.flat(batch.column("input_ids"))
     index, number_offsets = schema.flat(batch.column("number_index"))
-    tokens = index.to_numpy() + np.repeat(offsets[:-1], np.diff(number_offsets)) if len(numbers) else np.empty(0, np.int64)
+    tokens = (
+        index.to_numpy() + np.repeat(offsets[:-1], np.diff(number_offsets))
+        if len(numbers)
+        else np.empty(0, np.int64)
+    )
     values = ids.to_numpy()
     spans = token_spans(values, offsets, rows, numbers, tokens, forms)
     mapping = np.stack([spans.starts, spans.stops], axis=1)
     if trims:
         _trim(mapping, values, forms)
     for row in np.flatnonzero(~spans.settled).tolist():
-        call = Call(texts[row], None, False, {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False})
-        mapping[offsets[row] : offsets[row + 1]] = np.array(encode_generally(tokenizer, state, call)["offset_mapping"]).reshape(-1, 2)
+        call = Call(
+            texts[row],
+            None,
+            False,
+            {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False},
+        )
+        mapping[offsets[row] : offsets[row + 1]] = np.array(
+            encode_generally(tokenizer, state, call)["offset_mapping"]
+        ).reshape(-1, 2)
     return mapping
 
 
-def _mapping_by_words(state: BackendState, rows: TextRows, numbers: Numbers, batch: pa.RecordBatch) -> Ints | None:
+def _mapping_by_words(
+    state: BackendState, rows: TextRows, numbers: Numbers, batch: pa.RecordBatch
+) -> Ints | None:
     _, slots, _ = state.numtok.encode_numbers(numbers)
     mapping = state.numtok.engine_for(parse_special=True).spans(rows, slots)
-    return mapping if mapping is not None and len(mapping) == len(schema.flat(batch.column("input_ids"))[0]) else None
+    return (
+        mapping
+        if mapping is not None and len(mapping) == len(schema.flat(batch.column("input_ids"))[0])
+        else None
+    )
 
 
 def _trim(mapping: Ints, ids: npt.NDArray[np.int32], forms: TokenForms) -> None:

@@ -1,7 +1,8 @@
 """What transformers writes into a folder, made to appear whole.
 
-In: a folder, and a function that saves into one. Out: the same files in the folder, each written in one step (``numtok.files``); and beside them
-``numtok.json``, and one line of Python with which AutoTokenizer finds the class.
+In: a folder, and a function that saves into one. Out: the same files in the folder, each written in
+    one step (``numtok.files``); and beside them ``numtok.json``, and one line of Python with which
+    AutoTokenizer finds the class.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ def write_own_files(folder: str | os.PathLike[str], settings: Any) -> tuple[str,
     return str(made), str(shim)
 
 
-def save_whole(folder: str | os.PathLike[str], save: Callable[[str], tuple[str, ...] | None]) -> tuple[str, ...]:
-    """Let ``save`` write into a temporary folder, then bring its files into ``folder``; returns the names that it returned, there.
+def save_whole(
+    folder: str | os.PathLike[str], save: Callable[[str], tuple[str, ...] | None]
+) -> tuple[str, ...]:
+    """Let ``save`` write into a temporary folder, then bring its files into ``folder``; returns the
+    names that it returned, there.
 
-    transformers and ``tokenizers`` write straight into the folder they are given, and so leave half a file on a full disk.
+    transformers and ``tokenizers`` write straight into the folder they are given, and so leave half
+    a file on a full disk.
 
     Raises:
         OutputError: if the system refuses; no file is left half-written.
@@ -44,12 +49,16 @@ def save_whole(folder: str | os.PathLike[str], save: Callable[[str], tuple[str, 
 
 
 def _named(save: Callable[[], Any], folder: str | os.PathLike[str]) -> Any:
-    """The result, or an ``OutputError``: ``tokenizers`` raises a bare ``Exception`` where the system refuses."""
+    """The result, or an ``OutputError``: ``tokenizers`` raises a bare ``Exception`` where the
+    system refuses.
+    """
     try:
         return save()
     except NumtokError:
         raise
     except Exception as error:
         if isinstance(error, OSError) or type(error) is Exception:
-            raise OutputError(f"cannot save to {folder}: {error}; make room for temporary files, then run again") from error
+            raise OutputError(
+                f"cannot save to {folder}: {error}; make room for temporary files, then run again"
+            ) from error
         raise

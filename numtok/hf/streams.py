@@ -1,8 +1,10 @@
 """The number streams: tensors that run along with ``input_ids``, one value per token.
 
-In: numbers, and the tokens that stand for them. Out, for a text of t tokens: ``number_mask``, bool[t], which tokens begin a number; ``number_value``,
-float64[t]; and what the representations declare (:func:`numtok.representations.streams`), one value a token. Names, dtypes, shapes and what stands at
-tokens without a value are those of each :class:`numtok.representations.Column`; what the values say is in ``FORMAT.md``.
+In: numbers, and the tokens that stand for them. Out, for a text of t tokens: ``number_mask``,
+    bool[t], which tokens begin a number; ``number_value``, float64[t]; and what the representations
+    declare (:func:`numtok.representations.streams`), one value a token. Names, dtypes, shapes and
+    what stands at tokens without a value are those of each :class:`numtok.representations.Column`;
+    what the values say is in ``FORMAT.md``.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ from transformers import BatchEncoding
 from numtok.engines.interface import Slots
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Spelled, streams
-from numtok.representations.columns import NUMBER_MASK, NUMBER_VALUE, Column, as_array, form, neutral
+from numtok.representations.columns import (
+    NUMBER_MASK,
+    NUMBER_VALUE,
+    Column,
+    as_array,
+    form,
+    neutral,
+)
 from numtok.tokenizer.spelling import symbol_places
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -32,16 +41,24 @@ class NumberStreams:
     Args:
         numbers: n numbers.
         columns: the representations' columns, one value per number.
-        per_symbol: for a spelled-out representation with a stream, its name, a value for each token of every number, and int64[n + 1] offsets.
+        per_symbol: for a spelled-out representation with a stream, its name, a value for each token
+            of every number, and int64[n + 1] offsets.
     """
 
-    def __init__(self, numbers: Numbers, columns: Mapping[str, pa.Array], per_symbol: tuple[str, Array, Ints] | None = None) -> None:
+    def __init__(
+        self,
+        numbers: Numbers,
+        columns: Mapping[str, pa.Array],
+        per_symbol: tuple[str, Array, Ints] | None = None,
+    ) -> None:
         self.per_number: dict[str, Array] = {NUMBER_VALUE.name: numbers.to_float64()}
         self.per_number |= {name: as_numpy(column) for name, column in columns.items()}
         self.per_symbol = per_symbol
 
     def spread(self, length: int, tokens: Ints, numbers: Ints, symbols: Ints) -> dict[str, Array]:
-        """The streams of a text of ``length`` tokens; token ``tokens[k]`` is the ``symbols[k]``-th of number ``numbers[k]``."""
+        """The streams of a text of ``length`` tokens; token ``tokens[k]`` is the ``symbols[k]``-th
+        of number ``numbers[k]``.
+        """
         begin = symbols == 0
         first, which = tokens[begin], numbers[begin]
         mask = np.zeros(length, np.bool_)
@@ -58,8 +75,12 @@ class NumberStreams:
         return spread
 
 
-def stream_of_symbols(numtok: Tokenizer, slots: Slots, spelled: Spelled | None) -> tuple[str, Array, Ints] | None:
-    """The ``per_symbol`` of :class:`NumberStreams`, if the representation has such a stream: 0 for the brackets."""
+def stream_of_symbols(
+    numtok: Tokenizer, slots: Slots, spelled: Spelled | None
+) -> tuple[str, Array, Ints] | None:
+    """The ``per_symbol`` of :class:`NumberStreams`, if the representation has such a stream: 0 for
+    the brackets.
+    """
     first = numtok.representations[0]
     if spelled is None or spelled.stream is None or first.token_column is None:
         return None
@@ -69,10 +90,14 @@ def stream_of_symbols(numtok: Tokenizer, slots: Slots, spelled: Spelled | None) 
 
 
 def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: bool) -> None:
-    """Put the streams of each row into a ``BatchEncoding``: lists, or, if asked for, tensors of the dtypes above."""
+    """Put the streams of each row into a ``BatchEncoding``: lists, or, if asked for, tensors of the
+    dtypes above.
+    """
     for name in rows[0] if rows else ():
         values = [row[name] for row in rows]
-        if tensors is not None and len({len(value) for value in values}) > 1:  # only NumPy has something for this
+        if (
+            tensors is not None and len({len(value) for value in values}) > 1
+        ):  # only NumPy has something for this
             out[name] = np.empty(len(values), object)
             out[name][:] = values
         elif tensors is not None:
@@ -82,7 +107,9 @@ def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: 
 
 
 def take_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
-    """(inputs to ``pad`` without their number streams, the streams); a list of rows becomes one mapping, as in transformers."""
+    """(inputs to ``pad`` without their number streams, the streams); a list of rows becomes one
+    mapping, as in transformers.
+    """
     rows = isinstance(inputs, list | tuple) and len(inputs) > 0 and isinstance(inputs[0], Mapping)
     names = inputs[0].keys() if rows else inputs.keys() if isinstance(inputs, Mapping) else ()
     known = {NUMBER_MASK.name, *streams()}
@@ -90,7 +117,9 @@ def take_streams(inputs: Any) -> tuple[Any, dict[str, Any]]:
         return inputs, {}
     if rows:
         inputs = {name: [row[name] for row in inputs] for name in names}
-    return {name: inputs[name] for name in names if name not in known}, {name: inputs[name] for name in names if name in known}
+    return {name: inputs[name] for name in names if name not in known}, {
+        name: inputs[name] for name in names if name in known
+    }
 
 
 def pad_streams(out: Any, given: Mapping[str, Any], leading: str, side: str) -> None:
@@ -101,7 +130,10 @@ def pad_streams(out: Any, given: Mapping[str, Any], leading: str, side: str) -> 
     known = {NUMBER_MASK.name: (NUMBER_MASK,), **streams()}
     for name, values in given.items():
         arrays = [_array(known[name], row) for row in ([values] if single else values)]
-        padded = [pad_stream(known[name][0], row, len(own), side) for row, own in zip(arrays, [ids] if single else ids, strict=True)]
+        padded = [
+            pad_stream(known[name][0], row, len(own), side)
+            for row, own in zip(arrays, [ids] if single else ids, strict=True)
+        ]
         attach_rows: list[dict[str, Array]] = [{name: row} for row in padded]
         if single and tensor_type is not None:
             out[name] = BatchEncoding({name: padded[0]}, tensor_type=tensor_type)[name]

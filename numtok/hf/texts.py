@@ -1,7 +1,10 @@
-"""The arguments of one call: its texts, in whatever nesting the caller gave them, and which of them belong together.
+"""The arguments of one call: its texts, in whatever nesting the caller gave them, and which of them
+belong together.
 
-In: ``text`` and ``text_pair`` as transformers takes them. Out: a flat list of strings, the same nesting with other strings, and for each row that
-will be encoded its sequences: one, or two for a pair, each of one text, or of words if it was split.
+In: ``text`` and ``text_pair`` as transformers takes them. Out: a flat list of strings, the same
+    nesting with other strings, and for each row that
+will be encoded its sequences: one, or two for a pair, each of one text, or of words if it was
+    split.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ from typing import Any, NamedTuple
 from numtok.errors import InputError
 from numtok.hf.marks import MarkedText
 
-Tree = Any  # a str, or a list or tuple of trees; likewise with the place of each string among all of the call
+# a str, or a list or tuple of trees; likewise with the place of each string among all of the call
+Tree = Any
 
 
 class Call(NamedTuple):
@@ -60,12 +64,15 @@ class CallTexts:
     def one_each(self) -> bool:
         """Whether every row is one text."""
         return self._pair_places is None and all(
-            isinstance(place, int) for place in (self._text_places if self.batched else [self._text_places])
+            isinstance(place, int)
+            for place in (self._text_places if self.batched else [self._text_places])
         )
 
     def rebuilt(self, strings: Sequence[str]) -> tuple[Tree, Tree]:
         """``text`` and ``text_pair`` with other strings."""
-        return _rebuilt(self._text, self._text_places, strings), _rebuilt(self._pair, self._pair_places, strings)
+        return _rebuilt(self._text, self._text_places, strings), _rebuilt(
+            self._pair, self._pair_places, strings
+        )
 
     def rows(self, marked: Sequence[MarkedText]) -> Iterator[list[list[MarkedText]]]:
         """For each row in order, its sequences."""
@@ -74,7 +81,10 @@ class CallTexts:
 
     def _rows(self) -> Iterator[list[Tree]]:
         if self.batched and self._pair_places is not None:
-            yield from ([first, second] for first, second in zip(self._text_places, self._pair_places, strict=False))
+            yield from (
+                [first, second]
+                for first, second in zip(self._text_places, self._pair_places, strict=False)
+            )
         elif self.batched:
             yield from (self._sequences(row) for row in self._text_places)
         elif self._pair:  # as in transformers, an empty one is none
@@ -96,9 +106,13 @@ def _rebuilt(tree: Tree, places: Tree, strings: Sequence[str]) -> Tree:
         return None
     if isinstance(places, int):
         return strings[places]
-    branches = [_rebuilt(branch, below, strings) for branch, below in zip(tree, places, strict=True)]
+    branches = [
+        _rebuilt(branch, below, strings) for branch, below in zip(tree, places, strict=True)
+    ]
     return tuple(branches) if isinstance(tree, tuple) else branches
 
 
 def _flat(tree: Tree) -> list[int]:
-    return [tree] if isinstance(tree, int) else [place for branch in tree for place in _flat(branch)]
+    return (
+        [tree] if isinstance(tree, int) else [place for branch in tree for place in _flat(branch)]
+    )

@@ -1,11 +1,13 @@
 """NumberTokenizer: any fast Hugging Face tokenizer, with numbers.
 
-In and out: all that a fast transformers tokenizer takes and gives. Text without numbers is encoded exactly as by the source tokenizer; a number is
-the added token ``[NUM]`` (or the tokens of a spelled-out representation), and with ``return_numbers=True`` the number streams run along
-(:mod:`numtok.hf.streams`). ``decode`` puts numbers back.
+In and out: all that a fast transformers tokenizer takes and gives. Text without numbers is encoded
+    exactly as by the source tokenizer; a number is the added token ``[NUM]`` (or the tokens of a
+    spelled-out representation), and with ``return_numbers=True`` the number streams run along
+    (:mod:`numtok.hf.streams`). ``decode`` puts numbers back.
 
-A call goes the quick way (:mod:`numtok.hf.batch`: large batches, through numtok's own engine) or the general one
-(:mod:`numtok.hf.general`: numbers are replaced by marks, and the base class does all of its own work on the marked text). Both give the same.
+A call goes the quick way (:mod:`numtok.hf.batch`: large batches, through numtok's own engine) or
+the general one (:mod:`numtok.hf.general`: numbers are replaced by marks, and the base class does
+all of its own work on the marked text). Both give the same.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ try:
     from transformers.models.auto.tokenization_auto import REGISTERED_TOKENIZER_CLASSES
     from transformers.utils.generic import to_py_obj
 except ImportError as error:
-    raise MissingDependencyError("numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'") from error
+    raise MissingDependencyError(
+        "numtok.hf needs transformers 5 or later; install it with: pip install 'numtok[hf]'"
+    ) from error
 
 from numtok.hf import loading
 from numtok.hf.arrow import beside, encode_column, text_column
@@ -43,17 +47,21 @@ from numtok.hf.streams import pad_streams, take_streams
 from numtok.hf.texts import Call
 from numtok.hf.training import between_numbers, without_number_tokens
 
-BASE_OPTIONS = frozenset(inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters)  # of a call
+BASE_OPTIONS = frozenset(
+    inspect.signature(PreTrainedTokenizerFast._encode_plus).parameters
+)  # of a call
 
 
 class NumberTokenizer(KnowsNumbers):
-    """A fast transformers tokenizer that knows numbers. Make one with :meth:`from_pretrained` or :meth:`from_tokenizer`.
+    """A fast transformers tokenizer that knows numbers. Make one with :meth:`from_pretrained` or
+    :meth:`from_tokenizer`.
 
     Attributes:
         return_numbers: whether calls return the number streams, if they do not say.
         numtok: the :class:`numtok.Tokenizer` of the same settings, which gives the same ids.
 
-    A call takes one more argument, ``return_numbers``. ``decode`` and ``batch_decode`` take ``number_value``.
+    A call takes one more argument, ``return_numbers``. ``decode`` and ``batch_decode`` take
+    ``number_value``.
     """
 
     _auto_map: ClassVar = {"AutoTokenizer": (None, f"{SHIM}.NumberTokenizer")}
@@ -71,28 +79,40 @@ class NumberTokenizer(KnowsNumbers):
         return_numbers: bool | None = None,
         **kwargs: Any,
     ) -> NumberTokenizer:
-        """Load any fast tokenizer and put numbers into it, or load one that :meth:`save_pretrained` wrote.
+        """Load any fast tokenizer and put numbers into it, or load one that :meth:`save_pretrained`
+        wrote.
 
         Args:
-            pretrained_model_name_or_path: a hub id, a folder, or a tokenizer.json; ``None`` for numtok's small default tokenizer.
+            pretrained_model_name_or_path: a hub id, a folder, or a tokenizer.json; ``None`` for
+                numtok's small default tokenizer.
             inputs: as for ``AutoTokenizer.from_pretrained``.
-            numbers: representations, ``[XVal()]`` if not given, or their names, ``"xval,fone:6,4"``.
+            numbers: representations, ``[XVal()]`` if not given, or their names,
+                ``"xval,fone:6,4"``.
             grammar: what counts as a number.
             leading_space: ``"auto"`` or ``"separate"``; see :class:`numtok.Tokenizer`.
-            return_numbers: whether calls return the number streams, if they do not say; False if not given.
+            return_numbers: whether calls return the number streams, if they do not say; False if
+                not given.
             kwargs: as for ``AutoTokenizer.from_pretrained``.
 
         Options that are not given are those the folder was saved with.
         """
         loading.refuse_misspelt(kwargs, loading.OPTIONS, "NumberTokenizer.from_pretrained")
-        path = DEFAULT_FOLDER if pretrained_model_name_or_path is None else pretrained_model_name_or_path
+        path = (
+            DEFAULT_FOLDER
+            if pretrained_model_name_or_path is None
+            else pretrained_model_name_or_path
+        )
         given = loading.given_settings(numbers, grammar, leading_space, return_numbers)
         with loading.checked(path):
             saved = loading.saved_settings(path, kwargs)
             if saved is None:
-                return cls._with_numbers(loading.load_stock(path, inputs, kwargs), (read_settings(path) or {}) | given)
+                return cls._with_numbers(
+                    loading.load_stock(path, inputs, kwargs), (read_settings(path) or {}) | given
+                )
             settings = kwargs.pop("number_settings", saved) | given
-            loaded: NumberTokenizer = super().from_pretrained(path, *inputs, number_settings=settings, **kwargs)
+            loaded: NumberTokenizer = super().from_pretrained(
+                path, *inputs, number_settings=settings, **kwargs
+            )
             return loaded
 
     @classmethod
@@ -104,16 +124,21 @@ class NumberTokenizer(KnowsNumbers):
         leading_space: str | None = None,
         return_numbers: bool | None = None,
     ) -> NumberTokenizer:
-        """A copy of a fast transformers tokenizer, with numbers. Options as for :meth:`from_pretrained`.
+        """A copy of a fast transformers tokenizer, with numbers. Options as for
+        :meth:`from_pretrained`.
 
         Raises:
             TokenizerError: if the tokenizer is not a fast one.
         """
-        return cls._with_numbers(tokenizer, loading.given_settings(numbers, grammar, leading_space, return_numbers))
+        return cls._with_numbers(
+            tokenizer, loading.given_settings(numbers, grammar, leading_space, return_numbers)
+        )
 
     @classmethod
     def _with_numbers(cls, tokenizer: Any, settings: dict[str, Any]) -> NumberTokenizer:
-        """A copy with these settings; those that are not given are those it has, if it knows numbers already."""
+        """A copy with these settings; those that are not given are those it has, if it knows
+        numbers already.
+        """
         loading.check_is_fast(tokenizer, NumberTokenizer)
         made = cls.__new__(cls)
         state = {name: value for name, value in vars(tokenizer).items() if name != "cache"}
@@ -145,9 +170,15 @@ class NumberTokenizer(KnowsNumbers):
         return save(save_directory, push_to_hub=True, **kwargs) if push_to_hub else names
 
     def _save_pretrained(
-        self, save_directory: Any, file_names: tuple[str, ...], legacy_format: bool | None = None, filename_prefix: str | None = None
+        self,
+        save_directory: Any,
+        file_names: tuple[str, ...],
+        legacy_format: bool | None = None,
+        filename_prefix: str | None = None,
     ) -> tuple[str, ...]:
-        names: tuple[str, ...] = super()._save_pretrained(save_directory, file_names, legacy_format, filename_prefix)
+        names: tuple[str, ...] = super()._save_pretrained(
+            save_directory, file_names, legacy_format, filename_prefix
+        )
         return (*names, *write_own_files(save_directory, self._number_settings))
 
     @classmethod
@@ -155,11 +186,17 @@ class NumberTokenizer(KnowsNumbers):
         """Nothing: saved folders import the class from this package and hold no copy of its code."""
 
     @classmethod
-    def convert_to_native_format(cls, trust_remote_code: bool = False, **kwargs: Any) -> dict[str, Any]:
+    def convert_to_native_format(
+        cls, trust_remote_code: bool = False, **kwargs: Any
+    ) -> dict[str, Any]:
         file = kwargs.get("tokenizer_file")
         if file is not None and Path(file).is_file():
-            return kwargs  # as for PreTrainedTokenizerFast itself: the whole tokenizer is in the file
-        converted: dict[str, Any] = super().convert_to_native_format(trust_remote_code=trust_remote_code, **kwargs)  # type: ignore[no-untyped-call]
+            return (
+                kwargs  # as for PreTrainedTokenizerFast itself: the whole tokenizer is in the file
+            )
+        converted: dict[str, Any] = super().convert_to_native_format(
+            trust_remote_code=trust_remote_code, **kwargs
+        )  # type: ignore[no-untyped-call]
         return converted
 
     # Encoding
@@ -168,12 +205,19 @@ class NumberTokenizer(KnowsNumbers):
         self, text: Any, text_pair: Any = None, *, return_numbers: bool | None = None, **kwargs: Any
     ) -> Any:
         with_streams = self.return_numbers if return_numbers is None else bool(return_numbers)
-        if kwargs.get("sanitize_control_tokens"):  # encodes piece by piece, each through this method
+        if kwargs.get(
+            "sanitize_control_tokens"
+        ):  # encodes piece by piece, each through this method
             if with_streams:
-                raise InputError("number streams and sanitize_control_tokens=True do not go together; pass return_numbers=False")
+                raise InputError(
+                    "number streams and sanitize_control_tokens=True do not go together; pass"
+                    " return_numbers=False"
+                )
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
         if not kwargs.keys() <= BASE_OPTIONS:
-            loading.refuse_misspelt(kwargs.keys() - BASE_OPTIONS, ["return_numbers"], "a call of NumberTokenizer")
+            loading.refuse_misspelt(
+                kwargs.keys() - BASE_OPTIONS, ["return_numbers"], "a call of NumberTokenizer"
+            )
         call, state = Call(text, text_pair, with_streams, kwargs), self.backend_state()
         out = encode_quickly(self, state, call) or encode_shortly(self, state, call)
         if out is None:
@@ -190,7 +234,8 @@ class NumberTokenizer(KnowsNumbers):
         max_length: int | None = None,
         keep_column: bool = False,
     ) -> pa.Table:
-        """Encode Arrow to Arrow, without Python lists in between: for ``dataset.with_format("arrow").map(tokenizer.encode_arrow, batched=True)``.
+        """Encode Arrow to Arrow, without Python lists in between: for
+        ``dataset.with_format("arrow").map(tokenizer.encode_arrow, batched=True)``.
 
         Args:
             texts: a table or record batch, or its text column.
@@ -198,25 +243,36 @@ class NumberTokenizer(KnowsNumbers):
             return_numbers: add the number streams; as the tokenizer says if not given.
             add_special_tokens: as in a call.
             max_length: cut longer texts, on the tokenizer's truncation side.
-            keep_column: keep the text column of a table too. (``map`` does not apply its ``remove_columns`` to tables.)
+            keep_column: keep the text column of a table too. (``map`` does not apply its
+                ``remove_columns`` to tables.)
 
         Returns:
-            One row per text: the other columns of the table, ``input_ids`` (int32), ``attention_mask`` and ``token_type_ids`` (int8) as the model
-            wants them, and the number streams.
+            One row per text: the other columns of the table, ``input_ids`` (int32),
+                ``attention_mask`` and ``token_type_ids`` (int8) as the model wants them, and the
+                number streams.
 
         Raises:
             InputError: if there is no such column, or a text is null.
         """
         with_streams = self.return_numbers if return_numbers is None else return_numbers
         rows = text_column(texts, column)
-        encoded = encode_column(self, self.backend_state(), rows, with_streams, add_special_tokens, max_length)
+        encoded = encode_column(
+            self, self.backend_state(), rows, with_streams, add_special_tokens, max_length
+        )
         return beside(texts, encoded, left_out=None if keep_column else column)
 
-    def train_new_from_iterator(self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any) -> NumberTokenizer:
-        """As of the base class, on the text between numbers: they take no part in the vocabulary. The result has the same settings."""
+    def train_new_from_iterator(
+        self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any
+    ) -> NumberTokenizer:
+        """As of the base class, on the text between numbers: they take no part in the vocabulary.
+
+        The result has the same settings.
+        """
         numtok = self.backend_state().numtok
         stock = without_number_tokens(self, numtok)
-        trained = stock.train_new_from_iterator(between_numbers(text_iterator, numtok), vocab_size, *args, **kwargs)
+        trained = stock.train_new_from_iterator(
+            between_numbers(text_iterator, numtok), vocab_size, *args, **kwargs
+        )
         settings = {name: value for name, value in self.number_settings.items() if name != "tokens"}
         return self._with_numbers(trained, settings)
 
@@ -233,23 +289,41 @@ class NumberTokenizer(KnowsNumbers):
         return_tensors: Any = None,
         verbose: bool = True,
     ) -> Any:
-        """As of the base class; number streams among the inputs are padded too, with their neutral values."""
+        """As of the base class; number streams among the inputs are padded too, with their neutral
+        values.
+        """
         rest, streams = take_streams(encoded_inputs)
-        out = super().pad(rest, padding, max_length, pad_to_multiple_of, padding_side, return_attention_mask, return_tensors, verbose)
+        out = super().pad(
+            rest,
+            padding,
+            max_length,
+            pad_to_multiple_of,
+            padding_side,
+            return_attention_mask,
+            return_tensors,
+            verbose,
+        )
         if streams:
             pad_streams(out, streams, self.model_input_names[0], padding_side or self.padding_side)
         return out
 
     # Decoding
 
-    def decode(self, token_ids: Any, skip_special_tokens: bool = False, number_value: Any = None, **kwargs: Any) -> Any:
+    def decode(
+        self,
+        token_ids: Any,
+        skip_special_tokens: bool = False,
+        number_value: Any = None,
+        **kwargs: Any,
+    ) -> Any:
         """As of the base class, with the numbers put in.
 
         Args:
             token_ids: ids, or a batch of them.
             skip_special_tokens: leave out special tokens; ``[NUM]`` is none.
-            number_value: for each row, the values that the call returned, one per token (those of other tokens are not looked at), or one per
-                number. Without them ``[NUM]`` shows as itself. Spelled-out numbers need none.
+            number_value: for each row, the values that the call returned, one per token (those of
+                other tokens are not looked at), or one per number. Without them ``[NUM]`` shows as
+                itself. Spelled-out numbers need none.
             kwargs: as for the base class.
 
         Raises:
@@ -263,13 +337,21 @@ class NumberTokenizer(KnowsNumbers):
         rows = rows_of(ids, values)
         if rows is None:
             return self._decode(ids, number_value=values, **options)
-        return [self._decode(row, number_value=values_of_row, **options) for row, values_of_row in rows]
+        return [
+            self._decode(row, number_value=values_of_row, **options) for row, values_of_row in rows
+        ]
 
     def batch_decode(  # type: ignore[override]
-        self, sequences: Any, skip_special_tokens: bool = False, number_value: Any = None, **kwargs: Any
+        self,
+        sequences: Any,
+        skip_special_tokens: bool = False,
+        number_value: Any = None,
+        **kwargs: Any,
     ) -> list[str]:
         """:meth:`decode` of a batch."""
-        result = self.decode(sequences, skip_special_tokens=skip_special_tokens, number_value=number_value, **kwargs)
+        result = self.decode(
+            sequences, skip_special_tokens=skip_special_tokens, number_value=number_value, **kwargs
+        )
         return [result] if isinstance(result, str) else result
 
     def _decode(self, token_ids: Any, number_value: Any = None, **kwargs: Any) -> str:  # type: ignore[override]

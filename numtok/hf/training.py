@@ -1,6 +1,7 @@
 """A tokenizer trained anew on the text between numbers, which take no part in its vocabulary.
 
-In: a tokenizer with numbers, and batches of texts. Out: the source's kind of tokenizer, trained as transformers trains it, without numbers.
+In: a tokenizer with numbers, and batches of texts. Out: the source's kind of tokenizer, trained as
+    transformers trains it, without numbers.
 """
 
 from __future__ import annotations
@@ -17,13 +18,23 @@ from numtok.hf.marks import with_numbers_in_place
 from numtok.tokenizer.tokenizer import Tokenizer
 
 
-def without_number_tokens(tokenizer: PreTrainedTokenizerFast, numtok: Tokenizer) -> PreTrainedTokenizerFast:
+def without_number_tokens(
+    tokenizer: PreTrainedTokenizerFast, numtok: Tokenizer
+) -> PreTrainedTokenizerFast:
     """A stock tokenizer, the same but for the number tokens and settings."""
     config = json.loads(tokenizer.backend_tokenizer.to_str())
-    config["added_tokens"] = [token for token in config["added_tokens"] if token["content"] not in numtok.own_tokens]
+    config["added_tokens"] = [
+        token for token in config["added_tokens"] if token["content"] not in numtok.own_tokens
+    ]
     stock = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
-    options = {name: value for name, value in tokenizer.init_kwargs.items() if name != "number_settings"}
-    vars(stock).update(vars(tokenizer), _tokenizer=tokenizers.Tokenizer.from_str(json.dumps(config)), init_kwargs=options)
+    options = {
+        name: value for name, value in tokenizer.init_kwargs.items() if name != "number_settings"
+    }
+    vars(stock).update(
+        vars(tokenizer),
+        _tokenizer=tokenizers.Tokenizer.from_str(json.dumps(config)),
+        init_kwargs=options,
+    )
     return stock
 
 

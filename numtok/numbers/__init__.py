@@ -1,6 +1,8 @@
-"""Numbers: what counts as one (``grammar``), finding them in text (``scan``), and keeping them exactly (``numbers``).
+"""Numbers: what counts as one (``grammar``), finding them in text (``scan``), and keeping them
+exactly (``numbers``).
 
-In: rows of text. Out: :class:`Numbers`, exact sign, digits, exponent and place. May import :mod:`numtok.arrays`.
+In: rows of text. Out: :class:`Numbers`, exact sign, digits, exponent and place. May import
+    :mod:`numtok.arrays`.
 """
 
 from numtok.numbers.grammar import Grammar

@@ -1,6 +1,8 @@
-"""Exact decimals in arrays: what the conversions to floats and to text work on, and how some of them are taken out.
+"""Exact decimals in arrays: what the conversions to floats and to text work on, and how some of
+them are taken out.
 
-In and out: :class:`Decimals`, n numbers ±digits × 10**exponent. Large columns are gathered into memory from Arrow's pool.
+In and out: :class:`Decimals`, n numbers ±digits × 10**exponent. Large columns are gathered into
+    memory from Arrow's pool.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from numtok.arrays.kernels import kernel
 
 
 class Decimals(NamedTuple):
-    """The value of number ``i`` is ±``digits[offsets[i]:offsets[i + 1]]`` × 10**``exponent[i]``; see :class:`numtok.Numbers`."""
+    """The value of number ``i`` is ±``digits[offsets[i]:offsets[i + 1]]`` × 10**``exponent[i]``;
+    see :class:`numtok.Numbers`.
+    """
 
     digits: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]
@@ -34,17 +38,31 @@ class Decimals(NamedTuple):
     def without(self, few: npt.NDArray[np.int64]) -> Decimals:
         """All but those at a few ascending indices."""
         offsets, at = memory.empty(len(self.exponent) - len(few) + 1, np.int64), 0
-        for first, last in zip([0, *(few + 1).tolist()], [*few.tolist(), len(self.exponent)], strict=True):
+        for first, last in zip(
+            [0, *(few + 1).tolist()], [*few.tolist(), len(self.exponent)], strict=True
+        ):
             removed = int(self.offsets[first]) - (int(offsets[at]) if at else 0)
-            np.subtract(self.offsets[first : last + 1], removed, out=offsets[at : at + last - first + 1])
+            np.subtract(
+                self.offsets[first : last + 1], removed, out=offsets[at : at + last - first + 1]
+            )
             at += last - first
         digits = without(self.digits, self.offsets[few], self.offsets[few + 1])
-        return Decimals(digits, offsets, without(self.exponent, few, few + 1), without(self.negative, few, few + 1))
+        return Decimals(
+            digits,
+            offsets,
+            without(self.exponent, few, few + 1),
+            without(self.negative, few, few + 1),
+        )
 
     def close_up(self, few: npt.NDArray[np.int64]) -> Decimals:
-        """All but those at a few ascending indices, mostly in the same memory: see :func:`close_up`."""
+        """All but those at a few ascending indices, mostly in the same memory: see
+        :func:`close_up`.
+        """
         starts, stops = self.offsets[few], self.offsets[few + 1]
-        digits, offsets = without(self.digits, starts, stops), close_up(self.offsets, few, np.cumsum(stops - starts))
+        digits, offsets = (
+            without(self.digits, starts, stops),
+            close_up(self.offsets, few, np.cumsum(stops - starts)),
+        )
         return Decimals(digits, offsets, close_up(self.exponent, few), close_up(self.negative, few))
 
     def is_zero(self) -> npt.NDArray[np.bool_]:
@@ -59,17 +77,27 @@ def take(values: npt.NDArray[Any], indices: npt.NDArray[np.int64]) -> npt.NDArra
     return np.take(values, indices, out=memory.empty(len(indices), values.dtype), mode="wrap")
 
 
-def close_up(values: npt.NDArray[Any], few: npt.NDArray[np.int64], removed: npt.NDArray[np.int64] | None = None) -> npt.NDArray[Any]:
-    """All but those at a few ascending indices, in the same memory, though it be read-only: what lies behind each moves up, less ``removed`` by then."""
+def close_up(
+    values: npt.NDArray[Any],
+    few: npt.NDArray[np.int64],
+    removed: npt.NDArray[np.int64] | None = None,
+) -> npt.NDArray[Any]:
+    """All but those at a few ascending indices, in the same memory, though it be read-only: what
+    lies behind each moves up, less ``removed`` by then.
+    """
     values.flags.writeable = True
     at, stops = int(few[0]), [*few[1:].tolist(), len(values)]
     for number, (first, last) in enumerate(zip((few + 1).tolist(), stops, strict=True)):
-        values[at : at + last - first] = values[first:last] if removed is None else values[first:last] - removed[number]
+        values[at : at + last - first] = (
+            values[first:last] if removed is None else values[first:last] - removed[number]
+        )
         at += last - first
     return values[:at]
 
 
-def without(values: npt.NDArray[Any], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def without(
+    values: npt.NDArray[Any], starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64]
+) -> npt.NDArray[Any]:
     """All but a few ascending stretches: what lies between them is copied in one go."""
     kept = memory.empty(len(values) - int((stops - starts).sum()), values.dtype)
     edges = zip([0, *stops.tolist()], [*starts.tolist(), len(values)], strict=True)
@@ -96,7 +124,9 @@ def _is_zero(digits, offsets, zero):  # type: ignore[no-untyped-def]
 
 @kernel
 def gather(text, first, offsets, out):  # type: ignore[no-untyped-def]
-    """Fill ``out``: piece ``i``, ``out[offsets[i]:offsets[i + 1]]``, is what stands in ``text`` from ``first[i]`` on."""
+    """Fill ``out``: piece ``i``, ``out[offsets[i]:offsets[i + 1]]``, is what stands in ``text``
+    from ``first[i]`` on.
+    """
     for i in range(first.size):
         base = first[i] - offsets[i]
         for k in range(offsets[i], offsets[i + 1]):

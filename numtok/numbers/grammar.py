@@ -1,26 +1,39 @@
 """What counts as a number in text: an immutable grammar, and the rules in words.
 
-The rules are lexical: no dictionary, no language model. A *digit* is ASCII 0-9 or any Unicode decimal digit (general category Nd); a
-*letter* is a Unicode letter, mark or letter number or ``_``, except in scripts written without spaces between words (Chinese, Japanese,
-Korean, Thai, Lao, Khmer, Burmese: see ``unicode_tables.py``); a *word character* is a digit or a letter.
+The rules are lexical: no dictionary, no language model. A *digit* is ASCII 0-9 or any Unicode
+    decimal digit (general category Nd); a *letter* is a Unicode letter, mark or letter number or
+    ``_``, except in scripts written without spaces between words (Chinese, Japanese,
+Korean, Thai, Lao, Khmer, Burmese: see ``unicode_tables.py``); a *word character* is a digit or a
+    letter.
 
-A. **Numeral**: ``d{1,3}(,ddd)+`` or digits, then an optional fraction ``.digits``; or ``.digits`` alone; then an optional exponent
-   ``[eE]`` sign? digits. A trailing dot is outside (``in 2019.``), except before an exponent (``2.e+3`` is 2000). A comma groups only if the
-   whole run of comma-joined digits is well formed: ``1,234,567`` is one number, ``1,23`` and ``100,200,30`` are lists. A leading dot is a
-   decimal point only if the character before it is neither a word character nor a dot: ``F.2`` and ``wait...5`` are 2 and 5.
-B. **Sign**: ``-``, ``+`` or U+2212 that touches the numeral, if the character before it is not a word character, ``)``, ``]``, ``}``, ``%``,
+A. **Numeral**: ``d{1,3}(,ddd)+`` or digits, then an optional fraction ``.digits``; or ``.digits``
+alone; then an optional exponent
+   ``[eE]`` sign? digits. A trailing dot is outside (``in 2019.``), except before an exponent
+   (``2.e+3`` is 2000). A comma groups only if the whole run of comma-joined digits is well formed:
+   ``1,234,567`` is one number, ``1,23`` and ``100,200,30`` are lists. A leading dot is a decimal
+   point only if the character before it is neither a word character nor a dot: ``F.2`` and
+   ``wait...5`` are 2 and 5.
+B. **Sign**: ``-``, ``+`` or U+2212 that touches the numeral, if the character before it is not a
+word character, ``)``, ``]``, ``}``, ``%``,
    ``.`` or another sign.
-C. **After a letter** digits are not a number (``B2B``, ``x_3``, ``v1.2``, ``Rs1,599``): the numeral that starts there is skipped whole. One
-   exception: a single ``x`` between two numerals separates them as ``*`` does (``10x6``); after a lone ``0`` it is hexadecimal (``0x1F``, ``0xFF``).
-D. **Glued runs** are left alone: when a numeral (or a chain of them joined by ``x``) is followed by ``.digit``, by letters and then a digit,
-   or by a second exponent, it could only be read by cutting it, so none of it is a number: ``1.2.3``, ``192.168.0.1``, ``1e5.5``, ``7R32``, hashes.
-   UUIDs (8-4-4-4-12 hexadecimal digits) are left alone too, and so is a literal whose exponent has more than 17 significant digits.
+C. **After a letter** digits are not a number (``B2B``, ``x_3``, ``v1.2``, ``Rs1,599``): the numeral
+that starts there is skipped whole. One
+   exception: a single ``x`` between two numerals separates them as ``*`` does (``10x6``); after a
+       lone ``0`` it is hexadecimal (``0x1F``, ``0xFF``).
+D. **Glued runs** are left alone: when a numeral (or a chain of them joined by ``x``) is followed by
+``.digit``, by letters and then a digit,
+   or by a second exponent, it could only be read by cutting it, so none of it is a number:
+   ``1.2.3``, ``192.168.0.1``, ``1e5.5``, ``7R32``, hashes. UUIDs (8-4-4-4-12 hexadecimal digits)
+   are left alone too, and so is a literal whose exponent has more than 17 significant digits.
 
 
-The marks differ by country, the rules do not. Where the comma is the decimal mark (``decimal=","``), read "comma" for "dot" in A, and a grouped number does not
-begin with 0; in D a dot or a comma with a digit behind it is glued, so a dot that neither groups nor marks the fraction leaves all of ``1.5``, ``14.30``,
-``12.03.2024`` and ``1,234.5`` alone. Dots that group four numbers up to 255 are an address, ``192.168.100.200``. A space does not group digits after a letter
-(``A4 210`` is 210), and a number keeps to the separator that it began with. With ``lakhs``, groups of two before the last three are well formed as well.
+The marks differ by country, the rules do not. Where the comma is the decimal mark
+(``decimal=","``), read "comma" for "dot" in A, and a grouped number does not begin with 0; in D a
+dot or a comma with a digit behind it is glued, so a dot that neither groups nor marks the fraction
+leaves all of ``1.5``, ``14.30``, ``12.03.2024`` and ``1,234.5`` alone. Dots that group four numbers
+up to 255 are an address, ``192.168.100.200``. A space does not group digits after a letter (``A4
+210`` is 210), and a number keeps to the separator that it began with. With ``lakhs``, groups of two
+before the last three are well formed as well.
 
 ``Grammar.from_pattern`` replaces all of this by a user's own regular expression.
 """
@@ -46,7 +59,10 @@ GROUPING_CHARACTERS = {
     "\u202f": "narrow no-break space",
 }
 DECIMAL_MARKS = (".", ",")
-LATER_OPTIONS = ("decimal", "lakhs")  # left out of what is saved where they are as they ever were, which keeps its fingerprint
+LATER_OPTIONS = (
+    "decimal",
+    "lakhs",
+)  # left out of what is saved where they are as they ever were, which keeps its fingerprint
 
 
 @dataclass(frozen=True)
@@ -54,15 +70,19 @@ class Grammar:
     """An immutable choice of what counts as a number.
 
     Attributes:
-        grouping: the characters that may group digits by three, or ``None`` for none. Of ``, . _ '`` U+2019, the space, U+00A0 U+2009 U+202F.
+        grouping: the characters that may group digits by three, or ``None`` for none. Of ``, . _
+            '`` U+2019, the space, U+00A0 U+2009 U+202F.
         signs: read ``-``, ``+`` and U+2212 as signs.
         exponent: read ``1e5`` as 100000; otherwise it is left alone.
-        leading_dot: read ``.5`` as 0.5; otherwise as 5. Where the comma is the decimal mark, this is ``,5``.
-        unicode_digits: read every Unicode decimal digit; otherwise only ASCII ones, and the others are letters.
+        leading_dot: read ``.5`` as 0.5; otherwise as 5. Where the comma is the decimal mark, this
+            is ``,5``.
+        unicode_digits: read every Unicode decimal digit; otherwise only ASCII ones, and the others
+            are letters.
         accounting: read ``(1,234)`` as -1234; the parentheses then belong to the number.
         pattern: a regular expression that replaces the built-in rules, see :meth:`from_pattern`.
         decimal: the decimal mark, ``.`` or ``,``; not one of ``grouping``.
-        lakhs: read ``12,34,567`` as 1234567, with any of the ``grouping`` characters; ``1,234,567`` stays one number.
+        lakhs: read ``12,34,567`` as 1234567, with any of the ``grouping`` characters; ``1,234,567``
+            stays one number.
 
     Raises:
         GrammarError: for an option that cannot be used.
@@ -82,11 +102,21 @@ class Grammar:
         check_options(self, "grammar", GrammarError)
         if self.decimal not in DECIMAL_MARKS:
             raise GrammarError(f"decimal={self.decimal!r} is not supported; use '.' or ','")
-        if self.grouping is not None and (not set(self.grouping) <= GROUPING_CHARACTERS.keys() or not _all_differ(self.grouping)):
-            known = ", ".join(f"{character!r} ({name})" for character, name in GROUPING_CHARACTERS.items())
-            raise GrammarError(f"grouping={self.grouping!r} is not supported; use None or any of {known}, each once")
+        if self.grouping is not None and (
+            not set(self.grouping) <= GROUPING_CHARACTERS.keys() or not _all_differ(self.grouping)
+        ):
+            known = ", ".join(
+                f"{character!r} ({name})" for character, name in GROUPING_CHARACTERS.items()
+            )
+            raise GrammarError(
+                f"grouping={self.grouping!r} is not supported; use None or any of {known}, each"
+                " once"
+            )
         if self.decimal in (self.grouping or ""):
-            raise GrammarError(f"{self.decimal!r} cannot both group digits and be the decimal mark; give decimal or grouping another one")
+            raise GrammarError(
+                f"{self.decimal!r} cannot both group digits and be the decimal mark; give decimal"
+                " or grouping another one"
+            )
         if self.pattern is not None:
             compile_pattern(self.pattern)
 
@@ -102,12 +132,16 @@ class Grammar:
 
     @classmethod
     def european(cls) -> Grammar:
-        """1.234,56 and 1 234,56: a comma is the decimal mark; points and spaces group, no-break and thin ones too."""
+        """1.234,56 and 1 234,56: a comma is the decimal mark; points and spaces group, no-break and
+        thin ones too.
+        """
         return cls(grouping=". \u00a0\u2009\u202f", decimal=",")
 
     @classmethod
     def indian(cls) -> Grammar:
-        """12,34,567.89: commas group by two before the last three digits; or by three, as in the default."""
+        """12,34,567.89: commas group by two before the last three digits; or by three, as in the
+        default.
+        """
         return cls(lakhs=True)
 
     @classmethod
@@ -119,9 +153,11 @@ class Grammar:
     def from_pattern(cls, pattern: str, grouping: str | None = ",") -> Grammar:
         """A grammar given by a regular expression in the syntax of the ``regex`` package.
 
-        Every match is a number. If the expression has a group named ``number``, that group is the number and the rest is context. The number
-        must read as: optional sign, digits with optional ``grouping`` characters between them, optional fraction, optional exponent. Another decimal mark:
-        ``dataclasses.replace(Grammar.european(), pattern=...)``.
+        Every match is a number. If the expression has a group named ``number``, that group is the
+        number and the rest is context. The number
+        must read as: optional sign, digits with optional ``grouping`` characters between them,
+            optional fraction, optional exponent. Another decimal mark:
+            ``dataclasses.replace(Grammar.european(), pattern=...)``.
 
         Slower than the built-in rules, with the same outputs.
 
@@ -133,8 +169,16 @@ class Grammar:
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :meth:`from_dict` is the inverse."""
         options = dataclasses.asdict(self)
-        usual = {field.name: field.default for field in dataclasses.fields(self) if field.name in LATER_OPTIONS}
-        return {name: value for name, value in options.items() if name not in usual or value != usual[name]}
+        usual = {
+            field.name: field.default
+            for field in dataclasses.fields(self)
+            if field.name in LATER_OPTIONS
+        }
+        return {
+            name: value
+            for name, value in options.items()
+            if name not in usual or value != usual[name]
+        }
 
     @classmethod
     def from_dict(cls, options: dict[str, Any]) -> Grammar:
@@ -143,7 +187,10 @@ class Grammar:
             raise GrammarError(f"the options of a grammar are a dict, not {type(options).__name__}")
         known = {field.name for field in dataclasses.fields(cls)}
         if unknown := sorted(map(str, set(options) - known)):
-            raise GrammarError(f"unknown grammar option {', '.join(unknown)}; this version knows {', '.join(sorted(known))}")
+            raise GrammarError(
+                f"unknown grammar option {', '.join(unknown)}; this version knows"
+                f" {', '.join(sorted(known))}"
+            )
         return cls(**options)
 
 
@@ -168,5 +215,8 @@ def compile_pattern(pattern: str) -> Any:
     except regex.error as error:
         raise GrammarError(f"the number pattern {pattern!r} does not compile: {error}") from error
     if compiled.fullmatch("") is not None:
-        raise GrammarError(f"the number pattern {pattern!r} matches the empty string; require at least one digit, such as \\d+")
+        raise GrammarError(
+            f"the number pattern {pattern!r} matches the empty string; require at least one digit,"
+            " such as \\d+"
+        )
     return compiled

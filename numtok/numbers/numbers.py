@@ -1,8 +1,9 @@
 """Numbers as exact decimals in a structure of arrays, until someone asks for a float.
 
-``Numbers`` holds n numbers; the value of each is ``±digits × 10**exponent``, with digits as written (leading and trailing zeros kept), so any
-length is exact. ``to_float64`` and ``to_float32`` round once, from the decimal, to nearest even (IEEE 754); ``to_decimal`` and ``format`` lose
-nothing. ``Numbers.parse`` is the inverse of ``format``.
+``Numbers`` holds n numbers; the value of each is ``±digits × 10**exponent``, with digits as written
+(leading and trailing zeros kept), so any length is exact. ``to_float64`` and ``to_float32`` round
+once, from the decimal, to nearest even (IEEE 754); ``to_decimal`` and ``format`` lose nothing.
+``Numbers.parse`` is the inverse of ``format``.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Numbers:
         start, stop: int64[n], half-open UTF-8 byte offsets within that row.
         negative: bool[n]; minus zero is a negative zero.
         digits: uint8[total], the digits of all numbers, most significant first.
-        digit_offsets: int64[n + 1]; number ``i`` has ``digits[digit_offsets[i]:digit_offsets[i + 1]]``, at least one.
+        digit_offsets: int64[n + 1]; number ``i`` has ``digits[digit_offsets[i]:digit_offsets[i +
+            1]]``, at least one.
         exponent: int64[n]; value = ±digits × 10**exponent.
         rows: the text they were found in.
         decimal: the decimal mark of that text, ``.`` or ``,``.
@@ -78,7 +80,9 @@ class Numbers:
     @overload
     def __getitem__(self, which: int | np.integer[Any]) -> Number: ...
     @overload
-    def __getitem__(self, which: slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]) -> Numbers: ...
+    def __getitem__(
+        self, which: slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
+    ) -> Numbers: ...
     def __getitem__(self, which: Any) -> Number | Numbers:
         """One number for an integer; for a slice, integers or a bool[n] mask, those numbers.
 
@@ -86,15 +90,24 @@ class Numbers:
             IndexError: for an index that is out of range, or a mask of another length.
         """
         chosen = np.arange(len(self))[which]
-        return next(iter(self.select(np.array([chosen])))) if chosen.ndim == 0 else self.select(chosen)
+        return (
+            next(iter(self.select(np.array([chosen])))) if chosen.ndim == 0 else self.select(chosen)
+        )
 
     def __iter__(self) -> Iterator[Number]:
         starts, stops = self.start, self.stop
-        if (self.rows.text >= 0x80).any():  # byte offsets to character offsets: count the bytes that begin a character
+        if (
+            self.rows.text >= 0x80
+        ).any():  # byte offsets to character offsets: count the bytes that begin a character
             before = np.concatenate([[0], np.cumsum((self.rows.text & 0xC0) != 0x80)])
             begins = self.rows.offsets[self.document]
-            starts, stops = before[begins + starts] - before[begins], before[begins + stops] - before[begins]
-        columns = zip(self.text().to_pylist(), starts.tolist(), stops.tolist(), self.to_decimal(), strict=True)
+            starts, stops = (
+                before[begins + starts] - before[begins],
+                before[begins + stops] - before[begins],
+            )
+        columns = zip(
+            self.text().to_pylist(), starts.tolist(), stops.tolist(), self.to_decimal(), strict=True
+        )
         return (Number(*column) for column in columns)
 
     def __repr__(self) -> str:
@@ -117,20 +130,30 @@ class Numbers:
 
     @classmethod
     def parse(cls, literals: Any) -> Numbers:
-        """Read texts that are one number each, such as the output of :meth:`format`; row i gives number i.
+        """Read texts that are one number each, such as the output of :meth:`format`; row i gives
+        number i.
 
         Args:
-            literals: a sequence of ``str``, ``int``, ``float`` or ``Decimal``, or an Arrow string array.
+            literals: a sequence of ``str``, ``int``, ``float`` or ``Decimal``, or an Arrow string
+                array.
 
         Raises:
             InputError: if a row is not exactly one finite number.
         """
-        if isinstance(literals, Iterable) and not isinstance(literals, str | pa.Array | pa.ChunkedArray):
+        if isinstance(literals, Iterable) and not isinstance(
+            literals, str | pa.Array | pa.ChunkedArray
+        ):
             # Decimal, as str(int) refuses more than 4300 digits.
-            literals = [str(Decimal(literal) if type(literal) is int else literal) for literal in literals]
+            literals = [
+                str(Decimal(literal) if type(literal) is int else literal) for literal in literals
+            ]
         rows = TextRows.of(literals)
         numbers = cls.of_columns(scan_columns(rows, Grammar()), rows)
-        whole = len(numbers) == len(rows) and bool(np.all(numbers.document == np.arange(len(rows)))) and bool(np.all(numbers.start == 0))
+        whole = (
+            len(numbers) == len(rows)
+            and bool(np.all(numbers.document == np.arange(len(rows))))
+            and bool(np.all(numbers.start == 0))
+        )
         if not whole or not np.array_equal(numbers.stop, np.diff(rows.offsets)):
             raise cls._not_a_number(rows, numbers)
         return numbers
@@ -139,7 +162,15 @@ class Numbers:
     def of_columns(cls, columns: Columns, rows: TextRows, decimal: str = ".") -> Numbers:
         """What the scanner found in ``rows``, with this decimal mark."""
         places = (columns.document, columns.start, columns.stop)
-        return cls(*places, columns.negative, columns.digits, columns.digit_ends, columns.exponent, rows, decimal)
+        return cls(
+            *places,
+            columns.negative,
+            columns.digits,
+            columns.digit_ends,
+            columns.exponent,
+            rows,
+            decimal,
+        )
 
     @classmethod
     def from_digits(
@@ -149,46 +180,83 @@ class Numbers:
         digit_offsets: npt.NDArray[np.int64],
         exponent: npt.NDArray[np.int64],
     ) -> Numbers:
-        """Numbers given by their digits, as in the attributes of the same names; row i of their text is :meth:`format` of number i.
+        """Numbers given by their digits, as in the attributes of the same names; row i of their
+        text is :meth:`format` of number i.
 
         Raises:
-            InputError: for an exponent that the grammar cannot read: above 10**17 - 1, or as far below -(10**17 - 1) as no fraction of the digits is.
+            InputError: for an exponent that the grammar cannot read: above 10**17 - 1, or as far
+                below -(10**17 - 1) as no fraction of the digits is.
         """
         count = len(negative)
-        if (beyond := np.flatnonzero((exponent > LARGEST_EXPONENT) | (exponent < -LARGEST_EXPONENT - np.diff(digit_offsets)))).size:
-            raise InputError(f"number {beyond[0]}: its exponent {exponent[beyond[0]]} has more than {MAX_EXPONENT_DIGITS} digits")
+        if (
+            beyond := np.flatnonzero(
+                (exponent > LARGEST_EXPONENT)
+                | (exponent < -LARGEST_EXPONENT - np.diff(digit_offsets))
+            )
+        ).size:
+            raise InputError(
+                f"number {beyond[0]}: its exponent {exponent[beyond[0]]} has more than"
+                f" {MAX_EXPONENT_DIGITS} digits"
+            )
         nowhere = np.zeros(count, np.int64)
-        bare = cls(np.arange(count, dtype=np.int32), nowhere, nowhere, negative, digits, digit_offsets, exponent, TextRows.of([]))
+        bare = cls(
+            np.arange(count, dtype=np.int32),
+            nowhere,
+            nowhere,
+            negative,
+            digits,
+            digit_offsets,
+            exponent,
+            TextRows.of([]),
+        )
         rows = TextRows.of(bare.format())
         return dataclasses.replace(bare, stop=np.diff(rows.offsets), rows=rows)
 
     @staticmethod
     def _not_a_number(rows: TextRows, numbers: Numbers) -> InputError:
         whole = np.zeros(len(rows), np.bool_)
-        whole[numbers.document[(numbers.start == 0) & (numbers.stop == np.diff(rows.offsets)[numbers.document])]] = True
+        whole[
+            numbers.document[
+                (numbers.start == 0) & (numbers.stop == np.diff(rows.offsets)[numbers.document])
+            ]
+        ] = True
         row = int(np.flatnonzero(~whole)[0])
-        return InputError(f"row {row}: {str(rows.array[row].as_py())[:60]!r} is not one finite decimal number")
+        return InputError(
+            f"row {row}: {str(rows.array[row].as_py())[:60]!r} is not one finite decimal number"
+        )
 
     def select(self, which: npt.NDArray[Any]) -> Numbers:
         """The numbers at the given indices, or where the bool[n] mask is True."""
         if which.dtype == np.bool_ and len(which) - np.count_nonzero(which) <= _FEW:
             few = np.flatnonzero(~which)
-            return self._chosen(lambda values: without(values, few, few + 1), self._decimals.without(few))
-        indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
+            return self._chosen(
+                lambda values: without(values, few, few + 1), self._decimals.without(few)
+            )
+        indices = (
+            np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
+        )
         return self._chosen(lambda values: take(values, indices), self._decimals.take(indices))
 
     def less(self, which: npt.NDArray[np.bool_]) -> Numbers:
-        """:meth:`select` of all but those where the mask is True, in the memory of these numbers if they are few: nobody may use this object any more."""
+        """:meth:`select` of all but those where the mask is True, in the memory of these numbers if
+        they are few: nobody may use this object any more.
+        """
         few = np.flatnonzero(which)
         if not 0 < len(few) <= _FEW:
             return self.select(~which) if len(few) else self
         return self._chosen(lambda values: close_up(values, few), self._decimals.close_up(few))
 
-    def _chosen(self, choose: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], decimals: Decimals) -> Numbers:
+    def _chosen(
+        self, choose: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], decimals: Decimals
+    ) -> Numbers:
         """Some of the numbers, given how to choose from a column, and their digits."""
-        document, start, stop = (choose(column) for column in (self.document, self.start, self.stop))
+        document, start, stop = (
+            choose(column) for column in (self.document, self.start, self.stop)
+        )
         digits, offsets, exponent, negative = decimals
-        chosen = Numbers(document, start, stop, negative, digits, offsets, exponent, self.rows, self.decimal)
+        chosen = Numbers(
+            document, start, stop, negative, digits, offsets, exponent, self.rows, self.decimal
+        )
         for name in ("_float64", "_float32"):  # carry over what is known already
             if name in self.__dict__:
                 values = choose(self.__dict__[name])
@@ -197,15 +265,21 @@ class Numbers:
         return chosen
 
     def without_sign(self) -> Numbers:
-        """The magnitudes, with each sign left to the text around: ``start`` is behind it, and ``negative`` is False.
+        """The magnitudes, with each sign left to the text around: ``start`` is behind it, and
+        ``negative`` is False.
 
-        A sign is ``-``, ``+`` or U+2212; the parentheses of ``(1,234)`` in accounts stay in the text too.
+        A sign is ``-``, ``+`` or U+2212; the parentheses of ``(1,234)`` in accounts stay in the
+        text too.
         """
         first = self.rows.text[self.rows.offsets[self.document] + self.start]
         parenthesis = first == 0x28
-        width = np.where((first == 0x2D) | (first == 0x2B) | parenthesis, 1, np.where(first == 0xE2, 3, 0))
+        width = np.where(
+            (first == 0x2D) | (first == 0x2B) | parenthesis, 1, np.where(first == 0xE2, 3, 0)
+        )
         unsigned = np.zeros(len(self), np.bool_)
-        return dataclasses.replace(self, start=self.start + width, stop=self.stop - parenthesis, negative=unsigned)
+        return dataclasses.replace(
+            self, start=self.start + width, stop=self.stop - parenthesis, negative=unsigned
+        )
 
     @property
     def _decimals(self) -> Decimals:
@@ -220,13 +294,17 @@ class Numbers:
         return self._float64
 
     def to_float32(self) -> npt.NDArray[np.float32]:
-        """float32[n], read-only, correctly rounded from the decimal in one step (not through float64); infinite beyond the range."""
+        """float32[n], read-only, correctly rounded from the decimal in one step (not through
+        float64); infinite beyond the range.
+        """
         return self._float32
 
     def fit_float32(self) -> npt.NDArray[np.bool_]:
         """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
         self.to_float32()
-        settled_float32(self._decimals, self._fast)  # nothing to do, but where the floats are known from elsewhere
+        settled_float32(
+            self._decimals, self._fast
+        )  # nothing to do, but where the floats are known from elsewhere
         fits: npt.NDArray[np.bool_] = memory.full(len(self), True, np.bool_)
         fits[self._fast.marked(LOST)] = False
         return fits
@@ -250,11 +328,15 @@ class Numbers:
         signs = ["-" if minus else "" for minus in self.negative.tolist()]
         return [
             Decimal(f"{sign}{text[first:last]}E{power}")
-            for sign, first, last, power in zip(signs, ends[:-1], ends[1:], self.exponent.tolist(), strict=True)
+            for sign, first, last, power in zip(
+                signs, ends[:-1], ends[1:], self.exponent.tolist(), strict=True
+            )
         ]
 
     def format(self) -> pa.LargeStringArray:
-        """Canonical text: ``0.5``, not ``.5`` or ``+0.5``; trailing zeros as held; ``d.ddde±x`` where many zeros would have to be filled in."""
+        """Canonical text: ``0.5``, not ``.5`` or ``+0.5``; trailing zeros as held; ``d.ddde±x``
+        where many zeros would have to be filled in.
+        """
         return to_text(self._decimals)
 
     def text(self) -> pa.LargeStringArray:
@@ -267,8 +349,16 @@ class Numbers:
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
     def to_arrow(self) -> pa.RecordBatch:
-        """One row per number: ``document`` int32; ``start``, ``stop`` int64, in bytes; ``text``, as written; ``canonical``, exact; ``float64``."""
-        columns = {"document": self.document, "start": self.start, "stop": self.stop, "text": self.text(), "canonical": self.format()}
+        """One row per number: ``document`` int32; ``start``, ``stop`` int64, in bytes; ``text``, as
+        written; ``canonical``, exact; ``float64``.
+        """
+        columns = {
+            "document": self.document,
+            "start": self.start,
+            "stop": self.stop,
+            "text": self.text(),
+            "canonical": self.format(),
+        }
         return pa.record_batch({**columns, "float64": self.to_float64()})
 
     def to_pandas(self) -> Any:
@@ -280,7 +370,9 @@ class Numbers:
         try:
             import pandas  # type: ignore[import-untyped]  # noqa: F401
         except ImportError as error:
-            raise MissingDependencyError("Numbers.to_pandas needs pandas; install it with: pip install pandas") from error
+            raise MissingDependencyError(
+                "Numbers.to_pandas needs pandas; install it with: pip install pandas"
+            ) from error
         return self.to_arrow().to_pandas()
 
     def per_document(self) -> npt.NDArray[np.int64]:
@@ -292,6 +384,8 @@ class Numbers:
         if len(self.rows) == 1:
             offsets = np.array([0, len(self)], np.int64)
         else:
-            offsets = np.searchsorted(self.document, np.arange(len(self.rows) + 1, dtype=np.int32)).astype(np.int64)
+            offsets = np.searchsorted(
+                self.document, np.arange(len(self.rows) + 1, dtype=np.int32)
+            ).astype(np.int64)
         offsets.flags.writeable = False
         return offsets

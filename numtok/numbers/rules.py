@@ -1,7 +1,9 @@
 """The rules of the grammar, one function each, on UTF-8 bytes in a buffer.
 
-The letters A to D in the comments are those of :mod:`numtok.numbers.grammar`. Positions are byte offsets into the buffer, ``start`` and ``stop`` the document's
-edges, which nothing looks beyond; ``classes`` is the table of :mod:`numtok.arrays.unicode_classes`. Everything is compiled by Numba and linear in time.
+The letters A to D in the comments are those of :mod:`numtok.numbers.grammar`. Positions are byte
+offsets into the buffer, ``start`` and ``stop`` the document's edges, which nothing looks beyond;
+``classes`` is the table of :mod:`numtok.arrays.unicode_classes`. Everything is compiled by Numba
+and linear in time.
 """
 
 from __future__ import annotations
@@ -15,12 +17,16 @@ from numtok.arrays.kernels import inner_kernel
 from numtok.arrays.unicode_classes import DIGIT, DOT, LETTER, OTHER, SIGN
 from numtok.arrays.utf8 import class_at, class_before, decode
 
-MAX_EXPONENT_DIGITS = 17  # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
+MAX_EXPONENT_DIGITS = (
+    17  # |exponent| < 10**17 keeps every sum of exponents inside int64 and inside decimal's range
+)
 POINT, COMMA, SPACE = 0x2E, 0x2C, 0x20
 
 
 class Notation(NamedTuple):
-    """How numerals are written: the code points that group digits, int32; the decimal mark; whether by two before the last three; whether with exponents."""
+    """How numerals are written: the code points that group digits, int32; the decimal mark; whether
+    by two before the last three; whether with exponents.
+    """
 
     separators: npt.NDArray[np.int32]
     decimal: np.uint8
@@ -69,17 +75,24 @@ def _separator_at(text, at, stop, separators):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _grouped_end(text, at, first, count, start, stop, classes, notation):  # type: ignore[no-untyped-def]
-    """(end of the grouped integer whose first group of ``count`` digits is [first, at), whether it is an address).
+    """(end of the grouped integer whose first group of ``count`` digits is [first, at), whether it
+    is an address).
 
     The end is ``at`` itself if the separators only separate (A).
     """
     end, groups, twos, separator = at, 0, 0, np.int64(0)
     while True:
         code, width = _separator_at(text, end, stop, notation.separators)
-        if code == 0 or (groups > 0 and code != separator) or not digit_at(text, end + width, stop, classes):
+        if (
+            code == 0
+            or (groups > 0 and code != separator)
+            or not digit_at(text, end + width, stop, classes)
+        ):
             break
         if groups == 0:
-            if count > 3 or not _may_begin(text, first, at, width, start, classes, notation.decimal):
+            if count > 3 or not _may_begin(
+                text, first, at, width, start, classes, notation.decimal
+            ):
                 return at, False
             separator = code
         end, size = _skip_digits(text, end + width, stop, classes)
@@ -95,7 +108,9 @@ def _grouped_end(text, at, first, count, start, stop, classes, notation):  # typ
 
 @inner_kernel
 def _may_begin(text, first, at, width, start, classes, decimal):  # type: ignore[no-untyped-def]
-    """Whether the digits [first, at) may be the first of groups that the separator at ``at`` separates, by what stands before them."""
+    """Whether the digits [first, at) may be the first of groups that the separator at ``at``
+    separates, by what stands before them.
+    """
     before, listed = first, first - width >= start
     for k in range(width):
         listed = listed and text[first - width + k] == text[at + k]
@@ -104,7 +119,9 @@ def _may_begin(text, first, at, width, start, classes, decimal):  # type: ignore
     kind, _ = class_before(text, before, start, classes)
     if listed and kind >= DIGIT:  # inside a list such as 1,23,456
         return False
-    return not (kind == LETTER and text[at] == SPACE and not listed) and not (decimal == COMMA and text[first] == 0x30)  # A4 210; 0.123
+    return not (kind == LETTER and text[at] == SPACE and not listed) and not (
+        decimal == COMMA and text[first] == 0x30
+    )  # A4 210; 0.123
 
 
 @inner_kernel
@@ -147,7 +164,8 @@ def _exponent_at(text, at, stop, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def numeral(text, at, start, stop, dot, classes, notation):  # type: ignore[no-untyped-def]
-    """Read the numeral whose first digit is at ``at`` (``dot``: it follows a leading decimal point).
+    """Read the numeral whose first digit is at ``at`` (``dot``: it follows a leading decimal
+    point).
 
     Returns (end, end of the mantissa, fraction digits, exponent, fits).
     """
@@ -168,14 +186,24 @@ def numeral(text, at, start, stop, dot, classes, notation):  # type: ignore[no-u
         exponent_end, exponent, fits = _exponent_at(text, begin, stop, classes)
         if exponent_end > begin:
             end = exponent_end
-    return end, mantissa, fraction, exponent, fits and not (address and fraction == 0 and end == mantissa)
+    return (
+        end,
+        mantissa,
+        fraction,
+        exponent,
+        fits and not (address and fraction == 0 and end == mantissa),
+    )
 
 
 @inner_kernel
 def glued_end(text, at, stop, classes, notation):  # type: ignore[no-untyped-def]
     """End of what is glued to the numeral that ends at ``at``; ``at`` itself if nothing is (D)."""
     while True:
-        if at < stop and (text[at] == POINT or text[at] == notation.decimal) and digit_at(text, at + 1, stop, classes):
+        if (
+            at < stop
+            and (text[at] == POINT or text[at] == notation.decimal)
+            and digit_at(text, at + 1, stop, classes)
+        ):
             at, _ = _skip_digits(text, at + 1, stop, classes)
             continue
         if notation.exponent:
@@ -233,11 +261,18 @@ def uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def look_back(text, at, start, classes, signs, leading):  # type: ignore[no-untyped-def]
-    """(first byte, leading mark?, minus?) of the numeral whose first digit is at ``at`` (A, B); ``leading`` is the decimal mark, or 0 if it cannot lead."""
+    """(first byte, leading mark?, minus?) of the numeral whose first digit is at ``at`` (A, B);
+    ``leading`` is the decimal mark, or 0 if it cannot lead.
+    """
     first, dot, minus = at, False, False
     if at > start and text[at - 1] == leading:
         kind, _ = class_before(text, at - 1, start, classes)
-        if kind != LETTER and kind < DIGIT and kind != DOT and (at - 1 == start or text[at - 2] != leading):
+        if (
+            kind != LETTER
+            and kind < DIGIT
+            and kind != DOT
+            and (at - 1 == start or text[at - 2] != leading)
+        ):
             first, dot = at - 1, True
     if signs:
         kind, width = class_before(text, first, start, classes)
@@ -251,8 +286,17 @@ def look_back(text, at, start, classes, signs, leading):  # type: ignore[no-unty
 
 @inner_kernel
 def in_parentheses(text, first, end, start, stop, classes):  # type: ignore[no-untyped-def]
-    """Whether [first, end) is unsigned and stands alone in parentheses that do not follow a word character: ``(1,234)`` in accounts."""
-    if first <= start or end >= stop or text[first - 1] != 0x28 or text[end] != 0x29 or classes[text[first]] == SIGN or text[first] == 0xE2:
+    """Whether [first, end) is unsigned and stands alone in parentheses that do not follow a word
+    character: ``(1,234)`` in accounts.
+    """
+    if (
+        first <= start
+        or end >= stop
+        or text[first - 1] != 0x28
+        or text[end] != 0x29
+        or classes[text[first]] == SIGN
+        or text[first] == 0xE2
+    ):
         return False
     kind, _ = class_before(text, first - 1, start, classes)
     return kind != LETTER and kind < DIGIT

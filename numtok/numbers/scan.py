@@ -1,7 +1,8 @@
 """Find every number in text: ``scan`` for many texts at once, ``extract`` for one.
 
-In: rows of text as one byte buffer with offsets (Arrow's own layout, never copied). Out: :class:`numtok.Numbers`. The work is done by
-:mod:`numtok.numbers.scanner`, or, for a user's own expression, by :mod:`numtok.numbers.pattern`.
+In: rows of text as one byte buffer with offsets (Arrow's own layout, never copied). Out:
+    :class:`numtok.Numbers`. The work is done by :mod:`numtok.numbers.scanner`, or, for a user's own
+    expression, by :mod:`numtok.numbers.pattern`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ def scan(texts: Texts, grammar: Grammar | None = None) -> Numbers:
     """Find all numbers in many texts.
 
     Args:
-        texts: any number of ``str``, or an Arrow string array of any library (string, large_string, string_view, dictionary, chunked, sliced, with nulls).
+        texts: any number of ``str``, or an Arrow string array of any library (string, large_string,
+            string_view, dictionary, chunked, sliced, with nulls).
         grammar: what counts as a number; ``Grammar()`` if not given.
 
     Returns:
-        The numbers in order of document and place, with byte offsets within each document. A null row has none.
+        The numbers in order of document and place, with byte offsets within each document. A null
+        row has none.
 
     Raises:
         InputError: for texts of another type or not valid UTF-8.

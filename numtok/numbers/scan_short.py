@@ -1,7 +1,9 @@
-"""The numbers of a short text, by regular expressions: where an array would cost more than the search.
+"""The numbers of a short text, by regular expressions: where an array would cost more than the
+search.
 
-In: one text. Out: the same text with a mark for each number, or None where only the scanner can tell what is a number, as of one text in twenty. The
-expressions are made of the table by which the scanner settles most numbers (:func:`numtok.numbers.plain_numbers.plain_neighbours`).
+In: one text. Out: the same text with a mark for each number, or None where only the scanner can
+    tell what is a number, as of one text in twenty. The expressions are made of the table by which
+    the scanner settles most numbers (:func:`numtok.numbers.plain_numbers.plain_neighbours`).
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.plain_numbers import DECIMAL, NO_DIGIT, SEPARATOR, UNIT, plain_neighbours
 
 PLACES = range(-15, 15)  # the powers of ten at which the digits of these numbers can stand
-BESIDE = (
-    "\u2013\u2014\u201c\u201d\u00a3\u20ac"  # dashes, quotes, currencies: next to other characters that are not ASCII, the scanner tells
-)
-ANY_DIGIT = re.compile("[\\d\U00010000-\U000effff]")  # or a character beyond the first plane, where Python may not know all digits yet
+# dashes, quotes, currencies: next to other characters that are not ASCII, the scanner tells
+BESIDE = "\u2013\u2014\u201c\u201d\u00a3\u20ac"
+ANY_DIGIT = re.compile(
+    "[\\d\U00010000-\U000effff]"
+)  # or a character beyond the first plane, where Python may not know all digits yet
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,13 @@ class ShortTexts:
     no_number: re.Pattern[str]
 
     def replaced(self, text: str, mark: str) -> str | None:
-        """``text`` with ``mark``, a private-use character, in place of each number; None if there is none, or only the scanner can tell."""
+        """``text`` with ``mark``, a private-use character, in place of each number; None if there
+        is none, or only the scanner can tell.
+        """
         marked, count = self.number.subn(mark, text)
-        if not count or (ANY_DIGIT.search(marked) and ANY_DIGIT.search(self.no_number.sub("", marked))):
+        if not count or (
+            ANY_DIGIT.search(marked) and ANY_DIGIT.search(self.no_number.sub("", marked))
+        ):
             return None
         return marked
 
@@ -50,19 +57,39 @@ def short_texts(grammar: Grammar) -> ShortTexts | None:
     table = plain_neighbours(grammar)[:128]
 
     def having(flags: int) -> str:
-        return "".join(re.escape(chr(byte)) for byte in np.flatnonzero(table & flags).tolist() if chr(byte) != "-")
+        return "".join(
+            re.escape(chr(byte))
+            for byte in np.flatnonzero(table & flags).tolist()
+            if chr(byte) != "-"
+        )
 
     letters = "".join(map(chr, np.flatnonzero(table & DECIMAL == UNIT).tolist()))
     separators = having(SEPARATOR) + (r"\." if "." in (grammar.grouping or "") else "")
     not_zero = "(?!0)" if grammar.decimal == "," else ""
-    more = 1 if "." in separators else 3  # four groups with points between them are perhaps an address
-    grouped = f"{not_zero}[0-9]{{1,3}}(?P<s>[{separators}])[0-9]{{3}}(?:(?P=s)[0-9]{{3}}){{0,{more}}}|" if separators else ""
+    more = (
+        1 if "." in separators else 3
+    )  # four groups with points between them are perhaps an address
+    grouped = (
+        f"{not_zero}[0-9]{{1,3}}(?P<s>[{separators}])[0-9]{{3}}(?:(?P=s)[0-9]{{3}}){{0,{more}}}|"
+        if separators
+        else ""
+    )
     decimal = f"(?:{grouped}[0-9]{{1,15}})(?:\\{grammar.decimal}[0-9]{{1,15}})?"
-    before = f"(?:(?<![^{having(1)}{BESIDE}])|(?<=(?<!\\d) ))" if " " in (grammar.grouping or "") else f"(?<![^{having(1)}{BESIDE}])"
+    before = (
+        f"(?:(?<![^{having(1)}{BESIDE}])|(?<=(?<!\\d) ))"
+        if " " in (grammar.grouping or "")
+        else f"(?<![^{having(1)}{BESIDE}])"
+    )
     follows = f"[{having(2)}{BESIDE}]|\\Z|[{having(4)}](?:[{having(NO_DIGIT)}{BESIDE}]|\\Z)"
     end = f"(?:{follows}|[{separators}](?!{ANY_DIGIT.pattern}))" if separators else f"(?:{follows})"
     unit = f"[{letters}]+(?:[{having(6)}]|\\Z)"
     signed = f"(?:{before}|(?<![^ ])[-+\u2212])" if grammar.signs else before
     # Beside a hyphen: the lengths that no group of a UUID has there.
-    forms = (f"{signed}{decimal}(?={end}|{unit})", f"{before}[0-9]{{1,7}}(?=-)", f"(?<=[0-9A-Za-z]-)[0-9]{{1,11}}(?={end})")
-    return ShortTexts(re.compile("|".join(forms)), re.compile(f"(?<=[A-Za-z])[0-9]{{1,15}}(?={end}|-)"))
+    forms = (
+        f"{signed}{decimal}(?={end}|{unit})",
+        f"{before}[0-9]{{1,7}}(?=-)",
+        f"(?<=[0-9A-Za-z]-)[0-9]{{1,11}}(?={end})",
+    )
+    return ShortTexts(
+        re.compile("|".join(forms)), re.compile(f"(?<=[A-Za-z])[0-9]{{1,15}}(?={end}|-)")
+    )

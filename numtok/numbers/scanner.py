@@ -1,11 +1,13 @@
 """The compiled scanner: bytes of text to the columns of ``Numbers``, in one pass and linear time.
 
 1. :func:`_mark` marks every byte that may begin a digit, 64 bytes at a time.
-2. :func:`_scan` jumps from mark to mark. Most numbers are a few digits, perhaps with a sign, a fraction or commas, whose two neighbours on either side show
-   at once that nothing else belongs to them (``short_number``); some are longer, or have a unit or a character that is not ASCII beside them
-   (``plain_number``).
-3. Every other one goes through the rules in :mod:`numtok.numbers.rules` (:func:`_run_by_the_rules`): look back a few characters (letter, dot, sign), read
-   forward to the end of the run, and keep or skip the whole run.
+2. :func:`_scan` jumps from mark to mark. Most numbers are a few digits, perhaps with a sign, a
+   fraction or commas, whose two neighbours on either side show at once that nothing else belongs to
+   them (``short_number``); some are longer, or have a unit or a character that is not ASCII beside
+   them (``plain_number``).
+3. Every other one goes through the rules in :mod:`numtok.numbers.rules`
+   (:func:`_run_by_the_rules`): look back a few characters (letter, dot, sign), read forward to the
+   end of the run, and keep or skip the whole run.
 """
 
 from __future__ import annotations
@@ -24,14 +26,32 @@ from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import DIGIT, LETTER, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.plain_numbers import eight_bytes, may_be_short, plain_neighbours, plain_number, short_number
-from numtok.numbers.rules import Notation, copy_digits, digit_at, glued_end, in_parentheses, is_hexadecimal, look_back, numeral, uuid_end
+from numtok.numbers.plain_numbers import (
+    eight_bytes,
+    may_be_short,
+    plain_neighbours,
+    plain_number,
+    short_number,
+)
+from numtok.numbers.rules import (
+    Notation,
+    copy_digits,
+    digit_at,
+    glued_end,
+    in_parentheses,
+    is_hexadecimal,
+    look_back,
+    numeral,
+    uuid_end,
+)
 
 SPARE = 48  # bytes behind the digits, as ``short_number`` writes more than there are
 
 
 class Rows(NamedTuple):
-    """Text to scan: rows ``text[offsets[r]:offsets[r + 1]]``, which of them are valid, and the marks of :func:`_mark`."""
+    """Text to scan: rows ``text[offsets[r]:offsets[r + 1]]``, which of them are valid, and the
+    marks of :func:`_mark`.
+    """
 
     text: npt.NDArray[np.uint8]
     marks: npt.NDArray[np.uint64]
@@ -40,7 +60,9 @@ class Rows(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """A grammar as the compiled functions take it: tables by code point and by byte, and its switches."""
+    """A grammar as the compiled functions take it: tables by code point and by byte, and its
+    switches.
+    """
 
     classes: npt.NDArray[np.uint8]
     plain: npt.NDArray[np.uint8]
@@ -51,7 +73,9 @@ class Rules(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """The columns of ``Numbers``, with the running count of digits behind each number, int64[n], in place of offsets."""
+    """The columns of ``Numbers``, with the running count of digits behind each number, int64[n], in
+    place of offsets.
+    """
 
     document: npt.NDArray[np.int32]
     start: npt.NDArray[np.int64]
@@ -63,13 +87,20 @@ class Columns(NamedTuple):
 
     def filled(self, numbers: int, digits: int) -> Columns:
         """The first ``numbers`` of each, and the first ``digits`` digits."""
-        rows = (self.document[:numbers], self.start[:numbers], self.stop[:numbers], self.negative[:numbers], self.exponent[:numbers])
+        rows = (
+            self.document[:numbers],
+            self.start[:numbers],
+            self.stop[:numbers],
+            self.negative[:numbers],
+            self.exponent[:numbers],
+        )
         return Columns(*rows, self.digit_ends[:numbers], self.digits[:digits])
 
 
 @kernel
 def _mark(text, first, last, marks):  # type: ignore[no-untyped-def]
-    """Bit k of ``marks[b]`` says that ``text[64 * b + k]`` may begin a digit: an ASCII digit, or a lead byte that some non-ASCII digits have.
+    """Bit k of ``marks[b]`` says that ``text[64 * b + k]`` may begin a digit: an ASCII digit, or a
+    lead byte that some non-ASCII digits have.
 
     Covers the blocks from byte ``first`` to ``last``.
     """
@@ -81,13 +112,17 @@ def _mark(text, first, last, marks):  # type: ignore[no-untyped-def]
     bits = np.uint64(0)
     for k in range(np.uint64(last) - (whole << SIX)):
         byte = text[(whole << SIX) + k]
-        bits |= np.uint64((0x30 <= byte <= 0x39) or (byte >= 0xD9 and not 0xE2 <= byte <= 0xE9)) << k
+        bits |= (
+            np.uint64((0x30 <= byte <= 0x39) or (byte >= 0xD9 and not 0xE2 <= byte <= 0xE9)) << k
+        )
     marks[whole] = bits
 
 
 @kernel
 def _count_marks(marks, first, last):  # type: ignore[no-untyped-def]
-    """(marks, runs of them) in the blocks from byte ``first`` to ``last``: the text there has no more digits, and each row no more numbers."""
+    """(marks, runs of them) in the blocks from byte ``first`` to ``last``: the text there has no
+    more digits, and each row no more numbers.
+    """
     total, runs, carry = np.uint64(0), np.uint64(0), np.uint64(0)
     for block in range(first // 64, last // 64 + 1):
         bits = marks[block]
@@ -99,13 +134,19 @@ def _count_marks(marks, first, last):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def _run_by_the_rules(rows, rules, at, start, stop, columns, count, filled):  # type: ignore[no-untyped-def]
-    """Read the run of numerals whose first digit is at ``at``, in the document [start, stop), and keep or skip the whole of it.
+    """Read the run of numerals whose first digit is at ``at``, in the document [start, stop), and
+    keep or skip the whole of it.
 
-    Returns (end of the run, numbers, digits): how much of ``columns`` is filled; the end is -1 if it has no room for them.
+    Returns (end of the run, numbers, digits): how much of ``columns`` is filled; the end is -1 if
+    it has no room for them.
     """
     text, classes = rows.text, rules.classes
     before, _ = class_before(text, at, start, classes)
-    if before == LETTER or (at > start and text[at - 1] == 0x2D) or (at + 8 < stop and text[at + 8] == 0x2D):
+    if (
+        before == LETTER
+        or (at > start and text[at - 1] == 0x2D)
+        or (at + 8 < stop and text[at + 8] == 0x2D)
+    ):
         end_of_uuid = uuid_end(text, at, start, stop, classes)
         if end_of_uuid >= 0:
             return end_of_uuid, count, filled
@@ -113,7 +154,9 @@ def _run_by_the_rules(rows, rules, at, start, stop, columns, count, filled):  # 
     first, dot, minus = look_back(text, at, start, classes, rules.signs, rules.leading)
     count_before, filled_before = count, filled
     while True:  # numerals joined by x: all kept or all skipped
-        last, mantissa, fraction, exponent, fits = numeral(text, at, start, stop, dot, classes, rules.notation)
+        last, mantissa, fraction, exponent, fits = numeral(
+            text, at, start, stop, dot, classes, rules.notation
+        )
         keep = keep and fits
         if keep:
             if count == columns.start.size:
@@ -125,7 +168,9 @@ def _run_by_the_rules(rows, rules, at, start, stop, columns, count, filled):  # 
             count += 1
         if last >= stop or (text[last] != 0x78 and text[last] != 0x58):  # x, X
             break
-        if last - at == 1 and text[at] == 0x30 and not dot:  # a lone 0: hexadecimal if a hexadecimal digit follows (C)
+        if (
+            last - at == 1 and text[at] == 0x30 and not dot
+        ):  # a lone 0: hexadecimal if a hexadecimal digit follows (C)
             keep = keep and not (last + 1 < stop and is_hexadecimal(text[last + 1]))
             break
         if text[last] == 0x58 or not digit_at(text, last + 1, stop, classes):
@@ -137,7 +182,11 @@ def _run_by_the_rules(rows, rules, at, start, stop, columns, count, filled):  # 
         columns.negative[count_before:count] = False  # written only where they are not zero
         columns.exponent[count_before:count] = 0
         return end, count_before, filled_before
-    if rules.accounting and count == count_before + 1 and in_parentheses(text, first, last, start, stop, classes):
+    if (
+        rules.accounting
+        and count == count_before + 1
+        and in_parentheses(text, first, last, start, stop, classes)
+    ):
         columns.start[count_before] -= 1
         columns.stop[count_before] += 1
         columns.negative[count_before] = True
@@ -151,7 +200,10 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
     Returns (row, at, numbers, digits): where to go on, and how much of ``columns`` is filled.
     """
     text, classes, room = rows.text, rules.classes, np.uint64(columns.start.size)
-    count, filled = np.uint64(0), np.uint64(0)  # unsigned, as places are: with signed ones they would be compared as floats
+    count, filled = (
+        np.uint64(0),
+        np.uint64(0),
+    )  # unsigned, as places are: with signed ones they would be compared as floats
     while row < rows.offsets.size - 1:
         start, stop = np.uint64(rows.offsets[row]), np.uint64(rows.offsets[row + 1])
         place = max(np.uint64(at), start) if rows.valid[row] else stop
@@ -169,26 +221,48 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
                     continue
             end = np.uint64(0)
             if short:
-                end, written, fraction, sign = short_number(rows, rules, place, word, start, stop, columns.digits, filled)
+                end, written, fraction, sign = short_number(
+                    rows, rules, place, word, start, stop, columns.digits, filled
+                )
             if end != 0 and count < room:
                 filled += written
-                columns.start[count], columns.stop[count], columns.digit_ends[count] = place - sign - start, end - start, filled
-                columns.negative[count], columns.exponent[count] = sign & np.uint64(text[place - sign] == 0x2D), -np.int64(fraction)
+                columns.start[count], columns.stop[count], columns.digit_ends[count] = (
+                    place - sign - start,
+                    end - start,
+                    filled,
+                )
+                columns.negative[count], columns.exponent[count] = (
+                    sign & np.uint64(text[place - sign] == 0x2D),
+                    -np.int64(fraction),
+                )
                 count += ONE
                 place = end
                 continue
-            end, fraction = plain_number(text, place, start, stop, rules.plain, classes, columns.digits, filled)
+            end, fraction = plain_number(
+                text, place, start, stop, rules.plain, classes, columns.digits, filled
+            )
             if end != 0 and count < room:
                 filled += end - place
                 if fraction != 0:
                     filled -= ONE  # the point
                     columns.exponent[count] = -np.int64(fraction)
-                columns.start[count], columns.stop[count], columns.digit_ends[count] = place - start, end - start, filled
+                columns.start[count], columns.stop[count], columns.digit_ends[count] = (
+                    place - start,
+                    end - start,
+                    filled,
+                )
                 count += ONE
                 place = end
                 continue
             beyond, numbers, digits = _run_by_the_rules(
-                rows, rules, np.int64(place), np.int64(start), np.int64(stop), columns, np.int64(count), np.int64(filled)
+                rows,
+                rules,
+                np.int64(place),
+                np.int64(start),
+                np.int64(stop),
+                columns,
+                np.int64(count),
+                np.int64(filled),
             )
             if beyond < 0:
                 columns.document[row_count:count] = row
@@ -203,11 +277,16 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
 def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
     """The columns of all numbers in the rows; ``digit_ends`` are offsets here, int64[n + 1] from 0."""
     rules = _rules(grammar)
-    marks, first, last = memory.empty(len(rows.text) // 64 + 2, np.uint64), int(rows.offsets[0]), int(rows.offsets[-1])
+    marks, first, last = (
+        memory.empty(len(rows.text) // 64 + 2, np.uint64),
+        int(rows.offsets[0]),
+        int(rows.offsets[-1]),
+    )
     _mark(rows.text, first, last, marks)
     digits, runs = _count_marks(marks, first, last)
     text = Rows(rows.text, marks, rows.offsets, rows.valid)
-    # Letters of some scripts are marked too, so runs of marks are not always numbers: with as much room as it turns out to need.
+    # Letters of some scripts are marked too, so runs of marks are not always numbers: with as much
+    # room as it turns out to need.
     row, at, room, pieces = 0, 0, min(runs + len(rows), rows.nbytes // 3) + 64, []
     while row < len(rows):
         columns, offsets = _room(room, digits + SPARE)
@@ -223,7 +302,12 @@ def _rules(grammar: Grammar) -> Rules:
     return Rules(
         character_classes(grammar.unicode_digits),
         plain_neighbours(grammar),
-        Notation(np.array([*map(ord, grammar.grouping or "")], np.int32), decimal, grammar.lakhs, grammar.exponent),
+        Notation(
+            np.array([*map(ord, grammar.grouping or "")], np.int32),
+            decimal,
+            grammar.lakhs,
+            grammar.exponent,
+        ),
         grammar.signs,
         decimal if grammar.leading_dot else np.uint8(0),
         grammar.accounting,

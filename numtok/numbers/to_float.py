@@ -1,7 +1,9 @@
 """Exact decimals to floats, each rounded once, from the decimal, to nearest even (IEEE 754).
 
-In: :class:`~numtok.numbers.decimals.Decimals`. Out: float64[n] or float32[n]. Clinger's fast path settles nearly all, up to 15 digits; that of Eisel and
-Lemire (:mod:`numtok.numbers.long_floats`) most of those with up to 19; Arrow's correctly rounding parser reads the others from their text.
+In: :class:`~numtok.numbers.decimals.Decimals`. Out: float64[n] or float32[n]. Clinger's fast path
+    settles nearly all, up to 15 digits; that of Eisel and Lemire
+    (:mod:`numtok.numbers.long_floats`) most of those with up to 19; Arrow's correctly rounding
+    parser reads the others from their text.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from numtok.numbers.to_text import to_text
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-# Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are exact doubles.
+# Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are
+# exact doubles.
 _POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
 DOUBLE_OPEN, SINGLE_OPEN, LOST = 1, 2, 4  # bits in Fast.marks
 
@@ -32,7 +35,8 @@ class Fast(NamedTuple):
     Attributes:
         doubles: float64[n]. singles: float32[n], each rounded in one step, not through float64.
         places: int64[m], ascending, of those that something is to be said about.
-        marks: uint8[m], bit flags: the decimal must decide what the double, or the single, is; or the single is infinite, or zero for another number.
+        marks: uint8[m], bit flags: the decimal must decide what the double, or the single, is; or
+            the single is infinite, or zero for another number.
     """
 
     doubles: Floats
@@ -73,11 +77,15 @@ def settled_float64(decimals: Decimals, fast: Fast) -> Floats:
 
 
 def settled_float32(decimals: Decimals, fast: Fast) -> npt.NDArray[np.float32]:
-    """float32[n], read-only: the singles with the rest filled in, in place, and marked as lost if they are."""
+    """float32[n], read-only: the singles with the rest filled in, in place, and marked as lost if
+    they are.
+    """
     if len(which := fast.marked(SINGLE_OPEN)):
         few, now_known = decimals.take(which), fast.marks & SINGLE_OPEN != 0
         _round(few, fast.singles, which)
-        fast.marks[now_known] = fast.marks[now_known] & np.uint8(DOUBLE_OPEN) | _lost(fast.singles[which], few) * np.uint8(LOST)
+        fast.marks[now_known] = fast.marks[now_known] & np.uint8(DOUBLE_OPEN) | _lost(
+            fast.singles[which], few
+        ) * np.uint8(LOST)
     fast.singles.flags.writeable = False
     return fast.singles
 
@@ -103,14 +111,20 @@ def _to_floats(decimals, powers, doubles, singles, places, marks):  # type: igno
         count = last - first
         unsettled = False
         if count <= eight and first < safe:
-            # Eight digits at once, whatever their count: those too many are shifted out, and zeros in front.
+            # Eight digits at once, whatever their count: those too many are shifted out, and zeros
+            # in front.
             word = np.uint64(digits[first])
             for k in range(one, eight):
                 word |= np.uint64(digits[first + k]) << (eight * k)
             word <<= eight * (eight - count)
             word = word * ten + (word >> eight)  # bytes 0, 2, 4, 6: two digits each
-            pairs, others = word & np.uint64(0x000000FF000000FF), (word >> np.uint64(16)) & np.uint64(0x000000FF000000FF)
-            whole = (pairs * np.uint64(0x000F424000000064) + others * np.uint64(0x0000271000000001)) >> np.uint64(32)
+            pairs, others = (
+                word & np.uint64(0x000000FF000000FF),
+                (word >> np.uint64(16)) & np.uint64(0x000000FF000000FF),
+            )
+            whole = (
+                pairs * np.uint64(0x000F424000000064) + others * np.uint64(0x0000271000000001)
+            ) >> np.uint64(32)
         else:
             whole = zero
             for k in range(first, last):
@@ -120,7 +134,9 @@ def _to_floats(decimals, powers, doubles, singles, places, marks):  # type: igno
                     break
         power = exponent[i]
         value = np.float64(whole)
-        if power == 0 and whole <= one << np.uint64(24):  # most numbers are such integers, which both hold
+        if power == 0 and whole <= one << np.uint64(
+            24
+        ):  # most numbers are such integers, which both hold
             doubles[i] = -value if negative[i] else value
             singles[i] = np.float32(doubles[i])
             continue
@@ -135,14 +151,19 @@ def _to_floats(decimals, powers, doubles, singles, places, marks):  # type: igno
         unsure = unsettled | _is_unsure(value, power)
         lost = (single == np.inf) | ((single == 0) & (whole != zero))
         if unsure | lost:
-            places[found], marks[found] = i, np.uint8(unsettled) | np.uint8(unsure) << 1 | np.uint8(lost) << 2
+            places[found], marks[found] = (
+                i,
+                np.uint8(unsettled) | np.uint8(unsure) << 1 | np.uint8(lost) << 2,
+            )
             found += one
     return np.int64(found)
 
 
 @kernel
 def _narrow(doubles, exponent, unsettled, values, unsure):  # type: ignore[no-untyped-def]
-    """Fill ``values`` (float32[n]) from correctly rounded doubles, and mark in ``unsure`` where the decimal must decide: where the double is open too."""
+    """Fill ``values`` (float32[n]) from correctly rounded doubles, and mark in ``unsure`` where the
+    decimal must decide: where the double is open too.
+    """
     for i in range(doubles.size):
         values[i] = np.float32(doubles[i])
         unsure[i] = unsettled[i] | _is_unsure(abs(doubles[i]), exponent[i])
@@ -152,10 +173,12 @@ def _narrow(doubles, exponent, unsettled, values, unsure):  # type: ignore[no-un
 def _is_unsure(magnitude, power):  # type: ignore[no-untyped-def]
     """Whether a double does not tell which float32 is nearest to the decimal.
 
-    That is where it lies half-way between two (it may have been rounded there, unless it is an integer as it was written, and has no more than 53 bits),
-    and below float32's normal range.
+    That is where it lies half-way between two (it may have been rounded there, unless it is an
+    integer as it was written, and has no more than 53 bits), and below float32's normal range.
     """
     small = (magnitude < 2.0**-125) & (magnitude != 0.0)
-    halfway = (np.float64(magnitude).view(np.uint64) & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
+    halfway = (np.float64(magnitude).view(np.uint64) & np.uint64(0x1FFFFFFF)) == np.uint64(
+        0x10000000
+    )
     exact = (power == 0) & (magnitude <= 2.0**53)
     return small | (halfway & (not exact))

@@ -1,6 +1,7 @@
 """Exact decimals to canonical text: ASCII digits, no grouping, ``-`` if negative, never ``+``.
 
-In: :class:`~numtok.numbers.decimals.Decimals`. Out: a string array. The inverse is ``Numbers.parse``.
+In: :class:`~numtok.numbers.decimals.Decimals`. Out: a string array. The inverse is
+    ``Numbers.parse``.
 """
 
 from __future__ import annotations
@@ -14,15 +15,18 @@ from numtok.numbers.decimals import Decimals
 from numtok.numbers.rules import MAX_EXPONENT_DIGITS
 
 LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what is written here, `scan` reads
-_PLAIN_INTEGER_DIGITS = 21  # above this, and only if zeros would have to be filled in, an exponent is written
+_PLAIN_INTEGER_DIGITS = (
+    21  # above this, and only if zeros would have to be filled in, an exponent is written
+)
 _PLAIN_LEADING_ZEROS = 6  # likewise below 1e-7
 
 
 def to_text(decimals: Decimals) -> pa.LargeStringArray:
     """``0.5``, not ``.5``; trailing zeros as held.
 
-    Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or more than 6 places after the point: then
-    ``d.ddde±x``. An exponent has at most 17 digits, as the grammar reads no more; the point then stands elsewhere: ``12e+99999999999999999``.
+    Plain notation, unless zeros would have to be filled in up to more than 21 integer digits or
+    more than 6 places after the point: then ``d.ddde±x``. An exponent has at most 17 digits, as the
+    grammar reads no more; the point then stands elsewhere: ``12e+99999999999999999``.
     """
     count = len(decimals.exponent)
     lengths = memory.empty(count, np.int64)
@@ -35,9 +39,11 @@ def to_text(decimals: Decimals) -> pa.LargeStringArray:
 
 @inner_kernel
 def _layout(digits, first, last, exponent):  # type: ignore[no-untyped-def]
-    """(first significant digit, count, digits before the point, exponent) for canonical notation; zero keeps one digit and its places.
+    """(first significant digit, count, digits before the point, exponent) for canonical notation;
+    zero keeps one digit and its places.
 
-    The digits before the point are those that are written, and may be none or fewer; in plain notation the exponent is 0.
+    The digits before the point are those that are written, and may be none or fewer; in plain
+    notation the exponent is 0.
     """
     while first < last - 1 and digits[first] == 0:
         first += 1
@@ -76,7 +82,9 @@ def _lengths(digits, offsets, exponent, negative, lengths):  # type: ignore[no-u
             length = point
         else:
             length = count + 1
-        lengths[i] = length + (_exponent_length(power) if power != 0 else 0) + (1 if negative[i] else 0)
+        lengths[i] = (
+            length + (_exponent_length(power) if power != 0 else 0) + (1 if negative[i] else 0)
+        )
 
 
 @kernel

@@ -1,11 +1,21 @@
-"""Ways to show numbers to a model, one file each: which tokens stand for a number, which columns hold its value, and the inverse.
+"""Ways to show numbers to a model, one file each: which tokens stand for a number, which columns
+hold its value, and the inverse.
 
-``base`` says what a representation is, ``columns`` what a column is, ``registry`` which ones there are, and ``parse`` reads their names. Imports
-``numtok.numbers`` and ``numtok.arrays``; nothing of tokenizers, files or torch.
+``base`` says what a representation is, ``columns`` what a column is, ``registry`` which ones there
+are, and ``parse`` reads their names. Imports ``numtok.numbers`` and ``numtok.arrays``; nothing of
+tokenizers, files or torch.
 """
 
 from numtok.representations.b1999 import B1999
-from numtok.representations.base import END_NUM, NUM, Representation, SingleToken, Spelled, SpelledOut, own_token
+from numtok.representations.base import (
+    END_NUM,
+    NUM,
+    Representation,
+    SingleToken,
+    Spelled,
+    SpelledOut,
+    own_token,
+)
 from numtok.representations.columns import Column
 from numtok.representations.digits import Digits
 from numtok.representations.exponent_bins import ExponentBins

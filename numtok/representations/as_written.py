@@ -1,13 +1,18 @@
-"""Numbers as they are written, digit by digit or in groups of digits: what PlaceValue and Digits share.
+"""Numbers as they are written, digit by digit or in groups of digits: what PlaceValue and Digits
+share.
 
-In: n numbers with their text. Out: symbols, of a table that begins with the ten digits and :data:`MARKS`, and goes on with the groups of two digits and
-then those of three; and of each symbol the index of its place: for the digit of 10**p, p + 1 if p >= 0, else p; for a group, that of its last digit; 0
-for everything that is not a digit of the mantissa. Inverse: the characters of the symbols, one behind the other.
+In: n numbers with their text. Out: symbols, of a table that begins with the ten digits and
+    :data:`MARKS`, and goes on with the groups of two digits and then those of three; and of each
+    symbol the index of its place: for the digit of 10**p, p + 1 if p >= 0, else p; for a group,
+    that of its last digit; 0 for everything that is not a digit of the mantissa. Inverse: the
+    characters of the symbols, one behind the other.
 
-The symbols are those of the default grammar, whatever the marks of the text: ``.`` is the decimal mark and ``,`` groups digits, so that a model reads
-1.234,56 and 1,234.56 alike (the tokenizer writes its grammar's own: :mod:`numtok.numbers.marks`). Every run of digits between other characters is cut by
-itself, so that no group reaches over a separator: 1,234 in groups of two is 1 , 2 34.
-U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or not ASCII, ``,``; digits of other scripts, as ASCII.
+The symbols are those of the default grammar, whatever the marks of the text: ``.`` is the decimal
+mark and ``,`` groups digits, so that a model reads 1.234,56 and 1,234.56 alike (the tokenizer
+writes its grammar's own: :mod:`numtok.numbers.marks`). Every run of digits between other characters
+is cut by itself, so that no group reaches over a separator: 1,234 in groups of two is 1 , 2 34.
+U+2212, and the parentheses of accounts, are written ``-``; a separator that is a space or not
+ASCII, ``,``; digits of other scripts, as ASCII.
 """
 
 from __future__ import annotations
@@ -28,7 +33,9 @@ from numtok.representations.base import Mask, Spelled
 LIMIT = 32767  # of the index of a place
 MARKS = tuple("-+.eE,_'")
 LONGEST_GROUP = 3
-MINUS, PLUS, POINT, LOWER_E, UPPER_E, COMMA = (10 + MARKS.index(mark) for mark in "-+.eE,")  # symbols
+MINUS, PLUS, POINT, LOWER_E, UPPER_E, COMMA = (
+    10 + MARKS.index(mark) for mark in "-+.eE,"
+)  # symbols
 _GROUPS_OF_TWO = 10 + len(MARKS)
 _GROUPS_OF_THREE = _GROUPS_OF_TWO + 100
 _NONE = 2**16 - 1
@@ -38,8 +45,12 @@ Symbols = npt.NDArray[np.uint16]
 
 @functools.lru_cache(maxsize=LONGEST_GROUP)
 def groups(longest: int) -> tuple[str, ...]:
-    """All groups of one to so many digits, the shorter ones first: ``0`` to ``9``, ``00`` to ``99``, ``000`` to ``999``."""
-    return tuple(f"{value:0{width}d}" for width in range(1, longest + 1) for value in range(10**width))
+    """All groups of one to so many digits, the shorter ones first: ``0`` to ``9``, ``00`` to
+    ``99``, ``000`` to ``999``.
+    """
+    return tuple(
+        f"{value:0{width}d}" for width in range(1, longest + 1) for value in range(10**width)
+    )
 
 
 @functools.lru_cache(maxsize=LONGEST_GROUP)
@@ -50,39 +61,57 @@ def alphabet(longest: int) -> tuple[str, ...]:
 
 def places_fit(numbers: Numbers, limit: int = LIMIT) -> Mask:
     """bool[n]: whether all places of each number are within ±``limit``."""
-    return (np.diff(numbers.digit_offsets) + numbers.exponent <= limit) & (numbers.exponent >= -limit)
+    return (np.diff(numbers.digit_offsets) + numbers.exponent <= limit) & (
+        numbers.exponent >= -limit
+    )
 
 
 def spell(numbers: Numbers, group: int = 1, left: bool = False, places: bool = True) -> Spelled:
-    """The symbols of each number, and with ``places`` the index of each one's place, int16, within ±32767.
+    """The symbols of each number, and with ``places`` the index of each one's place, int16, within
+    ±32767.
 
     Args:
         numbers: with their text.
         group: digits of a group, 1 to 3.
-        left: whether the digits in front of the point are cut from the left, so that the last group is the short one; those behind it are always.
+        left: whether the digits in front of the point are cut from the left, so that the last group
+            is the short one; those behind it are always.
         places: whether places are wanted.
     """
     rows = numbers.rows
     surfaces = _Surfaces(
-        rows.text, rows.offsets, numbers.document, numbers.start, numbers.stop, np.diff(numbers.digit_offsets), numbers.exponent
+        rows.text,
+        rows.offsets,
+        numbers.document,
+        numbers.start,
+        numbers.stop,
+        np.diff(numbers.digit_offsets),
+        numbers.exponent,
     )
-    symbols, offsets, indices = _spell(surfaces, character_classes(), _symbol_of(numbers.decimal), group, left, places)
+    symbols, offsets, indices = _spell(
+        surfaces, character_classes(), _symbol_of(numbers.decimal), group, left, places
+    )
     return Spelled(symbols, offsets, indices if places else None)
 
 
-def text_of(symbols: Symbols, offsets: npt.NDArray[np.int64], group: int = 1) -> pa.LargeStringArray:
+def text_of(
+    symbols: Symbols, offsets: npt.NDArray[np.int64], group: int = 1
+) -> pa.LargeStringArray:
     """The inverse: each number as text."""
     characters, widths = _characters()
     if group == 1:
         written, ends = characters[:, 0][symbols], np.ascontiguousarray(offsets, np.int64)
     else:
         written, ends = _write(symbols, offsets, characters, widths)
-    return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(ends), pa.py_buffer(written))
+    return pa.LargeStringArray.from_buffers(
+        len(offsets) - 1, pa.py_buffer(ends), pa.py_buffer(written)
+    )
 
 
 @functools.cache
 def _symbol_of(decimal: str) -> Symbols:
-    """uint16[128]: the symbol of each ASCII character that is no digit, where this is the decimal mark."""
+    """uint16[128]: the symbol of each ASCII character that is no digit, where this is the decimal
+    mark.
+    """
     table = np.full(128, _NONE, np.uint16)
     table[[ord(mark) for mark in MARKS]] = np.arange(10, 10 + len(MARKS))
     table[[ord(" "), ord(".")]] = COMMA
@@ -94,12 +123,17 @@ def _symbol_of(decimal: str) -> Symbols:
 def _characters() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     """(uint8[symbols, 3], uint8[symbols]): the characters of each symbol, and how many it has."""
     known = alphabet(LONGEST_GROUP)
-    characters = np.frombuffer("".join(symbol.ljust(LONGEST_GROUP) for symbol in known).encode(), np.uint8)
-    return characters.reshape(-1, LONGEST_GROUP), np.array([len(symbol) for symbol in known], np.uint8)
+    characters = np.frombuffer(
+        "".join(symbol.ljust(LONGEST_GROUP) for symbol in known).encode(), np.uint8
+    )
+    return characters.reshape(-1, LONGEST_GROUP), np.array(
+        [len(symbol) for symbol in known], np.uint8
+    )
 
 
 class _Surfaces(NamedTuple):
-    """Number ``i`` lies at ``start[i]`` to ``stop[i]`` in the row that begins at ``text[offsets[document[i]]]``.
+    """Number ``i`` lies at ``start[i]`` to ``stop[i]`` in the row that begins at
+    ``text[offsets[document[i]]]``.
 
     It has ``digits[i]`` digits in its mantissa and an exponent behind the last of them.
     """
@@ -125,8 +159,13 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
     for i in range(count):
         begin, remaining = surfaces.offsets[surfaces.document[i]], surfaces.digits[i]
         at, end = begin + surfaces.start[i], begin + surfaces.stop[i]
-        power = remaining - 1 + surfaces.exponent[i]  # of the next digit: the mantissa's digits come first, the exponent's after them
-        in_run, from_left = 0, left  # digits that follow without another character, and from which side these are cut
+        power = (
+            remaining - 1 + surfaces.exponent[i]
+        )  # of the next digit: the mantissa's digits come first, the exponent's after them
+        in_run, from_left = (
+            0,
+            left,
+        )  # digits that follow without another character, and from which side these are cut
         while at < end:
             kind, width = class_at(text, at, end, classes)
             place = 0
@@ -136,14 +175,22 @@ def _spell(surfaces, classes, symbol_of, group, left, with_places):  # type: ign
                 if group > 1:
                     if in_run == 0:
                         in_run = _run(text, at, end, classes)
-                    further = group - 1 if from_left else (in_run - 1) % 3 if group == 3 else (in_run - 1) % 2  # by constants: no division
+                    further = (
+                        group - 1
+                        if from_left
+                        else (in_run - 1) % 3
+                        if group == 3
+                        else (in_run - 1) % 2
+                    )  # by constants: no division
                     further = min(further, in_run - 1)
                     in_run -= further + 1
                     for _ in range(further):
                         kind, width = class_at(text, at, end, classes)
                         symbol = symbol * 10 + kind - DIGIT
                         at += width
-                    symbol += 0 if further == 0 else _GROUPS_OF_TWO if further == 1 else _GROUPS_OF_THREE
+                    symbol += (
+                        0 if further == 0 else _GROUPS_OF_TWO if further == 1 else _GROUPS_OF_THREE
+                    )
                     power -= further
                     remaining -= further
                 if remaining > 0:
@@ -179,7 +226,9 @@ def _run(text, at, end, classes):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _mark(text, at, symbol_of):  # type: ignore[no-untyped-def]
-    """The symbol of the character at ``at``, which is no digit; ``_NONE`` for one that is not written."""
+    """The symbol of the character at ``at``, which is no digit; ``_NONE`` for one that is not
+    written.
+    """
     if text[at] == 0x28:  # (1,234) in accounts
         return np.int64(MINUS)
     if text[at] == 0x29:

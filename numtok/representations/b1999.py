@@ -24,7 +24,10 @@ class B1999(Charton):
 
     @property
     def alphabet(self) -> tuple[str, ...]:
-        return (*with_signs(mantissas(self.digits, self.form)), *exponents(self.digits, self.decades, self.form))
+        return (
+            *with_signs(mantissas(self.digits, self.form)),
+            *exponents(self.digits, self.decades, self.form),
+        )
 
     @property
     def length(self) -> int:
@@ -39,11 +42,21 @@ class B1999(Charton):
         return 2 * self.n_mantissas + self.n_exponents
 
     def symbols_of(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
-        return np.stack([2 * self.code_of(mantissa) + minus, 2 * self.n_mantissas + decade], 1).astype(np.uint16)
+        return np.stack(
+            [2 * self.code_of(mantissa) + minus, 2 * self.n_mantissas + decade], 1
+        ).astype(np.uint16)
 
     def read_table(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
         code, decade = table[:, 0] // 2, table[:, 1] - 2 * self.n_mantissas
-        return table[:, 0] % 2 == 1, self.mantissa_of(code), decade, (code < self.n_mantissas) & (decade >= 0)
+        return (
+            table[:, 0] % 2 == 1,
+            self.mantissa_of(code),
+            decade,
+            (code < self.n_mantissas) & (decade >= 0),
+        )
 
     def rules(self) -> Rules:
-        return {"begin": [(range(2), "zero"), (range(2, 2 * self.n_mantissas), "mantissa")], **self.rules_of_exponents()}
+        return {
+            "begin": [(range(2), "zero"), (range(2, 2 * self.n_mantissas), "mantissa")],
+            **self.rules_of_exponents(),
+        }

@@ -1,10 +1,12 @@
 """What a representation of numbers is: tokens in the text, and tensors beside it.
 
-In: :class:`numtok.numbers.Numbers`. Out: for a :class:`SingleToken`, one ``[NUM]`` per number and Arrow arrays with one value per number;
-for a :class:`SpelledOut`, a short sequence of symbols per number. Each has its inverse beside it. A representation is a frozen dataclass:
-equal options, equal representation, and ``to_dict`` and ``from_dict`` are JSON.
+In: :class:`numtok.numbers.Numbers`. Out: for a :class:`SingleToken`, one ``[NUM]`` per number and
+    Arrow arrays with one value per number; for a :class:`SpelledOut`, a short sequence of symbols
+    per number. Each has its inverse beside it. A representation is a frozen dataclass: equal
+    options, equal representation, and ``to_dict`` and ``from_dict`` are JSON.
 
-To add one: a frozen dataclass that derives from one of the two, with its columns in ``declared``, and :func:`numtok.representations.register`.
+To add one: a frozen dataclass that derives from one of the two, with its columns in ``declared``,
+    and :func:`numtok.representations.register`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class AddedTokens(NamedTuple):
     Attributes:
         own: numtok's own; no source tokenizer may have them as anything else.
         shared: symbols that may be tokens of the source tokenizer already.
-        together: symbols that are tokens of the source tokenizer if it has all of them; else each is a token of numtok's own, :func:`own_token`.
+        together: symbols that are tokens of the source tokenizer if it has all of them; else each
+            is a token of numtok's own, :func:`own_token`.
     """
 
     own: tuple[str, ...] = ()
@@ -56,21 +59,29 @@ class Representation(ABC):
 
     Attributes:
         name: what the command line and JSON call it.
-        overflow: for numbers that it cannot hold: ``"text"`` leaves them as ordinary text, ``"clip"`` takes the nearest one it can,
-            ``"error"`` refuses. Nothing is dropped or changed silently: the first two are counted.
-        carries_sign: whether it shows the sign. If not, it holds magnitudes, and the sign stays in the text (:meth:`Numbers.without_sign`).
+        overflow: for numbers that it cannot hold: ``"text"`` leaves them as ordinary text,
+            ``"clip"`` takes the nearest one it can, ``"error"`` refuses. Nothing is dropped or
+            changed silently: the first two are counted.
+        carries_sign: whether it shows the sign. If not, it holds magnitudes, and the sign stays in
+            the text (:meth:`Numbers.without_sign`).
         positional: the integer options that ``parse`` reads after a colon, in order: ``fone:6,4``.
-        words: what ``parse`` reads after a colon beside integers, ``xval:log``, ``place:lsd``, and the options that each stands for.
-        variants: options with which it is compared too, beside its defaults, where representations are (``numtok stats``).
+        words: what ``parse`` reads after a colon beside integers, ``xval:log``, ``place:lsd``, and
+            the options that each stands for.
+        variants: options with which it is compared too, beside its defaults, where representations
+            are (``numtok stats``).
         tokens: the added tokens it needs besides ``[NUM]``.
-        declared: all columns that it may write, whatever its options; of a column with several forms, dense and compact, each.
+        declared: all columns that it may write, whatever its options; of a column with several
+            forms, dense and compact, each.
         aliases: earlier names, the first one first, which are still read.
-        one_token: whether each number is one ``[NUM]``: those that are can be combined, and their numbers' values stand beside the text.
+        one_token: whether each number is one ``[NUM]``: those that are can be combined, and their
+            numbers' values stand beside the text.
         stays_text: whether numbers stay ordinary text, so that two may begin in one token.
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
-        exact: whether :meth:`decode_columns` gives decimals exactly, so that text is written from it rather than from a float64.
+        exact: whether :meth:`decode_columns` gives decimals exactly, so that text is written from
+            it rather than from a float64.
         bracketed: whether ``[NUM]`` and ``[/NUM]`` stand around the tokens of each number.
-        order: in which order the digits of a number are tokens, one each or in groups: ``"msd"`` or ``"lsd"``; None if they are not.
+        order: in which order the digits of a number are tokens, one each or in groups: ``"msd"`` or
+            ``"lsd"``; None if they are not.
     """
 
     name: ClassVar[str]
@@ -104,7 +115,10 @@ class Representation(ABC):
 
     @property
     def surely_held(self) -> range:
-        """Powers of ten: a number all of whose digits stand at these fits, whatever they are. Empty if only :meth:`fits` can tell."""
+        """Powers of ten: a number all of whose digits stand at these fits, whatever they are.
+
+        Empty if only :meth:`fits` can tell.
+        """
         return range(0)
 
     def clipped(self, numbers: Numbers) -> Mask:
@@ -112,16 +126,22 @@ class Representation(ABC):
         return ~self.fits(numbers) if self.overflow == "clip" else np.zeros(len(numbers), np.bool_)
 
     def vanishing(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers come out so near to zero, without being zero, that a model can hardly tell."""
+        """bool[n]: which numbers come out so near to zero, without being zero, that a model can
+        hardly tell.
+        """
         return np.zeros(len(numbers), np.bool_)
 
     def added_tokens(self, two_forms: bool) -> AddedTokens:
-        """The tokens that stand for numbers; with ``two_forms``, those that begin a number also with a space before them."""
+        """The tokens that stand for numbers; with ``two_forms``, those that begin a number also
+        with a space before them.
+        """
         return AddedTokens()
 
     @property
     def token_strings(self) -> tuple[str, ...]:
-        """The token of each symbol of spelled-out numbers, or the symbol itself if it is one of :class:`AddedTokens`'s ``together``; none if they are not."""
+        """The token of each symbol of spelled-out numbers, or the symbol itself if it is one of
+        :class:`AddedTokens`'s ``together``; none if they are not.
+        """
         return ()
 
     @property
@@ -132,14 +152,18 @@ class Representation(ABC):
 
     @property
     def first_symbols(self) -> range:
-        """The symbols that can begin a number without brackets: with two forms, each has one with a space before it."""
+        """The symbols that can begin a number without brackets: with two forms, each has one with a
+        space before it.
+        """
         return range(0)
 
     @property
     def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
-        """Of each symbol, in the order of :attr:`token_strings`, which symbols it is compared with, and its value among them; None for one that has none.
+        """Of each symbol, in the order of :attr:`token_strings`, which symbols it is compared with,
+        and its value among them; None for one that has none.
 
-        Empty if the tokens are those of the text, whose values their own strings say, or if numbers are not spelled out.
+        Empty if the tokens are those of the text, whose values their own strings say, or if numbers
+        are not spelled out.
         """
         return ()
 
@@ -157,13 +181,17 @@ class Representation(ABC):
         return {}
 
     def decode_columns(self, column: Callable[[str], pa.Array]) -> Numbers | None:
-        """The inverse of :meth:`encode_columns`, from the column of each name; None if no column holds the numbers."""
+        """The inverse of :meth:`encode_columns`, from the column of each name; None if no column
+        holds the numbers.
+        """
         return None
 
     def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
-        """The numbers that digits or bits say, as a model chose them: arrays [n, ...] by the name of their column.
+        """The numbers that digits or bits say, as a model chose them: arrays [n, ...] by the name
+        of their column.
 
-        None if there are none that say it to the last digit, so that only the model's float64 is left.
+        None if there are none that say it to the last digit, so that only the model's float64 is
+        left.
         """
         return None
 
@@ -172,30 +200,42 @@ class Representation(ABC):
         return numbers
 
     def spell(self, numbers: Numbers) -> Spelled | None:
-        """The symbols of each number, the brackets not included; None if numbers are not spelled out."""
+        """The symbols of each number, the brackets not included; None if numbers are not spelled
+        out.
+        """
         return None
 
     def continuation(self, grammar: Grammar) -> Continuation | None:
-        """Which symbols may follow which, the brackets not included, in numbers that ``grammar`` reads; None if nothing is known of it."""
+        """Which symbols may follow which, the brackets not included, in numbers that ``grammar``
+        reads; None if nothing is known of it.
+        """
         return None
 
     def read_spelled(self, spelled: Spelled) -> pa.LargeStringArray:
         """The inverse of :meth:`spell`: each number as text."""
-        raise RepresentationError(f"{self.name} does not spell numbers out; their values are in columns, or they are ordinary text")
+        raise RepresentationError(
+            f"{self.name} does not spell numbers out; their values are in columns, or they are"
+            " ordinary text"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
         return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]  # every concrete one is a dataclass
 
     def identity(self) -> dict[str, Any]:
-        """What fingerprints are made of: :meth:`to_dict` with the first name that it had, so that data written under that one stay the same data."""
+        """What fingerprints are made of: :meth:`to_dict` with the first name that it had, so that
+        data written under that one stay the same data.
+        """
         return self.to_dict() | {"name": (*self.aliases, self.name)[0]}
 
     def _check_overflow(self) -> None:
         """Hold all options to their types, and the policy to those there are."""
         check_options(self, self.name, RepresentationError)
         if self.overflow not in OVERFLOW:
-            raise RepresentationError(f"{self.name}: overflow={self.overflow!r} is unknown; use one of {', '.join(map(repr, OVERFLOW))}")
+            raise RepresentationError(
+                f"{self.name}: overflow={self.overflow!r} is unknown; use one of"
+                f" {', '.join(map(repr, OVERFLOW))}"
+            )
 
 
 class SingleToken(Representation):
@@ -230,7 +270,9 @@ class SingleToken(Representation):
         clipping: Any = dataclasses.replace(self, overflow="clip")  # type: ignore[type-var]  # every concrete one is a dataclass
         held = clipping.decode(clipping.encode(numbers)).format().to_pylist()
         texts = numbers.format().to_pylist()
-        return Numbers.parse([text if good else near for text, near, good in zip(texts, held, fits, strict=True)])
+        return Numbers.parse(
+            [text if good else near for text, near, good in zip(texts, held, fits, strict=True)]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,11 +291,14 @@ class Spelled:
 
 
 class SpelledOut(Representation):
-    """Each number as a sequence of symbols, each symbol one token; nothing else is needed to read it back.
+    """Each number as a sequence of symbols, each symbol one token; nothing else is needed to read
+    it back.
 
     Attributes:
-        bracketed: whether ``[NUM]`` and ``[/NUM]`` stand around each number. If not, every number has :attr:`length` symbols.
-        shares_vocabulary: whether a symbol that is a token of the source tokenizer is that token. If not, all symbols are added tokens.
+        bracketed: whether ``[NUM]`` and ``[/NUM]`` stand around each number. If not, every number
+            has :attr:`length` symbols.
+        shares_vocabulary: whether a symbol that is a token of the source tokenizer is that token.
+            If not, all symbols are added tokens.
     """
 
     bracketed: ClassVar[bool] = True
@@ -266,7 +311,9 @@ class SpelledOut(Representation):
 
     @property
     def token_strings(self) -> tuple[str, ...]:
-        """The token of each symbol: the symbol, or, if the vocabulary is not shared, :func:`own_token` of it."""
+        """The token of each symbol: the symbol, or, if the vocabulary is not shared,
+        :func:`own_token` of it.
+        """
         return self.alphabet if self.shares_vocabulary else tuple(map(own_token, self.alphabet))
 
     @abstractmethod
@@ -282,7 +329,9 @@ class SpelledOut(Representation):
         brackets = (*opening, END_NUM) if self.bracketed else ()
         if self.shares_vocabulary:
             return AddedTokens(brackets, self.token_strings)
-        return AddedTokens((*brackets, *self.token_strings, *(self.spaced_token_strings if two_forms else ())))
+        return AddedTokens(
+            (*brackets, *self.token_strings, *(self.spaced_token_strings if two_forms else ()))
+        )
 
     def token_counts(self, numbers: Numbers) -> npt.NDArray[np.int64]:
         return np.diff(self.encode(numbers).offsets) + 2 * self.bracketed

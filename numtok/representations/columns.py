@@ -1,7 +1,9 @@
-"""Columns, declared once: the Arrow schema, ``FORMAT.md``'s table, the drop-in's streams and the batches of torch all derive from here.
+"""Columns, declared once: the Arrow schema, ``FORMAT.md``'s table, the drop-in's streams and the
+batches of torch all derive from here.
 
-A representation names its own columns (``Representation.declared``); those that every encoded text has stand at the end of this module. In a file, a
-column holds one value per token, per number, per row, or per piece of a document in a packed row. In a batch, and in a file of token layout, it runs
+A representation names its own columns (``Representation.declared``); those that every encoded text
+has stand at the end of this module. In a file, a column holds one value per token, per number, per
+row, or per piece of a document in a packed row. In a batch, and in a file of token layout, it runs
 along with the tokens: a number's value stands at its first token, and ``fill`` at all others.
 """
 
@@ -28,12 +30,16 @@ class Column:
         value_type: of one element of a value, in files.
         dtype: in a batch; None for what a batch does not carry.
         shape: of one value, () for a scalar; 0 for an axis that depends on the options.
-        fill: what stands in a batch where there is no value. It says nothing: 1.0 and 0 are values of numbers too.
+        fill: what stands in a batch where there is no value. It says nothing: 1.0 and 0 are values
+            of numbers too.
         per: what there is one value for.
-        bit_fields: of a value that is the bits of something, as a number or each for itself, how many bits each part of it has; empty for others.
-        encoding: in Parquet, chosen by measurement (``docs/files.md``): ``"plain"``; ``"dictionary"``, of the distinct values, which Parquet gives up by
-            itself where there are many; ``"delta"``, differences, for what rises; ``"split"``, first bytes, second bytes and so on, for values alike in some;
-            ``"tensor"``, a dictionary of small integers or plain floats, in pages of :mod:`numtok.corpus.write.tensor_pages`.
+        bit_fields: of a value that is the bits of something, as a number or each for itself, how
+            many bits each part of it has; empty for others.
+        encoding: in Parquet, chosen by measurement (``docs/files.md``): ``"plain"``;
+            ``"dictionary"``, of the distinct values, which Parquet gives up by itself where there
+            are many; ``"delta"``, differences, for what rises; ``"split"``, first bytes, second
+            bytes and so on, for values alike in some; ``"tensor"``, a dictionary of small integers
+            or plain floats, in pages of :mod:`numtok.corpus.write.tensor_pages`.
     """
 
     name: str
@@ -48,7 +54,11 @@ class Column:
     @property
     def type(self) -> pa.DataType:
         """Of one value in a file: a tensor if it has axes."""
-        return pa.fixed_shape_tensor(self.value_type, list(self.shape)) if self.shape else self.value_type
+        return (
+            pa.fixed_shape_tensor(self.value_type, list(self.shape))
+            if self.shape
+            else self.value_type
+        )
 
     def shaped(self, *shape: int) -> Column:
         """The same with the shape that the options give it."""
@@ -62,7 +72,9 @@ class Column:
 
 
 def form(forms: Sequence[Column], axes: int) -> Column:
-    """Of the forms of one column, dense and compact, that whose values have so many axes; the first if none has."""
+    """Of the forms of one column, dense and compact, that whose values have so many axes; the first
+    if none has.
+    """
     return next((column for column in forms if len(column.shape) == axes), forms[0])
 
 
@@ -72,13 +84,19 @@ def neutral(column: Column, length: int, like: npt.NDArray[Any]) -> npt.NDArray[
 
 
 def as_array(values: Any, forms: Sequence[Column]) -> npt.NDArray[Any]:
-    """Values of a stream in any form, lists or an array, as an array in which integers stay integers.
+    """Values of a stream in any form, lists or an array, as an array in which integers stay
+    integers.
 
-    NumPy makes floats of Python's integers where some are beyond int64, and of uint64 beside int64; a float has 53 of their bits. So integers of 64 bits
-    without a sign, which a file may hold, become int64 of the same bits, as which a batch has them.
+    NumPy makes floats of Python's integers where some are beyond int64, and of uint64 beside int64;
+    a float has 53 of their bits. So integers of 64 bits without a sign, which a file may hold,
+    become int64 of the same bits, as which a batch has them.
     """
     array = np.asarray(values)
-    if array.size and array.dtype.kind == "f" and all(np.dtype(column.dtype).kind in "iu" for column in forms):
+    if (
+        array.size
+        and array.dtype.kind == "f"
+        and all(np.dtype(column.dtype).kind in "iu" for column in forms)
+    ):
         array = np.asarray(values, np.uint64)
     return array.astype(np.int64) if array.dtype == np.uint64 else array
 
@@ -91,10 +109,16 @@ NUMBER_MASK = Column(
 NUMBER_VALUE = Column("number_value", pa.float64(), np.float64, fill=1.0)
 NUMBER_TEXT = Column("number_text", pa.string())
 TEXT = Column("text", pa.string(), per="row")
-SEQ_LENGTHS = Column("seq_lengths", pa.int32(), per="piece")  # of the pieces of documents in a packed row: tokens of each,
+SEQ_LENGTHS = Column(
+    "seq_lengths", pa.int32(), per="piece"
+)  # of the pieces of documents in a packed row: tokens of each,
 SEQ_DOCUMENTS = Column("seq_documents", pa.int64(), per="piece")  # which document it is of,
-SEQ_REMAINING = Column("seq_remaining", pa.int64(), per="piece")  # how many tokens of that follow in later rows,
-SEQ_TEXT = Column("seq_text", pa.string(), per="piece")  # and what ``text`` is of a document, at its first piece
+SEQ_REMAINING = Column(
+    "seq_remaining", pa.int64(), per="piece"
+)  # how many tokens of that follow in later rows,
+SEQ_TEXT = Column(
+    "seq_text", pa.string(), per="piece"
+)  # and what ``text`` is of a document, at its first piece
 
 ALWAYS = (INPUT_IDS, NUMBER_INDEX, NUMBER_VALUE)
 WITH_TEXT = (NUMBER_TEXT, TEXT)

@@ -1,7 +1,10 @@
-"""Decimals character by character, as rules of what may follow what: those that a grammar reads, in either order of the digits.
+"""Decimals character by character, as rules of what may follow what: those that a grammar reads, in
+either order of the digits.
 
-In: an alphabet of characters, a grammar and an order. Out: a :class:`Continuation`. Rule A of :mod:`numtok.numbers.grammar`: digits, perhaps grouped from
-the point on to the left, a fraction, an exponent; ``2.e3`` too, though not backwards. An exponent has at most :data:`EXPONENT_DIGITS` digits.
+In: an alphabet of characters, a grammar and an order. Out: a :class:`Continuation`. Rule A of
+    :mod:`numtok.numbers.grammar`: digits, perhaps grouped from the point on to the left, a
+    fraction, an exponent; ``2.e3`` too, though not backwards. An exponent has at most
+    :data:`EXPONENT_DIGITS` digits.
 """
 
 from __future__ import annotations
@@ -20,33 +23,55 @@ Characters = dict[str, str]  # characters to the state behind them
 
 
 def continuation_of(alphabet: Sequence[str], grammar: Grammar, order: str) -> Continuation:
-    """Of decimals as the grammar reads them, a symbol a character, the mantissa's digits in this order; ``.`` is the point, whatever its mark.
+    """Of decimals as the grammar reads them, a symbol a character, the mantissa's digits in this
+    order; ``.`` is the point, whatever its mark.
 
-    Where the comma is the decimal mark, 0.123 is not grouped and 192.168.100.200 an address: groups begin with no zero there, and behind them are at most two.
+    Where the comma is the decimal mark, 0.123 is not grouped and 192.168.100.200 an address: groups
+    begin with no zero there, and behind them are at most two.
     """
-    marks = dict.fromkeys(mark if mark in alphabet and mark != "." else "," for mark in grammar.grouping or "")
+    marks = dict.fromkeys(
+        mark if mark in alphabet and mark != "." else "," for mark in grammar.grouping or ""
+    )
     groups = _Groups(tuple(marks), grammar.lakhs, grammar.decimal == ",")
     exponent = {"eE": "exponent"} if grammar.exponent else {}
     mantissa = (_forwards if order == "msd" else _backwards)(groups, grammar.leading_dot)
     first = mantissa.pop("first")
     ends = {state for state in mantissa if state.endswith("!")}
-    rules: dict[str, Characters] = {"begin": first | ({"+-": "signed"} if grammar.signs else {}), "signed": first}
-    rules |= {state: following | (exponent if state in ends else {}) for state, following in mantissa.items()}
+    rules: dict[str, Characters] = {
+        "begin": first | ({"+-": "signed"} if grammar.signs else {}),
+        "signed": first,
+    }
+    rules |= {
+        state: following | (exponent if state in ends else {})
+        for state, following in mantissa.items()
+    }
     if order == "msd":
         rules["point"] = rules["point"] | exponent
     if exponent:
         powers = [f"power {count}!" for count in range(1, EXPONENT_DIGITS + 1)]
-        rules |= {"exponent": {"+-": "exponent's sign", DIGITS: powers[0]}, "exponent's sign": {DIGITS: powers[0]}}
-        rules |= {power: {DIGITS: behind} for power, behind in itertools.pairwise(powers)} | {powers[-1]: {}}
+        rules |= {
+            "exponent": {"+-": "exponent's sign", DIGITS: powers[0]},
+            "exponent's sign": {DIGITS: powers[0]},
+        }
+        rules |= {power: {DIGITS: behind} for power, behind in itertools.pairwise(powers)} | {
+            powers[-1]: {}
+        }
     by_symbol = {
-        state: [([alphabet.index(one) for one in characters], behind) for characters, behind in following.items()]
+        state: [
+            ([alphabet.index(one) for one in characters], behind)
+            for characters, behind in following.items()
+        ]
         for state, following in rules.items()
     }
-    return Continuation.of(by_symbol, [state for state in rules if state.endswith("!")], len(alphabet))
+    return Continuation.of(
+        by_symbol, [state for state in rules if state.endswith("!")], len(alphabet)
+    )
 
 
 class _Groups(NamedTuple):
-    """How digits are grouped: the separators, all of one number the same; whether by two before the last three; whether points may be separators."""
+    """How digits are grouped: the separators, all of one number the same; whether by two before the
+    last three; whether points may be separators.
+    """
 
     marks: tuple[str, ...]
     lakhs: bool
@@ -58,9 +83,14 @@ class _Groups(NamedTuple):
 
 
 def _forwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
-    """The states of a mantissa as it is written, and what begins one, ``first``; where it may end, the name has an exclamation mark."""
+    """The states of a mantissa as it is written, and what begins one, ``first``; where it may end,
+    the name has an exclamation mark.
+    """
     point, ungrouped = {".": "point"}, {"0": "digits!"} if groups.points else {}
-    short, long = groups.behind("{} two or three" if groups.lakhs else "{} three"), groups.behind("{} three")
+    short, long = (
+        groups.behind("{} two or three" if groups.lakhs else "{} three"),
+        groups.behind("{} three"),
+    )
     states: dict[str, Characters] = {
         "first": {DIGITS: "1 digit!"} | ungrouped | ({".": "leading point"} if leading_dot else {}),
         "1 digit!": {DIGITS: "2 digits!"} | short | point,
@@ -73,18 +103,32 @@ def _forwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
     }
     for mark in groups.marks:
         again = {mark: f"{mark} last three" if groups.points else f"{mark} three"}
-        states |= _run([f"{mark} three", f"{mark} 1 of three", f"{mark} 2 of three", f"{mark} three!"], again | point)
+        states |= _run(
+            [f"{mark} three", f"{mark} 1 of three", f"{mark} 2 of three", f"{mark} three!"],
+            again | point,
+        )
         if groups.points or groups.lakhs:
-            states |= _run([f"{mark} last three", f"{mark} 1 of last", f"{mark} 2 of last", f"{mark} last!"], point)
+            states |= _run(
+                [f"{mark} last three", f"{mark} 1 of last", f"{mark} 2 of last", f"{mark} last!"],
+                point,
+            )
         if groups.lakhs:
             two = {mark: f"{mark} two"}
-            states |= _run([f"{mark} two or three", f"{mark} 1 of either", f"{mark} 2 of either"], {DIGITS: f"{mark} three!"} | two)
-            states |= _run([f"{mark} two", f"{mark} 1 of two", f"{mark} 2 of two"], {DIGITS: f"{mark} last!"} | two)
+            states |= _run(
+                [f"{mark} two or three", f"{mark} 1 of either", f"{mark} 2 of either"],
+                {DIGITS: f"{mark} three!"} | two,
+            )
+            states |= _run(
+                [f"{mark} two", f"{mark} 1 of two", f"{mark} 2 of two"],
+                {DIGITS: f"{mark} last!"} | two,
+            )
     return states
 
 
 def _backwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
-    """The same from the last digit to the first: the digits before a point, if one follows, were a fraction."""
+    """The same from the last digit to the first: the digits before a point, if one follows, were a
+    fraction.
+    """
     point, first = {".": "point!" if leading_dot else "point"}, groups.behind("{} first")
     states: dict[str, Characters] = {
         "first": {DIGITS: "1 digit!"},
@@ -101,7 +145,12 @@ def _backwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
     for mark in groups.marks:
         three, two = {mark: f"{mark} three"}, {mark: f"{mark} two"} if groups.lakhs else {}
         states |= _ending(mark, ["first", "1", "2", "3"], [{}, two, three], groups.points)
-        states |= _ending(mark, ["three", "1 more", "2 more", "3 more"], [{}, {}, {} if groups.points else three], groups.points)
+        states |= _ending(
+            mark,
+            ["three", "1 more", "2 more", "3 more"],
+            [{}, {}, {} if groups.points else three],
+            groups.points,
+        )
         if groups.lakhs:
             states |= _ending(mark, ["two", "1 of two", "2 of two"], [{}, two], groups.points)
     return states
@@ -109,14 +158,24 @@ def _backwards(groups: _Groups, leading_dot: bool) -> dict[str, Characters]:
 
 def _run(names: Sequence[str], last: Characters) -> dict[str, Characters]:
     """The states behind one digit after the other, and what else follows the last."""
-    return {state: {DIGITS: behind} for state, behind in itertools.pairwise(names)} | {names[-1]: last}
+    return {state: {DIGITS: behind} for state, behind in itertools.pairwise(names)} | {
+        names[-1]: last
+    }
 
 
-def _ending(mark: str, names: Sequence[str], others: Sequence[Characters], points: bool) -> dict[str, Characters]:
-    """The same where each digit may be the first of the number: it may end there, but not, where ``points`` separate, behind a zero."""
+def _ending(
+    mark: str, names: Sequence[str], others: Sequence[Characters], points: bool
+) -> dict[str, Characters]:
+    """The same where each digit may be the first of the number: it may end there, but not, where
+    ``points`` separate, behind a zero.
+    """
 
     def digit(name: str) -> Characters:
-        return {"123456789": f"{mark} {name}!", "0": f"{mark} {name}"} if points else {DIGITS: f"{mark} {name}!"}
+        return (
+            {"123456789": f"{mark} {name}!", "0": f"{mark} {name}"}
+            if points
+            else {DIGITS: f"{mark} {name}!"}
+        )
 
     states = {f"{mark} {names[0]}": digit(names[1])}
     for name, behind, other in zip(names[1:], [*names[2:], None], others, strict=True):

@@ -1,7 +1,8 @@
 """Decimal digits in arrays: the kernels that several representations share.
 
-In: the ``digits``, ``digit_offsets`` and ``exponent`` of n numbers. Out: digits in slots, one row of a fixed width per number, uint8[n *
-width], least significant first; or rounded to a few significant digits, int64[n]; and back.
+In: the ``digits``, ``digit_offsets`` and ``exponent`` of n numbers. Out: digits in slots, one row
+    of a fixed width per number, uint8[n * width], least significant first; or rounded to a few
+    significant digits, int64[n]; and back.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from numtok.arrays.kernels import allocating_kernel
 
 @allocating_kernel
 def fits(digits, offsets, exponent, before, after, out):  # type: ignore[no-untyped-def]
-    """Whether each number has at most so many digits before and after the point, without leading and trailing zeros."""
+    """Whether each number has at most so many digits before and after the point, without leading
+    and trailing zeros.
+    """
     for i in range(exponent.size):
-        place = exponent[i] + offsets[i + 1] - 1 - offsets[i]  # of the first digit: the power of ten
+        place = (
+            exponent[i] + offsets[i + 1] - 1 - offsets[i]
+        )  # of the first digit: the power of ten
         fits = True
         if place >= before or exponent[i] < -after:
             for k in range(offsets[i], offsets[i + 1]):
@@ -52,7 +57,9 @@ def place(digits, offsets, exponent, before, after, out):  # type: ignore[no-unt
 
 @allocating_kernel
 def _rounds_up(digits, first, last, odd):  # type: ignore[no-untyped-def]
-    """Whether dropping digits [first, last) rounds the digit before them up: to nearest, halves to even."""
+    """Whether dropping digits [first, last) rounds the digit before them up: to nearest, halves to
+    even.
+    """
     if digits[first] != 5 or odd:
         return digits[first] >= 5
     for k in range(first + 1, last):
@@ -63,7 +70,9 @@ def _rounds_up(digits, first, last, odd):  # type: ignore[no-untyped-def]
 
 @allocating_kernel
 def _increment(out, first, last):  # type: ignore[no-untyped-def]
-    """Add one to the digits [first, last), least significant first; True if that gives one digit more."""
+    """Add one to the digits [first, last), least significant first; True if that gives one digit
+    more.
+    """
     for k in range(first, last):
         if out[k] < 9:
             out[k] += 1
@@ -74,9 +83,15 @@ def _increment(out, first, last):  # type: ignore[no-untyped-def]
 
 @allocating_kernel
 def without_zeros(slots, width, after):  # type: ignore[no-untyped-def]
-    """(digits, offsets, exponent) of each row of slots, without leading zeros, and without trailing ones after the point."""
+    """(digits, offsets, exponent) of each row of slots, without leading zeros, and without trailing
+    ones after the point.
+    """
     count = slots.size // width
-    digits, offsets, exponent = np.empty(slots.size, np.uint8), np.zeros(count + 1, np.int64), np.zeros(count, np.int64)
+    digits, offsets, exponent = (
+        np.empty(slots.size, np.uint8),
+        np.zeros(count + 1, np.int64),
+        np.zeros(count, np.int64),
+    )
     filled = 0
     for i in range(count):
         row = i * width
@@ -126,7 +141,9 @@ def multiply(slots, width, base):  # type: ignore[no-untyped-def]
 
 @allocating_kernel
 def round_to(digits, offsets, exponent, count, mantissa, decade):  # type: ignore[no-untyped-def]
-    """``count`` significant digits of each number, rounded to nearest, halves to even, and the power of ten of the first."""
+    """``count`` significant digits of each number, rounded to nearest, halves to even, and the
+    power of ten of the first.
+    """
     limit = np.int64(10) ** count
     for i in range(exponent.size):
         first, last = offsets[i], offsets[i + 1]
@@ -153,7 +170,11 @@ def round_to(digits, offsets, exponent, count, mantissa, decade):  # type: ignor
 @allocating_kernel
 def split(mantissa, exponent):  # type: ignore[no-untyped-def]
     """(digits, offsets, exponent) of mantissa * 10**exponent, without trailing zeros."""
-    digits, offsets, powers = np.empty(mantissa.size * 19, np.uint8), np.zeros(mantissa.size + 1, np.int64), exponent.copy()
+    digits, offsets, powers = (
+        np.empty(mantissa.size * 19, np.uint8),
+        np.zeros(mantissa.size + 1, np.int64),
+        exponent.copy(),
+    )
     filled = 0
     for i in range(mantissa.size):
         rest = mantissa[i]

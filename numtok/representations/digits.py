@@ -1,26 +1,31 @@
-"""Digits: each number spelled out between ``[NUM]`` and ``[/NUM]`` in groups of one to three digits, and nothing beside the tokens.
+"""Digits: each number spelled out between ``[NUM]`` and ``[/NUM]`` in groups of one to three
+digits, and nothing beside the tokens.
 
-In: n numbers. Out: the characters of each number as written, the digits in groups, one token each: 1234567.8901 is ``1 234 567 . 890 1``. Inverse: the
-characters. Exact for every decimal, as written: leading and trailing zeros, separators and exponents stay. ``Digits(1)`` is the digit-wise baseline of
-FoNE (Zhou et al. 2025); groups of three are what the vocabularies of Llama 3 and GPT-4 have. That they are cut from the right, so that
-the same digits of two numbers stand below each other, helps in arithmetic: Tokenization counts (Singh and Strouse 2024).
+In: n numbers. Out: the characters of each number as written, the digits in groups, one token each:
+    1234567.8901 is ``1 234 567 . 890 1``. Inverse: the characters. Exact for every decimal, as
+    written: leading and trailing zeros, separators and exponents stay. ``Digits(1)`` is the
+    digit-wise baseline of FoNE (Zhou et al. 2025); groups of three are what the vocabularies of
+    Llama 3 and GPT-4 have. That they are cut from the right, so that the same digits of two numbers
+    stand below each other, helps in arithmetic: Tokenization counts (Singh and Strouse 2024).
 
-====================  ==========================  ==========================  ===========================
-literal               ``group=3``                 ``align="left"``            ``group=1``
-====================  ==========================  ==========================  ===========================
-``1234567``           1 234 567                   123 456 7                   1 2 3 4 5 6 7
-``1,234``             1 , 234                     1 , 234                     1 , 2 3 4
-``-60.2``             - 60 . 2                    - 60 . 2                    - 6 0 . 2
-``.12345``            . 123 45                    . 123 45                    . 1 2 3 4 5
-``007``               007                         007                         0 0 7
-``1.5e-1000``         1 . 5 e - 1 000             1 . 5 e - 100 0             1 . 5 e - 1 0 0 0
-====================  ==========================  ==========================  ===========================
+====================  ==========================  ==========================
+=========================== literal               ``group=3``                 ``align="left"``
+``group=1`` ====================  ==========================  ==========================
+=========================== ``1234567``           1 234 567                   123 456 7
+1 2 3 4 5 6 7 ``1,234``             1 , 234                     1 , 234                     1 , 2 3
+4 ``-60.2``             - 60 . 2                    - 60 . 2                    - 6 0 . 2 ``.12345``
+. 123 45                    . 123 45                    . 1 2 3 4 5 ``007``               007
+007                         0 0 7 ``1.5e-1000``         1 . 5 e - 1 000             1 . 5 e - 100 0
+1 . 5 e - 1 0 0 0 ====================  ==========================  ==========================
+===========================
 
-**Tokens.** If the source vocabulary has all groups (10, 110 or 1,110), they are its tokens; else each is an added token of its own, ``[NUM:602]``: no
-number is half trained and half new. Signs, points and the like are tokens of the source where it has them.
+**Tokens.** If the source vocabulary has all groups (10, 110 or 1,110), they are its tokens; else
+each is an added token of its own, ``[NUM:602]``: no number is half trained and half new. Signs,
+points and the like are tokens of the source where it has them.
 
-**Places** (``places=True``): the column ``place_value``, as of :class:`~numtok.representations.place_value.PlaceValue`; a group has the index of its last
-digit, so that 1 234 567 has 7 4 1, and 890 1 behind the point has -3 -4.
+**Places** (``places=True``): the column ``place_value``, as of
+:class:`~numtok.representations.place_value.PlaceValue`; a group has the index of its last digit, so
+that 1 234 567 has 7 4 1, and 890 1 behind the point has -3 -4.
 """
 
 from __future__ import annotations
@@ -52,9 +57,11 @@ class Digits(SpelledOut):
 
     Attributes:
         group: digits of a group, 1 to 3.
-        align: ``"right"``, so that the first group of an integer is the short one, or ``"left"``. Behind the point, groups begin at the point.
+        align: ``"right"``, so that the first group of an integer is the short one, or ``"left"``.
+            Behind the point, groups begin at the point.
         places: whether the column ``place_value`` is written.
-        overflow: for numbers with an index beyond ±32767 (``"clip"``: those indices are clipped). Without ``places``, every number is held.
+        overflow: for numbers with an index beyond ±32767 (``"clip"``: those indices are clipped).
+            Without ``places``, every number is held.
     """
 
     group: int = 3
@@ -70,9 +77,13 @@ class Digits(SpelledOut):
     def __post_init__(self) -> None:
         self._check_overflow()
         if not 1 <= self.group <= as_written.LONGEST_GROUP:
-            raise RepresentationError(f"digits: group={self.group} must be from 1 to {as_written.LONGEST_GROUP}")
+            raise RepresentationError(
+                f"digits: group={self.group} must be from 1 to {as_written.LONGEST_GROUP}"
+            )
         if self.align not in ALIGN:
-            raise RepresentationError(f"digits: align={self.align!r} is unknown; use one of {', '.join(map(repr, ALIGN))}")
+            raise RepresentationError(
+                f"digits: align={self.align!r} is unknown; use one of {', '.join(map(repr, ALIGN))}"
+            )
 
     @property
     def alphabet(self) -> tuple[str, ...]:

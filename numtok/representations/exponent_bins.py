@@ -1,12 +1,15 @@
-"""Exponent bins: one ``[NUM]`` per number, shown as the index of its magnitude's bin on a logarithmic scale. A lossy baseline.
+"""Exponent bins: one ``[NUM]`` per number, shown as the index of its magnitude's bin on a
+logarithmic scale. A lossy baseline.
 
-In: n numbers, their magnitudes; the sign stays in the text. Out: ``number_bin``, int16[n]: 0 for zero, and b for low * r**(b - 1) <=
-abs(x) < low * r**b, with r = (high / low)**(1 / bins); high itself is in the last bin. Inverse: the geometric centre of the bin, within a
-factor √r of the number: a relative error of at most √r - 1, 5.93% for 200 bins from 1e-4 to 1e6; zero is exact. The embedding of a number's
-exponent in An Empirical Investigation of Contextualized Number Prediction (Berg-Kirkpatrick and Spokoyny 2020), section 3, with finer bins
-than one per power.
+In: n numbers, their magnitudes; the sign stays in the text. Out: ``number_bin``, int16[n]: 0 for
+    zero, and b for low * r**(b - 1) <= abs(x) < low * r**b, with r = (high / low)**(1 / bins); high
+    itself is in the last bin. Inverse: the geometric centre of the bin, within a factor √r of the
+    number: a relative error of at most √r - 1, 5.93% for 200 bins from 1e-4 to 1e6; zero is exact.
+    The embedding of a number's exponent in An Empirical Investigation of Contextualized Number
+    Prediction (Berg-Kirkpatrick and Spokoyny 2020), section 3, with finer bins than one per power.
 
-Bin edges are the doubles nearest to the true edges, and a number is compared as a double with them: the same bins on every machine.
+Bin edges are the doubles nearest to the true edges, and a number is compared as a double with them:
+the same bins on every machine.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ class ExponentBins(SingleToken):
     Attributes:
         n: bins, besides that of zero.
         low, high: the range of magnitudes.
-        overflow: for magnitudes outside the range, zero excepted (``"clip"``: the first or the last bin).
+        overflow: for magnitudes outside the range, zero excepted (``"clip"``: the first or the last
+            bin).
     """
 
     n: int = 200
@@ -47,7 +51,9 @@ class ExponentBins(SingleToken):
     overflow: str = "text"
     name: ClassVar[str] = "exponent_bins"
     aliases: ClassVar[tuple[str, ...]] = ("bins",)
-    declared: ClassVar[tuple[Column, ...]] = (Column("number_bin", pa.int16(), np.int64, encoding="split"),)
+    declared: ClassVar[tuple[Column, ...]] = (
+        Column("number_bin", pa.int16(), np.int64, encoding="split"),
+    )
     carries_sign: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("n",)
 
@@ -56,9 +62,15 @@ class ExponentBins(SingleToken):
         if not 1 <= self.n <= MAX_BINS:
             raise RepresentationError(f"{self.name}: n={self.n} must be from 1 to {MAX_BINS}")
         if not 0 < self.low < self.high < np.inf:
-            raise RepresentationError(f"{self.name}: low={self.low}, high={self.high} must be positive and finite, low less than high")
+            raise RepresentationError(
+                f"{self.name}: low={self.low}, high={self.high} must be positive and finite, low"
+                " less than high"
+            )
         if not np.all(np.diff(self.edges) > 0):
-            raise RepresentationError(f"{self.name}: {self.n} bins from {self.low} to {self.high} are narrower than float64; take fewer")
+            raise RepresentationError(
+                f"{self.name}: {self.n} bins from {self.low} to {self.high} are narrower than"
+                " float64; take fewer"
+            )
 
     @property
     def edges(self) -> npt.NDArray[np.float64]:
@@ -89,16 +101,24 @@ class ExponentBins(SingleToken):
         bins = columns["number_bin"].to_numpy(zero_copy_only=False)
         if len(bins) and not 0 <= bins.min() <= bins.max() <= self.n:
             wrong = bins[(bins < 0) | (bins > self.n)][0]
-            raise RepresentationError(f"{self.name}: number_bin holds {wrong}, expected 0 to {self.n}")
+            raise RepresentationError(
+                f"{self.name}: number_bin holds {wrong}, expected 0 to {self.n}"
+            )
         return numbers_from_floats(self.centres[bins], self.name)
 
 
 @functools.lru_cache(maxsize=32)
 def _on_log_scale(n: int, low: float, high: float, centres: int) -> npt.NDArray[np.float64]:
-    """The edges, or 0 and the centres: low * (high / low)**(k / n) for k = 0 .. n, or for the halves between."""
+    """The edges, or 0 and the centres: low * (high / low)**(k / n) for k = 0 ..
+
+    n, or for the halves between.
+    """
     context = Context(prec=40)  # not a float power, which differs from machine to machine
     step = context.divide(context.ln(context.divide(Decimal(high), Decimal(low))), Decimal(2 * n))
-    values = [float(context.multiply(Decimal(low), context.exp(context.multiply(step, 2 * k - centres)))) for k in range(n + 1)]
+    values = [
+        float(context.multiply(Decimal(low), context.exp(context.multiply(step, 2 * k - centres))))
+        for k in range(n + 1)
+    ]
     values[0] = 0.0 if centres else low
     if not centres:
         values[-1] = high

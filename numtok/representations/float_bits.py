@@ -1,11 +1,15 @@
-"""The bits of floats: one ``[NUM]`` per number, shown as the 32 bits of its float32, or the 64 bits of its float64.
+"""The bits of floats: one ``[NUM]`` per number, shown as the 32 bits of its float32, or the 64 bits
+of its float64.
 
-In: n numbers. Out: ``number_bits``, either uint8[n, width], each 0 or 1 (sign, exponent, fraction: 1 + 8 + 23 or 1 + 11 + 52 bits, most significant
-first), or compact, uint32[n] or uint64[n]. Inverse: put the bits together; exact for every float of that width.
+In: n numbers. Out: ``number_bits``, either uint8[n, width], each 0 or 1 (sign, exponent, fraction:
+    1 + 8 + 23 or 1 + 11 + 52 bits, most significant first), or compact, uint32[n] or uint64[n].
+    Inverse: put the bits together; exact for every float of that width.
 
-Width 32: The Language of Numbers / Floating-Point Embedding, IEEE 754 bits through a small ReLU network (equation 3 of the paper; the network is
-``numtok_torch.FloatBitsEmbedding``). Width 64: BitTokens (Kreitner et al. 2025, "Efficient numeracy in language models through single-token number
-embeddings"), after the authors' code: the bits of the float64, and, if asked for, behind them those of its reciprocal.
+Width 32: The Language of Numbers / Floating-Point Embedding, IEEE 754 bits through a small ReLU
+    network (equation 3 of the paper; the network is ``numtok_torch.FloatBitsEmbedding``). Width 64:
+    BitTokens (Kreitner et al. 2025, "Efficient numeracy in language models through single-token
+    number embeddings"), after the authors' code: the bits of the float64, and, if asked for, behind
+    them those of its reciprocal.
 
 -28.5 is 1 10000011 11001000000000000000000, and of width 64 1 10000000011 11001 and 47 zeros.
 """
@@ -35,11 +39,15 @@ Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
 
 def _dense(*fields: int) -> Column:
-    return Column("number_bits", pa.uint8(), np.uint8, (sum(fields),), bit_fields=fields, encoding="tensor")
+    return Column(
+        "number_bits", pa.uint8(), np.uint8, (sum(fields),), bit_fields=fields, encoding="tensor"
+    )
 
 
 def _compact(kind: pa.DataType, width: int) -> Column:
-    """As int64 of the same bits in a batch: torch has little arithmetic for integers without a sign."""
+    """As int64 of the same bits in a batch: torch has little arithmetic for integers without a
+    sign.
+    """
     return Column("number_bits", kind, np.int64, bit_fields=FIELDS[width], encoding="split")
 
 
@@ -48,11 +56,14 @@ class FloatBits(SingleToken):
     """The bits of one float per number, rounded once, from the decimal.
 
     Attributes:
-        compact: store one unsigned integer instead of a byte for each bit; the torch layer takes either.
-        overflow: for values that are infinite as a float of this width, or not zero but zero as one.
+        compact: store one unsigned integer instead of a byte for each bit; the torch layer takes
+            either.
+        overflow: for values that are infinite as a float of this width, or not zero but zero as
+            one.
         width: 32 or 64.
-        reciprocal: behind the 64 bits of x, those of 1/x: of the float64, divided once, as IEEE 754 says. So the reciprocal of ±0, and of what is below
-            5.6e-309 in magnitude, is ±infinity. Compact, x alone is stored, from which the layer makes it. Only with width 64.
+        reciprocal: behind the 64 bits of x, those of 1/x: of the float64, divided once, as IEEE 754
+            says. So the reciprocal of ±0, and of what is below 5.6e-309 in magnitude, is ±infinity.
+            Compact, x alone is stored, from which the layer makes it. Only with width 64.
     """
 
     compact: bool = False
@@ -74,13 +85,22 @@ class FloatBits(SingleToken):
     def __post_init__(self) -> None:
         self._check_overflow()
         if self.width not in FIELDS:
-            raise RepresentationError(f"bits: width={self.width} must be {' or '.join(map(str, FIELDS))}, the bits of a float")
+            raise RepresentationError(
+                f"bits: width={self.width} must be {' or '.join(map(str, FIELDS))}, the bits of a"
+                " float"
+            )
         if self.reciprocal and self.width != 64:
             raise RepresentationError("bits: reciprocal=True is for float64; take width=64 with it")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready options; the later ones only if they are set: data written before there were any keep their fingerprint."""
-        return {key: value for key, value in super().to_dict().items() if (key, value) not in {("width", 32), ("reciprocal", False)}}
+        """As JSON-ready options; the later ones only if they are set: data written before there
+        were any keep their fingerprint.
+        """
+        return {
+            key: value
+            for key, value in super().to_dict().items()
+            if (key, value) not in {("width", 32), ("reciprocal", False)}
+        }
 
     @property
     def surely_held(self) -> range:
@@ -93,7 +113,11 @@ class FloatBits(SingleToken):
         narrow, narrow_compact, wide, wide_reciprocal, wide_compact = self.declared
         if self.width == 32:
             return {"number_bits": narrow_compact if self.compact else narrow}
-        return {"number_bits": wide_compact if self.compact else wide_reciprocal if self.reciprocal else wide}
+        return {
+            "number_bits": (
+                wide_compact if self.compact else wide_reciprocal if self.reciprocal else wide
+            )
+        }
 
     def _floats(self, numbers: Numbers) -> Floats:
         return numbers.to_float32() if self.width == 32 else numbers.to_float64()
@@ -105,21 +129,37 @@ class FloatBits(SingleToken):
         if self.compact:
             return {"number_bits": memory.to_arrow(_words(values))}
         if self.reciprocal:
-            values = np.stack([values, reciprocals(values)], 1).reshape(-1)  # each number's two side by side
+            values = np.stack([values, reciprocals(values)], 1).reshape(
+                -1
+            )  # each number's two side by side
         column = self.columns()["number_bits"]
-        return {"number_bits": tensor_array(to_bits(_words(values)).reshape(-1, *column.shape), column.type)}
+        return {
+            "number_bits": tensor_array(
+                to_bits(_words(values)).reshape(-1, *column.shape), column.type
+            )
+        }
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         column = columns["number_bits"]
-        read = column.to_numpy(zero_copy_only=False) if self.compact else np.asarray(column.to_numpy_ndarray())
+        read = (
+            column.to_numpy(zero_copy_only=False)
+            if self.compact
+            else np.asarray(column.to_numpy_ndarray())
+        )
         return self._numbers(read)
 
     def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
         return None if (bits := arrays.get("number_bits")) is None else self._numbers(bits)
 
     def _numbers(self, bits: npt.NDArray[Any]) -> Numbers:
-        """From words [n] of this width, or bits [n, ...], which may be those of another width, as a head chose them."""
-        words = bits.astype(f"u{self.width // 8}", copy=False) if bits.ndim == 1 else from_bits(bits[:, : max(FIELDS)])
+        """From words [n] of this width, or bits [n, ...], which may be those of another width, as a
+        head chose them.
+        """
+        words = (
+            bits.astype(f"u{self.width // 8}", copy=False)
+            if bits.ndim == 1
+            else from_bits(bits[:, : max(FIELDS)])
+        )
         return numbers_from_floats(words.view(f"f{words.itemsize}"), self.name)
 
 
@@ -146,7 +186,9 @@ _EIGHT_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)).view(np.uint64)
 
 @kernel
 def _to_bits(octets, flip, eight_bits, bits):  # type: ignore[no-untyped-def]
-    """``octets`` are the words' bytes as memory has them, least significant first; ``flip``, bytes of a word - 1, turns those of each word around."""
+    """``octets`` are the words' bytes as memory has them, least significant first; ``flip``, bytes
+    of a word - 1, turns those of each word around.
+    """
     for i in range(np.uint64(octets.size)):
         bits[i ^ flip] = eight_bits[octets[i]]
 

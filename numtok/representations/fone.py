@@ -1,26 +1,32 @@
-"""FoNE: one ``[NUM]`` per number, shown as cosine and sine of 2πx/T for periods T that are powers of ten, one per digit.
+"""FoNE: one ``[NUM]`` per number, shown as cosine and sine of 2πx/T for periods T that are powers
+of ten, one per digit.
 
-In: n numbers, their magnitudes; the sign stays in the text, as in the paper. Out: ``number_fourier``, float32[n, m + n, 2]: cosine and sine
-for the periods 10**(1 - n) to 10**m, ascending, for m integer and n fraction digits; or compact, ``number_digits``, uint8[n, m + n]: the
-digits, least significant first, so that digit k is the leading one in feature k's phase. Inverse: from the least significant digit up
-(:func:`inverse_digits`); exact for every decimal with at most m integer and n fraction digits, at any m + n, through float32, float16 and
-bfloat16. FoNE: Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025), definition 3.1 and algorithm 1; 4.17 has the
-phases .7, .17 and .417.
+In: n numbers, their magnitudes; the sign stays in the text, as in the paper. Out:
+    ``number_fourier``, float32[n, m + n, 2]: cosine and sine for the periods 10**(1 - n) to 10**m,
+    ascending, for m integer and n fraction digits; or compact, ``number_digits``, uint8[n, m + n]:
+    the digits, least significant first, so that digit k is the leading one in feature k's phase.
+    Inverse: from the least significant digit up (:func:`inverse_digits`); exact for every decimal
+    with at most m integer and n fraction digits, at any m + n, through float32, float16 and
+    bfloat16. FoNE: Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025),
+    definition 3.1 and algorithm 1; 4.17 has the phases .7, .17 and .417.
 
-Phases come from the digits, never from a float of the whole number: the fraction of a turn at period 10**i is 0.ddd..., and each is the one
-before it behind the next digit, divided by ten. Features are within 1e-7 of their true value, whatever the length.
+Phases come from the digits, never from a float of the whole number: the fraction of a turn at
+period 10**i is 0.ddd..., and each is the one before it behind the next digit, divided by ten.
+Features are within 1e-7 of their true value, whatever the length.
 
-**Other bases.** ``bases=(2, 5, 10)`` has the periods 2, 5 and 10 times every 10**i from 10**-n up to 10**(m + 1) - 1, sorted, as the
-authors' code does: (m + n) features for base 10, m + n + 1 for each other. Every base has the same exact inverse: with X = x·10**n = b·J +
-r, the phases of base b are those of the remainder r over b, then of the digits of J.
+**Other bases.** ``bases=(2, 5, 10)`` has the periods 2, 5 and 10 times every 10**i from 10**-n up
+to 10**(m + 1) - 1, sorted, as the authors' code does: (m + n) features for base 10, m + n + 1 for
+each other. Every base has the same exact inverse: with X = x·10**n = b·J + r, the phases of base b
+are those of the remainder r over b, then of the digits of J.
 
-**Two decoders.** ``rule="nearest phase"`` is the paper's head: digit k is the j whose phase j/b is nearest to that of feature k, for all
-bases together. It reads what a model that was trained on digits puts out; it does not invert the encoder, where the digits below turn the
-phase further, so that 4.96 reads as 5.06. ``rule="exact"`` inverts the encoder.
+**Two decoders.** ``rule="nearest phase"`` is the paper's head: digit k is the j whose phase j/b is
+nearest to that of feature k, for all bases together. It reads what a model that was trained on
+digits puts out; it does not invert the encoder, where the digits below turn the phase further, so
+that 4.96 reads as 5.06. ``rule="exact"`` inverts the encoder.
 
-**Chunks.** ``chunk=5`` splits long numbers into groups of five digits (the paper's appendix on long numbers), counted from the least
-significant, the last one filled up with zeros; the tensor is [chunks, features of five digits, 2], or compact [chunks, 5], and each chunk
-is encoded by itself.
+**Chunks.** ``chunk=5`` splits long numbers into groups of five digits (the paper's appendix on long
+numbers), counted from the least significant, the last one filled up with zeros; the tensor is
+[chunks, features of five digits, 2], or compact [chunks, 5], and each chunk is encoded by itself.
 """
 
 from __future__ import annotations
@@ -56,10 +62,13 @@ class FoNE(SingleToken):
     """Fourier features of each number's magnitude, one period per digit.
 
     Attributes:
-        int_digits, frac_digits: m and n, the digits before and after the point that are held; leading and trailing zeros do not count.
-        bases: the numbers, 2 to 10, that the powers of ten are multiplied with to give the periods, divided by ten for base 10.
+        int_digits, frac_digits: m and n, the digits before and after the point that are held;
+            leading and trailing zeros do not count.
+        bases: the numbers, 2 to 10, that the powers of ten are multiplied with to give the periods,
+            divided by ten for base 10.
         compact: store the digits instead of the features; the torch layer takes either.
-        overflow: for numbers with more digits (``"clip"``: the nearest with m and n digits; halves go to the even digit).
+        overflow: for numbers with more digits (``"clip"``: the nearest with m and n digits; halves
+            go to the even digit).
         chunk: the digits per chunk, or None for one tensor of all digits.
     """
 
@@ -82,12 +91,23 @@ class FoNE(SingleToken):
         self._check_overflow()
         if min(self.int_digits, self.frac_digits) < 0 or not 1 <= self.n_digits <= MOST_DIGITS:
             raise RepresentationError(
-                f"fone: int_digits={self.int_digits}, frac_digits={self.frac_digits} must not be negative, nor both 0, nor above {MOST_DIGITS} together"
+                f"fone: int_digits={self.int_digits}, frac_digits={self.frac_digits} must not be"
+                f" negative, nor both 0, nor above {MOST_DIGITS} together"
             )
-        if not self.bases or len(set(self.bases)) < len(self.bases) or any(base not in range(2, 11) for base in self.bases):
-            raise RepresentationError(f"fone: bases={self.bases} must be different integers from 2 to 10, such as (10,) or (2, 5, 10)")
+        if (
+            not self.bases
+            or len(set(self.bases)) < len(self.bases)
+            or any(base not in range(2, 11) for base in self.bases)
+        ):
+            raise RepresentationError(
+                f"fone: bases={self.bases} must be different integers from 2 to 10, such as (10,)"
+                " or (2, 5, 10)"
+            )
         if self.chunk is not None and not 1 <= self.chunk <= MOST_DIGITS:
-            raise RepresentationError(f"fone: chunk={self.chunk} must be a positive number of digits up to {MOST_DIGITS}, or None")
+            raise RepresentationError(
+                f"fone: chunk={self.chunk} must be a positive number of digits up to {MOST_DIGITS},"
+                " or None"
+            )
         object.__setattr__(self, "bases", tuple(sorted(self.bases)))
 
     @property
@@ -103,9 +123,16 @@ class FoNE(SingleToken):
 
     @property
     def periods(self) -> tuple[Decimal, ...]:
-        """The period of each feature, ascending; of a chunk's features, with the chunk read as an integer."""
+        """The period of each feature, ascending; of a chunk's features, with the chunk read as an
+        integer.
+        """
         digits, low = (self.n_digits, -self.frac_digits) if self.chunk is None else (self.chunk, 0)
-        return tuple(Decimal(base).scaleb(low + k) for k in range(digits + 1) for base in self.bases if k < digits or base < 10)
+        return tuple(
+            Decimal(base).scaleb(low + k)
+            for k in range(digits + 1)
+            for base in self.bases
+            if k < digits or base < 10
+        )
 
     @property
     def _chunks(self) -> int:
@@ -113,36 +140,66 @@ class FoNE(SingleToken):
 
     def fits(self, numbers: Numbers) -> Mask:
         out = memory.empty(len(numbers), np.bool_)
-        decimals.fits(numbers.digits, numbers.digit_offsets, numbers.exponent, self.int_digits, self.frac_digits, out)
+        decimals.fits(
+            numbers.digits,
+            numbers.digit_offsets,
+            numbers.exponent,
+            self.int_digits,
+            self.frac_digits,
+            out,
+        )
         return out
 
     def columns(self) -> dict[str, Column]:
         fourier, digits = self.declared
         if self.compact:
-            return {digits.name: digits.shaped(self.n_digits) if self.chunk is None else digits.shaped(self._chunks, self.chunk)}
+            return {
+                digits.name: (
+                    digits.shaped(self.n_digits)
+                    if self.chunk is None
+                    else digits.shaped(self._chunks, self.chunk)
+                )
+            }
         return {fourier.name: fourier.shaped(*self.shape)}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
         digits = self.digits(numbers)
         (column,) = self.columns().values()
-        return {column.name: tensor_array(self._by_chunk(digits) if self.compact else self.features(digits), column.type)}
+        return {
+            column.name: tensor_array(
+                self._by_chunk(digits) if self.compact else self.features(digits), column.type
+            )
+        }
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         if self.compact:
-            digits = tensor_values(columns["number_digits"]).reshape(-1, self._chunks * (self.chunk or self.n_digits))[:, : self.n_digits]
+            digits = tensor_values(columns["number_digits"]).reshape(
+                -1, self._chunks * (self.chunk or self.n_digits)
+            )[:, : self.n_digits]
             if digits.size and digits.max() > 9:
-                raise RepresentationError(f"fone: number_digits holds {digits.max()}, which is not a digit")
+                raise RepresentationError(
+                    f"fone: number_digits holds {digits.max()}, which is not a digit"
+                )
         else:
             digits = self.decode_digits(tensor_values(columns["number_fourier"]))
         return self.numbers(digits)
 
     def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
-        return self.numbers(arrays["number_digits"]) if "number_digits" in arrays else None  # which no float may hold
+        return (
+            self.numbers(arrays["number_digits"]) if "number_digits" in arrays else None
+        )  # which no float may hold
 
     def digits(self, numbers: Numbers) -> Digits:
         """uint8[n, m + n], least significant first: the digits of the nearest number that is held."""
         out = memory.full(len(numbers) * self.n_digits, 0, np.uint8)
-        decimals.place(numbers.digits, numbers.digit_offsets, numbers.exponent, self.int_digits, self.frac_digits, out)
+        decimals.place(
+            numbers.digits,
+            numbers.digit_offsets,
+            numbers.exponent,
+            self.int_digits,
+            self.frac_digits,
+            out,
+        )
         return out.reshape(-1, self.n_digits)
 
     def numbers(self, digits: Digits) -> Numbers:
@@ -159,7 +216,13 @@ class FoNE(SingleToken):
         out = memory.empty(flat.size // width * len(self.periods) * 2, np.float32)
         for place, base in enumerate(self.bases):
             slots = flat if base == 10 else decimals.divide(flat, width, base)
-            _features(slots, base, _Layout(width + (base < 10), place, len(self.bases), len(self.periods)), _TURNS, out)
+            _features(
+                slots,
+                base,
+                _Layout(width + (base < 10), place, len(self.bases), len(self.periods)),
+                _TURNS,
+                out,
+            )
         return out.reshape(-1, *self.shape)
 
     def decode_digits(self, features: npt.NDArray[Any], rule: str = "exact") -> Digits:
@@ -176,49 +239,74 @@ class FoNE(SingleToken):
             RepresentationError: for features of another shape, or that are not finite.
         """
         if rule not in RULES:
-            raise RepresentationError(f"fone: rule={rule!r} is unknown; use one of {', '.join(map(repr, RULES))}")
+            raise RepresentationError(
+                f"fone: rule={rule!r} is unknown; use one of {', '.join(map(repr, RULES))}"
+            )
         if features.shape[1:] != self.shape:
-            raise RepresentationError(f"fone: features have the shape {features.shape}, expected (n, {', '.join(map(str, self.shape))})")
+            raise RepresentationError(
+                f"fone: features have the shape {features.shape}, expected (n,"
+                f" {', '.join(map(str, self.shape))})"
+            )
         features = np.ascontiguousarray(features, np.float32)
         if not np.isfinite(features).all():
             wrong = np.flatnonzero(~np.isfinite(features.reshape(len(features), -1)).all(1))[0]
-            raise RepresentationError(f"fone: the features of number {wrong} are not finite; mask it out before decoding")
+            raise RepresentationError(
+                f"fone: the features of number {wrong} are not finite; mask it out before decoding"
+            )
         groups = features.reshape(-1, len(self.periods), 2)
         width = self.chunk or self.n_digits
-        slots = inverse_digits(groups, width, self.bases) if rule == "exact" else nearest_phase(groups, width, self.bases)
+        slots = (
+            inverse_digits(groups, width, self.bases)
+            if rule == "exact"
+            else nearest_phase(groups, width, self.bases)
+        )
         return slots.reshape(-1, self._chunks * width)[:, : self.n_digits]
 
     def _by_chunk(self, digits: Digits) -> Digits:
-        """uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros; as it is if there are no chunks."""
+        """uint8[n, m + n] to uint8[n, chunks, chunk], filled up with zeros; as it is if there are
+        no chunks.
+        """
         if self.chunk is None:
             return digits
-        filled = memory.full(len(digits) * self._chunks * self.chunk, 0, np.uint8).reshape(len(digits), self._chunks * self.chunk)
+        filled = memory.full(len(digits) * self._chunks * self.chunk, 0, np.uint8).reshape(
+            len(digits), self._chunks * self.chunk
+        )
         filled[:, : self.n_digits] = digits
         return filled.reshape(len(digits), self._chunks, self.chunk)
 
 
 def inverse_digits(features: Features, width: int, bases: tuple[int, ...] = (10,)) -> Digits:
-    """float32[n, features, 2] to uint8[n, width], least significant first: the inverse of the encoder, by its largest base.
+    """float32[n, features, 2] to uint8[n, width], least significant first: the inverse of the
+    encoder, by its largest base.
 
-    Digit by digit, the digits found so far say how far they turn the next phase; what is left is a multiple of a tenth of a turn. Every
-    phase may be off by up to a twentieth of a turn.
+    Digit by digit, the digits found so far say how far they turn the next phase; what is left is a
+    multiple of a tenth of a turn. Every phase may be off by up to a twentieth of a turn.
     """
     base, steps = bases[-1], width + (bases[-1] < 10)
     slots = memory.empty(len(features) * steps, np.uint8)
-    _inverse(np.ascontiguousarray(features).reshape(-1), base, _Layout(steps, len(bases) - 1, len(bases), features.shape[1]), slots)
+    _inverse(
+        np.ascontiguousarray(features).reshape(-1),
+        base,
+        _Layout(steps, len(bases) - 1, len(bases), features.shape[1]),
+        slots,
+    )
     digits = slots if base == 10 else decimals.multiply(slots, width, base)
     return np.asarray(digits).reshape(-1, width)
 
 
 def nearest_phase(features: Features, width: int, bases: tuple[int, ...] = (10,)) -> Digits:
-    """float32[n, features, 2] to uint8[n, width]: the paper's head, digit k the j that maximises Σ over bases of feature k · φ(j, base)."""
+    """float32[n, features, 2] to uint8[n, width]: the paper's head, digit k the j that maximises Σ
+    over bases of feature k · φ(j, base).
+    """
     turns = np.arange(10)[:, None] / np.array(bases)  # [10, bases]
     table = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], -1)  # [10, bases, 2]
     by_digit = features[:, : width * len(bases)].reshape(len(features), width, 2 * len(bases))
     return np.asarray(np.argmax(by_digit @ table.reshape(10, -1).T, axis=-1), np.uint8)
 
 
-_TABLE = 1000  # turns are looked up to three digits, and the rest of the angle, below π/1000, is a short power series
+# turns are looked up to three digits, and the rest of the angle, below π/1000, is a short power
+# series
+_TABLE = 1000
 _COSINES = np.array([math.cos(2 * math.pi * k / _TABLE) for k in range(_TABLE + 1)])
 _SINES = np.array([math.sin(2 * math.pi * k / _TABLE) for k in range(_TABLE + 1)])
 _COSINES[[_TABLE // 4, 3 * _TABLE // 4]] = 0.0  # as 2π is not exact
@@ -236,7 +324,9 @@ _TURNS = _Turns(_COSINES, _SINES)
 
 
 class _Layout(NamedTuple):
-    """Where the features of one base stand: slot k < ``width`` of a row has feature ``first + k * step`` of the row's ``features``."""
+    """Where the features of one base stand: slot k < ``width`` of a row has feature ``first + k *
+    step`` of the row's ``features``.
+    """
 
     width: int
     first: int
@@ -249,7 +339,9 @@ def _features(slots, base, layout, turns, out):  # type: ignore[no-untyped-def]
     """Cosine and sine of every slot's phase."""
     radix, width = float(base), layout.width
     for i in range(slots.size // width):
-        turn = 0.0  # in [0, 1): correct to some units in the last place of a double, as each error is divided by ten with the digits
+        # in [0, 1): correct to some units in the last place of a double, as each error is divided
+        # by ten with the digits
+        turn = 0.0
         to = 2 * (i * layout.features + layout.first)
         for k in range(i * width, (i + 1) * width):
             turn = (turn + slots[k]) / radix

@@ -47,14 +47,21 @@ class FP15(Charton):
     def read_table(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
         minus, index = table[:, 0] % 2 == 1, table[:, 0] // 2
         decade, code = np.divmod(index - 1, self.n_mantissas - 1)
-        return minus, self.mantissa_of(np.where(index > 0, code + 1, 0)), np.maximum(decade, 0), table[:, 0] < self.n_symbols
+        return (
+            minus,
+            self.mantissa_of(np.where(index > 0, code + 1, 0)),
+            np.maximum(decade, 0),
+            table[:, 0] < self.n_symbols,
+        )
 
     def rules(self) -> Rules:
         return {"begin": [(range(self.n_symbols), "end")], "end": []}
 
 
 @functools.lru_cache(maxsize=8)
-def _whole(digits: int, decades: tuple[int, int], form: str, exponent_of_zero: int) -> tuple[str, ...]:
+def _whole(
+    digits: int, decades: tuple[int, int], form: str, exponent_of_zero: int
+) -> tuple[str, ...]:
     """Zero and minus zero, then every mantissa with every exponent."""
     signed, powers = with_signs(mantissas(digits, form)), exponents(digits, decades, form)
     zeros = tuple(zero + powers[exponent_of_zero] for zero in signed[:2])

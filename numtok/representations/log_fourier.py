@@ -1,10 +1,14 @@
-"""Log-Fourier: one ``[NUM]`` per number, shown as its sign and the cosine and sine of 2πL/T for L = log10 abs(x) at several periods T.
+"""Log-Fourier: one ``[NUM]`` per number, shown as its sign and the cosine and sine of 2πL/T for L =
+log10 abs(x) at several periods T.
 
-In: n numbers. Out: ``number_log_fourier``, float32[n, k + 1, 2]. Row 0 holds flags: the sign, -1 or 1, and 1 if the number is zero, else 0.
-Rows 1 to k hold cosine and sine for the periods 1000**((k - j) / (k - 1)), j = 1 to k: from 1000 decades, the magnitude as a whole, down to
-one, the place of the leading digits on a slide rule; they are 0 for zero. Inverse: L from the longest period to the shortest, each saying
-which turn of the next it is, then rounded to seven significant digits: exact for every decimal that has no more, and else within a relative
-error of 5.1e-7. Fourier features of the logarithm; numbers from 1e-499 up to 1e499, all of float64 among them.
+In: n numbers. Out: ``number_log_fourier``, float32[n, k + 1, 2]. Row 0 holds flags: the sign, -1 or
+    1, and 1 if the number is zero, else 0. Rows 1 to k hold cosine and sine for the periods
+    1000**((k - j) / (k - 1)), j = 1 to k: from 1000 decades, the magnitude as a whole, down to one,
+    the place of the leading digits on a slide rule; they are 0 for zero. Inverse: L from the
+    longest period to the shortest, each saying which turn of the next it is, then rounded to seven
+    significant digits: exact for every decimal that has no more, and else within a relative error
+    of 5.1e-7. Fourier features of the logarithm; numbers from 1e-499 up to 1e499, all of float64
+    among them.
 """
 
 from __future__ import annotations
@@ -38,21 +42,26 @@ class LogFourier(SingleToken):
     """Sign, zero flag, and Fourier features of the logarithm of the magnitude.
 
     Attributes:
-        n_frequencies: k, at least 2. More of them leave more room for error when a model's output is decoded.
-        overflow: for numbers below 1e-499, other than zero, or from 1e499 on (``"clip"``: the nearest magnitude that is held).
+        n_frequencies: k, at least 2. More of them leave more room for error when a model's output
+            is decoded.
+        overflow: for numbers below 1e-499, other than zero, or from 1e499 on (``"clip"``: the
+            nearest magnitude that is held).
     """
 
     n_frequencies: int = 8
     overflow: str = "text"
     name: ClassVar[str] = "logfourier"
-    declared: ClassVar[tuple[Column, ...]] = (Column("number_log_fourier", pa.float32(), np.float32, (0, 2), encoding="tensor"),)
+    declared: ClassVar[tuple[Column, ...]] = (
+        Column("number_log_fourier", pa.float32(), np.float32, (0, 2), encoding="tensor"),
+    )
     positional: ClassVar[tuple[str, ...]] = ("n_frequencies",)
 
     def __post_init__(self) -> None:
         self._check_overflow()
         if not 2 <= self.n_frequencies <= MOST_FREQUENCIES:
             raise RepresentationError(
-                f"logfourier: n_frequencies={self.n_frequencies} must be at least 2: the longest period and the shortest, and at most {MOST_FREQUENCIES}"
+                f"logfourier: n_frequencies={self.n_frequencies} must be at least 2: the longest"
+                f" period and the shortest, and at most {MOST_FREQUENCIES}"
             )
 
     @property
@@ -74,7 +83,9 @@ class LogFourier(SingleToken):
         return {column.name: column.shaped(self.n_frequencies + 1, 2)}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
-        fraction, decade, zero = _logarithms(numbers.digits, numbers.digit_offsets, numbers.exponent)
+        fraction, decade, zero = _logarithms(
+            numbers.digits, numbers.digit_offsets, numbers.exponent
+        )
         fraction[decade < -MAX_DECADE], fraction[decade >= MAX_DECADE] = 0.0, 1 - 1e-9
         decade = np.clip(decade, -MAX_DECADE, MAX_DECADE - 1)
         out = memory.empty(len(numbers) * (self.n_frequencies + 1) * 2, np.float32)
@@ -84,8 +95,13 @@ class LogFourier(SingleToken):
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         features: npt.NDArray[Any] = tensor_values(columns["number_log_fourier"])  # [n, k + 1, 2]
         if not np.isfinite(features).all():
-            raise RepresentationError("logfourier: number_log_fourier holds infinite values or NaN; mask them out before decoding")
-        turns = np.arctan2(features[:, 1:, 1].astype(np.float64), features[:, 1:, 0]) / (2 * np.pi)  # [n, k], in -0.5 to 0.5
+            raise RepresentationError(
+                "logfourier: number_log_fourier holds infinite values or NaN; mask them out before"
+                " decoding"
+            )
+        turns = np.arctan2(features[:, 1:, 1].astype(np.float64), features[:, 1:, 0]) / (
+            2 * np.pi
+        )  # [n, k], in -0.5 to 0.5
         logarithm = LONGEST_PERIOD * turns[:, 0]
         for j, period in enumerate(self.periods[1:], 1):
             logarithm = period * (turns[:, j] + np.round(logarithm / period - turns[:, j]))
@@ -96,9 +112,15 @@ class LogFourier(SingleToken):
 
 @allocating_kernel
 def _logarithms(digits, offsets, exponent):  # type: ignore[no-untyped-def]
-    """log10 of each magnitude as fraction, float64[n] in [0, 1], and decade, int64[n], both 0 for zero; and whether it is zero, bool[n]."""
+    """log10 of each magnitude as fraction, float64[n] in [0, 1], and decade, int64[n], both 0 for
+    zero; and whether it is zero, bool[n].
+    """
     count = exponent.size
-    fraction, decade, zero = np.zeros(count, np.float64), np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    fraction, decade, zero = (
+        np.zeros(count, np.float64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.bool_),
+    )
     for i in range(count):
         first, last = offsets[i], offsets[i + 1]
         while first < last and digits[first] == 0:
@@ -134,7 +156,9 @@ def _encode(negative, fraction, decade, zero, periods, out):  # type: ignore[no-
 
 @allocating_kernel
 def _significant(logarithm):  # type: ignore[no-untyped-def]
-    """(digits, offsets, exponent) of 10**logarithm to seven significant digits, without trailing zeros; minus infinity is zero."""
+    """(digits, offsets, exponent) of 10**logarithm to seven significant digits, without trailing
+    zeros; minus infinity is zero.
+    """
     count = logarithm.size
     digits, offsets = np.empty(count * SIGNIFICANT_DIGITS, np.uint8), np.zeros(count + 1, np.int64)
     exponent = np.zeros(count, np.int64)
@@ -143,7 +167,10 @@ def _significant(logarithm):  # type: ignore[no-untyped-def]
         whole, width = np.int64(0), 1
         if logarithm[i] != -np.inf:
             decade = np.int64(math.floor(logarithm[i]))
-            whole, width = np.int64(10.0 ** (logarithm[i] - decade + SIGNIFICANT_DIGITS - 1) + 0.5), SIGNIFICANT_DIGITS
+            whole, width = (
+                np.int64(10.0 ** (logarithm[i] - decade + SIGNIFICANT_DIGITS - 1) + 0.5),
+                SIGNIFICANT_DIGITS,
+            )
             if whole == 10**SIGNIFICANT_DIGITS:
                 whole //= 10
                 decade += 1

@@ -53,11 +53,21 @@ class P10(Charton):
 
     def rules(self) -> Rules:
         digits, zero = range(2, 12), range(2, 3)
-        first: Rules = {"begin": [(range(2), "sign")], "sign": [(zero, "zero 1"), (range(3, 12), "digit 1")]}
+        first: Rules = {
+            "begin": [(range(2), "sign")],
+            "sign": [(zero, "zero 1"), (range(3, 12), "digit 1")],
+        }
         behind = {f"digit {k}": [(digits, f"digit {k + 1}")] for k in range(1, self.digits)}
         zeros = {f"zero {k}": [(zero, f"zero {k + 1}")] for k in range(1, self.digits)}
         last = self.rules_of_exponents()
-        return {**first, **behind, **zeros, f"digit {self.digits}": last["mantissa"], f"zero {self.digits}": last["zero"], "end": []}
+        return {
+            **first,
+            **behind,
+            **zeros,
+            f"digit {self.digits}": last["mantissa"],
+            f"zero {self.digits}": last["zero"],
+            "end": [],
+        }
 
 
 @allocating_kernel

@@ -24,7 +24,12 @@ class P1000(Charton):
 
     @property
     def alphabet(self) -> tuple[str, ...]:
-        return ("+", "-", *mantissas(self.digits, self.form), *exponents(self.digits, self.decades, self.form))
+        return (
+            "+",
+            "-",
+            *mantissas(self.digits, self.form),
+            *exponents(self.digits, self.decades, self.form),
+        )
 
     @property
     def length(self) -> int:
@@ -39,7 +44,9 @@ class P1000(Charton):
         return 2 + self.n_mantissas + self.n_exponents
 
     def symbols_of(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
-        return np.stack([minus, 2 + self.code_of(mantissa), 2 + self.n_mantissas + decade], 1).astype(np.uint16)
+        return np.stack(
+            [minus, 2 + self.code_of(mantissa), 2 + self.n_mantissas + decade], 1
+        ).astype(np.uint16)
 
     def read_table(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
         code, decade = table[:, 1] - 2, table[:, 2] - 2 - self.n_mantissas
@@ -48,4 +55,8 @@ class P1000(Charton):
 
     def rules(self) -> Rules:
         mantissas = range(3, 2 + self.n_mantissas)
-        return {"begin": [(range(2), "sign")], "sign": [(range(2, 3), "zero"), (mantissas, "mantissa")], **self.rules_of_exponents()}
+        return {
+            "begin": [(range(2), "sign")],
+            "sign": [(range(2, 3), "zero"), (mantissas, "mantissa")],
+            **self.rules_of_exponents(),
+        }

@@ -1,4 +1,6 @@
-"""Representations by name: ``parse("xval,fone:6,4")`` reads what the command line takes, ``from_dict`` what JSON holds, ``representations_of`` either."""
+"""Representations by name: ``parse("xval,fone:6,4")`` reads what the command line takes,
+``from_dict`` what JSON holds, ``representations_of`` either.
+"""
 
 from __future__ import annotations
 
@@ -15,51 +17,81 @@ from numtok.representations.base import Representation
 from numtok.representations.registry import REPRESENTATIONS, named
 
 # What a user may give for representations.
-Representations: TypeAlias = Iterable[Representation | type[Representation] | str] | Representation | type[Representation] | str
+Representations: TypeAlias = (
+    Iterable[Representation | type[Representation] | str]
+    | Representation
+    | type[Representation]
+    | str
+)
 
 
 def from_dict(options: dict[str, Any]) -> Representation:
     """The inverse of ``Representation.to_dict``; unknown names and options are an error."""
     if not isinstance(options, dict):
-        raise RepresentationError(f"the options of a representation are a dict with a 'name', not {type(options).__name__}")
+        raise RepresentationError(
+            "the options of a representation are a dict with a 'name', not"
+            f" {type(options).__name__}"
+        )
     options = dict(options)
     kind = named(str(options.pop("name", None)))
     known = _options(kind)
     if unknown := sorted(map(str, set(options) - set(known))):
-        raise RepresentationError(f"{kind.name} has no option {', '.join(unknown)}; it has {', '.join(sorted(known)) or 'none'}")
-    return _make(kind, {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()})
+        raise RepresentationError(
+            f"{kind.name} has no option {', '.join(unknown)}; it has"
+            f" {', '.join(sorted(known)) or 'none'}"
+        )
+    return _make(
+        kind,
+        {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()},
+    )
 
 
 def parse(text: str, **options: Any) -> tuple[Representation, ...]:
     """Representations from a list such as ``xval,fone:6,4,bits``, as the command line takes it.
 
     Args:
-        text: names, each perhaps with integers after a colon, in the order of its ``positional`` options, and with some of its ``words``.
-        options: such as ``compact=True`` or ``overflow="clip"``, for every representation in the list that has them.
+        text: names, each perhaps with integers after a colon, in the order of its ``positional``
+            options, and with some of its ``words``.
+        options: such as ``compact=True`` or ``overflow="clip"``, for every representation in the
+            list that has them.
 
     Raises:
-        RepresentationError: for an unknown name or option, or representations that cannot be combined.
+        RepresentationError: for an unknown name or option, or representations that cannot be
+            combined.
     """
     if not isinstance(text, str):
-        raise RepresentationError(f"expected names such as 'xval,fone:6,4', got {type(text).__name__}")
+        raise RepresentationError(
+            f"expected names such as 'xval,fone:6,4', got {type(text).__name__}"
+        )
     chosen: list[_Named] = []
     for part in filter(None, map(str.strip, text.split(","))):
         name, colon, first = map(str.strip, part.partition(":"))
         if colon:
             chosen.append(_Named(named(name), takes_more=True))
             chosen[-1].take(first, part)
-        elif chosen and chosen[-1].takes_more and (_is_integer(part) or part in chosen[-1].kind.words):
+        elif (
+            chosen
+            and chosen[-1].takes_more
+            and (_is_integer(part) or part in chosen[-1].kind.words)
+        ):
             chosen[-1].take(part, part)
         elif _is_integer(part):
-            raise RepresentationError(f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as in fone:6,4")
+            raise RepresentationError(
+                f"{part} in {text!r} belongs to no representation; its numbers follow a colon, as"
+                " in fone:6,4"
+            )
         else:
             chosen.append(_Named(named(name)))
-    if unused := [name for name in options if not any(name in _options(one.kind) for one in chosen)]:
+    if unused := [
+        name for name in options if not any(name in _options(one.kind) for one in chosen)
+    ]:
         raise RepresentationError(f"none of {text!r} has the option {', '.join(unused)}")
     made = tuple(
         _make(
             one.kind,
-            _by_position(one.kind, one.integers) | one.meant | {k: v for k, v in options.items() if k in _options(one.kind)},
+            _by_position(one.kind, one.integers)
+            | one.meant
+            | {k: v for k, v in options.items() if k in _options(one.kind)},
         )
         for one in chosen
     )
@@ -84,7 +116,9 @@ class _Named:
             self.integers.append(int(argument))
         else:
             words = "".join(f", or {self.kind.name}:{word}" for word in self.kind.words)
-            raise RepresentationError(f"{part!r}: expected integers after the colon, as in fone:6,4{words}")
+            raise RepresentationError(
+                f"{part!r}: expected integers after the colon, as in fone:6,4{words}"
+            )
 
 
 def _is_integer(text: str) -> bool:
@@ -92,13 +126,20 @@ def _is_integer(text: str) -> bool:
 
 
 def name_of(representation: Representation) -> str:
-    """What :func:`parse` reads: ``xval:log``, ``fone:6,4``, ``bits``; options that can only be given in Python are not in it."""
+    """What :func:`parse` reads: ``xval:log``, ``fone:6,4``, ``bits``; options that can only be
+    given in Python are not in it.
+    """
     needed = _options(type(representation))
     given = [str(getattr(representation, name)) for name in representation.positional]
-    if all(not needed[name] and getattr(representation, name) == getattr(type(representation), name) for name in representation.positional):
+    if all(
+        not needed[name] and getattr(representation, name) == getattr(type(representation), name)
+        for name in representation.positional
+    ):
         given = []
     given += [
-        word for word, options in representation.words.items() if all(getattr(representation, key) == options[key] for key in options)
+        word
+        for word, options in representation.words.items()
+        if all(getattr(representation, key) == options[key] for key in options)
     ]
     return ":".join([representation.name, *([",".join(given)] if given else [])])
 
@@ -116,7 +157,10 @@ def plain_ones(kind: type[Representation]) -> list[Representation]:
 def _by_position(kind: type[Representation], values: list[int]) -> dict[str, Any]:
     if len(values) > len(kind.positional):
         takes = f"takes {', '.join(kind.positional)}" if kind.positional else "takes none"
-        raise RepresentationError(f"{kind.name}:{','.join(map(str, values))}: too many numbers after the colon; {kind.name} {takes}")
+        raise RepresentationError(
+            f"{kind.name}:{','.join(map(str, values))}: too many numbers after the colon;"
+            f" {kind.name} {takes}"
+        )
     return dict(zip(kind.positional, values, strict=False))
 
 
@@ -127,13 +171,18 @@ def _options(kind: type[Representation]) -> dict[str, Any]:
 
 
 def _make(kind: type[Representation], options: dict[str, Any]) -> Representation:
-    if missing := [name for name, needed in _options(kind).items() if needed and name not in options]:
-        raise RepresentationError(f"{kind.name} needs {' and '.join(missing)}, as in {kind.name}:6,4")
+    if missing := [
+        name for name, needed in _options(kind).items() if needed and name not in options
+    ]:
+        raise RepresentationError(
+            f"{kind.name} needs {' and '.join(missing)}, as in {kind.name}:6,4"
+        )
     return kind(**options)
 
 
 def representations_of(numbers: Any) -> tuple[Representation, ...]:
-    """The representations that a user means by :data:`Representations`: some, one, names as on the command line, or classes that need no options.
+    """The representations that a user means by :data:`Representations`: some, one, names as on the
+    command line, or classes that need no options.
 
     Raises:
         RepresentationError: for anything else, and for representations that cannot be combined.
@@ -141,7 +190,10 @@ def representations_of(numbers: Any) -> tuple[Representation, ...]:
     if isinstance(numbers, str | Representation) or inspect.isclass(numbers):
         numbers = [numbers]
     if not isinstance(numbers, Iterable) or isinstance(numbers, Mapping | bytes):
-        raise RepresentationError(f"expected representations such as [XVal()] or names such as 'xval,fone:6,4', got {str(numbers)[:60]}")
+        raise RepresentationError(
+            "expected representations such as [XVal()] or names such as 'xval,fone:6,4', got"
+            f" {str(numbers)[:60]}"
+        )
     made = tuple(itertools.chain.from_iterable(map(_meant, numbers)))
     check_combination(made)
     return made
@@ -152,22 +204,35 @@ def _meant(given: Any) -> tuple[Representation, ...]:
         return (given,)
     if isinstance(given, str):
         return parse(given)
-    if (kind := next((kind for kind in REPRESENTATIONS.values() if kind is given), None)) is not None:
+    if (
+        kind := next((kind for kind in REPRESENTATIONS.values() if kind is given), None)
+    ) is not None:
         return (_make(kind, {}),)
-    raise RepresentationError(f"{str(given)[:60]} is no representation; give one such as XVal(), or a name such as 'xval'")
+    raise RepresentationError(
+        f"{str(given)[:60]} is no representation; give one such as XVal(), or a name such as 'xval'"
+    )
 
 
 def check_combination(chosen: tuple[Representation, ...]) -> None:
     """Representations that share ``[NUM]`` go together, once each; the others stand alone."""
     if not chosen:
-        raise RepresentationError(f"no representation given; choose from {', '.join(REPRESENTATIONS)}")
-    names = [representation.name for representation in chosen]
-    if len(chosen) > 1 and (alone := [representation.name for representation in chosen if not representation.one_token]):
         raise RepresentationError(
-            f"{alone[0]} stands alone; it cannot be combined with {', '.join(name for name in names if name != alone[0])}"
+            f"no representation given; choose from {', '.join(REPRESENTATIONS)}"
+        )
+    names = [representation.name for representation in chosen]
+    if len(chosen) > 1 and (
+        alone := [representation.name for representation in chosen if not representation.one_token]
+    ):
+        raise RepresentationError(
+            f"{alone[0]} stands alone; it cannot be combined with"
+            f" {', '.join(name for name in names if name != alone[0])}"
         )
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise RepresentationError(f"{repeated[0]} is given twice; every representation has one set of columns")
+        raise RepresentationError(
+            f"{repeated[0]} is given twice; every representation has one set of columns"
+        )
     columns = [name for representation in chosen for name in representation.columns()]
     if shared := sorted({name for name in columns if columns.count(name) > 1}):
-        raise RepresentationError(f"{' and '.join(names)} both write the column {shared[0]!r}; take one of them")
+        raise RepresentationError(
+            f"{' and '.join(names)} both write the column {shared[0]!r}; take one of them"
+        )

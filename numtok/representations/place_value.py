@@ -1,27 +1,32 @@
-"""Place values: each number spelled out between ``[NUM]`` and ``[/NUM]``, each digit with the index of its place.
+"""Place values: each number spelled out between ``[NUM]`` and ``[/NUM]``, each digit with the index
+of its place.
 
-In: n numbers. Out: the characters of each number as written, one token each, and ``place_value``, int16 per token of the document: for a
-digit of 10**p, p + 1 if p >= 0, else p; 0 for everything that is not a digit of a number. 123.45 is 3, 2, 1, 0 (the point), -1, -2.
-Inverse: the characters. Exact for every decimal, as written. Place-value positions on GPT-NeoX, see the README's references.
+In: n numbers. Out: the characters of each number as written, one token each, and ``place_value``,
+    int16 per token of the document: for a digit of 10**p, p + 1 if p >= 0, else p; 0 for everything
+    that is not a digit of a number. 123.45 is 3, 2, 1, 0 (the point), -1, -2.
+Inverse: the characters. Exact for every decimal, as written. Place-value positions on GPT-NeoX, see
+    the README's references.
 
-=====================  ==================================================================================================
-literal                indices
-=====================  ==================================================================================================
-grouped ``1,234``      4 0 3 2 1: the separator is a token with index 0
-signed ``-5``, ``+5``  0 1; U+2212 is written ``-``
-leading zeros ``007``  3 2 1, as any other digit
-leading dot ``.5``     0 -1
-exponent ``1.5e3``     4 0 3 0 0: the mantissa's digits at their true places, the exponent's digits 0
-other scripts ``１２``  the ASCII digits 1 2, indices 2 1
-=====================  ==================================================================================================
+=====================
+==================================================================================================
+literal                indices =====================
+==================================================================================================
+grouped ``1,234``      4 0 3 2 1: the separator is a token with index 0 signed ``-5``, ``+5``  0 1;
+    U+2212 is written ``-`` leading zeros ``007``  3 2 1, as any other digit leading dot ``.5``
+    0 -1 exponent ``1.5e3``     4 0 3 0 0: the mantissa's digits at their true places, the
+    exponent's digits 0 other scripts ``１２``  the ASCII digits 1 2, indices 2 1
+    =====================
+    ==================================================================================================
 
-**Least significant digit first** (``order="lsd"``), as papers on arithmetic train: the mantissa is written backwards, each digit with its
-own index; the sign stays in front and the exponent behind. -123.45e6 is ``- 5 4 . 3 2 1 e 6``. The same again is the inverse.
+**Least significant digit first** (``order="lsd"``), as papers on arithmetic train: the mantissa is
+written backwards, each digit with its own index; the sign stays in front and the exponent behind.
+-123.45e6 is ``- 5 4 . 3 2 1 e 6``. The same again is the inverse.
 
-**Offsets** (``max_offset=k``), so that a model meets the indices of longer numbers than it is trained on: all indices of a document's
-digits are moved away from 0 by one number from 0 to k. It is drawn from ``seed`` and the document's text, so that it does not depend on how
-documents are put into batches; change the seed to draw anew. Transformers Can Do Arithmetic with the Right Embeddings (McLeish et al.
-2024), section 3.
+**Offsets** (``max_offset=k``), so that a model meets the indices of longer numbers than it is
+trained on: all indices of a document's digits are moved away from 0 by one number from 0 to k. It
+is drawn from ``seed`` and the document's text, so that it does not depend on how documents are put
+into batches; change the seed to draw anew. Transformers Can Do Arithmetic with the Right Embeddings
+(McLeish et al. 2024), section 3.
 """
 
 from __future__ import annotations
@@ -65,14 +70,20 @@ class PlaceValue(SpelledOut):
     name: ClassVar[str] = "place"
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"lsd": {"order": "lsd"}}
     alphabet: ClassVar[tuple[str, ...]] = as_written.alphabet(1)
-    declared: ClassVar[tuple[Column, ...]] = (Column("place_value", pa.int16(), np.int64, per="token"),)
+    declared: ClassVar[tuple[Column, ...]] = (
+        Column("place_value", pa.int16(), np.int64, per="token"),
+    )
 
     def __post_init__(self) -> None:
         self._check_overflow()
         if self.order not in ORDERS:
-            raise RepresentationError(f"place: order={self.order!r} is unknown; use one of {', '.join(map(repr, ORDERS))}")
+            raise RepresentationError(
+                f"place: order={self.order!r} is unknown; use one of {', '.join(map(repr, ORDERS))}"
+            )
         if not 0 <= self.max_offset < LIMIT:
-            raise RepresentationError(f"place: max_offset={self.max_offset} must be from 0 to {LIMIT - 1}")
+            raise RepresentationError(
+                f"place: max_offset={self.max_offset} must be from 0 to {LIMIT - 1}"
+            )
         if not 0 <= self.seed < 2**63:
             raise RepresentationError(f"place: seed={self.seed} must be from 0 to 2**63 - 1")
 
@@ -80,11 +91,23 @@ class PlaceValue(SpelledOut):
         return as_written.places_fit(numbers, LIMIT - self.max_offset)
 
     def encode(self, numbers: Numbers) -> Spelled:
-        symbols, offsets, places = (spelled := as_written.spell(numbers)).symbols, spelled.offsets, spelled.stream
+        symbols, offsets, places = (
+            (spelled := as_written.spell(numbers)).symbols,
+            spelled.offsets,
+            spelled.stream,
+        )
         assert places is not None
         if self.max_offset:
             rows = numbers.rows
-            _move(places, offsets, numbers.document, rows.text, rows.offsets, self.seed, self.max_offset)
+            _move(
+                places,
+                offsets,
+                numbers.document,
+                rows.text,
+                rows.offsets,
+                self.seed,
+                self.max_offset,
+            )
         if self.order == "lsd":
             order = _mantissas_backwards(symbols, offsets)
             symbols, places = symbols[order], places[order]
@@ -102,7 +125,9 @@ class PlaceValue(SpelledOut):
 
 @allocating_kernel
 def _mantissas_backwards(symbols, offsets):  # type: ignore[no-untyped-def]
-    """int64[symbols]: their order with each number's mantissa reversed, which is what stands behind the sign and before the exponent."""
+    """int64[symbols]: their order with each number's mantissa reversed, which is what stands behind
+    the sign and before the exponent.
+    """
     order = np.arange(symbols.size)
     for i in range(offsets.size - 1):
         first, last = offsets[i], offsets[i]
@@ -123,7 +148,9 @@ def _move(places, offsets, document, text, rows, seed, max_offset):  # type: ign
     for i in range(document.size):
         if document[i] != current:
             current = document[i]
-            value = np.uint64(0xCBF29CE484222325) ^ np.uint64(seed)  # FNV-1a of the text, then the finish of splitmix64
+            value = np.uint64(0xCBF29CE484222325) ^ np.uint64(
+                seed
+            )  # FNV-1a of the text, then the finish of splitmix64
             for k in range(rows[current], rows[current + 1]):
                 value = (value ^ np.uint64(text[k])) * np.uint64(0x100000001B3)
             value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -131,4 +158,6 @@ def _move(places, offsets, document, text, rows, seed, max_offset):  # type: ign
             offset = np.int64((value ^ (value >> np.uint64(31))) % np.uint64(max_offset + 1))
         for k in range(offsets[i], offsets[i + 1]):
             if places[k] != 0:
-                places[k] = max(-LIMIT, min(LIMIT, places[k] + (offset if places[k] > 0 else -offset)))
+                places[k] = max(
+                    -LIMIT, min(LIMIT, places[k] + (offset if places[k] > 0 else -offset))
+                )

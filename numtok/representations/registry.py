@@ -1,7 +1,8 @@
-"""All representations by name, and the columns they declare: :func:`register` adds one, wherever it is defined.
+"""All representations by name, and the columns they declare: :func:`register` adds one, wherever it
+is defined.
 
-In: classes. Out: :data:`REPRESENTATIONS`, by which the command line and JSON find them, and :func:`streams`, from which the drop-in and torch know
-what runs along with the tokens.
+In: classes. Out: :data:`REPRESENTATIONS`, by which the command line and JSON find them, and
+    :func:`streams`, from which the drop-in and torch know what runs along with the tokens.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from typing import TypeVar
 from numtok.errors import RepresentationError
 from numtok.representations.b1999 import B1999
 from numtok.representations.base import Representation
-from numtok.representations.columns import ALWAYS, NUMBER_MASK, NUMBER_VALUE, PACKED, PACKED_WITH_TEXT, WITH_TEXT, Column
+from numtok.representations.columns import (
+    ALWAYS,
+    NUMBER_MASK,
+    NUMBER_VALUE,
+    PACKED,
+    PACKED_WITH_TEXT,
+    WITH_TEXT,
+    Column,
+)
 from numtok.representations.digits import Digits
 from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
@@ -28,14 +37,18 @@ from numtok.representations.xval import XVal
 Kind = TypeVar("Kind", bound=type[Representation])
 
 REPRESENTATIONS: dict[str, type[Representation]] = {}
-COMMON = frozenset(column.name for column in (*ALWAYS, NUMBER_MASK, *WITH_TEXT, *PACKED, *PACKED_WITH_TEXT))
+COMMON = frozenset(
+    column.name for column in (*ALWAYS, NUMBER_MASK, *WITH_TEXT, *PACKED, *PACKED_WITH_TEXT)
+)
 
 
 def register(kind: Kind) -> Kind:
-    """Make a representation known by its name, and its columns to files, to the drop-in and to torch; to decorate a class with.
+    """Make a representation known by its name, and its columns to files, to the drop-in and to
+    torch; to decorate a class with.
 
     Raises:
-        RepresentationError: if another class has the name, or a column of that name is declared in another way.
+        RepresentationError: if another class has the name, or a column of that name is declared in
+            another way.
     """
     for name in (kind.name, *kind.aliases):
         known = _by_name().get(name)
@@ -43,21 +56,33 @@ def register(kind: Kind) -> Kind:
             kind.__module__,
             kind.__qualname__,
         ):  # defining it again is fine
-            raise RepresentationError(f"there is a representation {name!r} already, {known.__name__}; give {kind.__name__} another name")
+            raise RepresentationError(
+                f"there is a representation {name!r} already, {known.__name__}; give"
+                f" {kind.__name__} another name"
+            )
     for column in kind.declared:
         other = streams().get(column.name, (column,))[0]
         if column.name in COMMON or (other.per, other.fill) != (column.per, column.fill):
-            raise RepresentationError(f"{kind.name}: there is a column {column.name!r} already, of another kind; give it another name")
+            raise RepresentationError(
+                f"{kind.name}: there is a column {column.name!r} already, of another kind; give it"
+                " another name"
+            )
         if column.dtype is None:
-            raise RepresentationError(f"{kind.name}: column {column.name!r} says no dtype that it has in a batch")
+            raise RepresentationError(
+                f"{kind.name}: column {column.name!r} says no dtype that it has in a batch"
+            )
     REPRESENTATIONS[kind.name] = kind
     return kind
 
 
 def named(name: str) -> type[Representation]:
-    """The representation of a name, or of a name that it had before; ``RepresentationError`` lists those there are."""
+    """The representation of a name, or of a name that it had before; ``RepresentationError`` lists
+    those there are.
+    """
     if (kind := _by_name().get(name)) is None:
-        raise RepresentationError(f"unknown representation {name!r}; choose from {', '.join(REPRESENTATIONS)}")
+        raise RepresentationError(
+            f"unknown representation {name!r}; choose from {', '.join(REPRESENTATIONS)}"
+        )
     return kind
 
 
@@ -68,11 +93,14 @@ def present_name(name: str) -> str:
 
 
 def _by_name() -> dict[str, type[Representation]]:
-    return {alias: kind for kind in REPRESENTATIONS.values() for alias in kind.aliases} | REPRESENTATIONS
+    return {
+        alias: kind for kind in REPRESENTATIONS.values() for alias in kind.aliases
+    } | REPRESENTATIONS
 
 
 def streams(per: str | None = None) -> dict[str, tuple[Column, ...]]:
-    """The columns that run along with the tokens of a batch, name to forms: ``number_value``, and what the representations declare.
+    """The columns that run along with the tokens of a batch, name to forms: ``number_value``, and
+    what the representations declare.
 
     Args:
         per: only those with one value per ``"number"``, or per ``"token"``.
@@ -81,8 +109,12 @@ def streams(per: str | None = None) -> dict[str, tuple[Column, ...]]:
 
 
 @lru_cache(maxsize=16)
-def _forms(kinds: tuple[type[Representation], ...], per: str | None) -> dict[str, tuple[Column, ...]]:
-    """The streams of these representations: asked for several times a batch, while what is registered hardly ever changes."""
+def _forms(
+    kinds: tuple[type[Representation], ...], per: str | None
+) -> dict[str, tuple[Column, ...]]:
+    """The streams of these representations: asked for several times a batch, while what is
+    registered hardly ever changes.
+    """
     forms: dict[str, tuple[Column, ...]] = {}
     for column in (NUMBER_VALUE, *(column for kind in kinds for column in kind.declared)):
         if per in (None, column.per) and column not in forms.get(column.name, ()):
@@ -90,5 +122,18 @@ def _forms(kinds: tuple[type[Representation], ...], per: str | None) -> dict[str
     return forms
 
 
-for builtin in (XVal, FloatBits, FoNE, PlaceValue, Digits, P10, P1000, B1999, FP15, ExponentBins, LogFourier, Subword):
+for builtin in (
+    XVal,
+    FloatBits,
+    FoNE,
+    PlaceValue,
+    Digits,
+    P10,
+    P1000,
+    B1999,
+    FP15,
+    ExponentBins,
+    LogFourier,
+    Subword,
+):
     register(builtin)

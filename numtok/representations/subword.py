@@ -1,6 +1,7 @@
 """Subword: the baseline. Numbers stay ordinary text, and the subword tokenizer does what it does.
 
-In: n numbers. Out: nothing but their places: ``number_index`` points at the token in which each number begins.
+In: n numbers. Out: nothing but their places: ``number_index`` points at the token in which each
+    number begins.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Values of columns: floats and tensors to Arrow, and back to numbers.
 
-In: numpy arrays, float32[n] or of any dtype [n, ...]. Out: what fits, Arrow arrays of tensors, :class:`Numbers`. What several representations share.
+In: numpy arrays, float32[n] or of any dtype [n, ...]. Out: what fits, Arrow arrays of tensors,
+    :class:`Numbers`. What several representations share.
 """
 
 from __future__ import annotations
@@ -38,20 +39,26 @@ def _finite(values, digits, offsets, good):  # type: ignore[no-untyped-def]
 
 
 def clip_to_finite(values: npt.NDArray[Width], numbers: Numbers) -> npt.NDArray[Width]:
-    """``values`` with infinities replaced by the largest finite float of their width, and zeros that stand for other numbers by the smallest."""
+    """``values`` with infinities replaced by the largest finite float of their width, and zeros
+    that stand for other numbers by the smallest.
+    """
     wrong = ~finite(values, numbers)
     if not wrong.any():
         return values
     limits = np.finfo(values.dtype)
     magnitude = np.where(np.isinf(values), limits.max, limits.smallest_subnormal)
-    clipped: npt.NDArray[Width] = np.where(wrong, np.where(numbers.negative, -magnitude, magnitude), values).astype(values.dtype)
+    clipped: npt.NDArray[Width] = np.where(
+        wrong, np.where(numbers.negative, -magnitude, magnitude), values
+    ).astype(values.dtype)
     return clipped
 
 
 def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
     """[n, ...] as an Arrow array of tensors, without a copy if it is contiguous."""
     flat = memory.to_arrow(np.ascontiguousarray(values).reshape(-1))
-    return pa.ExtensionArray.from_storage(kind, pa.FixedSizeListArray.from_arrays(flat, type=kind.storage_type))
+    return pa.ExtensionArray.from_storage(
+        kind, pa.FixedSizeListArray.from_arrays(flat, type=kind.storage_type)
+    )
 
 
 def tensor_values(column: pa.Array) -> npt.NDArray[Any]:
@@ -68,5 +75,8 @@ def numbers_from_floats(values: npt.NDArray[Any], name: str) -> Numbers:
     finite = np.isfinite(values)
     if not finite.all():
         place = int(np.flatnonzero(~finite)[0])
-        raise RepresentationError(f"{name}: value {place} is {values[place]}, which is not a number in text; mask it out before decoding")
+        raise RepresentationError(
+            f"{name}: value {place} is {values[place]}, which is not a number in text; mask it out"
+            " before decoding"
+        )
     return Numbers.parse(memory.to_arrow(values).cast(pa.large_string()))

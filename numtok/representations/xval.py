@@ -5,11 +5,13 @@ In: n numbers. Out: ``number_scaled``, float32[n], perhaps clipped:
     x · scale                              exact for every float32 at scale 1
     sign(x) · log10(1 + abs(x)) · scale    with ``log``, for text of many magnitudes
 
-Inverse: divide by the scale, and with ``log`` take sign · (10^abs − 1). xVal: A Continuous Numerical Tokenization for Scientific Language Models
-(Golkar et al. 2023), section 2; the logarithm is no part of the paper, which names its limited dynamic range as a shortcoming.
+Inverse: divide by the scale, and with ``log`` take sign · (10^abs − 1). xVal: A Continuous
+    Numerical Tokenization for Scientific Language Models (Golkar et al. 2023), section 2; the
+    logarithm is no part of the paper, which names its limited dynamic range as a shortcoming.
 
-Layer norm makes the model see x/√(1 + x²), which is flat far from zero: "we normalize numbers in the text corpus such that they fall within the
-range [-5,5]" (section 2). :meth:`XVal.fit` does it; what then is smaller than ``VANISHING`` is next to nothing for the model.
+Layer norm makes the model see x/√(1 + x²), which is flat far from zero: "we normalize numbers in
+the text corpus such that they fall within the range [-5,5]" (section 2). :meth:`XVal.fit` does it;
+what then is smaller than ``VANISHING`` is next to nothing for the model.
 """
 
 from __future__ import annotations
@@ -32,8 +34,12 @@ from numtok.representations.columns import Column
 from numtok.representations.values import clip_to_finite, finite, numbers_from_floats
 
 TARGET = 5.0  # the paper's range
-VANISHING = 1e-3  # a vector of size 1 does not change in bfloat16 if 0.004 is added to it; the squared error of taking 0.001 for 0 is 1e-6
-SCALE_DIGITS = 4  # of a fitted scale, rounded down, so that it can be typed again (--scale) and is the same
+# a vector of size 1 does not change in bfloat16 if 0.004 is added to it; the squared error of
+# taking 0.001 for 0 is 1e-6
+VANISHING = 1e-3
+SCALE_DIGITS = (
+    4  # of a fitted scale, rounded down, so that it can be typed again (--scale) and is the same
+)
 LARGEST_SCALE = 1e300
 LN10, LARGEST = np.log(10.0), np.finfo(np.float64).max
 
@@ -44,17 +50,20 @@ Floats = npt.NDArray[np.float64]
 class XVal(SingleToken):
     """One scaled float32 per number.
 
-    With ``log``, what is held is every number that is finite as float64 and whose scaled logarithm is a float32 other than zero: at scale 1, 0 and
-    1.7e-45 to 1.8e308 in magnitude. Storing it as float32 makes an error of at most 2^-24 · (1 + 1/abs(x)) · ln(1 + abs(x)) of x, to first order:
-    6e-8 near zero, 8e-7 at a million, 4e-5 at 1e300. (Where the scaled logarithm is subnormal, below 1.2e-38, digits are lost sooner.)
+    With ``log``, what is held is every number that is finite as float64 and whose scaled logarithm
+    is a float32 other than zero: at scale 1, 0 and 1.7e-45 to 1.8e308 in magnitude. Storing it as
+    float32 makes an error of at most 2^-24 · (1 + 1/abs(x)) · ln(1 + abs(x)) of x, to first order:
+    6e-8 near zero, 8e-7 at a million, 4e-5 at 1e300. (Where the scaled logarithm is subnormal,
+    below 1.2e-38, digits are lost sooner.)
 
     Attributes:
         scale: what values are multiplied with; positive.
-        clip: the largest magnitude after scaling, or None; larger ones become ±clip and are counted, whatever ``overflow`` says, if they are
-            finite as float64, which ``number_value`` keeps.
+        clip: the largest magnitude after scaling, or None; larger ones become ±clip and are
+            counted, whatever ``overflow`` says, if they are finite as float64, which
+            ``number_value`` keeps.
         log: take sign(x) · log10(1 + abs(x)) for the value.
-        overflow: for values that are infinite as float32 (with ``log``, as float64), or not zero but zero as float32 (``"clip"``: the nearest
-            that is held).
+        overflow: for values that are infinite as float32 (with ``log``, as float64), or not zero
+            but zero as float32 (``"clip"``: the nearest that is held).
     """
 
     scale: float = 1.0
@@ -62,7 +71,9 @@ class XVal(SingleToken):
     log: bool = False
     overflow: str = "text"
     name: ClassVar[str] = "xval"
-    declared: ClassVar[tuple[Column, ...]] = (Column("number_scaled", pa.float32(), np.float32, fill=1.0, encoding="split"),)
+    declared: ClassVar[tuple[Column, ...]] = (
+        Column("number_scaled", pa.float32(), np.float32, fill=1.0, encoding="split"),
+    )
     has_scale: ClassVar[bool] = True
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"log": {"log": True}}
 
@@ -71,24 +82,39 @@ class XVal(SingleToken):
         if not (np.isfinite(self.scale) and self.scale > 0):
             raise RepresentationError(f"xval: scale={self.scale} must be a positive, finite number")
         if self.clip is not None and not self.clip > 0:
-            raise RepresentationError(f"xval: clip={self.clip} must be positive, or None for no clipping")
+            raise RepresentationError(
+                f"xval: clip={self.clip} must be positive, or None for no clipping"
+            )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON-ready options, ``log`` only if it is set: data written before there was one keep their fingerprint."""
+        """As JSON-ready options, ``log`` only if it is set: data written before there was one keep
+        their fingerprint.
+        """
         options = super().to_dict()
-        return options if self.log else {key: value for key, value in options.items() if key != "log"}
+        return (
+            options if self.log else {key: value for key, value in options.items() if key != "log"}
+        )
 
     @classmethod
     def fit(
-        cls, numbers: Numbers, target: float = TARGET, quantile: float | None = None, overflow: str = "text", log: bool = False
+        cls,
+        numbers: Numbers,
+        target: float = TARGET,
+        quantile: float | None = None,
+        overflow: str = "text",
+        log: bool = False,
     ) -> XVal:
-        """Scale and clip such that the numbers of a corpus come to lie within ±``target``, as the paper wants.
+        """Scale and clip such that the numbers of a corpus come to lie within ±``target``, as the
+        paper wants.
 
         Args:
             numbers: of the corpus, or of a sample of it.
-            target: what the magnitude that is chosen for the largest is scaled to, 5 in the paper; all beyond is clipped.
-            quantile: choose this quantile of the magnitudes other than zero, 1 for the largest there is; None for that with which the fewest
-                numbers are lost, clipped or below ``VANISHING``. (One Avogadro number in a corpus, taken for the largest, makes all others vanish.)
+            target: what the magnitude that is chosen for the largest is scaled to, 5 in the paper;
+                all beyond is clipped.
+            quantile: choose this quantile of the magnitudes other than zero, 1 for the largest
+                there is; None for that with which the fewest numbers are lost, clipped or below
+                ``VANISHING``. (One Avogadro number in a corpus, taken for the largest, makes all
+                others vanish.)
             overflow: as in the class.
             log: as in the class.
 
@@ -111,7 +137,10 @@ class XVal(SingleToken):
         if not (np.isfinite(target) and target > 0):
             raise RepresentationError(f"xval: target={target} must be a positive, finite number")
         if quantile is not None and not 0 < quantile <= 1:
-            raise RepresentationError(f"xval: quantile={quantile} must be above 0 and at most 1, or None to lose the fewest numbers")
+            raise RepresentationError(
+                f"xval: quantile={quantile} must be above 0 and at most 1, or None to lose the"
+                " fewest numbers"
+            )
         magnitude = np.abs(values)
         usable = np.isfinite(magnitude) & (magnitude > 0)
         if counts is None:
@@ -120,10 +149,19 @@ class XVal(SingleToken):
             order = np.flatnonzero(usable)[np.argsort(magnitude[usable], kind="stable")]
             magnitude, counts = magnitude[order], counts[order]
         if not len(magnitude):
-            raise RepresentationError(f"xval: none of the {len(values)} numbers is finite and not zero, so there is no scale to fit")
+            raise RepresentationError(
+                f"xval: none of the {len(values)} numbers is finite and not zero, so there is no"
+                " scale to fit"
+            )
         if log:
-            magnitude = np.maximum(np.log1p(magnitude) / LN10, np.finfo(np.float64).smallest_subnormal)
-        below = np.arange(len(magnitude) + 1) if counts is None else np.concatenate([[0], np.cumsum(counts)])
+            magnitude = np.maximum(
+                np.log1p(magnitude) / LN10, np.finfo(np.float64).smallest_subnormal
+            )
+        below = (
+            np.arange(len(magnitude) + 1)
+            if counts is None
+            else np.concatenate([[0], np.cumsum(counts)])
+        )
         if quantile is None:
             chosen = _largest_kept(magnitude, below, target)
         else:
@@ -154,7 +192,9 @@ class XVal(SingleToken):
 
     @property
     def surely_held(self) -> range:
-        most = 30 - math.ceil(abs(math.log10(self.scale)))  # far within float32, and log10(1 + x) is nearly x or more than 0.3
+        most = 30 - math.ceil(
+            abs(math.log10(self.scale))
+        )  # far within float32, and log10(1 + x) is nearly x or more than 0.3
         return range(-most, most)
 
     def fits(self, numbers: Numbers) -> Mask:
@@ -163,15 +203,24 @@ class XVal(SingleToken):
         scaled = self._scaled(numbers)
         if self.clip is None:
             return finite(scaled, numbers)
-        # Too large a value is clipped, whatever the overflow policy, unless no column would hold it: number_value must give it back.
-        return finite(np.clip(scaled, -self.clip, self.clip), numbers) & np.isfinite(numbers.to_float64())
+        # Too large a value is clipped, whatever the overflow policy, unless no column would hold
+        # it: number_value must give it back.
+        return finite(np.clip(scaled, -self.clip, self.clip), numbers) & np.isfinite(
+            numbers.to_float64()
+        )
 
     def clipped(self, numbers: Numbers) -> Mask:
         beyond = super().clipped(numbers)
-        return beyond if self.clip is None else beyond | (np.abs(self._scaled(numbers)) > np.float32(self.clip))
+        return (
+            beyond
+            if self.clip is None
+            else beyond | (np.abs(self._scaled(numbers)) > np.float32(self.clip))
+        )
 
     def vanishing(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers are not zero, but after scaling so near to it that a model can hardly tell: below ``VANISHING``."""
+        """bool[n]: which numbers are not zero, but after scaling so near to it that a model can
+        hardly tell: below ``VANISHING``.
+        """
         scaled = self._scaled(numbers)
         return np.asarray((np.abs(scaled) < np.float32(VANISHING)) & (numbers.to_float64() != 0))
 
@@ -179,10 +228,16 @@ class XVal(SingleToken):
         scaled = self._scaled(numbers)
         if self.clip is not None:
             scaled = np.clip(scaled, np.float32(-self.clip), np.float32(self.clip))
-        return {"number_scaled": memory.to_arrow(self._within(scaled, numbers) if self.overflow == "clip" else scaled)}
+        return {
+            "number_scaled": memory.to_arrow(
+                self._within(scaled, numbers) if self.overflow == "clip" else scaled
+            )
+        }
 
     def _within(self, scaled: npt.NDArray[np.float32], numbers: Numbers) -> npt.NDArray[np.float32]:
-        """What is infinite, replaced by the largest that is held, and zeros that stand for other numbers by the smallest."""
+        """What is infinite, replaced by the largest that is held, and zeros that stand for other
+        numbers by the smallest.
+        """
         if self.log:
             with np.errstate(over="ignore"):
                 largest = np.float32(np.log1p(LARGEST) / LN10 * self.scale)
@@ -199,22 +254,31 @@ class XVal(SingleToken):
                 return self._rounded(values)
             powers = np.copysign(np.expm1(np.abs(values) * LN10), values)
         # The logarithm of the largest double, rounded up, is beyond it.
-        return numbers_from_floats(np.where(np.isfinite(scaled), np.clip(powers, -LARGEST, LARGEST), scaled), self.name)
+        return numbers_from_floats(
+            np.where(np.isfinite(scaled), np.clip(powers, -LARGEST, LARGEST), scaled), self.name
+        )
 
     def _rounded(self, values: Floats) -> Numbers:
-        """As the shortest decimals of float32, which is how precise they are; what a scale brings into the range of float32 may itself lie beyond it."""
+        """As the shortest decimals of float32, which is how precise they are; what a scale brings
+        into the range of float32 may itself lie beyond it.
+        """
         narrow = values.astype(np.float32)
         beyond = np.isfinite(values) & (np.isinf(narrow) | ((narrow == 0) & (values != 0)))
         if not beyond.any():
             return numbers_from_floats(narrow, self.name)
-        texts = numbers_from_floats(np.where(beyond, np.float32(0), narrow), self.name).format().to_pylist()
+        texts = (
+            numbers_from_floats(np.where(beyond, np.float32(0), narrow), self.name)
+            .format()
+            .to_pylist()
+        )
         for place in np.flatnonzero(beyond).tolist():
             texts[place] = f"{values[place]:.8g}"
         return Numbers.parse(texts)
 
 
 def _largest_kept(magnitude: Floats, below: npt.NDArray[np.int64], target: float) -> float:
-    """Of sorted magnitudes the one that, scaled to the target, loses the fewest: above it clipped, far below it vanishing. Of several, the largest.
+    """Of sorted magnitudes the one that, scaled to the target, loses the fewest: above it clipped,
+    far below it vanishing. Of several, the largest.
 
     ``below`` says how many numbers the first k magnitudes are, int64[n + 1].
     """

@@ -1,9 +1,12 @@
-"""Statistics: what numbers texts hold, what each representation would lose of them, and which one suits.
+"""Statistics: what numbers texts hold, what each representation would lose of them, and which one
+suits.
 
-In: texts, or numbers that were found. Out: :class:`Statistics`, of bounded size, which merge over batches, shards and machines and go through JSON.
-``digits``, ``surfaces`` and ``words`` look at each number, ``frequent`` and ``examples`` keep what is typical of many, ``tokens`` what they cost; ``losses``
-tries the ``candidates`` on that, ``recommend`` chooses one, ``wanted_grammar`` doubts the grammar, ``report`` and ``tables`` tell. Knows nothing of files.
-May import every room up to :mod:`numtok.tokenizer`.
+In: texts, or numbers that were found. Out: :class:`Statistics`, of bounded size, which merge over
+    batches, shards and machines and go through JSON. ``digits``, ``surfaces`` and ``words`` look at
+    each number, ``frequent`` and ``examples`` keep what is typical of many, ``tokens`` what they
+    cost; ``losses`` tries the ``candidates`` on that, ``recommend`` chooses one, ``wanted_grammar``
+    doubts the grammar, ``report`` and ``tables`` tell. Knows nothing of files. May import every
+    room up to :mod:`numtok.tokenizer`.
 """
 
 from numtok.statistics.statistics import Statistics

@@ -1,8 +1,10 @@
-"""The digits of each number: how many, of what magnitude, and a key by which equal values are counted.
+"""The digits of each number: how many, of what magnitude, and a key by which equal values are
+counted.
 
-In: :class:`numtok.numbers.Numbers`. Out: :class:`Digits`, histograms of all of them, and :class:`Keys`, one for each. A number is mantissa ×
-10**power with no zero at the mantissa's end; its *decade* is the power of ten of its first digit, 3 for 1234. Mantissas have up to ``MANTISSA`` digits; what is
-longer is cut there.
+In: :class:`numtok.numbers.Numbers`. Out: :class:`Digits`, histograms of all of them, and
+    :class:`Keys`, one for each. A number is mantissa × 10**power with no zero at the mantissa's
+    end; its *decade* is the power of ten of its first digit, 3 for 1234. Mantissas have up to
+    ``MANTISSA`` digits; what is longer is cut there.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ MANTISSA = 18  # decimal digits, which int64 holds
 LONG = MANTISSA + 1  # stands for every count of significant digits beyond
 MOST_DIGITS = 40  # of the histograms: the last bin is for as many or more
 LARGEST_DECADE = 50  # the same, in both directions
-STEPS = 32  # of magnitudes, from one power of two to the next: each is at most 1/32 wider than the one before
+# of magnitudes, from one power of two to the next: each is at most 1/32 wider than the one before
+STEPS = 32
 _SHIFT = 52 - 5  # bits of a double below its exponent and the first five bits of its mantissa
 MAGNITUDES = 0x7FF << 5
 
@@ -37,8 +40,10 @@ class Digits(NamedTuple):
         first: [10], by the first digit that is not zero; nothing at 0.
         positive, negative: [101], by decade, -50 (or less) to 50 (or more); zero is in neither.
         zeros: [2], zero and minus zero.
-        magnitude: [65504], by the leading 16 bits of the double, its sign left out: 32 steps from one power of two to the next.
-        beyond: [2], numbers other than zero that are infinite as float64, and zero as float64; in no bin of ``magnitude``.
+        magnitude: [65504], by the leading 16 bits of the double, its sign left out: 32 steps from
+            one power of two to the next.
+        beyond: [2], numbers other than zero that are infinite as float64, and zero as float64; in
+            no bin of ``magnitude``.
     """
 
     significant: Ints
@@ -62,14 +67,19 @@ class Digits(NamedTuple):
             "magnitude": MAGNITUDES,
             "beyond": 2,
         }
-        return cls(**{name: np.zeros(sizes.get(name, MOST_DIGITS + 1), np.int64) for name in cls._fields})
+        return cls(
+            **{name: np.zeros(sizes.get(name, MOST_DIGITS + 1), np.int64) for name in cls._fields}
+        )
 
     def __add__(self, other: Any) -> Digits:  # of tuples, it would join them
         return Digits(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class Keys(NamedTuple):
-    """n numbers as signed mantissa and power, int64[n] each; minus zero is zero. ``significant``: digits, int64[n], ``LONG`` where the mantissa is cut."""
+    """n numbers as signed mantissa and power, int64[n] each; minus zero is zero.
+
+    ``significant``: digits, int64[n], ``LONG`` where the mantissa is cut.
+    """
 
     mantissa: Ints
     power: Ints
@@ -79,7 +89,9 @@ class Keys(NamedTuple):
 def count_digits(numbers: Numbers) -> tuple[Digits, Keys]:
     """Histograms of the numbers, and the key of each."""
     count = len(numbers)
-    keys = Keys(memory.empty(count, np.int64), memory.empty(count, np.int64), memory.empty(count, np.int64))
+    keys = Keys(
+        memory.empty(count, np.int64), memory.empty(count, np.int64), memory.empty(count, np.int64)
+    )
     digits = Digits.none()
     decimals = Decimals(numbers.digits, numbers.digit_offsets, numbers.exponent, numbers.negative)
     _count(decimals, numbers.to_float64().view(np.uint64), digits, keys)
@@ -88,7 +100,9 @@ def count_digits(numbers: Numbers) -> tuple[Digits, Keys]:
 
 def magnitude_centres(bins: Ints) -> npt.NDArray[np.float64]:
     """float64[n]: the middle of each bin of ``Digits.magnitude``."""
-    return (bins.astype(np.uint64) << np.uint64(_SHIFT) | np.uint64(1 << (_SHIFT - 1))).view(np.float64)
+    return (bins.astype(np.uint64) << np.uint64(_SHIFT) | np.uint64(1 << (_SHIFT - 1))).view(
+        np.float64
+    )
 
 
 def magnitude_bins(values: npt.NDArray[np.float64]) -> Ints:

@@ -1,6 +1,7 @@
 """Equal things counted: pairs of integers that stand for a value or a word.
 
-In: two columns, int64[n] each. Out: the distinct pairs and how often each occurs. ``mixed`` is a hash of a pair that is the same everywhere.
+In: two columns, int64[n] each. Out: the distinct pairs and how often each occurs. ``mixed`` is a
+    hash of a pair that is the same everywhere.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def counted(first: Ints, second: Ints, times: Ints | None = None) -> Counted:
 @inline_kernel
 def mixed(first, second):  # type: ignore[no-untyped-def]
     """uint64: a hash of the pair; the finish of splitmix64."""
-    value = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
+    value = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(
+        0xC2B2AE3D27D4EB4F
+    )
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
@@ -60,7 +63,9 @@ def _count(pairs, table):  # type: ignore[no-untyped-def]
     mask = np.uint64(table.times.size - 1)
     for i in range(pairs.first.size):
         place = mixed(pairs.first[i], pairs.second[i]) & mask
-        while table.times[place] != 0 and (table.first[place] != pairs.first[i] or table.second[place] != pairs.second[i]):
+        while table.times[place] != 0 and (
+            table.first[place] != pairs.first[i] or table.second[place] != pairs.second[i]
+        ):
             place = (place + np.uint64(1)) & mask
         table.first[place], table.second[place] = pairs.first[i], pairs.second[i]
         table.times[place] += pairs.times[i]

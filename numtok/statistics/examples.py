@@ -1,9 +1,12 @@
-"""Examples of the numbers of each shape, on which any representation can be tried afterwards, with how many they stand for.
+"""Examples of the numbers of each shape, on which any representation can be tried afterwards, with
+how many they stand for.
 
-In: the keys of numbers (:class:`numtok.statistics.digits.Keys`). Out: :class:`Examples`. A *shape* is a number of significant digits, 0 to 19,
-and a decade, -50 to 50, both ends open; zero has none of either. Of each shape, the magnitudes with the ``PER_SHAPE`` smallest hashes are kept, each with its
-exact count, and the count of all. That needs no order: however batches are merged, the same are kept. A number of more than 18 digits is an example with its
-first 18 and a 1 behind them.
+In: the keys of numbers (:class:`numtok.statistics.digits.Keys`). Out: :class:`Examples`. A *shape*
+    is a number of significant digits, 0 to 19, and a decade, -50 to 50, both ends open; zero has
+    none of either. Of each shape, the magnitudes with the ``PER_SHAPE`` smallest hashes are kept,
+    each with its exact count, and the count of all. That needs no order: however batches are
+    merged, the same are kept. A number of more than 18 digits is an example with its first 18 and a
+    1 behind them.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ class Examples:
     """What is kept of the numbers' values, without their sign.
 
     Attributes:
-        shapes: int64[2020], how many numbers each shape has: ``shapes[significant * 101 + decade + 50]``.
+        shapes: int64[2020], how many numbers each shape has: ``shapes[significant * 101 + decade +
+            50]``.
         shape: int64[m], of each example, ascending.
         values: their mantissas and powers, and how often each occurs.
     """
@@ -74,7 +78,10 @@ class Examples:
     @classmethod
     def kept(cls, shapes: Ints, shape: Ints, values: Counted) -> Examples:
         """Of values that may be there more than once, those that are kept."""
-        place, hashes = memory.full(_SHAPES * PER_SHAPE, -1, np.int64), memory.empty(_SHAPES * PER_SHAPE, np.uint64)
+        place, hashes = (
+            memory.full(_SHAPES * PER_SHAPE, -1, np.int64),
+            memory.empty(_SHAPES * PER_SHAPE, np.uint64),
+        )
         counts = memory.full(_SHAPES * PER_SHAPE, 0, np.int64)
         _keep(shape, values, place, hashes, counts)
         filled = np.flatnonzero(place >= 0)
@@ -82,20 +89,38 @@ class Examples:
         return cls(shapes, shape[chosen], values.chosen(chosen)._replace(times=counts[filled]))
 
     def __add__(self, other: Examples) -> Examples:
-        values = Counted(*(np.concatenate([mine, theirs]) for mine, theirs in zip(self.values, other.values, strict=True)))
-        return Examples.kept(self.shapes + other.shapes, np.concatenate([self.shape, other.shape]), values)
+        values = Counted(
+            *(
+                np.concatenate([mine, theirs])
+                for mine, theirs in zip(self.values, other.values, strict=True)
+            )
+        )
+        return Examples.kept(
+            self.shapes + other.shapes, np.concatenate([self.shape, other.shape]), values
+        )
 
     def numbers(self) -> Numbers:
         """The examples, all of them positive."""
-        rows = zip(self.shape.tolist(), self.values.first.tolist(), self.values.second.tolist(), strict=True)
+        rows = zip(
+            self.shape.tolist(),
+            self.values.first.tolist(),
+            self.values.second.tolist(),
+            strict=True,
+        )
         literals = []
         for shape, mantissa, power in rows:
             padding = MANTISSA - len(str(mantissa)) if shape >= LONG * _DECADES else 0
-            literals.append(f"{mantissa}{'0' * padding}1e{power - padding - 1}" if shape >= LONG * _DECADES else f"{mantissa}e{power}")
+            literals.append(
+                f"{mantissa}{'0' * padding}1e{power - padding - 1}"
+                if shape >= LONG * _DECADES
+                else f"{mantissa}e{power}"
+            )
         return Numbers.parse(literals)
 
     def weights(self) -> npt.NDArray[np.float64]:
-        """float64[m]: how many numbers each example stands for: those of a shape share its numbers as they occur among themselves."""
+        """float64[m]: how many numbers each example stands for: those of a shape share its numbers
+        as they occur among themselves.
+        """
         among = np.zeros(_SHAPES, np.int64)
         np.add.at(among, self.shape, self.values.times)
         return np.asarray(self.values.times * self.shapes[self.shape] / among[self.shape])
@@ -103,10 +128,20 @@ class Examples:
     def to_json(self) -> list[Any]:
         """A row per shape: digits, decade, count, and the count of each example, as text."""
         rows: dict[int, dict[str, int]] = {}
-        for shape, mantissa, power, count in zip(self.shape.tolist(), *(column.tolist() for column in self.values), strict=True):
+        for shape, mantissa, power, count in zip(
+            self.shape.tolist(), *(column.tolist() for column in self.values), strict=True
+        ):
             rows.setdefault(shape, {})[written(mantissa, power)] = count
         found = np.flatnonzero(self.shapes).tolist()
-        return [[shape // _DECADES, shape % _DECADES - LARGEST_DECADE, int(self.shapes[shape]), rows[shape]] for shape in found]
+        return [
+            [
+                shape // _DECADES,
+                shape % _DECADES - LARGEST_DECADE,
+                int(self.shapes[shape]),
+                rows[shape],
+            ]
+            for shape in found
+        ]
 
     @classmethod
     def from_json(cls, data: list[Any]) -> Examples:
@@ -142,7 +177,9 @@ def read(text: str) -> tuple[int, int]:
 
 @kernel
 def _keep(shape, values, place, hashes, counts):  # type: ignore[no-untyped-def]
-    """Of each shape the values with the smallest hashes: where they stand, in the order of their hashes, and how often they occur."""
+    """Of each shape the values with the smallest hashes: where they stand, in the order of their
+    hashes, and how often they occur.
+    """
     for i in range(shape.size):
         value = mixed(values.first[i], values.second[i])
         first = shape[i] * PER_SHAPE
@@ -151,7 +188,9 @@ def _keep(shape, values, place, hashes, counts):  # type: ignore[no-untyped-def]
             at += 1
         if at == stop:
             continue
-        same = place[at] >= 0 and hashes[at] == value  # a shape and a mantissa give the power, and the hash is one to one in the mantissa
+        same = (
+            place[at] >= 0 and hashes[at] == value
+        )  # a shape and a mantissa give the power, and the hash is one to one in the mantissa
         if same:
             counts[at] += values.times[i]
             continue

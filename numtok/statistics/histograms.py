@@ -1,7 +1,7 @@
 """Histograms as JSON: their labels in place of the places in an array, and nothing for empty bins.
 
-In: :class:`~numtok.statistics.digits.Digits` and :class:`~numtok.statistics.surfaces.Written`. Out: dicts,
-``{"significant_digits": {"1": 12, "4": 3}, ...}``, and back.
+In: :class:`~numtok.statistics.digits.Digits` and :class:`~numtok.statistics.surfaces.Written`. Out:
+    dicts, ``{"significant_digits": {"1": 12, "4": 3}, ...}``, and back.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ _WRITTEN = {
 
 
 def digits_to_json(digits: Digits) -> dict[str, dict[str, int]]:
-    """By name and label; ``magnitudes`` by the leading 16 bits of the double, ``*_decades`` by the power of ten."""
+    """By name and label; ``magnitudes`` by the leading 16 bits of the double, ``*_decades`` by the
+    power of ten.
+    """
     return _to_json(digits._asdict(), _DIGITS)
 
 
@@ -75,12 +77,17 @@ def written_from_json(data: dict[str, Any]) -> Written:
 
 def _to_json(arrays: dict[str, Ints], labels: dict[str, _Labels]) -> dict[str, dict[str, int]]:
     return {
-        labels[field].name: {labels[field].label(place): int(counts[place]) for place in np.flatnonzero(counts).tolist()}
+        labels[field].name: {
+            labels[field].label(place): int(counts[place])
+            for place in np.flatnonzero(counts).tolist()
+        }
         for field, counts in arrays.items()
     }
 
 
-def _filled(empty: dict[str, Ints], labels: dict[str, _Labels], data: dict[str, Any]) -> dict[str, Ints]:
+def _filled(
+    empty: dict[str, Ints], labels: dict[str, _Labels], data: dict[str, Any]
+) -> dict[str, Ints]:
     for field, counts in empty.items():
         for label, count in data[labels[field].name].items():
             place = labels[field].place(label)

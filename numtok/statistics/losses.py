@@ -1,7 +1,9 @@
-"""What each representation would make of a corpus's numbers: held, rounded, clipped, left as text; its worst error, tokens and bytes.
+"""What each representation would make of a corpus's numbers: held, rounded, clipped, left as text;
+its worst error, tokens and bytes.
 
-In: :class:`~numtok.statistics.Statistics`. Out: a :class:`Loss` per representation. Nothing is known here about any of them: each is tried on
-the examples of every shape, which count for all numbers of their shape, and, where it scales, on the magnitudes.
+In: :class:`~numtok.statistics.Statistics`. Out: a :class:`Loss` per representation. Nothing is
+    known here about any of them: each is tried on the examples of every shape, which count for all
+    numbers of their shape, and, where it scales, on the magnitudes.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from numtok.statistics.candidates import candidates
 from numtok.statistics.magnitudes import magnitudes
 from numtok.statistics.statistics import Statistics
 
-_EXACT = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)  # exponents of the grammar have up to 17 digits
+_EXACT = Context(
+    prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN
+)  # exponents of the grammar have up to 17 digits
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,12 @@ class Loss:
         rounded: numbers that read back as another one near to it.
         clipped: numbers replaced by the largest that is held.
         left_as_text: numbers that stay ordinary text, as it cannot hold them.
-        vanishing: of those that are rounded or exact, how many are so near to zero, once scaled, that a model can hardly tell.
+        vanishing: of those that are rounded or exact, how many are so near to zero, once scaled,
+            that a model can hardly tell.
         worst_error: the largest relative error of those that are rounded; 0 if none is.
         tokens: per number, those that stay text included; None if that was not counted.
-        bytes, compact_bytes: of its own column per number, as it is stored by default and as it is with ``--compact``; None if there is no such form.
+        bytes, compact_bytes: of its own column per number, as it is stored by default and as it is
+            with ``--compact``; None if there is no such form.
     """
 
     representation: Representation
@@ -70,8 +76,12 @@ class Loss:
         return {"name": self.name, "options": self.representation.to_dict(), **rest}
 
 
-def losses(statistics: Statistics, representations: Sequence[Representation] | None = None) -> list[Loss]:
-    """What each of the representations would lose; of those that suit the numbers' size if none are given."""
+def losses(
+    statistics: Statistics, representations: Sequence[Representation] | None = None
+) -> list[Loss]:
+    """What each of the representations would lose; of those that suit the numbers' size if none are
+    given.
+    """
     chosen = candidates(statistics) if representations is None else representations
     examples = statistics.examples.numbers(), statistics.examples.weights()
     values, counts = magnitudes(statistics)
@@ -82,7 +92,9 @@ def losses(statistics: Statistics, representations: Sequence[Representation] | N
 Weighted = tuple[Numbers, npt.NDArray[np.float64]]
 
 
-def _loss(representation: Representation, statistics: Statistics, examples: Weighted, scaled: Weighted) -> Loss:
+def _loss(
+    representation: Representation, statistics: Statistics, examples: Weighted, scaled: Weighted
+) -> Loss:
     numbers, weights = examples
     fits = representation.fits(numbers)
     takes = fits if representation.overflow == "text" else np.ones(len(numbers), np.bool_)
@@ -120,8 +132,12 @@ def _whole(parts: list[float], total: int) -> list[int]:
     return whole
 
 
-def _read_back(representation: Representation, numbers: Numbers) -> tuple[npt.NDArray[np.bool_], float]:
-    """bool[n], which numbers come back as the same decimal, and the largest relative error of the others."""
+def _read_back(
+    representation: Representation, numbers: Numbers
+) -> tuple[npt.NDArray[np.bool_], float]:
+    """bool[n], which numbers come back as the same decimal, and the largest relative error of the
+    others.
+    """
     exact, worst = np.ones(len(numbers), np.bool_), 0.0
     if representation.stays_text or not len(numbers):
         return exact, worst
@@ -134,7 +150,11 @@ def _read_back(representation: Representation, numbers: Numbers) -> tuple[npt.ND
     for place, (was, now) in enumerate(zip(numbers.to_decimal(), found.to_decimal(), strict=True)):
         if was != now:
             exact[place] = False
-            error = _EXACT.divide(_EXACT.subtract(now, was).copy_abs(), was) if was else Decimal("Infinity")
+            error = (
+                _EXACT.divide(_EXACT.subtract(now, was).copy_abs(), was)
+                if was
+                else Decimal("Infinity")
+            )
             worst = max(worst, float(error))
     return exact, worst
 
@@ -143,8 +163,14 @@ def _tokens(representation: Representation, statistics: Statistics, left: float)
     """Per number; what stays text costs what it cost before, and a sign that stays there one token."""
     costs = statistics.tokens
     before = costs.before / costs.numbers if costs.numbers else None
-    if representation.stays_text or (not representation.one_token and representation.length is None):
-        spelled = costs.before if representation.stays_text else costs.spelled.get(name_of(representation))
+    if representation.stays_text or (
+        not representation.one_token and representation.length is None
+    ):
+        spelled = (
+            costs.before
+            if representation.stays_text
+            else costs.spelled.get(name_of(representation))
+        )
         return spelled / costs.numbers if costs.numbers and spelled is not None else None
     each = 1.0 if representation.one_token else float(representation.length or 0)
     if not representation.carries_sign:
@@ -159,7 +185,9 @@ def _bytes(representation: Representation | None, tokens: float | None) -> float
     sizes = [(column, _size(column)) for column in representation.columns().values()]
     if any(column.per == "token" for column, _ in sizes) and tokens is None:
         return None
-    return float(sum(size * (tokens or 0.0) if column.per == "token" else size for column, size in sizes))
+    return float(
+        sum(size * (tokens or 0.0) if column.per == "token" else size for column, size in sizes)
+    )
 
 
 def _size(column: Column) -> float:

@@ -1,7 +1,8 @@
-"""The magnitudes of a corpus's numbers as values with counts: the most frequent ones exactly, all others as the middle of a bin that is 3% wide.
+"""The magnitudes of a corpus's numbers as values with counts: the most frequent ones exactly, all
+others as the middle of a bin that is 3% wide.
 
-In: :class:`~numtok.statistics.Statistics`. Out: float64 and int64 of the same length. Much lies on single values, such as 1: a limit just
-below them is another than one just above.
+In: :class:`~numtok.statistics.Statistics`. Out: float64 and int64 of the same length. Much lies on
+    single values, such as 1: a limit just below them is another than one just above.
 """
 
 from __future__ import annotations
@@ -19,13 +20,21 @@ from numtok.statistics.statistics import Statistics
 def magnitudes(statistics: Statistics) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """(values, counts) of all numbers but those that are zero or infinite as float64, ascending."""
     pairs = statistics.values.pairs
-    frequent = np.abs([float(written(first, second)) for first, second in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)])
+    frequent = np.abs(
+        [
+            float(written(first, second))
+            for first, second in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+        ]
+    )
     usable = np.isfinite(frequent) & (frequent > 0)
     frequent, counts = frequent[usable], pairs.times[usable]
     rest = statistics.digits.magnitude.copy()
     np.subtract.at(rest, magnitude_bins(frequent), counts)
     bins = np.flatnonzero(rest)
-    values, all_counts = np.concatenate([frequent, magnitude_centres(bins)]), np.concatenate([counts, rest[bins]])
+    values, all_counts = (
+        np.concatenate([frequent, magnitude_centres(bins)]),
+        np.concatenate([counts, rest[bins]]),
+    )
     order = np.argsort(values, kind="stable")
     return values[order], all_counts[order]
 

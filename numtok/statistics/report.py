@@ -1,6 +1,8 @@
-"""A report: the statistics of a corpus, what the representations would lose of it, and which one suits.
+"""A report: the statistics of a corpus, what the representations would lose of it, and which one
+suits.
 
-In: :class:`~numtok.statistics.Statistics`. Out: :class:`Report`, which the terminal, the page and JSON show.
+In: :class:`~numtok.statistics.Statistics`. Out: :class:`Report`, which the terminal, the page and
+    JSON show.
 """
 
 from __future__ import annotations
@@ -33,14 +35,22 @@ class Report:
     xval: XVal
 
     @classmethod
-    def of(cls, statistics: Statistics, representations: Sequence[Representation] | None = None) -> Report:
-        """Of the statistics; ``representations`` are compared, or all that are registered if none are given."""
+    def of(
+        cls, statistics: Statistics, representations: Sequence[Representation] | None = None
+    ) -> Report:
+        """Of the statistics; ``representations`` are compared, or all that are registered if none
+        are given.
+        """
         known = losses(statistics)
         compared = known if representations is None else losses(statistics, representations)
-        return cls(statistics, tuple(compared), recommend(statistics, known), fitted_xval(statistics))
+        return cls(
+            statistics, tuple(compared), recommend(statistics, known), fitted_xval(statistics)
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """``statistics`` as :meth:`Statistics.from_json` takes them, ``representations``, ``recommendation``, and the ``scale`` and ``clip`` of xVal."""
+        """``statistics`` as :meth:`Statistics.from_json` takes them, ``representations``,
+        ``recommendation``, and the ``scale`` and ``clip`` of xVal.
+        """
         return {
             "statistics": self.statistics.to_json(),
             "representations": [loss.to_json() for loss in self.losses],

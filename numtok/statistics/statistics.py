@@ -1,11 +1,13 @@
 """All that is counted of a corpus's numbers, in one value of bounded size.
 
-In: texts, or numbers that were found or stored. Out: :class:`Statistics`. ``+`` and :meth:`Statistics.merge` add them up, in any order and grouping with
-the same result: all is exact but what is most frequent, which is so up to a capacity and within its stated bound beyond it. :meth:`Statistics.from_json` is the
-inverse of :meth:`Statistics.to_json`.
+In: texts, or numbers that were found or stored. Out: :class:`Statistics`. ``+`` and
+    :meth:`Statistics.merge` add them up, in any order and grouping with
+the same result: all is exact but what is most frequent, which is so up to a capacity and within its
+    stated bound beyond it. :meth:`Statistics.from_json` is the inverse of
+    :meth:`Statistics.to_json`.
 
-What was not there to be seen is not counted as absent: ``written`` says of how many numbers the text was known, ``in_text`` of how many also what stands around
-them.
+What was not there to be seen is not counted as absent: ``written`` says of how many numbers the
+text was known, ``in_text`` of how many also what stands around them.
 """
 
 from __future__ import annotations
@@ -29,7 +31,12 @@ from numtok.statistics.digits import LONG, Digits, count_digits
 from numtok.statistics.distinct import Counted, counted
 from numtok.statistics.examples import Examples
 from numtok.statistics.frequent import Frequent
-from numtok.statistics.histograms import digits_from_json, digits_to_json, written_from_json, written_to_json
+from numtok.statistics.histograms import (
+    digits_from_json,
+    digits_to_json,
+    written_from_json,
+    written_to_json,
+)
 from numtok.statistics.surfaces import Written, count_written
 from numtok.statistics.tokens import TokenCosts
 from numtok.statistics.words import words_behind
@@ -46,7 +53,8 @@ class Statistics:
     """What numbers some texts hold; equal if all counts are.
 
     Attributes:
-        documents, without_text, bytes: of the texts: rows, null rows among them, bytes of UTF-8 where the text is known.
+        documents, without_text, bytes: of the texts: rows, null rows among them, bytes of UTF-8
+            where the text is known.
         numbers: found.
         number_bytes: of their text, where it stands in a known one.
         written: numbers whose text is known: ``forms`` are of these.
@@ -68,7 +76,9 @@ class Statistics:
     number_bytes: int = 0
     written: int = 0
     in_text: int = 0
-    per_document: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(PER_DOCUMENT, np.int64))
+    per_document: npt.NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(PER_DOCUMENT, np.int64)
+    )
     digits: Digits = field(default_factory=Digits.none)
     forms: Written = field(default_factory=Written.none)
     values: Frequent = field(default_factory=lambda: Frequent(Counted.none(), VALUES))
@@ -79,17 +89,21 @@ class Statistics:
     largest: float | None = None
 
     @classmethod
-    def of_batch(cls, texts: Texts, grammar: Grammar | None = None, tokenizer: Tokenizer | None = None) -> Statistics:
+    def of_batch(
+        cls, texts: Texts, grammar: Grammar | None = None, tokenizer: Tokenizer | None = None
+    ) -> Statistics:
         """Of some texts.
 
         Args:
             texts: as for :func:`numtok.scan`; a null row is a document without text.
             grammar: what counts as a number; ``Grammar()`` if not given.
-            tokenizer: also count the tokens that its source alone gives to all of these texts, which takes longer than all the rest.
+            tokenizer: also count the tokens that its source alone gives to all of these texts,
+                which takes longer than all the rest.
 
         Raises:
             InputError: for texts that are not text.
-            GrammarError: if a user's pattern matches something that does not read as a decimal number.
+            GrammarError: if a user's pattern matches something that does not read as a decimal
+                number.
         """
         rows = TextRows.of(texts)
         made = cls.of_numbers(scan(rows, grammar))
@@ -114,11 +128,23 @@ class Statistics:
         )
 
     @classmethod
-    def of_values(cls, numbers: Numbers, offsets: npt.NDArray[np.int64], without_text: int = 0, written: bool = False) -> Statistics:
-        """Of numbers without their texts, those of document ``d`` from ``offsets[d]`` to ``offsets[d + 1]``; ``written``: their own text is as it was."""
+    def of_values(
+        cls,
+        numbers: Numbers,
+        offsets: npt.NDArray[np.int64],
+        without_text: int = 0,
+        written: bool = False,
+    ) -> Statistics:
+        """Of numbers without their texts, those of document ``d`` from ``offsets[d]`` to
+        ``offsets[d + 1]``; ``written``: their own text is as it was.
+        """
         digits, keys = count_digits(numbers)
         short = keys.significant < LONG
-        distinct = counted(keys.mantissa, keys.power) if short.all() else counted(keys.mantissa[short], keys.power[short])
+        distinct = (
+            counted(keys.mantissa, keys.power)
+            if short.all()
+            else counted(keys.mantissa[short], keys.power[short])
+        )
         values = numbers.to_float64()
         finite = values[np.isfinite(values)] if digits.beyond[0] else values
         bins = np.minimum(np.searchsorted(_LEAST, np.diff(offsets), side="right"), PER_DOCUMENT - 1)
@@ -137,9 +163,14 @@ class Statistics:
         )
 
     def __add__(self, other: Statistics) -> Statistics:
-        ends = {"smallest": _end(min, self.smallest, other.smallest), "largest": _end(max, self.largest, other.largest)}
+        ends = {
+            "smallest": _end(min, self.smallest, other.smallest),
+            "largest": _end(max, self.largest, other.largest),
+        }
         names = [one.name for one in dataclasses.fields(self) if one.name not in ends]
-        return Statistics(**{name: getattr(self, name) + getattr(other, name) for name in names}, **ends)
+        return Statistics(
+            **{name: getattr(self, name) + getattr(other, name) for name in names}, **ends
+        )
 
     @classmethod
     def merge(cls, parts: Iterable[Statistics]) -> Statistics:
@@ -147,17 +178,23 @@ class Statistics:
         return functools.reduce(lambda one, other: one + other, parts, cls())
 
     def __eq__(self, other: object) -> bool:
-        return self.to_json() == other.to_json() if isinstance(other, Statistics) else NotImplemented
+        return (
+            self.to_json() == other.to_json() if isinstance(other, Statistics) else NotImplemented
+        )
 
     __hash__ = None  # type: ignore[assignment]  # as for arrays
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON-ready dict of at most some 60 kB: histograms without their empty bins. :meth:`from_json` is the inverse."""
+        """As a JSON-ready dict of at most some 60 kB: histograms without their empty bins.
+
+        :meth:`from_json` is the inverse.
+        """
         return {
             "format": FORMAT,
             **{name: getattr(self, name) for name in _COUNTS},
             "per_document": {
-                str(int(_LEAST[bin - 1]) if bin else 0): int(self.per_document[bin]) for bin in np.flatnonzero(self.per_document)
+                str(int(_LEAST[bin - 1]) if bin else 0): int(self.per_document[bin])
+                for bin in np.flatnonzero(self.per_document)
             },
             "smallest": self.smallest,
             "largest": self.largest,
@@ -178,7 +215,10 @@ class Statistics:
         """
         given: Any = data
         if not isinstance(given, dict) or given.get("format") != FORMAT:
-            raise InputError(f"these are no statistics of this version ({FORMAT!r}); count them anew with `numtok stats`")
+            raise InputError(
+                f"these are no statistics of this version ({FORMAT!r}); count them anew with"
+                " `numtok stats`"
+            )
         try:
             per_document = np.zeros(PER_DOCUMENT, np.int64)
             for least, count in data["per_document"].items():
@@ -197,11 +237,14 @@ class Statistics:
             )
         except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
             raise InputError(
-                f"these statistics are damaged: {type(error).__name__}: {error}; count them anew with `numtok stats`"
+                f"these statistics are damaged: {type(error).__name__}: {error}; count them anew"
+                " with `numtok stats`"
             ) from error
 
 
-_LEAST = 1 << np.arange(PER_DOCUMENT - 1, dtype=np.int64)  # numbers of a document from which on each bin but the first counts
+_LEAST = 1 << np.arange(
+    PER_DOCUMENT - 1, dtype=np.int64
+)  # numbers of a document from which on each bin but the first counts
 
 
 def _end(choose: Any, mine: float | None, other: float | None) -> Any:

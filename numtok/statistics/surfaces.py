@@ -1,11 +1,15 @@
-"""How numbers are written: their form, four-digit years, and numbers that stand side by side as if another country's grammar had written one.
+"""How numbers are written: their form, four-digit years, and numbers that stand side by side as if
+another country's grammar had written one.
 
 In: :class:`numtok.numbers.Numbers` with their text. Out: :class:`Written`, histograms.
 
-Every number has one of the ``FORMS``, and any of the ``MARKS``. A *year* is four ASCII digits without a sign, 1000 to 2100. The ``SIDE_BY_SIDE`` are
-numbers with one character between them: two, ``12 345`` and ``12'345``, one to three digits before exactly three; and, in running text, exactly two with a
-comma, ``3,14``, or three and more that are grouped as ``12,34,567`` is. *Running text* has a space or a character that is not ASCII before them, and behind
-them neither the end of the line, a tab, a bracket nor a quote: that leaves out lists, tuples and the rows of tables.
+Every number has one of the ``FORMS``, and any of the ``MARKS``. A *year* is four ASCII digits
+without a sign, 1000 to 2100. The ``SIDE_BY_SIDE`` are
+numbers with one character between them: two, ``12 345`` and ``12'345``, one to three digits before
+    exactly three; and, in running text, exactly two with a comma, ``3,14``, or three and more that
+    are grouped as ``12,34,567`` is. *Running text* has a space or a character that is not ASCII
+    before them, and behind them neither the end of the line, a tab, a bracket nor a quote: that
+    leaves out lists, tuples and the rows of tables.
 """
 
 from __future__ import annotations
@@ -24,18 +28,42 @@ from numtok.numbers.numbers import Numbers
 Ints = npt.NDArray[np.int64]
 
 FORMS = ("plain", "grouped", "decimal", "grouped decimal", "scientific")
-MARKS = ("minus", "plus", "minus U+2212", "parentheses", "leading zeros", "trailing zeros", "leading point", "other digits")
-SIDE_BY_SIDE = ("decimal comma", "grouped by space", "grouped by thin space", "grouped by apostrophe", "grouped in lakhs")
-FIRST_YEAR, LAST_YEAR = 1000, 2100
-_MINUS, _PLUS, _MINUS_SIGN, _PARENTHESES, _LEADING_ZEROS, _TRAILING_ZEROS, _LEADING_POINT, _OTHER_DIGITS = (
-    1 << k for k in range(len(MARKS))
+MARKS = (
+    "minus",
+    "plus",
+    "minus U+2212",
+    "parentheses",
+    "leading zeros",
+    "trailing zeros",
+    "leading point",
+    "other digits",
 )
+SIDE_BY_SIDE = (
+    "decimal comma",
+    "grouped by space",
+    "grouped by thin space",
+    "grouped by apostrophe",
+    "grouped in lakhs",
+)
+FIRST_YEAR, LAST_YEAR = 1000, 2100
+(
+    _MINUS,
+    _PLUS,
+    _MINUS_SIGN,
+    _PARENTHESES,
+    _LEADING_ZEROS,
+    _TRAILING_ZEROS,
+    _LEADING_POINT,
+    _OTHER_DIGITS,
+) = (1 << k for k in range(len(MARKS)))
 _SIGNED = _MINUS | _PLUS | _MINUS_SIGN | _PARENTHESES
 _PLAIN, _SCIENTIFIC = FORMS.index("plain"), FORMS.index("scientific")
 
 
 class Written(NamedTuple):
-    """Histograms of n numbers, int64 each: ``forms`` [5], ``marks`` [8], ``years`` [111] by decade from 1000 on, ``side_by_side`` [5]."""
+    """Histograms of n numbers, int64 each: ``forms`` [5], ``marks`` [8], ``years`` [111] by decade
+    from 1000 on, ``side_by_side`` [5].
+    """
 
     forms: Ints
     marks: Ints
@@ -46,7 +74,12 @@ class Written(NamedTuple):
     def none(cls) -> Written:
         """Of no numbers."""
         decades = (LAST_YEAR - FIRST_YEAR) // 10 + 1
-        return cls(*(np.zeros(size, np.int64) for size in (len(FORMS), len(MARKS), decades, len(SIDE_BY_SIDE))))
+        return cls(
+            *(
+                np.zeros(size, np.int64)
+                for size in (len(FORMS), len(MARKS), decades, len(SIDE_BY_SIDE))
+            )
+        )
 
     def __add__(self, other: Written) -> Written:  # type: ignore[override]  # of tuples, it would join them
         return Written(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
@@ -63,7 +96,9 @@ class _Places(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """How one number is written: its form, a bit for each of its marks, its digits before the point, and, of four at most, their value."""
+    """How one number is written: its form, a bit for each of its marks, its digits before the
+    point, and, of four at most, their value.
+    """
 
     form: int
     marks: int
@@ -72,7 +107,9 @@ class _Shape(NamedTuple):
 
 
 def count_written(numbers: Numbers, side_by_side: bool = True) -> Written:
-    """Histograms of the numbers; ``side_by_side`` only if they stand in their text and not each in a row of its own."""
+    """Histograms of the numbers; ``side_by_side`` only if they stand in their text and not each in
+    a row of its own.
+    """
     written, rows = Written.none(), numbers.rows
     digits = memory.empty(len(numbers), np.int8)
     places = _Places(rows.text, rows.offsets, numbers.document, numbers.start, numbers.stop)
@@ -85,7 +122,9 @@ def count_written(numbers: Numbers, side_by_side: bool = True) -> Written:
 
 @kernel
 def _count_surfaces(places, classes, decimal, written, digits):  # type: ignore[no-untyped-def]
-    """Fill the histograms, and for :func:`_count_pairs` in ``digits`` how many digits a plain number has, or -1 - digits of another without exponent."""
+    """Fill the histograms, and for :func:`_count_pairs` in ``digits`` how many digits a plain
+    number has, or -1 - digits of another without exponent.
+    """
     for i in range(places.start.size):
         base = places.offsets[places.document[i]]
         shape = _shape(places.text, base + places.start[i], base + places.stop[i], classes, decimal)
@@ -149,8 +188,15 @@ def _count_pairs(places, digits, side_by_side):  # type: ignore[no-untyped-def]
     """Numbers of one document with a space or an apostrophe between them, as if it grouped digits."""
     text = places.text
     for i in range(digits.size - 1):
-        gap, between = places.start[i + 1] - places.stop[i], places.offsets[places.document[i]] + places.stop[i]
-        if places.document[i + 1] != places.document[i] or not 1 <= gap <= 3 or not 1 <= digits[i] <= 3:
+        gap, between = (
+            places.start[i + 1] - places.stop[i],
+            places.offsets[places.document[i]] + places.stop[i],
+        )
+        if (
+            places.document[i + 1] != places.document[i]
+            or not 1 <= gap <= 3
+            or not 1 <= digits[i] <= 3
+        ):
             continue
         there = digits[i + 1] if digits[i + 1] >= 0 else -1 - digits[i + 1]
         if there != 3:
@@ -186,7 +232,11 @@ def _count_joined(places, digits, side_by_side):  # type: ignore[no-untyped-def]
 def _comma_follows(places, i):  # type: ignore[no-untyped-def]
     """Whether nothing but a comma stands between a number and the next one."""
     behind = places.offsets[places.document[i]] + places.stop[i]
-    return places.document[i + 1] == places.document[i] and places.start[i + 1] - places.stop[i] == 1 and places.text[behind] == 0x2C
+    return (
+        places.document[i + 1] == places.document[i]
+        and places.start[i + 1] - places.stop[i] == 1
+        and places.text[behind] == 0x2C
+    )
 
 
 @inner_kernel
@@ -199,7 +249,14 @@ def _in_running_text(places, first, last):  # type: ignore[no-untyped-def]
     before, after = places.text[begin - 1], places.text[end]
     if before != 0x20 and before < 0x80:
         return False
-    return not (after < 0x20 or after == 0x29 or after == 0x5D or after == 0x7D or after == 0x22 or after == 0x27)  # ) ] } " '
+    return not (
+        after < 0x20
+        or after == 0x29
+        or after == 0x5D
+        or after == 0x7D
+        or after == 0x22
+        or after == 0x27
+    )  # ) ] } " '
 
 
 @inner_kernel

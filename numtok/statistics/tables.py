@@ -1,6 +1,7 @@
 """A report as tables of plain text, which the terminal and the page show alike.
 
-In: :class:`~numtok.statistics.report.Report`. Out: for each section, rows of a label and counts, and shares as text.
+In: :class:`~numtok.statistics.report.Report`. Out: for each section, rows of a label and counts,
+    and shares as text.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from numtok.statistics.words import word
 FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
-        "a after all also an and are as at be been before but by das de der des die du e el en et for from had has have he her his i if in is it its la las"
-        " le les los mit no not o of on one or over per que s she so than that the their there they this to two und under until up van von was were when"
-        " where which while who will with y",
+        "a after all also an and are as at be been before but by das de der des die du e el en et"
+        " for from had has have he her his i if in is it its la las le les los mit no not o of on"
+        " one or over per que s she so than that the their there they this to two und under until"
+        " up van von was were when where which while who will with y",
     )
 )
 
@@ -39,7 +41,18 @@ class Row(NamedTuple):
     counts: tuple[int, ...]
 
 
-LOSS_HEADINGS = ("representation", "exact", "rounded", "worst error", "clipped", "near zero", "left as text", "tokens", "bytes", "compact")
+LOSS_HEADINGS = (
+    "representation",
+    "exact",
+    "rounded",
+    "worst error",
+    "clipped",
+    "near zero",
+    "left as text",
+    "tokens",
+    "bytes",
+    "compact",
+)
 
 
 def percent(count: float, total: float) -> str:
@@ -72,37 +85,78 @@ def loss_cells(loss: Loss) -> tuple[str, ...]:
 def overview(report: Report) -> list[tuple[str, str, str]]:
     """(what, figure, remark) of the corpus as a whole."""
     of = report.statistics
-    negative, zeros, total = int(of.digits.negative.sum() + of.digits.zeros[1]), int(of.digits.zeros.sum()), of.numbers
-    rows = [("documents", f"{of.documents:,}", f"{of.without_text:,} of them without text" if of.without_text else "")]
-    rows.append(("numbers", f"{total:,}", f"{total / of.documents:.1f} per document" if of.documents else ""))
+    negative, zeros, total = (
+        int(of.digits.negative.sum() + of.digits.zeros[1]),
+        int(of.digits.zeros.sum()),
+        of.numbers,
+    )
+    rows = [
+        (
+            "documents",
+            f"{of.documents:,}",
+            f"{of.without_text:,} of them without text" if of.without_text else "",
+        )
+    ]
+    rows.append(
+        (
+            "numbers",
+            f"{total:,}",
+            f"{total / of.documents:.1f} per document" if of.documents else "",
+        )
+    )
     if not total:
         return rows
     whole = int(of.digits.fraction[0])
-    rows.append(("integers", percent(whole, total), f"{percent(total - whole, total)} have a fraction"))
+    rows.append(
+        ("integers", percent(whole, total), f"{percent(total - whole, total)} have a fraction")
+    )
     rows.append(("negative", percent(negative, total), f"{percent(zeros, total)} are zero"))
     if of.smallest is not None and of.largest is not None:
         rows.append(("range", f"{of.smallest:.6g} to {of.largest:.6g}", ""))
     if of.digits.magnitude.any():
         low, middle, high = quantiles(of, (0.01, 0.5, 0.99))
-        rows.append(("typical magnitude", f"{middle:.3g}", f"the median; 98% are from {low:.3g} to {high:.3g}, zeros aside"))
+        rows.append(
+            (
+                "typical magnitude",
+                f"{middle:.3g}",
+                f"the median; 98% are from {low:.3g} to {high:.3g}, zeros aside",
+            )
+        )
     if of.bytes:
         rows.append(("share of the text", percent(of.number_bytes, of.bytes), "of its bytes"))
     if of.tokens.numbers:
-        cost, share = of.tokens.before / of.tokens.numbers, percent(of.tokens.before, of.tokens.tokens)
-        rows.append(
-            ("tokens per number", f"{cost:.2f}", f"by the tokenizer alone: {share} of all tokens, of {of.tokens.bytes:,} bytes of text")
+        cost, share = (
+            of.tokens.before / of.tokens.numbers,
+            percent(of.tokens.before, of.tokens.tokens),
         )
-    rows.append(("scale for xval", f"{report.xval.scale!r}", f"{report.xval.largest:.4g} becomes 5"))
+        rows.append(
+            (
+                "tokens per number",
+                f"{cost:.2f}",
+                (
+                    f"by the tokenizer alone: {share} of all tokens, of {of.tokens.bytes:,} bytes"
+                    " of text"
+                ),
+            )
+        )
+    rows.append(
+        ("scale for xval", f"{report.xval.scale!r}", f"{report.xval.largest:.4g} becomes 5")
+    )
     return rows
 
 
 def magnitudes(of: Statistics) -> list[Row]:
-    """(decade, positive, negative), from the smallest decade that there is to the largest, those between them too."""
+    """(decade, positive, negative), from the smallest decade that there is to the largest, those
+    between them too.
+    """
     there = np.flatnonzero(of.digits.positive + of.digits.negative)
     if not len(there):
         return []
     return [
-        Row(power_of_ten(int(place) - LARGEST_DECADE), (int(of.digits.positive[place]), int(of.digits.negative[place])))
+        Row(
+            power_of_ten(int(place) - LARGEST_DECADE),
+            (int(of.digits.positive[place]), int(of.digits.negative[place])),
+        )
         for place in range(int(there[0]), int(there[-1]) + 1)
     ]
 
@@ -119,7 +173,10 @@ def digits(of: Statistics) -> list[Row]:
     columns = (of.digits.significant, of.digits.integer, of.digits.fraction)
     last = max(int(np.flatnonzero(counts)[-1]) if counts.any() else 0 for counts in columns)
     return [
-        Row(f"{place}" if place < MOST_DIGITS else f"{place} or more", tuple(int(counts[place]) for counts in columns))
+        Row(
+            f"{place}" if place < MOST_DIGITS else f"{place} or more",
+            tuple(int(counts[place]) for counts in columns),
+        )
         for place in range(last + 1)
     ]
 
@@ -145,7 +202,10 @@ def first_digits(of: Statistics) -> list[Row]:
     """(digit, numbers, how many Benford's law expects)."""
     total = int(of.digits.first.sum())
     return (
-        [Row(str(digit), (int(of.digits.first[digit]), round(total * math.log10(1 + 1 / digit)))) for digit in range(1, 10)]
+        [
+            Row(str(digit), (int(of.digits.first[digit]), round(total * math.log10(1 + 1 / digit))))
+            for digit in range(1, 10)
+        ]
         if total
         else []
     )
@@ -162,7 +222,10 @@ def values(of: Statistics, most: int) -> list[Row]:
 
 def units(of: Statistics, most: int) -> list[Row]:
     """The most frequent words and symbols right behind a number, without function words."""
-    rows = (Row(word(int(first), int(second)), (int(count),)) for first, second, count in zip(*of.units.pairs, strict=True))
+    rows = (
+        Row(word(int(first), int(second)), (int(count),))
+        for first, second, count in zip(*of.units.pairs, strict=True)
+    )
     return [row for row in rows if row.label.lower() not in FUNCTION_WORDS][:most]
 
 
@@ -179,17 +242,32 @@ def unknown(of: Statistics) -> list[str]:
     if of.in_text < of.numbers:
         some = "" if not of.in_text else f" of {of.numbers - of.in_text:,} of them"
         said.append(
-            f"Encoded files do not tell what stands around numbers{some}: their units, their share of the text, and the numbers that were left as text."
+            f"Encoded files do not tell what stands around numbers{some}: their units, their share"
+            " of the text, and the numbers that were left as text."
         )
     if of.written < of.numbers:
-        some = "The written form" if not of.written else f"The written form of {of.numbers - of.written:,} numbers"
-        said.append(f"{some} is not known, nor digits beyond float64: the file was encoded without --keep-text.")
+        some = (
+            "The written form"
+            if not of.written
+            else f"The written form of {of.numbers - of.written:,} numbers"
+        )
+        said.append(
+            f"{some} is not known, nor digits beyond float64: the file was encoded without"
+            " --keep-text."
+        )
     if of.values.missed or of.units.missed:
         bound = max(of.values.missed, of.units.missed)
-        said.append(f"There are more values and units than are kept; counts of the most frequent ones are up to {bound:,} too low.")
+        said.append(
+            "There are more values and units than are kept; counts of the most frequent ones are"
+            f" up to {bound:,} too low."
+        )
     return said
 
 
 def _there(names: Sequence[str], counts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[Row]:
-    rows = [Row(name, (int(count),)) for name, count in zip(names, counts.tolist(), strict=True) if count]
+    rows = [
+        Row(name, (int(count),))
+        for name, count in zip(names, counts.tolist(), strict=True)
+        if count
+    ]
     return sorted(rows, key=lambda row: -row.counts[0])

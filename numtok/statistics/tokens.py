@@ -1,7 +1,8 @@
-"""What numbers cost in tokens: before, by the source tokenizer alone, and spelled out by each representation that does so.
+"""What numbers cost in tokens: before, by the source tokenizer alone, and spelled out by each
+representation that does so.
 
-In: some of the texts. Out: :class:`TokenCosts`, sums, so that those of several batches add up. Tokenizing takes longer than counting numbers, so
-it is done on a part of a corpus.
+In: some of the texts. Out: :class:`TokenCosts`, sums, so that those of several batches add up.
+    Tokenizing takes longer than counting numbers, so it is done on a part of a corpus.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class TokenCosts:
     """Sums over the texts that were looked at.
 
     Attributes:
-        tokenizer: the fingerprint of what the tokenizer was made from; empty if nothing was looked at.
+        tokenizer: the fingerprint of what the tokenizer was made from; empty if nothing was looked
+            at.
         bytes, numbers: of the texts.
         tokens: that the source tokenizer gives to the texts.
         before: those of them that overlap a number; one that overlaps two counts twice.
@@ -58,17 +60,27 @@ class TokenCosts:
             # What stays text costs what it cost before.
             left = int((last - first + 1)[~fits].sum()) if not fits.all() else 0
             spelled[name_of(representation)] = left + (0 if counts is None else int(counts.sum()))
-        return cls(source_fingerprint(tokenizer), rows.nbytes, len(numbers), tokens, before, spelled)
+        return cls(
+            source_fingerprint(tokenizer), rows.nbytes, len(numbers), tokens, before, spelled
+        )
 
     def __add__(self, other: TokenCosts) -> TokenCosts:
         if not (self.tokenizer and other.tokenizer):
             return self if self.tokenizer else other
         if self.tokenizer != other.tokenizer:
             raise InputError(
-                "these statistics were counted with two tokenizers, whose tokens cannot be added up; count both with one of them"
+                "these statistics were counted with two tokenizers, whose tokens cannot be added"
+                " up; count both with one of them"
             )
-        sums = {name: getattr(self, name) + getattr(other, name) for name in ("bytes", "numbers", "tokens", "before")}
-        both = {name: self.spelled[name] + other.spelled[name] for name in self.spelled if name in other.spelled}
+        sums = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in ("bytes", "numbers", "tokens", "before")
+        }
+        both = {
+            name: self.spelled[name] + other.spelled[name]
+            for name in self.spelled
+            if name in other.spelled
+        }
         return TokenCosts(self.tokenizer, **sums, spelled=both)
 
     def to_json(self) -> dict[str, Any]:
@@ -92,11 +104,17 @@ class TokenCosts:
 def source_fingerprint(tokenizer: Tokenizer) -> str:
     """Equal for tokenizers that were made from the same one, whatever becomes of numbers in them."""
     own = set(tokenizer.own_tokens.values())
-    source = tokenizer.config | {"added_tokens": [token for token in tokenizer.config["added_tokens"] if token["id"] not in own]}
+    source = tokenizer.config | {
+        "added_tokens": [
+            token for token in tokenizer.config["added_tokens"] if token["id"] not in own
+        ]
+    }
     return fingerprint_of(source, (Subword(),), Grammar(), "auto")
 
 
 def spelling_ones() -> list[Representation]:
     """The representations that spell numbers out and need no options."""
     kinds = REPRESENTATIONS.values()
-    return [kind() for kind in kinds if not (kind.one_token or kind.stays_text or needs_options(kind))]
+    return [
+        kind() for kind in kinds if not (kind.one_token or kind.stays_text or needs_options(kind))
+    ]

@@ -1,8 +1,11 @@
-"""The word or symbol right behind each number, which is often its unit: ``%``, ``km``, ``°C``, ``years``, ``年``.
+"""The word or symbol right behind each number, which is often its unit: ``%``, ``km``, ``°C``,
+``years``, ``年``.
 
-In: :class:`numtok.numbers.Numbers` with their text. Out: a key for each, two int64 that hold up to ``BYTES`` bytes of UTF-8; :func:`word` gives the
-text back. There may be one space between. A word is a run of letters, as in ``km``, with what belongs to a unit behind it (``km/h``, ``m²``); a symbol is one
-character of a list that leaves out punctuation; a character of a script without spaces stands for itself.
+In: :class:`numtok.numbers.Numbers` with their text. Out: a key for each, two int64 that hold up to
+    ``BYTES`` bytes of UTF-8; :func:`word` gives the text back. There may be one space between. A
+    word is a run of letters, as in ``km``, with what belongs to a unit behind it (``km/h``,
+    ``m²``); a symbol is one character of a list that leaves out punctuation; a character of a
+    script without spaces stands for itself.
 """
 
 from __future__ import annotations
@@ -32,7 +35,12 @@ def words_behind(numbers: Numbers) -> tuple[Ints, Ints]:
 
 def word(low: int, high: int) -> str:
     """The text of a key; what is longer than ``BYTES`` was cut."""
-    return ((low & 2**64 - 1) | (high & 2**64 - 1) << 64).to_bytes(BYTES, "little").rstrip(b"\0").decode()
+    return (
+        ((low & 2**64 - 1) | (high & 2**64 - 1) << 64)
+        .to_bytes(BYTES, "little")
+        .rstrip(b"\0")
+        .decode()
+    )
 
 
 def key_of(text: str) -> tuple[int, int]:
@@ -62,7 +70,12 @@ def _space(text, at, end):  # type: ignore[no-untyped-def]
         width = 1
     elif at + 1 < end and text[at] == 0xC2 and text[at + 1] == 0xA0:
         width = 2
-    elif at + 2 < end and text[at] == 0xE2 and text[at + 1] == 0x80 and (text[at + 2] == 0x89 or text[at + 2] == 0xAF):
+    elif (
+        at + 2 < end
+        and text[at] == 0xE2
+        and text[at + 1] == 0x80
+        and (text[at + 2] == 0x89 or text[at + 2] == 0xAF)
+    ):
         width = 3
     return width
 
@@ -74,8 +87,14 @@ def _word_end(text, first, end, classes):  # type: ignore[no-untyped-def]
     at = _letters_end(text, first, end, classes)
     if at > first:
         if at + 1 < end and text[at] == 0x2F:  # km/h
-            at = max(at, _letters_end(text, at + 1, end, classes)) if _letters_end(text, at + 1, end, classes) > at + 1 else at
-        if at + 1 < end and text[at] == 0xC2 and (text[at + 1] == 0xB2 or text[at + 1] == 0xB3):  # m²
+            at = (
+                max(at, _letters_end(text, at + 1, end, classes))
+                if _letters_end(text, at + 1, end, classes) > at + 1
+                else at
+            )
+        if (
+            at + 1 < end and text[at] == 0xC2 and (text[at + 1] == 0xB2 or text[at + 1] == 0xB3)
+        ):  # m²
             at += 2
         return at
     if at >= end:
@@ -113,7 +132,9 @@ def _letters_end(text, at, end, classes):  # type: ignore[no-untyped-def]
 
 @inline_kernel
 def _is_symbol(code):  # type: ignore[no-untyped-def]
-    """Whether a character that is no letter may be a unit: money, degrees, per mille, primes, letter-like ones, and scripts that are written without spaces."""
+    """Whether a character that is no letter may be a unit: money, degrees, per mille, primes,
+    letter-like ones, and scripts that are written without spaces.
+    """
     return (
         (0xA2 <= code <= 0xA5)
         or code == 0xB0

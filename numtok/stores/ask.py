@@ -1,6 +1,8 @@
-"""What every request to an object store goes through: made again if what went wrong may pass, and told with the URL and the way out if not.
+"""What every request to an object store goes through: made again if what went wrong may pass, and
+told with the URL and the way out if not.
 
-In: URLs such as ``s3://bucket/corpus/a.jsonl``. Out: what fsspec has for the store, and the answers that it gives.
+In: URLs such as ``s3://bucket/corpus/a.jsonl``. Out: what fsspec has for the store, and the answers
+    that it gives.
 """
 
 from __future__ import annotations
@@ -20,8 +22,23 @@ TRIES = 5  # of a request, on top of what the package of the store tries
 PAUSE = 0.5  # seconds before the second; each pause is about twice the one before
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_FINAL = (FileExistsError, IsADirectoryError, NotADirectoryError, ImportError, ValueError, TypeError, LookupError, NotImplementedError)
-_REFUSED = ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "ClientAuthenticationError", "DefaultCredentialsError")
+_FINAL = (
+    FileExistsError,
+    IsADirectoryError,
+    NotADirectoryError,
+    ImportError,
+    ValueError,
+    TypeError,
+    LookupError,
+    NotImplementedError,
+)
+_REFUSED = (
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "ProfileNotFound",
+    "ClientAuthenticationError",
+    "DefaultCredentialsError",
+)
 _TOO_SOON = (408, 425, 429)  # answers of HTTP that say: later
 
 _systems: dict[tuple[int, str, str], Any] = {}
@@ -42,18 +59,26 @@ def system_of(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError as error:
-        raise MissingDependencyError(f"{url}: URLs need fsspec, which is not installed: pip install 'numtok[remote]'") from error
+        raise MissingDependencyError(
+            f"{url}: URLs need fsspec, which is not installed: pip install 'numtok[remote]'"
+        ) from error
     scheme = scheme_of(url)
     if scheme in ("file", "local"):
-        raise InputError(f"is a file of this machine: give its path, {url.partition('://')[2]}", url)
+        raise InputError(
+            f"is a file of this machine: give its path, {url.partition('://')[2]}", url
+        )
     try:
         kind = fsspec.get_filesystem_class(scheme)
     except ImportError as error:
         missing = getattr(error.__cause__, "name", None) or scheme
-        raise MissingDependencyError(f"{url}: {scheme}:// needs {missing}, which is not installed: pip install {missing}") from error
+        raise MissingDependencyError(
+            f"{url}: {scheme}:// needs {missing}, which is not installed: pip install {missing}"
+        ) from error
     except ValueError as error:
         raise InputError(
-            f"{scheme}:// is unknown; known are paths, s3://, gs://, az://, hf://, https:// and the others of fsspec", url
+            f"{scheme}:// is unknown; known are paths, s3://, gs://, az://, hf://, https:// and the"
+            " others of fsspec",
+            url,
         ) from error
     options = kind._get_kwargs_from_urls(url)
     key = os.getpid(), scheme, repr(sorted(options.items()))
@@ -83,11 +108,19 @@ def tried(url: str, ask: Callable[[], Answer], doing: str = "read") -> Answer:
 def _root(error: BaseException) -> BaseException:
     """What went wrong: whatever HTTP has to say, fsspec calls it missing."""
     cause = error.__cause__
-    return cause if isinstance(error, FileNotFoundError) and cause is not None and type(cause).__module__.startswith("aiohttp") else error
+    return (
+        cause
+        if isinstance(error, FileNotFoundError)
+        and cause is not None
+        and type(cause).__module__.startswith("aiohttp")
+        else error
+    )
 
 
 def _answer(error: BaseException) -> int:
-    """The status that HTTP answered with, by whatever name the package of the store has for it; 0 if it is not known."""
+    """The status that HTTP answered with, by whatever name the package of the store has for it; 0
+    if it is not known.
+    """
     for holder in (error, getattr(error, "response", None)):
         for name in ("status", "status_code", "code"):
             if isinstance(value := getattr(holder, name, None), int):
@@ -102,14 +135,20 @@ def _code(error: BaseException) -> str | None:
 
 
 def _verdict(error: BaseException) -> str:
-    """``"missing"``, ``"refused"``, ``"changed"``, ``"final"`` or, of all that may pass, ``"passing"``."""
+    """``"missing"``, ``"refused"``, ``"changed"``, ``"final"`` or, of all that may pass,
+    ``"passing"``.
+    """
     error = _root(error)
     answer = _answer(error)
     if _code(error) == "NoSuchUpload":
         return "passing"  # another run took it for one that nobody would complete
     if isinstance(error, FileNotFoundError) or answer in (404, 410):
         return "missing"
-    if isinstance(error, PermissionError) or answer in (401, 403) or type(error).__name__ in _REFUSED:
+    if (
+        isinstance(error, PermissionError)
+        or answer in (401, 403)
+        or type(error).__name__ in _REFUSED
+    ):
         return "refused"
     if type(error).__name__ == "FileExpired":
         return "changed"
@@ -125,7 +164,9 @@ def is_missing(error: FileNotFoundError) -> bool:
 
 def changed(url: str) -> InputError:
     """What is told of an object that is no longer the one that was opened."""
-    return InputError("changed while it was read; put it back, or begin anew once it stays as it is", url)
+    return InputError(
+        "changed while it was read; put it back, or begin anew once it stays as it is", url
+    )
 
 
 def _refusal(url: str, error: Exception, doing: str) -> NumtokError:
@@ -134,10 +175,19 @@ def _refusal(url: str, error: Exception, doing: str) -> NumtokError:
         return changed(url)
     reason = " ".join(str(_root(error)).split())[:300].rstrip(".") or type(error).__name__
     what = {
-        "missing": f"there is no such {'bucket or folder' if doing == 'write' else 'object'}; check the URL",
-        "refused": f"access is refused ({reason}); check the credentials for {scheme_of(url)}:// and what they permit",
+        "missing": (
+            f"there is no such {'bucket or folder' if doing == 'write' else 'object'}; check"
+            " the URL"
+        ),
+        "refused": (
+            f"access is refused ({reason}); check the credentials for {scheme_of(url)}:// and what"
+            " they permit"
+        ),
         "final": f"{reason}; check the URL, or use a copy on this machine",
-        "passing": f"{reason}, {TRIES} times in a row; check the network and the store, then run the same command again",
+        "passing": (
+            f"{reason}, {TRIES} times in a row; check the network and the store, then run the same"
+            " command again"
+        ),
     }[verdict]
     if doing == "read":
         return InputError(f"cannot be read: {what}", url)

@@ -1,7 +1,8 @@
 """The objects of a store: what there is, small ones whole, and new ones, which appear whole.
 
-In: URLs, of objects or of folders, which come and go with what is in them. Out: what the store has. An object is put there in one step, so what is
-written lies in a nameless file of this machine until it is complete.
+In: URLs, of objects or of folders, which come and go with what is in them. Out: what the store has.
+    An object is put there in one step, so what is written lies in a nameless file of this machine
+    until it is complete.
 """
 
 from __future__ import annotations
@@ -19,12 +20,24 @@ from numtok.stores.ask import is_missing, scheme_of, system_of, tried
 
 PART = 16 << 20  # bytes of a part of an upload: 10,000 of them are an object of S3 at most
 
-_TAGS = ("ETag", "etag", "generation", "md5Hash", "content_md5", "blob_id", "Content-MD5", "Digest", "Last-Modified")
+_TAGS = (
+    "ETag",
+    "etag",
+    "generation",
+    "md5Hash",
+    "content_md5",
+    "blob_id",
+    "Content-MD5",
+    "Digest",
+    "Last-Modified",
+)
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 
 
 class Status(NamedTuple):
-    """What a store says of a URL: bytes, if it knows; a tag that changes with the content; whether it is a folder."""
+    """What a store says of a URL: bytes, if it knows; a tag that changes with the content; whether
+    it is a folder.
+    """
 
     size: int | None
     tag: str
@@ -56,13 +69,21 @@ def names(url: str) -> list[str]:
     def ask() -> list[str]:
         system.invalidate_cache()
         found = system.ls(path, detail=False)
-        return sorted({name.rstrip("/").rpartition("/")[2] for name in found if name.rstrip("/") != path.rstrip("/")})
+        return sorted(
+            {
+                name.rstrip("/").rpartition("/")[2]
+                for name in found
+                if name.rstrip("/") != path.rstrip("/")
+            }
+        )
 
     return tried(url, ask)
 
 
 def files_below(url: str, pattern: bool = False) -> dict[str, int | None]:
-    """The URLs of all files below a folder, or of those that a pattern names, sorted, with their bytes."""
+    """The URLs of all files below a folder, or of those that a pattern names, sorted, with their
+    bytes.
+    """
     system, path = system_of(url)
     root = re.split(r"[*?\[]", url)[0].rpartition("/")[0] if pattern else url.rstrip("/")
 
@@ -70,7 +91,11 @@ def files_below(url: str, pattern: bool = False) -> dict[str, int | None]:
         system.invalidate_cache()
         found = system.glob(path, detail=True) if pattern else system.find(path, detail=True)
         inner = len(system_of(root)[1].rstrip("/"))
-        files = {f"{root}/{name[inner:].lstrip('/')}": info.get("size") for name, info in found.items() if info["type"] != "directory"}
+        files = {
+            f"{root}/{name[inner:].lstrip('/')}": info.get("size")
+            for name, info in found.items()
+            if info["type"] != "directory"
+        }
         return dict(sorted(files.items()))
 
     return tried(url, ask)
@@ -106,7 +131,10 @@ def read(url: str) -> bytes | None:
 def check_writable(url: str) -> None:
     """``OutputError`` for a store that is for reading only."""
     if scheme_of(url) in ("http", "https"):
-        raise OutputError(f"cannot write {url}: {scheme_of(url)}:// is for reading; write to a path, or to a store such as s3://")
+        raise OutputError(
+            f"cannot write {url}: {scheme_of(url)}:// is for reading; write to a path, or to a"
+            " store such as s3://"
+        )
 
 
 def write(url: str, content: bytes) -> None:
@@ -139,16 +167,22 @@ def _nameless(url: str) -> BinaryIO:
         return tempfile.TemporaryFile(prefix="numtok-")
     except OSError as error:
         reason = f"there is no place for what is to be uploaded: {error.strerror or error}"
-        raise OutputError(f"cannot write {url}: {reason}; make room in {tempfile.gettempdir()}, or set TMPDIR") from error
+        raise OutputError(
+            f"cannot write {url}: {reason}; make room in {tempfile.gettempdir()}, or set TMPDIR"
+        ) from error
 
 
 def _refuse_existing(url: str, overwrite: bool) -> None:
     if not overwrite and (found := status(url)) is not None and not found.is_folder:
-        raise OutputError(f"{url} exists already; choose another name, or overwrite it with --overwrite")
+        raise OutputError(
+            f"{url} exists already; choose another name, or overwrite it with --overwrite"
+        )
 
 
 def _upload(system: Any, path: str, content: BinaryIO) -> None:
-    """In parts, so that no more than one of them is in memory; what was begun is abandoned if it fails."""
+    """In parts, so that no more than one of them is in memory; what was begun is abandoned if it
+    fails.
+    """
     content.seek(0)
     target = system.open(path, "wb", block_size=PART)
     try:
@@ -163,18 +197,31 @@ def _upload(system: Any, path: str, content: BinaryIO) -> None:
 
 
 def abandon_uploads(folder: str) -> None:
-    """Have a store of S3's kind forget the parts of uploads below a folder that nobody completed; others forget them by themselves."""
+    """Have a store of S3's kind forget the parts of uploads below a folder that nobody completed;
+    others forget them by themselves.
+    """
     system, path = system_of(folder)
     if not hasattr(system, "call_s3"):
         return
     bucket, _, inner = path.partition("/")
-    with contextlib.suppress(Exception):  # whoever may write may not always list uploads; what stays is invisible
-        while uploads := system.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=f"{inner}/".lstrip("/")).get("Uploads"):
+    with contextlib.suppress(
+        Exception
+    ):  # whoever may write may not always list uploads; what stays is invisible
+        while uploads := system.call_s3(
+            "list_multipart_uploads", Bucket=bucket, Prefix=f"{inner}/".lstrip("/")
+        ).get("Uploads"):
             for upload in uploads:
-                system.call_s3("abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+                system.call_s3(
+                    "abort_multipart_upload",
+                    Bucket=bucket,
+                    Key=upload["Key"],
+                    UploadId=upload["UploadId"],
+                )
 
 
 def status_of(info: dict[str, Any]) -> Status:
     """What fsspec calls the info of an object: each store has its own names in it."""
-    tag = next((str(info[name]).strip('"') for name in (*_TAGS, *_TIMES) if info.get(name) is not None), "")
+    tag = next(
+        (str(info[name]).strip('"') for name in (*_TAGS, *_TIMES) if info.get(name) is not None), ""
+    )
     return Status(info.get("size"), tag, info.get("type") == "directory")

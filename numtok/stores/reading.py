@@ -11,11 +11,15 @@ from typing import Any
 from numtok.stores.ask import changed, scheme_of, system_of, tried
 from numtok.stores.objects import Status, status_of
 
-BLOCK, BLOCKS = 8 << 20, 4  # bytes that are read at once, and how often so many are kept of an open object
+BLOCK, BLOCKS = (
+    8 << 20,
+    4,
+)  # bytes that are read at once, and how often so many are kept of an open object
 
 
 class RemoteFile(io.RawIOBase):
-    """An object opened for reading, by ranges. A request that fails is made again, and only for what the object was when it was opened.
+    """An object opened for reading, by ranges. A request that fails is made again, and only for
+    what the object was when it was opened.
 
     Args:
         url: of the object.
@@ -80,7 +84,9 @@ class RemoteFile(io.RawIOBase):
         return self.size is not None
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self.size or 0}[whence]
+        self._place = (
+            offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self.size or 0}[whence]
+        )
         return self._place
 
     def tell(self) -> int:

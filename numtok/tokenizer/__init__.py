@@ -1,6 +1,8 @@
-"""The tokenizer: composes numbers, representations and an engine; a record batch out, text back. ``FORMAT.md`` is normative.
+"""The tokenizer: composes numbers, representations and an engine; a record batch out, text back.
+``FORMAT.md`` is normative.
 
-May import the rooms below it: :mod:`numtok.arrays`, :mod:`numtok.numbers`, :mod:`numtok.representations`, :mod:`numtok.engines`.
+May import the rooms below it: :mod:`numtok.arrays`, :mod:`numtok.numbers`,
+    :mod:`numtok.representations`, :mod:`numtok.engines`.
 """
 
 from numtok.tokenizer.results import EncodeReport, Encoding

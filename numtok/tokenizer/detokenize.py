@@ -1,7 +1,8 @@
 """Token ids back to text, with the numbers put in.
 
-In: token ids, the positions of number tokens and the text of each number. Out: one text per document. Byte-level tokenizers are decoded
-here, byte for byte; the others by ``tokenizers``, whose decoders put spaces where they think they belong.
+In: token ids, the positions of number tokens and the text of each number. Out: one text per
+    document. Byte-level tokenizers are decoded here, byte for byte; the others by ``tokenizers``,
+    whose decoders put spaces where they think they belong.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class TokenBytes(NamedTuple):
 
 
 class TokenRows(NamedTuple):
-    """Token ids of many documents: document ``r`` has ``ids[offsets[r] + before:offsets[r + 1] - after]`` beside its special tokens."""
+    """Token ids of many documents: document ``r`` has ``ids[offsets[r] + before:offsets[r + 1] -
+    after]`` beside its special tokens.
+    """
 
     ids: Ids
     offsets: Ints
@@ -41,7 +44,9 @@ class TokenRows(NamedTuple):
 
 
 class NumberSpans(NamedTuple):
-    """The tokens [positions, stops) of every number, and whether they stand for a space before it too."""
+    """The tokens [positions, stops) of every number, and whether they stand for a space before it
+    too.
+    """
 
     positions: Ints
     stops: Ints
@@ -49,16 +54,22 @@ class NumberSpans(NamedTuple):
 
 
 def is_lossless(config: dict[str, Any]) -> bool:
-    """Whether the bytes of the tokens are the bytes of the text: byte-level BPE, encoded and decoded."""
+    """Whether the bytes of the tokens are the bytes of the text: byte-level BPE, encoded and
+    decoded.
+    """
     decoder = config.get("decoder") or {}
     return is_byte_level(config) and decoder.get("type") == "ByteLevel"
 
 
 def byte_of_character() -> dict[str, int]:
-    """GPT-2's printable stand-ins for bytes: printable Latin-1 characters are themselves, the other bytes follow from U+0100 on."""
+    """GPT-2's printable stand-ins for bytes: printable Latin-1 characters are themselves, the other
+    bytes follow from U+0100 on.
+    """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in set(printable)]
-    return {chr(byte): byte for byte in printable} | {chr(256 + k): byte for k, byte in enumerate(others)}
+    return {chr(byte): byte for byte in printable} | {
+        chr(256 + k): byte for k, byte in enumerate(others)
+    }
 
 
 def token_bytes(config: dict[str, Any]) -> TokenBytes:
@@ -72,10 +83,20 @@ def token_bytes(config: dict[str, Any]) -> TokenBytes:
 
 
 def contents_of(config: dict[str, Any], wanted: Collection[int] | None = None) -> dict[int, bytes]:
-    """The bytes of the tokens of a byte-level tokenizer by their ids: of all, or of those that are wanted."""
+    """The bytes of the tokens of a byte-level tokenizer by their ids: of all, or of those that are
+    wanted.
+    """
     table = byte_of_character()
-    tokens = [(token, number) for token, number in config["model"]["vocab"].items() if wanted is None or number in wanted]
-    contents = {number: bytes(map(table.__getitem__, token)) for token, number in tokens if table.keys() >= set(token)}
+    tokens = [
+        (token, number)
+        for token, number in config["model"]["vocab"].items()
+        if wanted is None or number in wanted
+    ]
+    contents = {
+        number: bytes(map(table.__getitem__, token))
+        for token, number in tokens
+        if table.keys() >= set(token)
+    }
     return contents | {token["id"]: token["content"].encode() for token in config["added_tokens"]}
 
 
@@ -89,7 +110,8 @@ TokenIds: TypeAlias = Iterable[int] | AsNumpy
 
 
 def given_ids(ids: TokenIds) -> Ids:
-    """int32[n] of token ids as a user gives them: a list, an array, a tensor; -1 for what is beyond 32 bits, which is no token.
+    """int32[n] of token ids as a user gives them: a list, an array, a tensor; -1 for what is beyond
+    32 bits, which is no token.
 
     Raises:
         InputError: for anything else.
@@ -99,11 +121,15 @@ def given_ids(ids: TokenIds) -> Ids:
     except (TypeError, ValueError):
         array = np.empty(0, object)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu") or array.dtype == object:
-        raise InputError(f"expected the token ids of one text, a list of integers, got {str(ids)[:60]}")
+        raise InputError(
+            f"expected the token ids of one text, a list of integers, got {str(ids)[:60]}"
+        )
     return np.where((array < 0) | (array > np.iinfo(np.int32).max), -1, array).astype(np.int32)
 
 
-def byte_level(table: TokenBytes, rows: TokenRows, spans: NumberSpans, surfaces: pa.LargeStringArray) -> pa.LargeStringArray:
+def byte_level(
+    table: TokenBytes, rows: TokenRows, spans: NumberSpans, surfaces: pa.LargeStringArray
+) -> pa.LargeStringArray:
     """Texts of byte-level ids, with the surfaces of the numbers.
 
     Bytes that are not UTF-8, which only ids out of order can give, become U+FFFD.
@@ -116,16 +142,25 @@ def byte_level(table: TokenBytes, rows: TokenRows, spans: NumberSpans, surfaces:
     if len(ids) and (ids.max() >= known or ids.min() < 0):
         rows = rows._replace(ids=np.where((ids < 0) | (ids >= known), known, ids).astype(np.int32))
     out, out_offsets = _byte_level(table, rows, spans, TokenBytes(given.text, given.offsets))
-    texts = pa.LargeStringArray.from_buffers(len(rows.offsets) - 1, pa.py_buffer(out_offsets), pa.py_buffer(out))
+    texts = pa.LargeStringArray.from_buffers(
+        len(rows.offsets) - 1, pa.py_buffer(out_offsets), pa.py_buffer(out)
+    )
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
-        texts = pa.array([value.as_py().decode("utf-8", "replace") for value in texts.cast(pa.large_binary())], pa.large_string())
+        texts = pa.array(
+            [value.as_py().decode("utf-8", "replace") for value in texts.cast(pa.large_binary())],
+            pa.large_string(),
+        )
     return texts
 
 
-def by_tokenizers(engine: TokenizersEngine, rows: TokenRows, spans: NumberSpans, surfaces: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Texts of any tokenizer's ids: decode with a stand-in for each number, then put the numbers in."""
+def by_tokenizers(
+    engine: TokenizersEngine, rows: TokenRows, spans: NumberSpans, surfaces: pa.LargeStringArray
+) -> pa.LargeStringArray:
+    """Texts of any tokenizer's ids: decode with a stand-in for each number, then put the numbers
+    in.
+    """
     texts = []
     stand_ins = np.where(spans.spaced, engine.tokens.spaced, engine.tokens.plain).tolist()
     ids, offsets, spoken, first = rows.ids, rows.offsets.tolist(), surfaces.to_pylist(), 0
@@ -137,7 +172,9 @@ def by_tokenizers(engine: TokenizersEngine, rows: TokenRows, spans: NumberSpans,
             at = int(spans.stops[last])
             last += 1
         pieces += ids[at : max(at, end - rows.after)].tolist()
-        texts.append(engine.decode([token for token in pieces if token >= 0], spoken[first:last]))  # a model may give ids that are no token
+        texts.append(
+            engine.decode([token for token in pieces if token >= 0], spoken[first:last])
+        )  # a model may give ids that are no token
         first = last
     return pa.array(texts, pa.large_string())
 
@@ -157,11 +194,19 @@ def _byte_level(table, rows, spans, surfaces):  # type: ignore[no-untyped-def]
                         if writing:
                             out[filled] = 0x20
                         filled += 1
-                    source, first, last = surfaces.values, surfaces.offsets[number], surfaces.offsets[number + 1]
+                    source, first, last = (
+                        surfaces.values,
+                        surfaces.offsets[number],
+                        surfaces.offsets[number + 1],
+                    )
                     at = spans.stops[number]
                     number += 1
                 else:
-                    source, first, last = table.values, table.offsets[rows.ids[at]], table.offsets[rows.ids[at] + 1]
+                    source, first, last = (
+                        table.values,
+                        table.offsets[rows.ids[at]],
+                        table.offsets[rows.ids[at] + 1],
+                    )
                     at += 1
                 if writing:
                     for k in range(first, last):

@@ -1,7 +1,8 @@
 """Which numbers of the texts become tokens.
 
-In: rows of text. Out: :class:`Taken`: those numbers, which of all numbers in the text they are, and what became of the others. A number stays text if it is
-inside an added token that the text may contain (``<extra_id_0>``), or if a representation cannot hold it.
+In: rows of text. Out: :class:`Taken`: those numbers, which of all numbers in the text they are, and
+    what became of the others. A number stays text if it is inside an added token that the text may
+    contain (``<extra_id_0>``), or if a representation cannot hold it.
 """
 
 from __future__ import annotations
@@ -51,24 +52,39 @@ class NumberFinder:
         normalizer: the source tokenizer's.
     """
 
-    def __init__(self, representations: Sequence[Representation], grammar: Grammar, added_tokens: Sequence[Any], normalizer: Any) -> None:
+    def __init__(
+        self,
+        representations: Sequence[Representation],
+        grammar: Grammar,
+        added_tokens: Sequence[Any],
+        normalizer: Any,
+    ) -> None:
         self.representations, self.grammar = tuple(representations), grammar
         ordinary = [token for token in added_tokens if not token["special"]]
-        self._with_digits = {False: DigitTokens(ordinary, normalizer), True: DigitTokens(list(added_tokens), normalizer)}
+        self._with_digits = {
+            False: DigitTokens(ordinary, normalizer),
+            True: DigitTokens(list(added_tokens), normalizer),
+        }
 
     @property
     def carries_sign(self) -> bool:
-        """Whether number tokens stand for numbers with their sign. If one of the representations does not, it stays in the text for all."""
+        """Whether number tokens stand for numbers with their sign.
+
+        If one of the representations does not, it stays in the text for all.
+        """
         return all(representation.carries_sign for representation in self.representations)
 
     def find(self, rows: TextRows, parse_special: bool = False) -> Taken:
         """The numbers that become tokens.
 
         Raises:
-            RepresentationError: for a number that a representation with ``overflow="error"`` cannot hold.
+            RepresentationError: for a number that a representation with ``overflow="error"`` cannot
+                hold.
         """
         numbers, outside = self._written(rows, parse_special)
-        report = EncodeReport(len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(outside) - len(numbers))
+        report = EncodeReport(
+            len(rows), rows.nbytes, 0, len(numbers), in_added_tokens=len(outside) - len(numbers)
+        )
         numbers.to_float64()  # computed once here, whatever is left out below
         keep = self._held(numbers, report)
         if not keep.all():
@@ -82,7 +98,9 @@ class NumberFinder:
         return Taken(numbers, outside, report)
 
     def replaced(self, text: str, mark: str, parse_special: bool = False) -> str | None:
-        """A short text with ``mark`` in place of each number of :meth:`find`; None if only that can tell, or there is none."""
+        """A short text with ``mark`` in place of each number of :meth:`find`; None if only that can
+        tell, or there is none.
+        """
         if self._short is None or self._with_digits[parse_special].may_be_in(text):
             return None
         return self._short.replaced(text, mark)
@@ -132,7 +150,8 @@ def _overflow_error(representation: Representation, beyond: Numbers) -> Represen
     surface = beyond.text()[0].as_py()
     shown = surface if len(surface) <= 60 else f"{surface[:40]}... ({len(surface)} characters)"
     return RepresentationError(
-        f"{representation.name} cannot hold {shown}; use overflow='text' to leave such numbers as text, or 'clip'",
+        f"{representation.name} cannot hold {shown}; use overflow='text' to leave such numbers as"
+        " text, or 'clip'",
         document=int(beyond.document[0]),
         byte=int(beyond.start[0]),
     )

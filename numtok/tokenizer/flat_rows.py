@@ -1,7 +1,9 @@
-"""Rows laid end to end, and new rows made of pieces of them: how documents are packed, and joined again.
+"""Rows laid end to end, and new rows made of pieces of them: how documents are packed, and joined
+again.
 
-In: a record batch in number layout. Out: :meth:`FlatRows.take`, a batch whose rows are stretches of its tokens one behind the other, with the numbers that
-begin in them. All arrays are gathered at once; pieces that follow one another are views.
+In: a record batch in number layout. Out: :meth:`FlatRows.take`, a batch whose rows are stretches of
+    its tokens one behind the other, with the numbers that begin in them. All arrays are gathered at
+    once; pieces that follow one another are views.
 """
 
 from __future__ import annotations
@@ -25,15 +27,23 @@ def joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     filled = [batch for batch in batches if batch.num_rows] or batches[:1]
-    return pa.Table.from_batches(filled).combine_chunks().to_batches()[0] if len(filled) > 1 else filled[0]
+    return (
+        pa.Table.from_batches(filled).combine_chunks().to_batches()[0]
+        if len(filled) > 1
+        else filled[0]
+    )
 
 
 def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
-    """The columns per token and per number, with the end token behind each row that is not null, if there is one; null rows become empty."""
+    """The columns per token and per number, with the end token behind each row that is not null, if
+    there is one; null rows become empty.
+    """
     ids, known = batch.column("input_ids"), declared_columns(batch.schema)
     valid = memory.from_arrow(ids.is_valid()) if ids.null_count else np.ones(len(ids), np.bool_)
     offsets = flat(ids)[1]
-    shift = memory.offsets_of(np.zeros(len(ids), np.int64) if end is None else valid.astype(np.int64))
+    shift = memory.offsets_of(
+        np.zeros(len(ids), np.int64) if end is None else valid.astype(np.int64)
+    )
     places = memory.iota(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
     all_valid, columns, fields = np.ones(len(ids), np.bool_), [], []
     for field in batch.schema:
@@ -46,7 +56,15 @@ def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
             spread = memory.full(int(offsets[-1] + shift[-1]), fill, plain.dtype)
             spread[places] = plain
             values, own_offsets = memory.to_arrow(spread), offsets + shift
-        columns.append(list_array(values, own_offsets, field.type.value_type, all_valid, pa.types.is_large_list(field.type)))
+        columns.append(
+            list_array(
+                values,
+                own_offsets,
+                field.type.value_type,
+                all_valid,
+                pa.types.is_large_list(field.type),
+            )
+        )
         fields.append(field)
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, batch.schema.metadata))
 
@@ -62,26 +80,39 @@ class FlatRows:
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         known = declared_columns(batch.schema)
-        names = [name for name in batch.schema.names if name in known and known[name].per in ("token", "number")]
+        names = [
+            name
+            for name in batch.schema.names
+            if name in known and known[name].per in ("token", "number")
+        ]
         self.schema = pa.schema([batch.schema.field(name) for name in names], batch.schema.metadata)
         self._per_token = {name for name in names if known[name].per == "token"}
-        self._values = {name: flat(batch.column(name))[0] for name in names if name != "number_index"}
+        self._values = {
+            name: flat(batch.column(name))[0] for name in names if name != "number_index"
+        }
         self.ids = memory.from_arrow(self._values["input_ids"])
         self.offsets: Ints = flat(batch.column("input_ids"))[1]
         index, self._number_offsets = flat(batch.column("number_index"))
-        self.places: Ints = memory.from_arrow(index) + np.repeat(self.offsets[:-1], np.diff(self._number_offsets))
+        self.places: Ints = memory.from_arrow(index) + np.repeat(
+            self.offsets[:-1], np.diff(self._number_offsets)
+        )
 
     def number_stops(self, tokens: NumberTokens) -> Ints:
         """int64[numbers]: where the tokens of each number end."""
-        return tokens.stops(self.ids, self.places, np.repeat(self.offsets[1:], np.diff(self._number_offsets)))
+        return tokens.stops(
+            self.ids, self.places, np.repeat(self.offsets[1:], np.diff(self._number_offsets))
+        )
 
-    def take(self, starts: Ints, stops: Ints, rows: Ints, valid: npt.NDArray[np.bool_] | None = None) -> pa.RecordBatch:
+    def take(
+        self, starts: Ints, stops: Ints, rows: Ints, valid: npt.NDArray[np.bool_] | None = None
+    ) -> pa.RecordBatch:
         """New rows.
 
         Args:
             starts: int64[pieces], the first token of each piece.
             stops: int64[pieces], where it ends.
-            rows: int64[new rows + 1]: row r is made of the pieces ``rows[r]`` up to ``rows[r + 1]``, in their order.
+            rows: int64[new rows + 1]: row r is made of the pieces ``rows[r]`` up to ``rows[r +
+                1]``, in their order.
             valid: bool[new rows]: a row that is not is null; None if all are.
         """
         edges = memory.offsets_of(stops - starts)
@@ -99,7 +130,15 @@ class FlatRows:
             else:
                 values = (tokens if per_token else numbers).of_arrow(self._values[field.name])
             offsets = token_offsets if per_token else number_offsets
-            columns.append(list_array(values, offsets, field.type.value_type, valid, pa.types.is_large_list(field.type)))
+            columns.append(
+                list_array(
+                    values,
+                    offsets,
+                    field.type.value_type,
+                    valid,
+                    pa.types.is_large_list(field.type),
+                )
+            )
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 

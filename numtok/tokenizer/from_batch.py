@@ -1,8 +1,10 @@
-"""Record batches and token ids back to text, and the numbers in them; the inverse of :mod:`numtok.tokenizer.to_batch`.
+"""Record batches and token ids back to text, and the numbers in them; the inverse of
+:mod:`numtok.tokenizer.to_batch`.
 
-In: a batch, or the ids that a model made. Out: texts. The text of a number comes from ``number_text`` if the batch has it, else, in canonical form with the
-grammar's decimal mark, from the tokens, from a representation that holds it exactly, or from ``number_value``: never from what a representation rounded,
-scaled or clipped, as long as there is something better.
+In: a batch, or the ids that a model made. Out: texts. The text of a number comes from
+    ``number_text`` if the batch has it, else, in canonical form with the grammar's decimal mark,
+    from the tokens, from a representation that holds it exactly, or from ``number_value``: never
+    from what a representation rounded, scaled or clipped, as long as there is something better.
 """
 
 from __future__ import annotations
@@ -52,7 +54,12 @@ class Decoder:
         grammar: Grammar,
         engine: Callable[[], TokenizersEngine],
     ) -> None:
-        self._config, self._representations, self._spelling, self._engine = config, tuple(representations), spelling, engine
+        self._config, self._representations, self._spelling, self._engine = (
+            config,
+            tuple(representations),
+            spelling,
+            engine,
+        )
         self._grammar = grammar
         self._first_ids = first_ids(tokens, spelling)
         self._is_lossless = detokenize.is_lossless(config)
@@ -64,16 +71,25 @@ class Decoder:
         stored.check_rows(batch)
         if metadata["tokenizer"] != fingerprint:
             raise SchemaError(
-                f"the batch was encoded by another tokenizer (fingerprint {metadata['tokenizer']}, this one has {fingerprint}); load the one that"
-                " encoded it, with the same representations and grammar"
+                f"the batch was encoded by another tokenizer (fingerprint {metadata['tokenizer']},"
+                f" this one has {fingerprint}); load the one that encoded it, with the same"
+                " representations and grammar"
             )
         batch = to_number_layout(batch)
         flat_ids, offsets = schema.flat(schema.column(batch, "input_ids"))
         index, number_offsets = schema.flat(schema.column(batch, "number_index"))
         ids = memory.from_arrow(flat_ids)
         positions = memory.from_arrow(index) + np.repeat(offsets[:-1], np.diff(number_offsets))
-        before, after = metadata["frame"] if metadata["pack"] is None else ([], [])  # a packed row is the text of its tokens
-        texts = self._text(ids, offsets, positions, self._number_texts(batch, ids, positions), (len(before), len(after)))
+        before, after = (
+            metadata["frame"] if metadata["pack"] is None else ([], [])
+        )  # a packed row is the text of its tokens
+        texts = self._text(
+            ids,
+            offsets,
+            positions,
+            self._number_texts(batch, ids, positions),
+            (len(before), len(after)),
+        )
         return _restored(batch, texts)
 
     def ids(self, given: detokenize.TokenIds, values: Sequence[Any] | None) -> str:
@@ -85,9 +101,15 @@ class Decoder:
         elif values is None:
             number_texts = pa.array([NUM] * len(positions), pa.large_string())
         elif not isinstance(values, Sized):
-            raise InputError(f"numbers are the values of the number tokens in order, such as [2.5], not {type(values).__name__}")
+            raise InputError(
+                "numbers are the values of the number tokens in order, such as [2.5], not"
+                f" {type(values).__name__}"
+            )
         elif len(values) != len(positions):
-            raise SchemaError(f"the ids hold {len(positions)} number tokens, but {len(values)} values are given; give one value each")
+            raise SchemaError(
+                f"the ids hold {len(positions)} number tokens, but {len(values)} values are given;"
+                " give one value each"
+            )
         else:
             number_texts = in_marks_of(self._grammar, canonical(values))
         return str(self._text(ids, np.array([0, len(ids)]), positions, number_texts)[0].as_py())
@@ -97,21 +119,32 @@ class Decoder:
         positions = self._number_places(ids)
         if self._spelling is not None:
             stops = number_stops(ids, positions, self._spelling).tolist()
-            read = ((at, stop, self._read_number(ids, at)) for at, stop in zip(positions.tolist(), stops, strict=True))
+            read = (
+                (at, stop, self._read_number(ids, at))
+                for at, stop in zip(positions.tolist(), stops, strict=True)
+            )
             return [(at, stop, text) for at, stop, text in read if text is not None]
         if values is None or not len(positions):
             return []
         if len(values) == len(ids):
             values = [values[position] for position in positions.tolist()]
         elif len(values) != len(positions):
-            raise InputError(f"{len(values)} values for {len(ids)} ids with {len(positions)} numbers; give one per id, or one per number")
+            raise InputError(
+                f"{len(values)} values for {len(ids)} ids with {len(positions)} numbers; give one"
+                " per id, or one per number"
+            )
         texts = in_marks_of(self._grammar, canonical(values)).to_pylist()
         return [(at, at + 1, text) for at, text in zip(positions.tolist(), texts, strict=True)]
 
     def read_spelled(self, ids: Ids, positions: Ints) -> pa.LargeStringArray:
-        """The text of the spelled-out numbers that begin at the positions, in the marks of the default grammar; what is no number, as its symbols."""
+        """The text of the spelled-out numbers that begin at the positions, in the marks of the
+        default grammar; what is no number, as its symbols.
+        """
         if self._spelling is None:
-            raise InputError(f"{self._representations[0].name} does not spell numbers out; give the values of the number tokens")
+            raise InputError(
+                f"{self._representations[0].name} does not spell numbers out; give the values of"
+                " the number tokens"
+            )
         return self._representations[0].read_spelled(read_symbols(ids, positions, self._spelling))
 
     def _number_places(self, ids: Ids) -> Ints:
@@ -119,23 +152,32 @@ class Decoder:
 
     def _read_number(self, ids: Ids, position: int) -> str | None:
         try:
-            text = in_marks_of(self._grammar, self.read_spelled(ids, np.array([position])))[0].as_py()
+            text = in_marks_of(self._grammar, self.read_spelled(ids, np.array([position])))[
+                0
+            ].as_py()
         except NumtokError:
             return None
         return str(text) if text else None
 
-    def _number_texts(self, batch: pa.RecordBatch, ids: Ids, positions: Ints) -> pa.LargeStringArray | None:
+    def _number_texts(
+        self, batch: pa.RecordBatch, ids: Ids, positions: Ints
+    ) -> pa.LargeStringArray | None:
         """The text of every number of a batch; None if the numbers are ordinary tokens."""
         if self._representations[0].stays_text:
             return None
         if "number_text" in batch.schema.names:
             return schema.flat(batch.column("number_text"))[0].cast(pa.large_string())
-        texts = self._texts_of_values(batch) if self._spelling is None else self.read_spelled(ids, positions)
+        texts = (
+            self._texts_of_values(batch)
+            if self._spelling is None
+            else self.read_spelled(ids, positions)
+        )
         return in_marks_of(self._grammar, texts)
 
     def _texts_of_values(self, batch: pa.RecordBatch) -> pa.LargeStringArray:
-        """The text of single-token numbers: the digits of a representation that has all of them, where they are those of ``number_value``; else
-        that; where it is infinite, what the first representation holds.
+        """The text of single-token numbers: the digits of a representation that has all of them,
+        where they are those of ``number_value``; else that; where it is infinite, what the first
+        representation holds.
         """
         import pyarrow.compute as pc
 
@@ -156,14 +198,24 @@ class Decoder:
         return text
 
     def _text(
-        self, ids: Ids, offsets: Ints, positions: Ints, number_texts: pa.LargeStringArray | None, frame: tuple[int, int] = (0, 0)
+        self,
+        ids: Ids,
+        offsets: Ints,
+        positions: Ints,
+        number_texts: pa.LargeStringArray | None,
+        frame: tuple[int, int] = (0, 0),
     ) -> pa.LargeStringArray:
-        """Token ids to text, with the texts of numbers at their positions, without so many ids at both ends of each row."""
+        """Token ids to text, with the texts of numbers at their positions, without so many ids at
+        both ends of each row.
+        """
         if number_texts is None:
             positions, number_texts = np.empty(0, np.int64), pa.nulls(0, pa.large_string())
         stops = number_stops(ids, positions, self._spelling)
         spaced = np.isin(np.append(ids, -1)[np.clip(positions, 0, len(ids))], self._first_ids[1])
-        rows, spans = detokenize.TokenRows(ids, offsets, *frame), detokenize.NumberSpans(positions, stops, spaced)
+        rows, spans = (
+            detokenize.TokenRows(ids, offsets, *frame),
+            detokenize.NumberSpans(positions, stops, spaced),
+        )
         if self._is_lossless:
             return detokenize.byte_level(self._token_bytes, rows, spans, number_texts)
         return detokenize.by_tokenizers(self._engine(), rows, spans, number_texts)
@@ -174,7 +226,9 @@ class Decoder:
 
 
 def canonical(values: Sequence[Any]) -> pa.LargeStringArray:
-    """Values given as ``float``, ``int``, ``Decimal`` or ``str`` as text; floats in the fewest digits that read back as the same float."""
+    """Values given as ``float``, ``int``, ``Decimal`` or ``str`` as text; floats in the fewest
+    digits that read back as the same float.
+    """
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     if plain and all(isinstance(value, float) for value in plain):
         return numbers_from_floats(np.array(plain), "number_value").format()

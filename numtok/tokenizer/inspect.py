@@ -1,6 +1,7 @@
 """Look at one text as several tokenizers see it: the numbers in it, the tokens, and the tensors.
 
-In: a text and tokenizers. Out: plain data for whoever prints it: ``Inspection`` with one ``View`` per tokenizer.
+In: a text and tokenizers. Out: plain data for whoever prints it: ``Inspection`` with one ``View``
+    per tokenizer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class NumberInText:
-    """A number in the text: ``start`` and ``stop`` in characters, the exact value, and that value as float64."""
+    """A number in the text: ``start`` and ``stop`` in characters, the exact value, and that value
+    as float64.
+    """
 
     text: str
     start: int
@@ -38,7 +41,9 @@ class NumberInText:
 
 @dataclass(frozen=True)
 class Token:
-    """One token: id, text (a part of a character as ``\\xe2``), the number it belongs to (None: text), place value."""
+    """One token: id, text (a part of a character as ``\\xe2``), the number it belongs to (None:
+    text), place value.
+    """
 
     id: int
     text: str
@@ -53,7 +58,8 @@ class View:
     Attributes:
         names: of its representations, with their options as ``--numbers`` takes them.
         tokens: all of them, in order.
-        taken: index into ``Inspection.numbers`` of each number that became number tokens; the others stay text.
+        taken: index into ``Inspection.numbers`` of each number that became number tokens; the
+            others stay text.
         columns: the tensors, one row per taken number.
         engine: what encoded the text between the numbers.
     """
@@ -67,7 +73,11 @@ class View:
     @property
     def per_number(self) -> float | None:
         """Mean number of tokens that a taken number costs; None without one."""
-        return sum(token.number is not None for token in self.tokens) / len(self.taken) if self.taken else None
+        return (
+            sum(token.number is not None for token in self.tokens) / len(self.taken)
+            if self.taken
+            else None
+        )
 
 
 @dataclass(frozen=True)
@@ -80,18 +90,29 @@ class Inspection:
 
 
 def inspect_text(text: str, tokenizers: Sequence[Tokenizer]) -> Inspection:
-    """Look at ``text`` through each of the tokenizers; the numbers are those of the first one's grammar."""
+    """Look at ``text`` through each of the tokenizers; the numbers are those of the first one's
+    grammar.
+    """
     found = scan([text], tokenizers[0].grammar)
     floats = found.to_float64().tolist()
-    numbers = tuple(NumberInText(n.text, n.start, n.stop, n.value, as_float) for n, as_float in zip(found, floats, strict=True))
+    numbers = tuple(
+        NumberInText(n.text, n.start, n.stop, n.value, as_float)
+        for n, as_float in zip(found, floats, strict=True)
+    )
     return Inspection(text, numbers, tuple(_view(text, tokenizer) for tokenizer in tokenizers))
 
 
-def subword_spans(tokenizer: Tokenizer, numbers: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(first, last) token that overlaps each number, among the ids that the source tokenizer alone gives to ``numbers.rows``."""
+def subword_spans(
+    tokenizer: Tokenizer, numbers: Numbers
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(first, last) token that overlaps each number, among the ids that the source tokenizer alone
+    gives to ``numbers.rows``.
+    """
     encoded = tokenizer.engine.encode(numbers.rows, no_slots(numbers))
     ends = dataclasses.replace(numbers, start=_last_characters(numbers))
-    return first_tokens(tokenizer.engine, encoded, numbers), first_tokens(tokenizer.engine, encoded, ends)
+    return first_tokens(tokenizer.engine, encoded, numbers), first_tokens(
+        tokenizer.engine, encoded, ends
+    )
 
 
 def _last_characters(numbers: Numbers) -> npt.NDArray[np.int64]:
@@ -117,11 +138,20 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
     numbers, is_taken, _ = tokenizer.finder.find(TextRows.of([text]))
     taken = tuple(np.flatnonzero(is_taken).tolist())
     owner: dict[int, int] = {}
-    for number, first, count in zip(taken, encoding["number_index"].tolist(), token_counts(tokenizer, numbers).tolist(), strict=True):
+    for number, first, count in zip(
+        taken,
+        encoding["number_index"].tolist(),
+        token_counts(tokenizer, numbers).tolist(),
+        strict=True,
+    ):
         owner |= dict.fromkeys(range(first, first + count), number)
     ids = encoding["input_ids"].tolist()
     shown = token_texts(tokenizer, ids)
-    places = encoding["place_value"].tolist() if "place_value" in encoding.batch.schema.names else [None] * len(ids)
+    places = (
+        encoding["place_value"].tolist()
+        if "place_value" in encoding.batch.schema.names
+        else [None] * len(ids)
+    )
     tokens = tuple(Token(ids[k], shown[k], owner.get(k), places[k]) for k in range(len(ids)))
     names = tuple(map(name_of, tokenizer.representations))
     return View(names, tokens, taken, _columns(encoding, tokenizer), tokenizer.engine.name)
@@ -129,18 +159,26 @@ def _view(text: str, tokenizer: Tokenizer) -> View:
 
 def _columns(encoding: Encoding, tokenizer: Tokenizer) -> dict[str, npt.NDArray[Any]]:
     """The representations' own tensors, one value per number."""
-    columns = (column for representation in tokenizer.representations for column in representation.columns().values())
+    columns = (
+        column
+        for representation in tokenizer.representations
+        for column in representation.columns().values()
+    )
     return {column.name: encoding[column.name] for column in columns if column.per == "number"}
 
 
 def token_texts(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
-    """What each token stands for: its characters for byte-level tokenizers, else the token as it is in the vocabulary."""
+    """What each token stands for: its characters for byte-level tokenizers, else the token as it is
+    in the vocabulary.
+    """
     if detokenize.is_lossless(tokenizer.config):
         contents = detokenize.contents_of(tokenizer.config, set(ids))
         return [contents[token].decode("utf-8", "backslashreplace") for token in ids]
     vocabulary = tokenizer.config["model"]["vocab"]
     names = (
-        dict(enumerate(token for token, _ in vocabulary)) if isinstance(vocabulary, list) else {n: token for token, n in vocabulary.items()}
+        dict(enumerate(token for token, _ in vocabulary))
+        if isinstance(vocabulary, list)
+        else {n: token for token, n in vocabulary.items()}
     )
     names |= {token["id"]: token["content"] for token in tokenizer.config["added_tokens"]}
     return [names.get(token, f"#{token}") for token in ids]

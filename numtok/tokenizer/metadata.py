@@ -1,7 +1,9 @@
-"""What the ``numtok`` key of a schema's metadata holds, checked once, where it is read. ``FORMAT.md`` is the normative text.
+"""What the ``numtok`` key of a schema's metadata holds, checked once, where it is read.
+``FORMAT.md`` is the normative text.
 
-In: the bytes of the key, which anybody may have written. Out: a dictionary whose every value has the type and the range that readers rely on, with
-all options of the representations and the grammar filled in; or a ``SchemaError`` that names the key.
+In: the bytes of the key, which anybody may have written. Out: a dictionary whose every value has
+    the type and the range that readers rely on, with all options of the representations and the
+    grammar filled in; or a ``SchemaError`` that names the key.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from numtok.numbers.grammar import Grammar
 from numtok.representations import END_NUM, NUM, Representation, check_combination, from_dict
 
 FORMAT_VERSION = 1
-LARGEST_VOCABULARY = 1 << 22  # four times that of any tokenizer known; a reader makes tables of this size
+LARGEST_VOCABULARY = (
+    1 << 22
+)  # four times that of any tokenizer known; a reader makes tables of this size
 LARGEST_FRAME = 1 << 10
 LEADING_SPACE = ("auto", "separate")
 LAYOUTS = ("number", "token")
@@ -35,7 +39,12 @@ def parse_metadata(described: bytes) -> dict[str, Any]:
         parsed = _parse(described)
     except RecursionError:
         raise _damaged("nested too deep") from None
-    ours = (*_CHECKS, "symbols", "shapes", "pack")  # what else there is may be nested deeper than deepcopy can go
+    ours = (
+        *_CHECKS,
+        "symbols",
+        "shapes",
+        "pack",
+    )  # what else there is may be nested deeper than deepcopy can go
     return parsed | {key: copy.deepcopy(parsed[key]) for key in ours if key in parsed}
 
 
@@ -51,7 +60,10 @@ def _parse(described: bytes) -> dict[str, Any]:
     if not _is_integer(version, 0, None):
         raise _damaged(f"'format' is {_shown(version)}, not a number")
     if version != FORMAT_VERSION:
-        raise SchemaError(f"the data has format {_shown(version)}, this version of numtok reads format {FORMAT_VERSION}; upgrade numtok")
+        raise SchemaError(
+            f"the data has format {_shown(version)}, this version of numtok reads format"
+            f" {FORMAT_VERSION}; upgrade numtok"
+        )
     if missing := [key for key in _CHECKS if key not in metadata]:
         raise _damaged(f"there is no {missing[0]!r}")
     checked = metadata | {key: check(metadata[key]) for key, check in _CHECKS.items()}
@@ -63,7 +75,10 @@ def _parse(described: bytes) -> dict[str, Any]:
 
 def _damaged(what: str) -> SchemaError:
     what = what if len(what) <= 300 else f"{what[:297]}..."
-    return SchemaError(f"the 'numtok' schema metadata is damaged: {what}; encode again, or restore the metadata that `numtok encode` wrote")
+    return SchemaError(
+        f"the 'numtok' schema metadata is damaged: {what}; encode again, or restore the metadata"
+        " that `numtok encode` wrote"
+    )
 
 
 def _shown(value: Any) -> str:
@@ -76,7 +91,12 @@ def _shown(value: Any) -> str:
 
 
 def _is_integer(value: Any, low: int, high: int | None) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value and (high is None or value < high)
+    return (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and low <= value
+        and (high is None or value < high)
+    )
 
 
 def _numbers(value: Any) -> list[dict[str, Any]]:
@@ -107,13 +127,17 @@ def _tokenizer(value: Any) -> str:
 
 def _leading_space(value: Any) -> str:
     if value not in LEADING_SPACE:
-        raise _damaged(f"'leading_space' is {_shown(value)}, not one of {', '.join(map(repr, LEADING_SPACE))}")
+        raise _damaged(
+            f"'leading_space' is {_shown(value)}, not one of {', '.join(map(repr, LEADING_SPACE))}"
+        )
     return str(value)
 
 
 def _vocab_size(value: Any) -> int:
     if not _is_integer(value, 1, LARGEST_VOCABULARY + 1):
-        raise _damaged(f"'vocab_size' is {_shown(value)}, not a number from 1 to {LARGEST_VOCABULARY}")
+        raise _damaged(
+            f"'vocab_size' is {_shown(value)}, not a number from 1 to {LARGEST_VOCABULARY}"
+        )
     return int(value)
 
 
@@ -124,10 +148,16 @@ def _tokens(value: Any) -> dict[str, int]:
 
 
 def _frame(value: Any) -> list[list[int]]:
-    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(ids, list) for ids in value):
+    if (
+        not isinstance(value, list)
+        or len(value) != 2
+        or not all(isinstance(ids, list) for ids in value)
+    ):
         raise _damaged(f"'frame' is {_shown(value)}, not two lists of ids")
     if max(map(len, value)) > LARGEST_FRAME:
-        raise _damaged(f"'frame' has {max(map(len, value))} ids on one side, more than {LARGEST_FRAME}")
+        raise _damaged(
+            f"'frame' has {max(map(len, value))} ids on one side, more than {LARGEST_FRAME}"
+        )
     return value
 
 
@@ -145,15 +175,24 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
 def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> None:
     """Every id is one of the vocabulary, and every token that the representations need is named."""
     size, tokens, first = metadata["vocab_size"], metadata["tokens"], numbers[0]
-    ids = [("tokens", token_id) for token_id in tokens.values()] + [("frame", token_id) for side in metadata["frame"] for token_id in side]
+    ids = [("tokens", token_id) for token_id in tokens.values()] + [
+        ("frame", token_id) for side in metadata["frame"] for token_id in side
+    ]
     for key, token_id in ids:
         if not _is_integer(token_id, 0, size):
-            raise _damaged(f"{key!r} has the id {_shown(token_id)}, which is none of the {size} of the vocabulary")
+            raise _damaged(
+                f"{key!r} has the id {_shown(token_id)}, which is none of the {size} of the"
+                " vocabulary"
+            )
     needed, _, together = first.added_tokens(two_forms=False)
-    if missing := [content for content in (NUM, END_NUM) if content in needed and content not in tokens]:
+    if missing := [
+        content for content in (NUM, END_NUM) if content in needed and content not in tokens
+    ]:
         raise _damaged(f"'tokens' has no {missing[0]!r}, which {first.name} needs")
     if first.token_strings and not first.bracketed:
-        _check_symbols(metadata.get("symbols"), size, len(first.token_strings), len(first.first_symbols))
+        _check_symbols(
+            metadata.get("symbols"), size, len(first.token_strings), len(first.first_symbols)
+        )
     elif together and "symbols" in metadata:
         _check_symbols(metadata["symbols"], size, len(together), 0)
     elif metadata.get("symbols", {}) != {}:
@@ -167,19 +206,29 @@ def _check_symbols(symbols: Any, size: int, plain: int, spaced: int) -> None:
     for form, wanted in (("plain", (plain,)), ("spaced", (0, spaced))):
         runs = symbols[form]
         if not isinstance(runs, list) or not all(_is_run(run, size) for run in runs):
-            raise _damaged(f"'symbols', {form!r}: {_shown(runs)} is not a list of [first id, count] within the vocabulary")
+            raise _damaged(
+                f"'symbols', {form!r}: {_shown(runs)} is not a list of [first id, count] within the"
+                " vocabulary"
+            )
         if (total := sum(count for _, count in runs)) not in wanted:
             raise _damaged(f"'symbols', {form!r}: {total} ids for {wanted[-1]} symbols")
 
 
 def _is_run(run: Any, size: int) -> bool:
-    return isinstance(run, list) and len(run) == 2 and _is_integer(run[0], 0, size) and _is_integer(run[1], 1, size - run[0] + 1)
+    return (
+        isinstance(run, list)
+        and len(run) == 2
+        and _is_integer(run[0], 0, size)
+        and _is_integer(run[1], 1, size - run[0] + 1)
+    )
 
 
 def _check_shapes(shapes: Any, numbers: Sequence[Representation]) -> dict[str, list[int]]:
     """Of the columns that hold tensors; files that keep the Arrow type need none."""
     expected = tensor_shapes(numbers)
-    if not isinstance(shapes, dict) or any(expected.get(name) != shape for name, shape in shapes.items()):
+    if not isinstance(shapes, dict) or any(
+        expected.get(name) != shape for name, shape in shapes.items()
+    ):
         raise _damaged(f"'shapes' is {_shown(shapes)}, but the representations have {expected}")
     return expected
 
@@ -190,8 +239,15 @@ def _check_layout(layout: Any, pack: Any) -> dict[str, Any]:
         raise _damaged(f"'layout' is {_shown(layout)}, not one of {', '.join(map(repr, LAYOUTS))}")
     if pack is None:
         return {"layout": layout, "pack": None}
-    if not isinstance(pack, dict) or not _is_integer(pack.get("length"), 1, LARGEST_ROW + 1) or pack.get("mode") not in PACK_MODES:
-        raise _damaged(f"'pack' is {_shown(pack)}, not an object with a 'length' and one of the modes {', '.join(map(repr, PACK_MODES))}")
+    if (
+        not isinstance(pack, dict)
+        or not _is_integer(pack.get("length"), 1, LARGEST_ROW + 1)
+        or pack.get("mode") not in PACK_MODES
+    ):
+        raise _damaged(
+            f"'pack' is {_shown(pack)}, not an object with a 'length' and one of the modes"
+            f" {', '.join(map(repr, PACK_MODES))}"
+        )
     if layout != "token":
         raise _damaged(f"rows are packed, but 'layout' is {layout!r}")
     return {"layout": layout, "pack": pack}

@@ -1,4 +1,6 @@
-"""What encoding gives back besides a record batch: what became of the numbers, and one text's batch as an object."""
+"""What encoding gives back besides a record batch: what became of the numbers, and one text's batch
+as an object.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ class EncodeReport:
         left_as_text: numbers that stay ordinary text, by the representation that cannot hold them.
         clipped: numbers replaced by the nearest that the representation holds, by representation.
         in_added_tokens: digits inside the tokenizer's own added tokens, which are not numbers.
-        vanishing: numbers so near to zero after scaling that a model can hardly tell, by representation.
+        vanishing: numbers so near to zero after scaling that a model can hardly tell, by
+            representation.
     """
 
     documents: int = 0
@@ -38,14 +41,24 @@ class EncodeReport:
 
     def __add__(self, other: EncodeReport) -> EncodeReport:
         def add(a: Any, b: Any) -> Any:
-            return {key: a.get(key, 0) + b.get(key, 0) for key in a | b} if isinstance(a, dict) else a + b
+            return (
+                {key: a.get(key, 0) + b.get(key, 0) for key in a | b}
+                if isinstance(a, dict)
+                else a + b
+            )
 
         names = [count.name for count in dataclasses.fields(self)]
-        return EncodeReport(**{name: add(getattr(self, name), getattr(other, name)) for name in names})
+        return EncodeReport(
+            **{name: add(getattr(self, name), getattr(other, name)) for name in names}
+        )
 
 
 class Encoding:
-    """One encoded text: a record batch of one row. ``encoding["number_scaled"]`` is that column as numpy, ``input_ids`` and the like are attributes."""
+    """One encoded text: a record batch of one row.
+
+    ``encoding["number_scaled"]`` is that column as numpy, ``input_ids`` and the like are
+    attributes.
+    """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch
@@ -57,10 +70,14 @@ class Encoding:
         return memory.from_arrow(values)
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
-        if name.startswith("_") or name == "batch":  # copy and pickle ask for such before there is a batch
+        if (
+            name.startswith("_") or name == "batch"
+        ):  # copy and pickle ask for such before there is a batch
             raise AttributeError(name)
         if name not in self.batch.schema.names:
-            raise AttributeError(f"Encoding has no {name!r}; its columns are {', '.join(self.batch.schema.names)}")
+            raise AttributeError(
+                f"Encoding has no {name!r}; its columns are {', '.join(self.batch.schema.names)}"
+            )
         return self[name]
 
     def __len__(self) -> int:

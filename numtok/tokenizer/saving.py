@@ -1,7 +1,8 @@
-"""A saved tokenizer: a folder with ``tokenizer.json`` and ``numtok.json``, which says what it is besides. It is read with care.
+"""A saved tokenizer: a folder with ``tokenizer.json`` and ``numtok.json``, which says what it is
+besides. It is read with care.
 
-In: what a tokenizer is made of; or a folder, or JSON from one. Out: the folder; or settings of which every part is what it should be, as
-``Tokenizer.from_settings`` takes them.
+In: what a tokenizer is made of; or a folder, or JSON from one. Out: the folder; or settings of
+    which every part is what it should be, as ``Tokenizer.from_settings`` takes them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def save(folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, A
 
 @contextlib.contextmanager
 def fetched(source: Any) -> Iterator[Any]:
-    """The source, or, of what was saved to a URL, a copy on this machine: of the tokenizer.json, and of what lies beside it."""
+    """The source, or, of what was saved to a URL, a copy on this machine: of the tokenizer.json,
+    and of what lies beside it.
+    """
     if not locations.is_url(source):
         yield source
         return
@@ -44,36 +47,60 @@ def fetched(source: Any) -> Iterator[Any]:
     folder, _, name = url.rstrip("/").rpartition("/")
     if not name.endswith(".json"):
         folder, name = url, TOKENIZER_FILE
-    with locations.fetched(folder, [name, *([SETTINGS_FILE] if name == TOKENIZER_FILE else [])]) as local:
+    with locations.fetched(
+        folder, [name, *([SETTINGS_FILE] if name == TOKENIZER_FILE else [])]
+    ) as local:
         if not (local / name).exists():
             raise TokenizerError(f"{url}: there is no {TOKENIZER_FILE}; check the URL")
         yield local / name
 
 
 def write_json(path: str | Path, content: Any, indent: int | None = 2) -> None:
-    """Write JSON in one step, so that no half-written file is left; ``OutputError`` if the disk refuses."""
+    """Write JSON in one step, so that no half-written file is left; ``OutputError`` if the disk
+    refuses.
+    """
     write_file(path, json.dumps(content, ensure_ascii=False, indent=indent) + "\n")
 
 
 def options(representations: Sequence[Representation], grammar: Grammar) -> dict[str, Any]:
     """What becomes of numbers, as JSON."""
-    return {"grammar": grammar.to_dict(), "numbers": [representation.to_dict() for representation in representations]}
+    return {
+        "grammar": grammar.to_dict(),
+        "numbers": [representation.to_dict() for representation in representations],
+    }
 
 
-def fingerprint_of(config: dict[str, Any], representations: Sequence[Representation], grammar: Grammar, leading_space: str) -> str:
-    """Equal for tokenizers that give equal ids, whatever a representation was called when they were saved."""
+def fingerprint_of(
+    config: dict[str, Any],
+    representations: Sequence[Representation],
+    grammar: Grammar,
+    leading_space: str,
+) -> str:
+    """Equal for tokenizers that give equal ids, whatever a representation was called when they were
+    saved.
+    """
     numbers = [representation.identity() for representation in representations]
     options = {"leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers}
     given = [to_json(config), json.dumps(options, sort_keys=True)]
-    return kept.once("fingerprint", given, lambda: fingerprint({"tokenizer": essential(config), **options}))
+    return kept.once(
+        "fingerprint", given, lambda: fingerprint({"tokenizer": essential(config), **options})
+    )
 
 
 def settings(
-    representations: Sequence[Representation], grammar: Grammar, leading_space: str, own_tokens: Collection[str]
+    representations: Sequence[Representation],
+    grammar: Grammar,
+    leading_space: str,
+    own_tokens: Collection[str],
 ) -> dict[str, Any]:
     """What ``numtok.json`` holds: all but the tokenizer.json."""
     own = [content for content in own_tokens if not OWN_SYMBOL.fullmatch(content)]
-    return {"format": FORMAT_VERSION, **options(representations, grammar), "leading_space": leading_space, "tokens": own}
+    return {
+        "format": FORMAT_VERSION,
+        **options(representations, grammar),
+        "leading_space": leading_space,
+        "tokens": own,
+    }
 
 
 def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
@@ -82,7 +109,9 @@ def saved_representations(settings: Mapping[str, Any]) -> list[Representation]:
 
 
 class Chosen(NamedTuple):
-    """What becomes of numbers in a source, every option filled in; ``tokens`` names numtok's own in it."""
+    """What becomes of numbers in a source, every option filled in; ``tokens`` names numtok's own in
+    it.
+    """
 
     representations: Representations
     grammar: Grammar
@@ -90,8 +119,12 @@ class Chosen(NamedTuple):
     tokens: Collection[str]
 
 
-def chosen(source: Any, numbers: Representations | None, grammar: Grammar | None, leading_space: str | None) -> Chosen:
-    """The options that were given; for the others, those that the source was saved with, else the defaults."""
+def chosen(
+    source: Any, numbers: Representations | None, grammar: Grammar | None, leading_space: str | None
+) -> Chosen:
+    """The options that were given; for the others, those that the source was saved with, else the
+    defaults.
+    """
     saved = read_settings(source) or {}
     if numbers is None:
         numbers = saved_representations(saved) if saved else [XVal()]
@@ -118,19 +151,24 @@ def read_settings(source: Any) -> dict[str, Any] | None:
 
 
 def check_settings(settings: Any, where: Any) -> dict[str, Any]:
-    """``settings``, if they are what :meth:`Tokenizer.saved_settings` makes; ``where`` they are from is for the message."""
+    """``settings``, if they are what :meth:`Tokenizer.saved_settings` makes; ``where`` they are
+    from is for the message.
+    """
 
     def refuse(what: str) -> TokenizerError:
         return TokenizerError(f"{where} is damaged: {what}; save the tokenizer again")
 
     if not isinstance(settings, Mapping):
         raise refuse(f"it holds {type(settings).__name__}, not an object")
-    if missing := [name for name in ("format", "grammar", "numbers", "leading_space") if name not in settings]:
+    if missing := [
+        name for name in ("format", "grammar", "numbers", "leading_space") if name not in settings
+    ]:
         raise refuse(f"it lacks {', '.join(missing)}")
     version = settings["format"]
     if type(version) is not int or version != FORMAT_VERSION:
         raise TokenizerError(
-            f"{where} has format {str(version)[:20]}, this version of numtok reads format {FORMAT_VERSION}; upgrade numtok"
+            f"{where} has format {str(version)[:20]}, this version of numtok reads format"
+            f" {FORMAT_VERSION}; upgrade numtok"
         )
     if not isinstance(settings["numbers"], list):
         raise refuse("numbers is not a list")

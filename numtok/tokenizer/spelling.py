@@ -1,7 +1,9 @@
 """Spelled-out numbers: their symbols to token ids, and back.
 
-In: the symbols of each number (:class:`Spelled`). Out: token ids, in brackets ``[NUM]`` and ``[/NUM]`` if the representation has them. The inverse reads ids
-that a model may have made: whatever follows, up to the first token that does not belong to the number.
+In: the symbols of each number (:class:`Spelled`). Out: token ids, in brackets ``[NUM]`` and
+    ``[/NUM]`` if the representation has them. The inverse reads ids
+that a model may have made: whatever follows, up to the first token that does not belong to the
+    number.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ class Spelling(NamedTuple):
     Attributes:
         ids: int32[symbols], the token of each symbol.
         first: the symbols that begin a number without brackets; empty if there are brackets.
-        spaced: int32[len(first)], the second form of their tokens, with the space before; empty if there is one form.
+        spaced: int32[len(first)], the second form of their tokens, with the space before; empty if
+            there is one form.
         length: symbols per number; None for as many as follow.
         brackets: ids of ``[NUM]``, `` [NUM]`` and ``[/NUM]``; -1 where there is none.
     """
@@ -38,20 +41,35 @@ class Spelling(NamedTuple):
 
     @classmethod
     def of(cls, representation: Representation, tokens: Mapping[str, int]) -> Spelling | None:
-        """That of a representation, with the id of each of its tokens; None if it does not spell numbers out."""
-        ids = [tokens[content] if content in tokens else tokens[own_token(content)] for content in representation.token_strings]
+        """That of a representation, with the id of each of its tokens; None if it does not spell
+        numbers out.
+        """
+        ids = [
+            tokens[content] if content in tokens else tokens[own_token(content)]
+            for content in representation.token_strings
+        ]
         if not ids:
             return None
-        spaced = [tokens[content] for content in representation.spaced_token_strings if content in tokens]
+        spaced = [
+            tokens[content] for content in representation.spaced_token_strings if content in tokens
+        ]
         brackets = (tokens.get(NUM, -1), tokens.get(f" {NUM}", -1), tokens.get(END_NUM, -1))
-        return cls(np.array(ids, np.int32), representation.first_symbols, np.array(spaced, np.int32), representation.length, brackets)
+        return cls(
+            np.array(ids, np.int32),
+            representation.first_symbols,
+            np.array(spaced, np.int32),
+            representation.length,
+            brackets,
+        )
 
     @property
     def bracketed(self) -> bool:
         return self.brackets[0] >= 0
 
     def runs(self, own: Set[int]) -> dict[str, list[list[int]]]:
-        """Those of the ids that are numtok's ``own``, as the schema's metadata tell them: ids that follow one another as [first, count]."""
+        """Those of the ids that are numtok's ``own``, as the schema's metadata tell them: ids that
+        follow one another as [first, count].
+        """
         return {"plain": _runs(self.ids[np.isin(self.ids, [*own])]), "spaced": _runs(self.spaced)}
 
 
@@ -59,18 +77,24 @@ def first_ids(tokens: Mapping[str, int], spelling: Spelling | None) -> tuple[Ids
     """The tokens with which numbers begin: without, and with the space before them."""
     if spelling is not None and not spelling.bracketed:
         return spelling.ids[spelling.first.start : spelling.first.stop], spelling.spaced
-    plain, spaced = (np.array([tokens[form]] if form in tokens else [], np.int32) for form in (NUM, f" {NUM}"))
+    plain, spaced = (
+        np.array([tokens[form]] if form in tokens else [], np.int32) for form in (NUM, f" {NUM}")
+    )
     return plain, spaced
 
 
 def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
-    """(flat ids without space, with space, offsets) of spelled-out numbers; the forms differ in each number's first id."""
+    """(flat ids without space, with space, offsets) of spelled-out numbers; the forms differ in
+    each number's first id.
+    """
     if not spelling.bracketed:
         flat = spelling.ids[spelled.symbols]
         with_space = flat.copy()
         if len(spelling.spaced):
             starts = spelled.offsets[:-1]
-            with_space[starts] = spelling.spaced[spelled.symbols[starts].astype(np.int64) - spelling.first.start]
+            with_space[starts] = spelling.spaced[
+                spelled.symbols[starts].astype(np.int64) - spelling.first.start
+            ]
         return flat, with_space, spelled.offsets
     plain, spaced, end = spelling.brackets
     counts = np.diff(spelled.offsets)
@@ -84,20 +108,35 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
 
 
 def symbol_places(spelled: Spelled, positions: Ints, bracketed: bool) -> Ints:
-    """int64[symbols]: the place of each symbol's token, where the tokens of the numbers begin at the positions."""
+    """int64[symbols]: the place of each symbol's token, where the tokens of the numbers begin at
+    the positions.
+    """
     begins = positions + bracketed - spelled.offsets[:-1]
     return np.asarray(np.repeat(begins, np.diff(spelled.offsets)) + np.arange(len(spelled.symbols)))
 
 
 def read_symbols(ids: Ids, positions: Ints, spelling: Spelling) -> Spelled:
-    """The inverse of :func:`token_ids`: the symbols at each position, up to the first token that does not belong to the number."""
-    beyond = int(max(spelling.ids.max(initial=-1), spelling.spaced.max(initial=-1))) + 1  # a model may give any id; the table ends here
+    """The inverse of :func:`token_ids`: the symbols at each position, up to the first token that
+    does not belong to the number.
+    """
+    beyond = (
+        int(max(spelling.ids.max(initial=-1), spelling.spaced.max(initial=-1))) + 1
+    )  # a model may give any id; the table ends here
     symbol_of = np.full(beyond + 1, -1, np.int32)
     symbol_of[spelling.ids] = np.arange(len(spelling.ids))
-    symbol_of[spelling.spaced] = np.arange(spelling.first.start, spelling.first.start + len(spelling.spaced))
+    symbol_of[spelling.spaced] = np.arange(
+        spelling.first.start, spelling.first.start + len(spelling.spaced)
+    )
     known = np.where((ids < 0) | (ids > beyond), beyond, ids)
     most = len(ids) if spelling.length is None else spelling.length
-    symbols, offsets = _read_symbols(known, positions + spelling.bracketed, symbol_of, most, spelling.first.start, spelling.first.stop)
+    symbols, offsets = _read_symbols(
+        known,
+        positions + spelling.bracketed,
+        symbol_of,
+        most,
+        spelling.first.start,
+        spelling.first.stop,
+    )
     return Spelled(symbols, offsets)
 
 
@@ -112,14 +151,22 @@ def number_stops(ids: Ids, positions: Ints, spelling: Spelling | None) -> Ints:
 
 
 def _runs(ids: Ids) -> list[list[int]]:
-    """Ids that follow one another, as [first, count] each; tens of thousands are one run, unless they were added in several turns."""
+    """Ids that follow one another, as [first, count] each; tens of thousands are one run, unless
+    they were added in several turns.
+    """
     starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1)
-    return [[int(ids[start]), int(count)] for start, count in zip(starts, np.diff(starts, append=len(ids)), strict=True)]
+    return [
+        [int(ids[start]), int(count)]
+        for start, count in zip(starts, np.diff(starts, append=len(ids)), strict=True)
+    ]
 
 
 @allocating_kernel
 def _read_symbols(ids, starts, symbol_of, most, first, last):  # type: ignore[no-untyped-def]
-    """Two passes: sizes, then symbols. A symbol from ``first`` up to ``last`` begins the next number."""
+    """Two passes: sizes, then symbols.
+
+    A symbol from ``first`` up to ``last`` begins the next number.
+    """
     offsets = np.zeros(starts.size + 1, np.int64)
     symbols = np.empty(0, np.uint16)
     for writing in range(2):

@@ -1,8 +1,10 @@
-"""Encoded batches as they are stored, and back: tensors as plain lists, other programs' variants of the types, and whether the rows hold together.
+"""Encoded batches as they are stored, and back: tensors as plain lists, other programs' variants of
+the types, and whether the rows hold together.
 
-In: record batches that anybody may have written. Out: :func:`conform` gives the columns the types of ``FORMAT.md``, without a copy where only a tensor is
-plain or the other way round (its storage is the plain list); :func:`check_rows` refuses rows whose columns disagree; :func:`plain` is for
-Parquet, which knows no tensors.
+In: record batches that anybody may have written. Out: :func:`conform` gives the columns the types
+    of ``FORMAT.md``, without a copy where only a tensor is plain or the other way round (its
+    storage is the plain list); :func:`check_rows` refuses rows whose columns disagree;
+    :func:`plain` is for Parquet, which knows no tensors.
 """
 
 from __future__ import annotations
@@ -26,11 +28,17 @@ from numtok.tokenizer.schema import column as named_column
 
 Ints = npt.NDArray[np.int64]
 
-_COUNTED = {"token": "input_ids", "number": "number_index", "piece": SEQ_LENGTHS.name}  # the column that tells how many there are
+_COUNTED = {
+    "token": "input_ids",
+    "number": "number_index",
+    "piece": SEQ_LENGTHS.name,
+}  # the column that tells how many there are
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with numtok's lists of tensors as lists of ``fixed_size_list``; their shapes are in the metadata."""
+    """The schema with numtok's lists of tensors as lists of ``fixed_size_list``; their shapes are
+    in the metadata.
+    """
     shapes = read_metadata(schema)["shapes"] if METADATA_KEY in (schema.metadata or {}) else {}
     fields = []
     for field in schema:
@@ -52,14 +60,20 @@ def plain(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def conform_schema(schema: pa.Schema, where: str = "") -> pa.Schema:
-    """The schema with numtok's columns in the types of ``FORMAT.md``, tensors as tensors; other columns stay as they are."""
+    """The schema with numtok's columns in the types of ``FORMAT.md``, tensors as tensors; other
+    columns stay as they are.
+    """
     own = declared_columns(schema, where)
     fields = []
     for field in schema:
         if field.name not in own:
             fields.append(field)
         elif own[field.name].per == "row":
-            fields.append(field if field.type in (pa.string(), pa.large_string()) else field.with_type(pa.large_string()))
+            fields.append(
+                field
+                if field.type in (pa.string(), pa.large_string())
+                else field.with_type(pa.large_string())
+            )
         else:
             fields.append(field.with_type(_like(field.type, own[field.name].type)))
     return pa.schema(fields, schema.metadata)
@@ -69,8 +83,10 @@ class _Declared(NamedTuple):
     """What rows rely on of the metadata.
 
     Attributes:
-        columns: that numtok may have written. per_number: whether numbers have columns of their own.
-        shared: whether an ordinary token may be that of two numbers. packed: whether rows are pieces of documents.
+        columns: that numtok may have written. per_number: whether numbers have columns of their
+            own.
+        shared: whether an ordinary token may be that of two numbers. packed: whether rows are
+            pieces of documents.
         frame: the special tokens before and behind each row.
     """
 
@@ -84,7 +100,11 @@ class _Declared(NamedTuple):
 @functools.lru_cache(maxsize=16)
 def _declared_by(described: bytes) -> _Declared:
     metadata = parse_metadata(described)
-    numbers, layout, packed = [from_dict(options) for options in metadata["numbers"]], metadata["layout"], metadata["pack"] is not None
+    numbers, layout, packed = (
+        [from_dict(options) for options in metadata["numbers"]],
+        metadata["layout"],
+        metadata["pack"] is not None,
+    )
     columns = MappingProxyType(columns_of(numbers, True, layout, packed))
     return _Declared(columns, layout == "number", numbers[0].stays_text, packed, metadata["frame"])
 
@@ -100,7 +120,9 @@ def _declared(schema: pa.Schema, where: str = "") -> _Declared:
 
 
 def declared_columns(schema: pa.Schema, where: str = "") -> Mapping[str, Column]:
-    """What numtok may have written of the data, by the representations in its metadata; all else are somebody's own columns."""
+    """What numtok may have written of the data, by the representations in its metadata; all else
+    are somebody's own columns.
+    """
     return _declared(schema, where).columns
 
 
@@ -118,7 +140,10 @@ def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
                 column = _conformed(column, field.type)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
                 reason = str(error).splitlines()[0]
-                message = f"column {field.name!r} is {column.type}, which cannot be read as {field.type}: {reason}"
+                message = (
+                    f"column {field.name!r} is {column.type}, which cannot be read as {field.type}:"
+                    f" {reason}"
+                )
                 raise SchemaError(f"{where}: {message}" if where else message) from None
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, schema=described)
@@ -127,16 +152,23 @@ def conform(batch: pa.RecordBatch, where: str = "") -> pa.RecordBatch:
 def _conformed(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if not isinstance(column, pa.ListArray | pa.LargeListArray):
         return column if column.type.equals(kind) else column.cast(kind)
-    if column.null_count and np.diff(memory.from_arrow(column.offsets))[~memory.from_arrow(column.is_valid())].any():
+    if (
+        column.null_count
+        and np.diff(memory.from_arrow(column.offsets))[~memory.from_arrow(column.is_valid())].any()
+    ):
         column = column.take(pa.array(np.arange(len(column))))
     if column.type.equals(kind):
         return column
     wanted = kind.value_type
-    values = column.values.storage if isinstance(column.values, pa.ExtensionArray) else column.values
+    values = (
+        column.values.storage if isinstance(column.values, pa.ExtensionArray) else column.values
+    )
     storage = wanted.storage_type if isinstance(wanted, pa.BaseExtensionType) else wanted
     if not values.type.equals(storage):
         values = values.cast(storage)
-    return _with_values(column, pa.ExtensionArray.from_storage(wanted, values) if storage is not wanted else values)
+    return _with_values(
+        column, pa.ExtensionArray.from_storage(wanted, values) if storage is not wanted else values
+    )
 
 
 def _like(kind: pa.DataType, values: pa.DataType) -> pa.DataType:
@@ -146,14 +178,18 @@ def _like(kind: pa.DataType, values: pa.DataType) -> pa.DataType:
 def _with_values(column: pa.Array, values: pa.Array) -> pa.Array:
     """The lists of ``column``, holding other values, without a copy."""
     kind = _like(column.type, values.type)
-    return pa.Array.from_buffers(kind, len(column), column.buffers()[:2], column.null_count, column.offset, children=[values])
+    return pa.Array.from_buffers(
+        kind, len(column), column.buffers()[:2], column.null_count, column.offset, children=[values]
+    )
 
 
-# Rows -----------------------------------------------------------------------------------------------------------------
+# Rows
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> None:
-    """Refuse rows that would give another row's values: every column must have one value per token, or per number, of its row.
+    """Refuse rows that would give another row's values: every column must have one value per token,
+    or per number, of its row.
 
     Args:
         batch: that :func:`conform` returned.
@@ -161,14 +197,17 @@ def check_rows(batch: pa.RecordBatch, where: str = "", first_row: int = 0) -> No
         first_row: the number of the first row in it.
 
     Raises:
-        SchemaError: naming the row, if columns disagree in nulls or lengths, ``number_index`` does not ascend within ``input_ids``, or the row
-            does not begin and end with the metadata's ``frame``.
+        SchemaError: naming the row, if columns disagree in nulls or lengths, ``number_index`` does
+            not ascend within ``input_ids``, or the row does not begin and end with the metadata's
+            ``frame``.
     """
     declared = _declared(batch.schema)
     try:
         _check_rows(batch, declared)
     except _BadRow as bad:
-        message = f"{bad.what}; the file is damaged, or its columns were changed apart from each other"
+        message = (
+            f"{bad.what}; the file is damaged, or its columns were changed apart from each other"
+        )
         raise SchemaError(message, path=where or None, row=first_row + bad.row) from None
 
 
@@ -180,12 +219,20 @@ class _BadRow(Exception):
 def _check_rows(batch: pa.RecordBatch, declared: _Declared) -> None:
     for needed in ("input_ids", "number_index" if declared.per_number else "number_mask"):
         named_column(batch, needed)
-    columns = {name: column for name, column in declared.columns.items() if name in batch.schema.names and column.per != "row"}
+    columns = {
+        name: column
+        for name, column in declared.columns.items()
+        if name in batch.schema.names and column.per != "row"
+    }
     valid: npt.NDArray[np.bool_] = memory.from_arrow(batch.column("input_ids").is_valid())
     edges: dict[str, Ints] = {}
     for name in columns:
         column = batch.column(name)
-        other = memory.from_arrow(column.is_valid()) != valid if column.null_count or not valid.all() else None
+        other = (
+            memory.from_arrow(column.is_valid()) != valid
+            if column.null_count or not valid.all()
+            else None
+        )
         if other is not None and other.any():
             raise _BadRow(np.argmax(other), f"{name!r} and 'input_ids' are not null together")
         values, edges[name] = flat(column)
@@ -196,7 +243,9 @@ def _check_rows(batch: pa.RecordBatch, declared: _Declared) -> None:
         expected = edges[_COUNTED[column.per]] if _COUNTED[column.per] in edges else edges[name]
         if not np.array_equal(edges[name], expected):
             row = int(np.argmax(np.diff(edges[name]) != np.diff(expected)))
-            count, wanted = (int(offsets[row + 1] - offsets[row]) for offsets in (edges[name], expected))
+            count, wanted = (
+                int(offsets[row + 1] - offsets[row]) for offsets in (edges[name], expected)
+            )
             raise _BadRow(row, f"{name!r} has {count} values, but there are {wanted} {column.per}s")
     if declared.per_number:
         _check_index(batch, edges, declared.shared)
@@ -212,7 +261,10 @@ def _check_pieces(batch: pa.RecordBatch, edges: dict[str, Ints]) -> None:
     sums = np.append(0, np.cumsum(lengths))
     rows = edges[SEQ_LENGTHS.name]
     if (lengths < 0).any():
-        raise _BadRow(_row_of(np.argmax(lengths < 0), rows), f"{SEQ_LENGTHS.name!r} has {lengths.min()}, which is no length")
+        raise _BadRow(
+            _row_of(np.argmax(lengths < 0), rows),
+            f"{SEQ_LENGTHS.name!r} has {lengths.min()}, which is no length",
+        )
     wrong = np.diff(sums[rows]) != np.diff(edges["input_ids"])
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -221,7 +273,9 @@ def _check_pieces(batch: pa.RecordBatch, edges: dict[str, Ints]) -> None:
 
 
 def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) -> None:
-    """``number_index`` ascends within each row's ids; ordinary tokens may be ``shared`` by two numbers."""
+    """``number_index`` ascends within each row's ids; ordinary tokens may be ``shared`` by two
+    numbers.
+    """
     index = memory.from_arrow(flat(batch.column("number_index"))[0])
     if not len(index):
         return
@@ -235,10 +289,19 @@ def _check_index(batch: pa.RecordBatch, edges: dict[str, Ints], shared: bool) ->
     if wrong.any():
         at = int(np.argmax(wrong))
         row = _row_of(at, numbers)
-        raise _BadRow(row, f"'number_index' has {index[at]}, which is no place after the one before it within the row's {lengths[at]} ids")
+        raise _BadRow(
+            row,
+            f"'number_index' has {index[at]}, which is no place after the one before it within the"
+            f" row's {lengths[at]} ids",
+        )
 
 
-def _check_frame(batch: pa.RecordBatch, edges: Ints, valid: npt.NDArray[np.bool_], frame: tuple[list[int], list[int]]) -> None:
+def _check_frame(
+    batch: pa.RecordBatch,
+    edges: Ints,
+    valid: npt.NDArray[np.bool_],
+    frame: tuple[list[int], list[int]],
+) -> None:
     """Each row begins and ends with the special tokens that the metadata tell."""
     before, after = frame
     if not before and not after:
@@ -253,7 +316,11 @@ def _check_frame(batch: pa.RecordBatch, edges: Ints, valid: npt.NDArray[np.bool_
             bad |= ids[stops - place] != token
     if bad.any():
         row = np.flatnonzero(valid)[np.argmax(bad)]
-        raise _BadRow(row, f"'input_ids' does not begin and end with the 'frame' of the metadata, {len(before)} and {len(after)} ids")
+        raise _BadRow(
+            row,
+            f"'input_ids' does not begin and end with the 'frame' of the metadata, {len(before)}"
+            f" and {len(after)} ids",
+        )
 
 
 def _row_of(value: Any, edges: Ints) -> int:

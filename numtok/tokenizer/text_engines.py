@@ -1,7 +1,8 @@
 """The engines of one tokenizer, each made when it is first needed.
 
-In: a tokenizer.json with number tokens. Out: what encodes the text between numbers, without and with special tokens in the text parsed, and the one that
-decodes what is not byte-level and knows the special tokens around a text.
+In: a tokenizer.json with number tokens. Out: what encodes the text between numbers, without and
+    with special tokens in the text parsed, and the one that decodes what is not byte-level and
+    knows the special tokens around a text.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ class TextEngines:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the engines, some of which cannot be pickled."""
-        return {name: value for name, value in vars(self).items() if name in ("choice", "_config", "_tokens")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name in ("choice", "_config", "_tokens")
+        }
 
     def between(self, parse_special: bool) -> Engine:
         """What encodes the text between numbers."""

@@ -1,7 +1,9 @@
-"""A batch in several threads: its rows in parts of about equal length, encoded at once, and put together in order.
+"""A batch in several threads: its rows in parts of about equal length, encoded at once, and put
+together in order.
 
-In: rows of text, and what encodes some of them. Out: what encoding all of them at once gives, to the byte: rows are encoded independently of one another.
-The kernels, gigatoken and ``tokenizers`` release the interpreter's lock while they work.
+In: rows of text, and what encodes some of them. Out: what encoding all of them at once gives, to
+    the byte: rows are encoded independently of one another. The kernels, gigatoken and
+    ``tokenizers`` release the interpreter's lock while they work.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ _process = os.getpid()
 
 
 def cores() -> int:
-    """How many this process may use; 1 in a worker of :mod:`multiprocessing` or a fork, beside which there are others."""
+    """How many this process may use; 1 in a worker of :mod:`multiprocessing` or a fork, beside
+    which there are others.
+    """
     if os.getpid() != _process or multiprocessing.parent_process() is not None:
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -45,7 +49,10 @@ def checked(threads: Any) -> int:
     if threads is None:
         return cores()
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InputError(f"threads={threads!r} is not a positive integer; give None for as many as there are cores")
+        raise InputError(
+            f"threads={threads!r} is not a positive integer; give None for as many as there are"
+            " cores"
+        )
     return threads
 
 
@@ -64,7 +71,9 @@ def encode_parts(encode: Callable[[TextRows], Encoded], rows: TextRows, threads:
     parts = min(threads, len(rows), rows.nbytes // LEAST)
     if parts < 2:
         return encode(rows)
-    edges = np.searchsorted(rows.offsets, rows.offsets[0] + np.arange(1, parts) * (rows.nbytes / parts)).tolist()
+    edges = np.searchsorted(
+        rows.offsets, rows.offsets[0] + np.arange(1, parts) * (rows.nbytes / parts)
+    ).tolist()
     bounds = sorted({0, *edges, len(rows)})
     pieces = [rows.part(first, last) for first, last in itertools.pairwise(bounds)]
     try:
@@ -72,6 +81,8 @@ def encode_parts(encode: Callable[[TextRows], Encoded], rows: TextRows, threads:
     except NumtokError:
         return encode(rows)  # names the place among all of the rows
     report = sum((one for _, one in encoded[1:]), encoded[0][1])
-    if max(report.tokens, rows.nbytes) > schema.LIST_LIMIT:  # lists with wider offsets, which only the whole can know
+    if (
+        max(report.tokens, rows.nbytes) > schema.LIST_LIMIT
+    ):  # lists with wider offsets, which only the whole can know
         return encode(rows)
     return pa.concat_batches([batch for batch, _ in encoded]), report

@@ -1,7 +1,9 @@
-"""Numbers and token ids to a record batch with one row per document; its inverse is :mod:`numtok.tokenizer.from_batch`.
+"""Numbers and token ids to a record batch with one row per document; its inverse is
+:mod:`numtok.tokenizer.from_batch`.
 
-In: the numbers that become tokens, and what an engine made of the text between them. Out: first, what to put into the text for the numbers
-(:class:`NumberTokensInText`); then, with special tokens around each document if they are wanted, the columns of ``FORMAT.md``.
+In: the numbers that become tokens, and what an engine made of the text between them. Out: first,
+    what to put into the text for the numbers (:class:`NumberTokensInText`); then, with special
+    tokens around each document if they are wanted, the columns of ``FORMAT.md``.
 """
 
 from __future__ import annotations
@@ -45,7 +47,10 @@ def no_slots(numbers: Numbers) -> Slots:
 
 
 def number_tokens(
-    numbers: Numbers, representations: Sequence[Representation], spelling: Spelling | None, tokens: NumberTokens
+    numbers: Numbers,
+    representations: Sequence[Representation],
+    spelling: Spelling | None,
+    tokens: NumberTokens,
 ) -> NumberTokensInText:
     """What stands for the numbers in the text and beside it."""
     first = representations[0]
@@ -57,11 +62,17 @@ def number_tokens(
     columns: Columns = {}
     for representation in representations:
         columns |= representation.encode_columns(numbers)
-    plain, spaced = (memory.constant(len(numbers), token, np.int32) for token in (tokens.plain, tokens.spaced))
-    return NumberTokensInText(columns, Slots.of(numbers, plain, spaced, memory.iota(len(numbers) + 1)), None)
+    plain, spaced = (
+        memory.constant(len(numbers), token, np.int32) for token in (tokens.plain, tokens.spaced)
+    )
+    return NumberTokensInText(
+        columns, Slots.of(numbers, plain, spaced, memory.iota(len(numbers) + 1)), None
+    )
 
 
-def encode_between(engine: Engine, numbers: Numbers, in_text: NumberTokensInText, first: Representation) -> tuple[Encoded, Columns]:
+def encode_between(
+    engine: Engine, numbers: Numbers, in_text: NumberTokensInText, first: Representation
+) -> tuple[Encoded, Columns]:
     """(ids of the documents with the numbers in them, all columns of the representations)."""
     encoded = engine.encode(numbers.rows, in_text.slots)
     if first.stays_text:
@@ -75,15 +86,23 @@ def encode_between(engine: Engine, numbers: Numbers, in_text: NumberTokensInText
 
 
 def add_frame(
-    encoded: Encoded, columns: Columns, numbers: Numbers, frame: tuple[list[int], list[int]], per_token: Collection[str]
+    encoded: Encoded,
+    columns: Columns,
+    numbers: Numbers,
+    frame: tuple[list[int], list[int]],
+    per_token: Collection[str],
 ) -> tuple[Encoded, Columns]:
-    """With the special tokens of ``frame`` before and after each valid document; 0 there in the columns with one value per token."""
+    """With the special tokens of ``frame`` before and after each valid document; 0 there in the
+    columns with one value per token.
+    """
     before, after = frame
     lengths = np.where(numbers.rows.valid, len(before) + len(after), 0)
     shift = np.concatenate([[0], np.cumsum(lengths)])
     offsets = encoded.offsets + shift
     ids = np.empty(offsets[-1], np.int32)
-    places = np.arange(len(encoded.ids)) + np.repeat(shift[:-1] + len(before), np.diff(encoded.offsets))
+    places = np.arange(len(encoded.ids)) + np.repeat(
+        shift[:-1] + len(before), np.diff(encoded.offsets)
+    )
     ids[places] = encoded.ids
     for row in np.flatnonzero(numbers.rows.valid):
         ids[offsets[row] : offsets[row] + len(before)] = before
@@ -101,30 +120,53 @@ def is_large(encoded: Encoded, nbytes: int) -> bool:
     return max(len(encoded.ids), nbytes) > schema.LIST_LIMIT
 
 
-def assemble(numbers: Numbers, encoded: Encoded, columns: Columns, described: pa.Schema, per_token: Collection[str]) -> pa.RecordBatch:
+def assemble(
+    numbers: Numbers,
+    encoded: Encoded,
+    columns: Columns,
+    described: pa.Schema,
+    per_token: Collection[str],
+) -> pa.RecordBatch:
     """The record batch of a schema, all but its column ``text``."""
     if "text" in described.names:
         described = described.remove(described.get_field_index("text"))
     index = memory.empty(len(numbers), np.int32)
     _positions_in_document(encoded.positions, encoded.offsets, numbers.document, index)
-    columns = {"input_ids": encoded.ids, "number_index": index, "number_value": numbers.to_float64(), **columns}
+    columns = {
+        "input_ids": encoded.ids,
+        "number_index": index,
+        "number_value": numbers.to_float64(),
+        **columns,
+    }
     if "number_text" in described.names:
         columns["number_text"] = numbers.text().cast(pa.string())
     per_document, arrays = numbers.per_document(), []
     for field in described:
         offsets = encoded.offsets if field.name in per_token else per_document
         large = pa.types.is_large_list(field.type)
-        arrays.append(schema.list_array(columns[field.name], offsets, field.type.value_type, numbers.rows.valid, large))
+        arrays.append(
+            schema.list_array(
+                columns[field.name], offsets, field.type.value_type, numbers.rows.valid, large
+            )
+        )
     return pa.RecordBatch.from_arrays(arrays, schema=described)
 
 
-def with_text(batch: pa.RecordBatch, texts: pa.Array, decoded: pa.Array, field: pa.Field) -> pa.RecordBatch:
-    """With the texts that ids and number surfaces do not give back, because the source tokenizer normalises; null for the others."""
+def with_text(
+    batch: pa.RecordBatch, texts: pa.Array, decoded: pa.Array, field: pa.Field
+) -> pa.RecordBatch:
+    """With the texts that ids and number surfaces do not give back, because the source tokenizer
+    normalises; null for the others.
+    """
     import pyarrow.compute as pc
 
     texts = texts.cast(pa.large_string())
-    same = pc.equal(decoded.cast(pa.large_string()), texts)  # null where there is no text, and so is the result
-    return batch.append_column(field, pc.if_else(same, pa.nulls(len(texts), pa.large_string()), texts).cast(field.type))
+    same = pc.equal(
+        decoded.cast(pa.large_string()), texts
+    )  # null where there is no text, and so is the result
+    return batch.append_column(
+        field, pc.if_else(same, pa.nulls(len(texts), pa.large_string()), texts).cast(field.type)
+    )
 
 
 @kernel

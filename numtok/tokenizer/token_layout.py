@@ -1,11 +1,15 @@
-"""Encoded text in token layout: every column of numbers with one value per token, as the drop-in and the batches of torch have them.
+"""Encoded text in token layout: every column of numbers with one value per token, as the drop-in
+and the batches of torch have them.
 
-In: a record batch in number layout, as encoding gives it, where a column of numbers has one value per number. Out: the same rows in which
-``number_index`` is ``number_mask``, and each of these columns holds a number's value at its first token and the ``fill`` of its
-:class:`numtok.representations.Column` at all others: such rows can be sliced, joined and packed. :func:`to_number_layout` is the inverse, with the same
-bytes, but where two numbers begin in one token (Subword): the token has the value of the first.
+In: a record batch in number layout, as encoding gives it, where a column of numbers has one value
+    per number. Out: the same rows in which ``number_index`` is ``number_mask``, and each of these
+    columns holds a number's value at its first token and the ``fill`` of its
+    :class:`numtok.representations.Column` at all others: such rows can be sliced, joined and
+    packed. :func:`to_number_layout` is the inverse, with the same bytes, but where two numbers
+    begin in one token (Subword): the token has the value of the first.
 
-**Shape**: bool[tokens] for ``number_mask``; ``(tokens, *shape)`` for ``(numbers, *shape)``, of the same type; texts are empty where there is no number.
+**Shape**: bool[tokens] for ``number_mask``; ``(tokens, *shape)`` for ``(numbers, *shape)``, of the
+    same type; texts are empty where there is no number.
 """
 
 from __future__ import annotations
@@ -41,14 +45,21 @@ def token_schema(schema: pa.Schema) -> pa.Schema:
     for field in schema:
         if field.name == NUMBER_INDEX.name:
             field = pa.field(NUMBER_MASK.name, _like(field.type, NUMBER_MASK.type))
-        fields.append(field if field.name not in own else field.with_type(_like(field.type, own[field.name].type)))
+        fields.append(
+            field
+            if field.name not in own
+            else field.with_type(_like(field.type, own[field.name].type))
+        )
     return with_metadata(pa.schema(fields, schema.metadata), {"layout": "token"})
 
 
 def number_schema(schema: pa.Schema) -> pa.Schema:
     """The inverse of :func:`token_schema`."""
     fields = [
-        pa.field(NUMBER_INDEX.name, _like(field.type, NUMBER_INDEX.type)) if field.name == NUMBER_MASK.name else field for field in schema
+        pa.field(NUMBER_INDEX.name, _like(field.type, NUMBER_INDEX.type))
+        if field.name == NUMBER_MASK.name
+        else field
+        for field in schema
     ]
     return with_metadata(pa.schema(fields, schema.metadata), {"layout": None, "pack": None})
 
@@ -91,7 +102,9 @@ def to_number_layout(batch: pa.RecordBatch) -> pa.RecordBatch:
     chosen, columns = memory.to_arrow(places), []
     for column, field in zip(batch.columns, described, strict=True):
         if field.name == NUMBER_INDEX.name:
-            values: Any = (places - np.repeat(offsets[:-1], np.diff(number_offsets))).astype(np.int32)
+            values: Any = (places - np.repeat(offsets[:-1], np.diff(number_offsets))).astype(
+                np.int32
+            )
         elif field.name in own:
             values = flat(column)[0].take(chosen)
         else:
@@ -105,7 +118,11 @@ def _number_columns(schema: pa.Schema) -> dict[str, Column]:
     """Those with one value per number in number layout, but for ``number_index``."""
     numbers = [from_dict(options) for options in read_metadata(schema)["numbers"]]
     known = columns_of(numbers, keep_text=True)
-    return {name: column for name, column in known.items() if column.per == "number" and column != NUMBER_INDEX}
+    return {
+        name: column
+        for name, column in known.items()
+        if column.per == "number" and column != NUMBER_INDEX
+    }
 
 
 def _like(kind: pa.DataType, values: pa.DataType) -> pa.DataType:
@@ -114,10 +131,14 @@ def _like(kind: pa.DataType, values: pa.DataType) -> pa.DataType:
 
 def _lists(values: Any, offsets: Ints, field: pa.Field, like: pa.Array) -> pa.Array:
     valid = memory.from_arrow(like.is_valid()) if like.null_count else np.ones(len(like), np.bool_)
-    return list_array(values, offsets, field.type.value_type, valid, pa.types.is_large_list(field.type))
+    return list_array(
+        values, offsets, field.type.value_type, valid, pa.types.is_large_list(field.type)
+    )
 
 
-def _spread(values: pa.Array, places: Ints, first: npt.NDArray[np.bool_], total: int, column: Column) -> pa.Array:
+def _spread(
+    values: pa.Array, places: Ints, first: npt.NDArray[np.bool_], total: int, column: Column
+) -> pa.Array:
     """(tokens, ...): the values at their places, what says nothing elsewhere."""
     if not first.all():
         values, places = values.filter(memory.to_arrow(first)), places[first]
@@ -137,8 +158,14 @@ def _spread(values: pa.Array, places: Ints, first: npt.NDArray[np.bool_], total:
 def _spread_texts(texts: pa.Array, places: Ints, total: int) -> pa.Array:
     """The texts at their places, empty ones elsewhere; their bytes are not touched."""
     kind = np.dtype(np.int64 if pa.types.is_large_string(texts.type) else np.int32)
-    given = np.frombuffer(texts.buffers()[1], kind, len(texts) + 1, texts.offset * kind.itemsize) if len(texts) else np.zeros(1, kind)
+    given = (
+        np.frombuffer(texts.buffers()[1], kind, len(texts) + 1, texts.offset * kind.itemsize)
+        if len(texts)
+        else np.zeros(1, kind)
+    )
     which = np.zeros(total + 1, np.int64)  # how many texts end before each token
     which[places + 1] = 1
     offsets = given[np.cumsum(which)]
-    return pa.Array.from_buffers(texts.type, total, [None, pa.py_buffer(offsets), texts.buffers()[2] or pa.py_buffer(b"")])
+    return pa.Array.from_buffers(
+        texts.type, total, [None, pa.py_buffer(offsets), texts.buffers()[2] or pa.py_buffer(b"")]
+    )

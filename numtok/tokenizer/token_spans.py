@@ -1,7 +1,8 @@
 """Which tokens a number is made of, and where rows of so many tokens end without cutting one.
 
-In: the metadata of encoded text, and token ids laid end to end. Out: :class:`NumberTokens`, which says where the tokens of each number end, and
-:func:`row_ends`, which data sets of blocks and packed files are cut by.
+In: the metadata of encoded text, and token ids laid end to end. Out: :class:`NumberTokens`, which
+    says where the tokens of each number end, and :func:`row_ends`, which data sets of blocks and
+    packed files are cut by.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ class NumberTokens:
     """Which token ids belong to numbers.
 
     Attributes:
-        ids: every id that numtok's number tokens have, ``[NUM]`` and the digits of spelled-out numbers among them: no random word is one of these.
-        own: those of them that no ordinary text contains: ``[NUM]``, `` [NUM]``, ``[/NUM]`` and all ``[NUM:...]``.
+        ids: every id that numtok's number tokens have, ``[NUM]`` and the digits of spelled-out
+            numbers among them: no random word is one of these.
+        own: those of them that no ordinary text contains: ``[NUM]``, `` [NUM]``, ``[/NUM]`` and all
+            ``[NUM:...]``.
         end: the id of ``[/NUM]`` if numbers are in brackets, else None.
         length: the tokens per number, if they are not.
     """
@@ -48,7 +51,12 @@ class NumberTokens:
         bracketed = first.bracketed
         length = first.length or 1
         ids = sorted({*tokens.values(), *symbols})
-        return cls(tuple(ids), tuple(sorted({*brackets, *symbols})), tokens[END_NUM] if bracketed else None, 1 if bracketed else length)
+        return cls(
+            tuple(ids),
+            tuple(sorted({*brackets, *symbols})),
+            tokens[END_NUM] if bracketed else None,
+            1 if bracketed else length,
+        )
 
     @classmethod
     def from_schema(cls, schema: pa.Schema) -> NumberTokens:
@@ -58,7 +66,8 @@ class NumberTokens:
     def stops(self, ids: Ints, positions: Ints, row_stops: Ints) -> Ints:
         """int64[numbers]: where each number's tokens end, exclusive.
 
-        A number in brackets ends behind its ``[/NUM]``; one that lacks it (the ids were cut by another program) before the next number, or with the row.
+        A number in brackets ends behind its ``[/NUM]``; one that lacks it (the ids were cut by
+        another program) before the next number, or with the row.
 
         Args:
             ids: int64[tokens], rows laid end to end.
@@ -82,19 +91,24 @@ class RowEnds(NamedTuple):
 
 
 def row_ends(sections: Ints, begins: Ints, stops: Ints, size: int) -> RowEnds:
-    """The ends of rows of ``size`` tokens that lie within stretches of tokens, each cut from its own beginning.
+    """The ends of rows of ``size`` tokens that lie within stretches of tokens, each cut from its
+    own beginning.
 
-    A row ends after ``size`` tokens, but never inside a number: one that fits into a row begins the next, and the row before is shorter by less than the
-    number's tokens. A number longer than a row is cut where rows are full.
+    A row ends after ``size`` tokens, but never inside a number: one that fits into a row begins the
+    next, and the row before is shorter by less than the number's tokens. A number longer than a row
+    is cut where rows are full.
 
     Args:
-        sections: int64[k, 2], ascending: where the first row of each begins, and the place before which all ends are.
+        sections: int64[k, 2], ascending: where the first row of each begins, and the place before
+            which all ends are.
         begins: int64[numbers], ascending, the first token of each number.
         stops: int64[numbers], where its tokens end.
         size: tokens of a row.
     """
     lengths = (sections[:, 1] - sections[:, 0]).clip(0)
-    ends = np.empty(int((2 * (lengths // size) + 2).sum()), np.int64)  # two rows that follow one another hold more than ``size``
+    ends = np.empty(
+        int((2 * (lengths // size) + 2).sum()), np.int64
+    )  # two rows that follow one another hold more than ``size``
     count, cut = _row_ends(np.ascontiguousarray(sections, np.int64), begins, stops, size, ends)
     return RowEnds(ends[:count], int(cut))
 

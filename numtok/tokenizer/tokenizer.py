@@ -1,9 +1,12 @@
 """Tokenizer: text to token ids and number tensors, and back.
 
-In: texts. Out: an Arrow record batch with one row per text (``FORMAT.md``). ``decode_batch`` is the inverse of ``encode_batch``: byte for byte
-with ``keep_text=True``, else the same text with its numbers in canonical form, as far as the representation holds them. It composes what is in this
-room: numbers are found (:mod:`numtok.tokenizer.find`), get tokens (:mod:`numtok.tokenizer.spelling`), the text between them is encoded (an engine), and all
-is put into a batch (:mod:`numtok.tokenizer.to_batch`); :mod:`numtok.tokenizer.from_batch` is the way back.
+In: texts. Out: an Arrow record batch with one row per text (``FORMAT.md``). ``decode_batch`` is the
+    inverse of ``encode_batch``: byte for byte with ``keep_text=True``, else the same text with its
+    numbers in canonical form, as far as the representation holds them. It composes what is in this
+room: numbers are found (:mod:`numtok.tokenizer.find`), get tokens
+    (:mod:`numtok.tokenizer.spelling`), the text between them is encoded (an engine), and all is put
+    into a batch (:mod:`numtok.tokenizer.to_batch`); :mod:`numtok.tokenizer.from_batch` is the way
+    back.
 """
 
 from __future__ import annotations
@@ -38,13 +41,15 @@ from numtok.tokenizer.vocabulary import NumberVocabulary, share_tokens
 
 
 class Tokenizer:
-    """A subword tokenizer that knows numbers. Make one with :meth:`from_pretrained`. ``tokenizer(text)`` encodes; two are equal if they give equal ids.
+    """A subword tokenizer that knows numbers. Make one with :meth:`from_pretrained`.
+    ``tokenizer(text)`` encodes; two are equal if they give equal ids.
 
     Attributes:
         representations: of the numbers. grammar: what counts as a number.
         config: the source's tokenizer.json with the number tokens added, as a dict.
         tokens: the id of every token that numtok uses for numbers.
-        own_tokens: the id of every added token that is numtok's, in use or not: in a text they are not tokens.
+        own_tokens: the id of every added token that is numtok's, in use or not: in a text they are
+            not tokens.
         fingerprint: equal for tokenizers that give equal ids.
     """
 
@@ -59,10 +64,20 @@ class Tokenizer:
         engine_later: bool = False,
     ) -> None:
         if leading_space not in LEADING_SPACE:
-            raise TokenizerError(f"leading_space={leading_space!r} is unknown; use 'auto' or 'separate'")
-        self.representations, self.grammar, self.leading_space = representations_of(numbers), check_grammar(grammar), leading_space
+            raise TokenizerError(
+                f"leading_space={leading_space!r} is unknown; use 'auto' or 'separate'"
+            )
+        self.representations, self.grammar, self.leading_space = (
+            representations_of(numbers),
+            check_grammar(grammar),
+            leading_space,
+        )
         self._vocabulary = NumberVocabulary.of(config, self.representations[0], leading_space, own)
-        self.config, self.tokens, self.own_tokens = self._vocabulary.config, self._vocabulary.tokens, self._vocabulary.own
+        self.config, self.tokens, self.own_tokens = (
+            self._vocabulary.config,
+            self._vocabulary.tokens,
+            self._vocabulary.own,
+        )
         self._engines = TextEngines(self.config, self._vocabulary.in_text, engine)
         if not engine_later:
             self.engine  # a tokenizer that cannot be used fails here, not at the first text  # noqa: B018
@@ -79,12 +94,16 @@ class Tokenizer:
         """Put numbers into a tokenizer, or load one that :meth:`save_pretrained` wrote.
 
         Args:
-            source: a tokenizer.json, a folder, the URL of one, a hub id, a ``tokenizers.Tokenizer``, a transformers tokenizer; ``None`` for the small
-                default tokenizer inside the package.
-            numbers: representations, ``[XVal()]`` if not given, or their names, ``"xval,fone:6,4"``; several that share ``[NUM]`` can be combined.
+            source: a tokenizer.json, a folder, the URL of one, a hub id, a
+                ``tokenizers.Tokenizer``, a transformers tokenizer; ``None`` for the small default
+                tokenizer inside the package.
+            numbers: representations, ``[XVal()]`` if not given, or their names,
+                ``"xval,fone:6,4"``; several that share ``[NUM]`` can be combined.
             grammar: what counts as a number.
-            engine: ``"gigatoken"``, ``"tokenizers"`` (same ids, slower), or ``"auto"``, the first that can be used.
-            leading_space: ``"auto"``, two forms ``[NUM]`` and `` [NUM]`` for byte-level BPE and one for others, or ``"separate"``, always one.
+            engine: ``"gigatoken"``, ``"tokenizers"`` (same ids, slower), or ``"auto"``, the first
+                that can be used.
+            leading_space: ``"auto"``, two forms ``[NUM]`` and `` [NUM]`` for byte-level BPE and one
+                for others, or ``"separate"``, always one.
 
         Options that are not given are those the folder was saved with.
 
@@ -92,46 +111,90 @@ class Tokenizer:
             TokenizerError: if the source cannot be found, read or used.
         """
         with saving.fetched(source) as local:
-            chosen, config = saving.chosen(local, numbers, grammar, leading_space), load_source(local)
+            chosen, config = (
+                saving.chosen(local, numbers, grammar, leading_space),
+                load_source(local),
+            )
         try:
-            return cls(config, chosen.representations, chosen.grammar, engine, chosen.leading_space, chosen.tokens)
+            return cls(
+                config,
+                chosen.representations,
+                chosen.grammar,
+                engine,
+                chosen.leading_space,
+                chosen.tokens,
+            )
         except TokenizerError as error:
-            raise (TokenizerError(f"{source}: {error}") if isinstance(source, str | Path) else error) from error
+            raise (
+                TokenizerError(f"{source}: {error}") if isinstance(source, str | Path) else error
+            ) from error
 
     @classmethod
-    def from_settings(cls, config: dict[str, Any], settings: Mapping[str, Any], engine: str = "auto") -> Tokenizer:
-        """The inverse of :meth:`saved_settings`, for the tokenizer.json ``config``. The engine is made when it is first needed."""
-        numbers, grammar = saving.saved_representations(settings), Grammar.from_dict(settings["grammar"])
-        return cls(config, numbers, grammar, engine, settings["leading_space"], settings.get("tokens", ()), engine_later=True)
+    def from_settings(
+        cls, config: dict[str, Any], settings: Mapping[str, Any], engine: str = "auto"
+    ) -> Tokenizer:
+        """The inverse of :meth:`saved_settings`, for the tokenizer.json ``config``.
+
+        The engine is made when it is first needed.
+        """
+        numbers, grammar = (
+            saving.saved_representations(settings),
+            Grammar.from_dict(settings["grammar"]),
+        )
+        return cls(
+            config,
+            numbers,
+            grammar,
+            engine,
+            settings["leading_space"],
+            settings.get("tokens", ()),
+            engine_later=True,
+        )
 
     def with_options(self, representations: Sequence[Representation]) -> Tokenizer:
-        """The same with other options of the same representations, such as a fitted scale; the engine is shared, as the tokens are the same.
+        """The same with other options of the same representations, such as a fitted scale; the
+        engine is shared, as the tokens are the same.
 
         Raises:
             TokenizerError: if these need other tokens.
         """
         if not share_tokens(representations, self.representations):
-            raise TokenizerError("these representations need other tokens; make the tokenizer anew with from_pretrained")
+            raise TokenizerError(
+                "these representations need other tokens; make the tokenizer anew with"
+                " from_pretrained"
+            )
         made = copy.copy(self)
         made._engines = self._engines
         made.representations = tuple(representations)
         return made
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write ``tokenizer.json``, which also loads in ``tokenizers`` and transformers, and ``numtok.json`` to a folder."""
+        """Write ``tokenizer.json``, which also loads in ``tokenizers`` and transformers, and
+        ``numtok.json`` to a folder.
+        """
         saving.save(folder, self.config, self.saved_settings())
 
     def saved_settings(self) -> dict[str, Any]:
         """What ``numtok.json`` holds: all but the tokenizer.json."""
-        return saving.settings(self.representations, self.grammar, self.leading_space, self.own_tokens)
+        return saving.settings(
+            self.representations, self.grammar, self.leading_space, self.own_tokens
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made on demand."""
-        made = {name for name, value in vars(type(self)).items() if isinstance(value, functools.cached_property)}
+        made = {
+            name
+            for name, value in vars(type(self)).items()
+            if isinstance(value, functools.cached_property)
+        }
         return {name: value for name, value in vars(self).items() if name not in made}
 
     def __eq__(self, other: object) -> bool:
-        return self.fingerprint == other.fingerprint if isinstance(other, Tokenizer) else NotImplemented
+        return (
+            self.fingerprint == other.fingerprint
+            if isinstance(other, Tokenizer)
+            else NotImplemented
+        )
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
@@ -141,11 +204,16 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         shown = ", ".join(map(repr, self.representations))
-        return f"Tokenizer([{shown}], {self.grammar!r}, leading_space={self.leading_space!r}, vocab_size={self.vocab_size})"
+        return (
+            f"Tokenizer([{shown}], {self.grammar!r}, leading_space={self.leading_space!r},"
+            f" vocab_size={self.vocab_size})"
+        )
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        return saving.fingerprint_of(self.config, self.representations, self.grammar, self.leading_space)
+        return saving.fingerprint_of(
+            self.config, self.representations, self.grammar, self.leading_space
+        )
 
     @functools.cached_property
     def vocab_size(self) -> int:
@@ -154,7 +222,10 @@ class Tokenizer:
 
     @property
     def carries_sign(self) -> bool:
-        """Whether number tokens stand for numbers with their sign. If one of the representations does not, it stays in the text for all."""
+        """Whether number tokens stand for numbers with their sign.
+
+        If one of the representations does not, it stays in the text for all.
+        """
         return self.finder.carries_sign
 
     @property
@@ -169,11 +240,15 @@ class Tokenizer:
         return self.engine_for(parse_special=False)
 
     def engine_for(self, parse_special: bool) -> Engine:
-        """Likewise, with or without special tokens in the text parsed; made when it is first needed."""
+        """Likewise, with or without special tokens in the text parsed; made when it is first
+        needed.
+        """
         return self._engines.between(parse_special)
 
     def has_fast_engine(self, parse_special: bool = False) -> bool:
-        """Whether the text between numbers is encoded much faster than by ``tokenizers`` itself; makes the engine, if it is not made yet."""
+        """Whether the text between numbers is encoded much faster than by ``tokenizers`` itself;
+        makes the engine, if it is not made yet.
+        """
         return self.engine_for(parse_special).is_fast
 
     @functools.cached_property
@@ -181,77 +256,146 @@ class Tokenizer:
         """Which numbers of texts become tokens."""
         ours = set(self.own_tokens.values())
         others = [token for token in self.config["added_tokens"] if token["id"] not in ours]
-        return NumberFinder(self.representations, self.grammar, others, self.config.get("normalizer"))
+        return NumberFinder(
+            self.representations, self.grammar, others, self.config.get("normalizer")
+        )
 
     @functools.cached_property
     def _decoder(self) -> Decoder:
-        return Decoder(self.config, self.representations, self.tokens, self._vocabulary.spelling, self.grammar, lambda: self._engines.whole)
-
-    @overload
-    def __call__(self, text: str, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Encoding: ...
+        return Decoder(
+            self.config,
+            self.representations,
+            self.tokens,
+            self._vocabulary.spelling,
+            self.grammar,
+            lambda: self._engines.whole,
+        )
 
     @overload
     def __call__(
-        self, text: Texts, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False
+        self,
+        text: str,
+        keep_text: bool = False,
+        add_special_tokens: bool = False,
+        parse_special: bool = False,
+    ) -> Encoding: ...
+
+    @overload
+    def __call__(
+        self,
+        text: Texts,
+        keep_text: bool = False,
+        add_special_tokens: bool = False,
+        parse_special: bool = False,
     ) -> pa.RecordBatch: ...
 
-    def __call__(self, text: Any, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Any:
+    def __call__(
+        self,
+        text: Any,
+        keep_text: bool = False,
+        add_special_tokens: bool = False,
+        parse_special: bool = False,
+    ) -> Any:
         """:meth:`encode` for one text, :meth:`encode_batch` for many."""
         encode = self.encode if isinstance(text, str) else self.encode_batch
         return encode(text, keep_text, add_special_tokens, parse_special)
 
-    def encode(self, text: str, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False) -> Encoding:
+    def encode(
+        self,
+        text: str,
+        keep_text: bool = False,
+        add_special_tokens: bool = False,
+        parse_special: bool = False,
+    ) -> Encoding:
         """:meth:`encode_batch` for one text."""
         if not isinstance(text, str):
-            raise InputError(f"expected one str, got {type(text).__name__}; encode_batch takes many texts")
+            raise InputError(
+                f"expected one str, got {type(text).__name__}; encode_batch takes many texts"
+            )
         return Encoding(self.encode_batch([text], keep_text, add_special_tokens, parse_special))
 
     def encode_batch(
-        self, texts: Texts, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False, threads: int | None = 1
+        self,
+        texts: Texts,
+        keep_text: bool = False,
+        add_special_tokens: bool = False,
+        parse_special: bool = False,
+        threads: int | None = 1,
     ) -> pa.RecordBatch:
         """Encode many texts.
 
         Args:
-            texts: an Arrow string array of any kind and library, or any number of ``str``; a null row stays null.
+            texts: an Arrow string array of any kind and library, or any number of ``str``; a null
+                row stays null.
             keep_text: also store what :meth:`decode_batch` needs to give back every byte.
-            add_special_tokens: put the source tokenizer's special tokens (``[CLS]``, ``<s>``) around each text.
-            parse_special: read special tokens that are written in the text as such; otherwise they are ordinary text.
-            threads: that encode at once; ``None`` for as many as there are cores. The batch is the same for every number.
+            add_special_tokens: put the source tokenizer's special tokens (``[CLS]``, ``<s>``)
+                around each text.
+            parse_special: read special tokens that are written in the text as such; otherwise they
+                are ordinary text.
+            threads: that encode at once; ``None`` for as many as there are cores. The batch is the
+                same for every number.
 
         Returns:
             One row per text; see ``FORMAT.md`` for the columns.
 
         Raises:
             InputError: for texts that are not text.
-            RepresentationError: for a number that a representation with ``overflow="error"`` cannot hold.
+            RepresentationError: for a number that a representation with ``overflow="error"`` cannot
+                hold.
         """
-        return self.encode_with_report(texts, keep_text, add_special_tokens, parse_special, threads)[0]
+        return self.encode_with_report(
+            texts, keep_text, add_special_tokens, parse_special, threads
+        )[0]
 
     def encode_with_report(
-        self, texts: Texts, keep_text: bool = False, add_special_tokens: bool = False, parse_special: bool = False, threads: int | None = 1
+        self,
+        texts: Texts,
+        keep_text: bool = False,
+        add_special_tokens: bool = False,
+        parse_special: bool = False,
+        threads: int | None = 1,
     ) -> tuple[pa.RecordBatch, EncodeReport]:
         """:meth:`encode_batch`, and what became of the numbers."""
-        encode = functools.partial(self._encode_rows, keep_text=keep_text, framed=add_special_tokens, parse_special=parse_special)
+        encode = functools.partial(
+            self._encode_rows,
+            keep_text=keep_text,
+            framed=add_special_tokens,
+            parse_special=parse_special,
+        )
         return encode_parts(encode, TextRows.of(texts), checked(threads))
 
-    def _encode_rows(self, rows: TextRows, keep_text: bool, framed: bool, parse_special: bool) -> tuple[pa.RecordBatch, EncodeReport]:
+    def _encode_rows(
+        self, rows: TextRows, keep_text: bool, framed: bool, parse_special: bool
+    ) -> tuple[pa.RecordBatch, EncodeReport]:
         numbers, _, report = self.finder.find(rows, parse_special)
         engine, in_text = self.engine_for(parse_special), self.encode_numbers(numbers)
-        encoded, columns = to_batch.encode_between(engine, numbers, in_text, self.representations[0])
+        encoded, columns = to_batch.encode_between(
+            engine, numbers, in_text, self.representations[0]
+        )
         if framed:
-            encoded, columns = to_batch.add_frame(encoded, columns, numbers, self._engines.frame, self.per_token_columns)
+            encoded, columns = to_batch.add_frame(
+                encoded, columns, numbers, self._engines.frame, self.per_token_columns
+            )
         report.tokens = len(encoded.ids)
-        described = self.batch_schema(keep_text, framed, to_batch.is_large(encoded, rows.nbytes if keep_text else 0))
+        described = self.batch_schema(
+            keep_text, framed, to_batch.is_large(encoded, rows.nbytes if keep_text else 0)
+        )
         batch = to_batch.assemble(numbers, encoded, columns, described, self.per_token_columns)
         if keep_text:
-            batch = to_batch.with_text(batch, rows.array, self.decode_batch(batch), described.field("text"))
+            batch = to_batch.with_text(
+                batch, rows.array, self.decode_batch(batch), described.field("text")
+            )
         return batch, report
 
     def encode_numbers(self, numbers: Numbers) -> to_batch.NumberTokensInText:
         """The tokens and the columns of numbers that become tokens."""
-        return to_batch.number_tokens(numbers, self.representations, self._vocabulary.spelling, self._vocabulary.in_text)
+        return to_batch.number_tokens(
+            numbers, self.representations, self._vocabulary.spelling, self._vocabulary.in_text
+        )
 
-    def batch_schema(self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False) -> pa.Schema:
+    def batch_schema(
+        self, keep_text: bool = False, add_special_tokens: bool = False, large: bool = False
+    ) -> pa.Schema:
         """The schema of the batches that :meth:`encode_batch` returns."""
         return self._batch_schemas.get(keep_text, add_special_tokens, large)
 
@@ -266,35 +410,48 @@ class Tokenizer:
         return schema.BatchSchemas(self.representations, described, lambda: self._engines.frame)
 
     def decode(self, encoding: Encoding | TokenIds, numbers: Sequence[Any] | None = None) -> str:
-        """The text of one :class:`Encoding`, or of token ids with the values of their ``[NUM]`` tokens in order.
+        """The text of one :class:`Encoding`, or of token ids with the values of their ``[NUM]``
+        tokens in order.
 
         Raises:
-            SchemaError: if there are not as many values as number tokens. InputError: for what are neither ids nor an encoding.
+            SchemaError: if there are not as many values as number tokens. InputError: for what are
+                neither ids nor an encoding.
         """
         if isinstance(encoding, Encoding):
             return str(self.decode_batch(encoding.batch)[0].as_py())
         return self._decoder.ids(encoding, numbers)
 
     def decode_batch(self, batch: ArrowArray) -> pa.Array:
-        """The texts of a batch (``pyarrow`` or another Arrow library) that this tokenizer encoded; the inverse of :meth:`encode_batch`.
+        """The texts of a batch (``pyarrow`` or another Arrow library) that this tokenizer encoded;
+        the inverse of :meth:`encode_batch`.
 
         Raises:
-            SchemaError: if the batch comes from another tokenizer, lacks a column, or has rows whose columns disagree.
+            SchemaError: if the batch comes from another tokenizer, lacks a column, or has rows
+                whose columns disagree.
         """
         return self._decoder.batch(schema.as_record_batch(batch), self.fingerprint)
 
-    def numbers_in(self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None) -> list[tuple[int, int, str]]:
-        """The numbers in ids that a model may have made: (first token, end, text) of each. What cannot be read as a number is left out.
+    def numbers_in(
+        self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None
+    ) -> list[tuple[int, int, str]]:
+        """The numbers in ids that a model may have made: (first token, end, text) of each. What
+        cannot be read as a number is left out.
 
         Args:
             ids: int32[n]; -1 for what is no token.
-            values: for numbers that are one token, one value per id (those of other tokens are not looked at) or one per number.
+            values: for numbers that are one token, one value per id (those of other tokens are not
+                looked at) or one per number.
 
         Raises:
-            InputError: if there are neither as many values as ids nor as many as numbers, or a value is not finite.
+            InputError: if there are neither as many values as ids nor as many as numbers, or a
+                value is not finite.
         """
         return self._decoder.numbers_in(ids, values)
 
-    def read_spelled(self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]) -> pa.LargeStringArray:
-        """The text of the spelled-out numbers that begin at the positions in int32[n] ids; what is no number, as its symbols."""
+    def read_spelled(
+        self, ids: npt.NDArray[np.int32], positions: npt.NDArray[np.int64]
+    ) -> pa.LargeStringArray:
+        """The text of the spelled-out numbers that begin at the positions in int32[n] ids; what is
+        no number, as its symbols.
+        """
         return self._decoder.read_spelled(ids, positions)

@@ -1,6 +1,7 @@
 """The tokens of one tokenizer: those of its source, and numtok's for numbers.
 
-In: a tokenizer.json and a representation. Out: the tokenizer.json with the number tokens added, and which of its ids stand for what.
+In: a tokenizer.json and a representation. Out: the tokenizer.json with the number tokens added, and
+    which of its ids stand for what.
 """
 
 from __future__ import annotations
@@ -34,8 +35,16 @@ class NumberVocabulary:
     in_text: NumberTokens
 
     @classmethod
-    def of(cls, source: dict[str, Any], representation: Representation, leading_space: str, saved: Collection[str]) -> NumberVocabulary:
-        """That of a source with the tokens that the first representation needs; ``saved`` are numtok's tokens in it that were named when it was saved."""
+    def of(
+        cls,
+        source: dict[str, Any],
+        representation: Representation,
+        leading_space: str,
+        saved: Collection[str],
+    ) -> NumberVocabulary:
+        """That of a source with the tokens that the first representation needs; ``saved`` are
+        numtok's tokens in it that were named when it was saved.
+        """
         two_forms = leading_space == "auto" and is_byte_level(source)
         config, tokens = add_number_tokens(source, representation, two_forms)
         own = own_tokens(config, tokens, saved)
@@ -47,20 +56,40 @@ class NumberVocabulary:
     @property
     def size(self) -> int:
         """One more than the largest id."""
-        return 1 + int(max([*vocabulary_of(self.config).values(), *(token["id"] for token in self.config["added_tokens"])]))
+        return 1 + int(
+            max(
+                [
+                    *vocabulary_of(self.config).values(),
+                    *(token["id"] for token in self.config["added_tokens"]),
+                ]
+            )
+        )
 
     def described(self) -> dict[str, Any]:
         """As the schema's metadata tell it: the ids of number tokens, and of symbols in runs."""
-        symbols = {number for content, number in self.tokens.items() if OWN_SYMBOL.fullmatch(content)}
-        tokens = {content: number for content, number in self.tokens.items() if number not in symbols}
-        in_runs = {"symbols": self.spelling.runs(symbols)} if symbols and self.spelling is not None else {}
+        symbols = {
+            number for content, number in self.tokens.items() if OWN_SYMBOL.fullmatch(content)
+        }
+        tokens = {
+            content: number for content, number in self.tokens.items() if number not in symbols
+        }
+        in_runs = (
+            {"symbols": self.spelling.runs(symbols)}
+            if symbols and self.spelling is not None
+            else {}
+        )
         return {"tokens": tokens, "vocab_size": self.size, **in_runs}
 
 
 def share_tokens(some: Sequence[Representation], others: Sequence[Representation]) -> bool:
-    """Whether they are the same but for options that leave the tokens of numbers as they are, such as a scale."""
+    """Whether they are the same but for options that leave the tokens of numbers as they are, such
+    as a scale.
+    """
 
     def kinds(chosen: Sequence[Representation]) -> list[Any]:
-        return [(type(representation), representation.tokens, representation.carries_sign) for representation in chosen]
+        return [
+            (type(representation), representation.tokens, representation.carries_sign)
+            for representation in chosen
+        ]
 
     return kinds(some) == kinds(others) and some[0].one_token

@@ -1,6 +1,8 @@
-"""Everything that a first run does for later ones, done beforehand: for images of containers, and for the nodes of a cluster.
+"""Everything that a first run does for later ones, done beforehand: for images of containers, and
+for the nodes of a cluster.
 
-In: a tokenizer and representations. Out: the folder in which what was compiled lies; what was found out about the tokenizer is in the user's cache folder.
+In: a tokenizer and representations. Out: the folder in which what was compiled lies; what was found
+    out about the tokenizer is in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -23,13 +25,23 @@ WITH_OPTIONS = ("fone:6,4",)  # those that there are not without
 LONG = " ".join(SELF_CHECK) * 100  # enough that a text is read in more than one turn
 
 
-_SPACES = {"content": " " * 256, "single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+_SPACES = {
+    "content": " " * 256,
+    "single_word": False,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": True,
+    "special": False,
+}
 
 
 def warm_up(
-    source: Any = None, numbers: Iterable[Representations] | None = None, step: Callable[[str], object] = lambda name: None
+    source: Any = None,
+    numbers: Iterable[Representations] | None = None,
+    step: Callable[[str], object] = lambda name: None,
 ) -> Path:
-    """Compile what encoding to these representations and decoding takes, for this processor, and compare the tokenizer's engines.
+    """Compile what encoding to these representations and decoding takes, for this processor, and
+    compare the tokenizer's engines.
 
     Args:
         source: see :meth:`Tokenizer.from_pretrained`.
@@ -43,14 +55,23 @@ def warm_up(
     folder = writable_place()
     if folder is None:
         tried = ", ".join(map(str, places()))
-        raise OutputError(f"no folder takes what is compiled: {tried}; make one of them writable, or set NUMBA_CACHE_DIR")
-    every = (*(name_of(one) for kind in REPRESENTATIONS.values() for one in plain_ones(kind)), *WITH_OPTIONS)
+        raise OutputError(
+            f"no folder takes what is compiled: {tried}; make one of them writable, or set"
+            " NUMBA_CACHE_DIR"
+        )
+    every = (
+        *(name_of(one) for kind in REPRESENTATIONS.values() for one in plain_ones(kind)),
+        *WITH_OPTIONS,
+    )
     for chosen in every if numbers is None else numbers:
         step(str(chosen))
         _use(Tokenizer.from_pretrained(source, chosen))
     step("other tokenizers")
     own = load_source(None)
-    normalizing = own | {"normalizer": {"type": "NFC"}, "added_tokens": [*own["added_tokens"], _SPACES]}
+    normalizing = own | {
+        "normalizer": {"type": "NFC"},
+        "added_tokens": [*own["added_tokens"], _SPACES],
+    }
     for engine in ("auto", "tokenizers"):
         _use(Tokenizer(numbered(normalizing, "warm-up"), "xval", engine=engine))
     return folder

@@ -1,14 +1,18 @@
-"""Documents laid end to end and cut into blocks of equal length, without rewriting the file: what pretraining wants.
+"""Documents laid end to end and cut into blocks of equal length, without rewriting the file: what
+pretraining wants.
 
-In: the chunks of a :class:`numtok_torch.data.storage.Storage`. Out: :class:`Blocks`, an index of where every block ends, found in one pass that holds one
-chunk at a time; and rows, as in :mod:`numtok_torch.data.dataset`, cut out of the chunks that a block lies in.
+In: the chunks of a :class:`numtok_torch.data.storage.Storage`. Out: :class:`Blocks`, an index of
+    where every block ends, found in one pass that holds one chunk at a time; and rows, as in
+    :mod:`numtok_torch.data.dataset`, cut out of the chunks that a block lies in.
 
-**Where blocks end.** Every ``size`` tokens, but never inside a number: one that fits into a block begins the next, and the block before is shorter by
-less than the number's tokens. A number longer than a block is cut where the blocks are full. It then has no entry in the streams per number, as when
-the collator cuts; its tokens stay. The last block is what is left.
+**Where blocks end.** Every ``size`` tokens, but never inside a number: one that fits into a block
+begins the next, and the block before is shorter by less than the number's tokens. A number longer
+than a block is cut where the blocks are full. It then has no entry in the streams per number, as
+when the collator cuts; its tokens stay. The last block is what is left.
 
-**Shape** of a block: as of a row, and ``position_ids`` int64 (tokens,), which begin at 0 with each document and with the block, if asked for. Streams
-are views of the file's buffers, unless the block reaches over two chunks or holds separators.
+**Shape** of a block: as of a row, and ``position_ids`` int64 (tokens,), which begin at 0 with each
+    document and with the block, if asked for. Streams are views of the file's buffers, unless the
+    block reaches over two chunks or holds separators.
 """
 
 from __future__ import annotations
@@ -51,7 +55,10 @@ class Cutting:
         if self.size < 1:
             raise SchemaError(f"block_size={self.size} must be positive")
         if self.separator is not None and (self.separator < 0 or self.separator in self.tokens.ids):
-            raise SchemaError(f"separator={self.separator} must be the id of a token, and of none that numbers are made of")
+            raise SchemaError(
+                f"separator={self.separator} must be the id of a token, and of none that numbers"
+                " are made of"
+            )
 
 
 class Laid:
@@ -60,12 +67,16 @@ class Laid:
     Attributes:
         dense: whether the chunk is in token layout: all its columns have one value per token.
         ends: int64[rows], where each row ends.
-        gaps: int64[separators], where separators are. raw: the same in the flat arrays of the chunk, before which each comes.
+        gaps: int64[separators], where separators are. raw: the same in the flat arrays of the
+            chunk, before which each comes.
         begins, stops: int64[numbers], the first token of each number, and where its tokens end.
     """
 
     def __init__(self, chunk: Chunk, cutting: Cutting) -> None:
-        arrays = {name: (values, np.array(chunk.offsets[which], np.int64)) for name, values, which in chunk.arrays}
+        arrays = {
+            name: (values, np.array(chunk.offsets[which], np.int64))
+            for name, values, which in chunk.arrays
+        }
         ids, offsets = arrays["input_ids"]
         self.dense = "number_mask" in arrays
         lengths = np.diff(offsets)
@@ -102,7 +113,9 @@ class Laid:
                 row[name] = (self.begins[low:high] - first).astype(values.dtype)
             else:
                 row[name] = values[low:high]
-        if self.dense and high < len(self.begins) and self.begins[high] < last:  # a number that reaches out has no value
+        if (
+            self.dense and high < len(self.begins) and self.begins[high] < last
+        ):  # a number that reaches out has no value
             row["number_mask"] = np.array(row["number_mask"])
             row["number_mask"][self.begins[high] - first] = False
         for name, texts, _ in chunk.texts:
@@ -111,7 +124,9 @@ class Laid:
             for place in reversed((self.gaps[inside] - first).tolist() if self.dense else ()):
                 row[name].insert(place - int(np.searchsorted(self.gaps[inside], place + first)), "")
         if cutting.apart:
-            inner = self.ends[np.searchsorted(self.ends, first, side="right") : np.searchsorted(self.ends, last)]  # ends within
+            inner = self.ends[
+                np.searchsorted(self.ends, first, side="right") : np.searchsorted(self.ends, last)
+            ]  # ends within
             edges = np.concatenate([[first], inner, [last]])
             row["position_ids"] = np.arange(first, last) - np.repeat(edges[:-1], np.diff(edges))
         return row
@@ -140,7 +155,9 @@ class Blocks:
             chunk = storage.read(number)
             if not skip_nulls and not all(chunk.valid):
                 row = rows + chunk.valid.index(False)
-                raise SchemaError(f"row {row} is null: its document was; make the data set with nulls='skip'")
+                raise SchemaError(
+                    f"row {row} is null: its document was; make the data set with nulls='skip'"
+                )
             laid = Laid(chunk, cutting)
             ends = self._ends_in(laid, block - begin)
             per_chunk.append(ends + begin)
@@ -155,8 +172,12 @@ class Blocks:
         self.counts: Ints = np.bincount(homes, minlength=len(totals)).astype(np.int64)
 
     def _ends_in(self, laid: Laid, block: int) -> Ints:
-        """The ends that lie in a chunk; ``block``, where the open block begins, is negative if that is before the chunk."""
-        found = row_ends(np.array([[block, laid.total + 1]]), laid.begins, laid.stops, self.cutting.size)
+        """The ends that lie in a chunk; ``block``, where the open block begins, is negative if that
+        is before the chunk.
+        """
+        found = row_ends(
+            np.array([[block, laid.total + 1]]), laid.begins, laid.stops, self.cutting.size
+        )
         self.cut_numbers += found.cut_numbers
         return found.ends
 
@@ -169,7 +190,11 @@ class Blocks:
             chunk, begin = read(at), int(self._chunk_ends[at - 1]) if at else 0
             stop = min(last, int(self._chunk_ends[at]))
             if stop > first:
-                parts.append(_laid(chunk, self.cutting).part(chunk, first - begin, stop - begin, self.cutting))
+                parts.append(
+                    _laid(chunk, self.cutting).part(
+                        chunk, first - begin, stop - begin, self.cutting
+                    )
+                )
             first, at = stop, at + 1
         return parts[0] if len(parts) == 1 else _end_to_end(parts)
 
@@ -189,6 +214,13 @@ def _end_to_end(parts: list[Row]) -> Row:
     for name, values in parts[0].items():
         pieces: list[Any] = [part[name] for part in parts]
         if name == "number_index":
-            pieces = [piece + shift for piece, shift in zip(pieces, before.astype(values.dtype), strict=False)]
-        row[name] = [text for piece in pieces for text in piece] if isinstance(values, list) else np.concatenate(pieces)
+            pieces = [
+                piece + shift
+                for piece, shift in zip(pieces, before.astype(values.dtype), strict=False)
+            ]
+        row[name] = (
+            [text for piece in pieces for text in piece]
+            if isinstance(values, list)
+            else np.concatenate(pieces)
+        )
     return row

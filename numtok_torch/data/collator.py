@@ -1,6 +1,7 @@
 """Rows to batches: padded, truncated or packed, every stream together, with labels.
 
-In: a list of rows, as :class:`NumberDataset` or a transformers tokenizer gives them (:mod:`numtok_torch.data.rows`). Out: a plain ``dict[str, Tensor]``:
+In: a list of rows, as :class:`NumberDataset` or a transformers tokenizer gives them
+    (:mod:`numtok_torch.data.rows`). Out: a plain ``dict[str, Tensor]``:
 
 ====================  ==========================================  ================
 key                   dtype and shape                             elsewhere
@@ -15,9 +16,11 @@ S_labels              as S, likewise                              as S
 position_ids          int64 (batch, seq), packed rows and blocks  0
 ====================  ==========================================  ================
 
-The streams S are ``number_value`` and what the representations declare (:func:`numtok.representations.streams`), with the dtype, the shape and the fill of
-each :class:`numtok.representations.Column`. Only those that the rows have are there, and ``number_mask`` if they say anything about numbers. Inverse:
-``attention_mask`` (with ``pack_attention_mask=True`` always there) and ``number_mask`` select the rows' tokens and numbers again, as long as nothing was
+The streams S are ``number_value`` and what the representations declare
+(:func:`numtok.representations.streams`), with the dtype, the shape and the fill of each
+:class:`numtok.representations.Column`. Only those that the rows have are there, and ``number_mask``
+if they say anything about numbers. Inverse: ``attention_mask`` (with ``pack_attention_mask=True``
+always there) and ``number_mask`` select the rows' tokens and numbers again, as long as nothing was
 cut or masked.
 """
 
@@ -42,7 +45,13 @@ from numtok_torch.data.masking import IGNORED, Masking
 from numtok_torch.data.messages import Message
 from numtok_torch.data.packing import Layout, pack, pad, round_up, since
 from numtok_torch.data.rows import read_rows, truncate
-from numtok_torch.data.streams import NumberTokens, Rows, inner_shapes, number_streams, token_streams
+from numtok_torch.data.streams import (
+    NumberTokens,
+    Rows,
+    inner_shapes,
+    number_streams,
+    token_streams,
+)
 from numtok_torch.data.tokens import special_ids, token_id, tokens_of
 
 __all__ = ["IterableNumberDataset", "NumberCollator", "NumberDataset"]
@@ -54,37 +63,48 @@ PADDINGS = ("longest", "max_length")
 
 @dataclass
 class NumberCollator:
-    """Puts rows into a batch; give it to a ``DataLoader`` as ``collate_fn``, or to a ``Trainer`` as ``data_collator``.
+    """Puts rows into a batch; give it to a ``DataLoader`` as ``collate_fn``, or to a ``Trainer`` as
+    ``data_collator``.
 
-    Build it with :meth:`from_schema` or :meth:`from_tokenizer`, which know the number tokens, or give them yourself.
+    Build it with :meth:`from_schema` or :meth:`from_tokenizer`, which know the number tokens, or
+    give them yourself.
 
     Attributes:
         pad_token_id: for ``input_ids``.
-        objective: ``"causal"``: labels are the ids, -100 on padding; rows that have ``labels`` keep theirs. The model shifts them. ``"masked"``: masked
-            language modelling (:mod:`numtok_torch.data.masking`). None: no labels but those of the rows, per token or one per row.
-        max_length: longer rows are cut, and the first time you are warned how much is lost; None for no cut. (``NumberDataset(block_size=...)`` loses
-            nothing.) A number of which a token is cut loses its entry in all number streams; what is left of a spelled-out one stays as tokens with
-            their own place values. With a ``frame``, ``[CLS]`` and ``[SEP]`` are kept.
+        objective: ``"causal"``: labels are the ids, -100 on padding; rows that have ``labels`` keep
+            theirs. The model shifts them. ``"masked"``: masked language modelling
+            (:mod:`numtok_torch.data.masking`). None: no labels but those of the rows, per token or
+            one per row.
+        max_length: longer rows are cut, and the first time you are warned how much is lost; None
+            for no cut. (``NumberDataset(block_size=...)`` loses nothing.) A number of which a token
+            is cut loses its entry in all number streams; what is left of a spelled-out one stays as
+            tokens with their own place values. With a ``frame``, ``[CLS]`` and ``[SEP]`` are kept.
         padding: to the ``"longest"`` row, or always to ``"max_length"``.
         padding_side, truncation_side: ``"right"`` or ``"left"``.
         pad_to_multiple_of: the width is rounded up to one of these, perhaps beyond ``max_length``.
-        pack: put several rows into one line of at most ``max_length``. ``position_ids`` begin at 0 in each; the label of each row's first token is
-            -100, as it does not follow from the row before. The same holds for the documents in rows that have ``position_ids``, such as blocks, or
-            ``seq_lengths``, the rows of packed files as ``datasets`` reads them.
-        pack_attention_mask: give lines of several rows or documents an ``attention_mask`` too; then each sees those before it in its line. Without,
-            :class:`numtok_torch.NumberModel` keeps them apart, and so do causal models of transformers with ``use_cache=False``.
-        mask_token_id, vocab_size, mlm_probability, mask, mask_share, random_share: of the masked objective; ``mask`` is ``"all"``, ``"numbers"``,
-            ``"words"`` or ``"spans"`` (:class:`numtok_torch.data.masking.Masking`).
-        special_token_ids: never masked nor drawn; ``pad_token_id`` and ``mask_token_id`` are always among them.
+        pack: put several rows into one line of at most ``max_length``. ``position_ids`` begin at 0
+            in each; the label of each row's first token is -100, as it does not follow from the row
+            before. The same holds for the documents in rows that have ``position_ids``, such as
+            blocks, or ``seq_lengths``, the rows of packed files as ``datasets`` reads them.
+        pack_attention_mask: give lines of several rows or documents an ``attention_mask`` too; then
+            each sees those before it in its line. Without, :class:`numtok_torch.NumberModel` keeps
+            them apart, and so do causal models of transformers with ``use_cache=False``.
+            mask_token_id, vocab_size, mlm_probability, mask, mask_share, random_share: of the
+            masked objective; ``mask`` is ``"all"``, ``"numbers"``, ``"words"`` or ``"spans"``
+            (:class:`numtok_torch.data.masking.Masking`).
+        special_token_ids: never masked nor drawn; ``pad_token_id`` and ``mask_token_id`` are always
+            among them.
         tokens: which ids belong to numbers.
         shapes: stream to the shape of one number's value, as in the schema.
         frame: how many special tokens begin and end every row.
         drop: keys of the rows to leave out. A key that is neither a stream nor here is an error.
-        seed: of the masking. None draws from torch's generator: ``torch.manual_seed`` repeats it, and workers differ, also from epoch to epoch. A
-            number makes batches in this process repeatable by themselves; in workers, it is joined with their own seed.
+        seed: of the masking. None draws from torch's generator: ``torch.manual_seed`` repeats it,
+            and workers differ, also from epoch to epoch. A number makes batches in this process
+            repeatable by themselves; in workers, it is joined with their own seed.
 
     Raises:
-        SchemaError: for options that make no sense, and when called, for rows that do not fit together.
+        SchemaError: for options that make no sense, and when called, for rows that do not fit
+            together.
     """
 
     pad_token_id: int
@@ -118,10 +138,13 @@ class NumberCollator:
             raise SchemaError("pack=True and padding='max_length' need max_length=...")
         if self.max_length is not None and self.max_length <= sum(self.frame):
             raise SchemaError(
-                f"max_length={self.max_length} must be positive, and leave room beside the {sum(self.frame)} special tokens of a row"
+                f"max_length={self.max_length} must be positive, and leave room beside the"
+                f" {sum(self.frame)} special tokens of a row"
             )
         if self.pad_to_multiple_of is not None and self.pad_to_multiple_of < 1:
-            raise SchemaError(f"pad_to_multiple_of={self.pad_to_multiple_of} must be positive, or None")
+            raise SchemaError(
+                f"pad_to_multiple_of={self.pad_to_multiple_of} must be positive, or None"
+            )
         self._warned = False
         self._rng: np.random.Generator | None = None
         self._masking = self._make_masking() if self.objective == "masked" else None
@@ -130,21 +153,27 @@ class NumberCollator:
     def _make_masking(self) -> Masking:
         if self.mask_token_id is None or self.vocab_size is None:
             raise SchemaError(
-                "objective='masked' needs mask_token_id=... and vocab_size=...; from_schema and from_tokenizer know the latter"
+                "objective='masked' needs mask_token_id=... and vocab_size=...; from_schema and"
+                " from_tokenizer know the latter"
             )
         special = tuple({self.pad_token_id, self.mask_token_id, *self.special_token_ids})
         shares = (self.mlm_probability, self.mask_share, self.random_share)
-        return Masking(self.mask_token_id, self.vocab_size, self.mask, *shares, special, self.tokens)
+        return Masking(
+            self.mask_token_id, self.vocab_size, self.mask, *shares, special, self.tokens
+        )
 
     @classmethod
     def from_schema(cls, schema: pa.Schema, pad_token_id: int, **options: Any) -> NumberCollator:
-        """For the rows of a file or record batch that numtok wrote: its number tokens, vocabulary size, frame and shapes.
+        """For the rows of a file or record batch that numtok wrote: its number tokens, vocabulary
+        size, frame and shapes.
 
         The special tokens it knows of are the frame's; name others in ``special_token_ids``.
         """
         metadata = read_metadata(schema)
         before, after = metadata["frame"]
-        whole = metadata["pack"] is None  # else the frame is that of documents, and rows are cut anywhere
+        whole = (
+            metadata["pack"] is None
+        )  # else the frame is that of documents, and rows are cut anywhere
         known: dict[str, Any] = {
             "tokens": NumberTokens.from_metadata(metadata),
             "shapes": inner_shapes(schema),
@@ -155,22 +184,31 @@ class NumberCollator:
         return cls(pad_token_id, **known | options)
 
     @classmethod
-    def from_tokenizer(cls, tokenizer: Any, pad_token_id: int | str | None = None, **options: Any) -> NumberCollator:
-        """For the rows of a ``numtok.Tokenizer`` or of a transformers tokenizer with numbers: its number and special tokens.
+    def from_tokenizer(
+        cls, tokenizer: Any, pad_token_id: int | str | None = None, **options: Any
+    ) -> NumberCollator:
+        """For the rows of a ``numtok.Tokenizer`` or of a transformers tokenizer with numbers: its
+        number and special tokens.
 
         Args:
             tokenizer: either.
-            pad_token_id: an id, or the token, such as ``"[PAD]"``; None for the padding token that a transformers tokenizer names.
+            pad_token_id: an id, or the token, such as ``"[PAD]"``; None for the padding token that
+                a transformers tokenizer names.
             options: as in the class; ``mask_token_id`` may be the token as well.
         """
         known = tokens_of(tokenizer)
         known["special_token_ids"] = special_ids(tokenizer)
-        if (mask := options.pop("mask_token_id", getattr(tokenizer, "mask_token_id", None))) is not None:
+        if (
+            mask := options.pop("mask_token_id", getattr(tokenizer, "mask_token_id", None))
+        ) is not None:
             known["mask_token_id"] = token_id(tokenizer, mask)
         if pad_token_id is None:
             pad_token_id = getattr(tokenizer, "pad_token_id", None)
         if pad_token_id is None:
-            raise SchemaError("the tokenizer names no padding token; give pad_token_id=..., an id or a token of it")
+            raise SchemaError(
+                "the tokenizer names no padding token; give pad_token_id=..., an id or a token"
+                " of it"
+            )
         return cls(token_id(tokenizer, pad_token_id), **known | options)
 
     def __call__(self, features: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
@@ -181,11 +219,16 @@ class NumberCollator:
             rows = truncate(rows, self.max_length, self.truncation_side, self.tokens, self.frame)
         if self._masking is not None:
             if "labels" in rows.tokens or "labels" in rows.whole:
-                raise SchemaError("the rows have 'labels', but objective='masked' makes its own; remove them, or name them in drop=(...)")
+                raise SchemaError(
+                    "the rows have 'labels', but objective='masked' makes its own; remove them, or"
+                    " name them in drop=(...)"
+                )
             rows = self._masking(rows, self._words, self._generator())
         elif self.objective == "causal" and "labels" not in rows.tokens:
             shown = rows.tokens.get("attention_mask")
-            rows.tokens["labels"] = rows.ids if shown is None else np.where(shown == 0, IGNORED, rows.ids)
+            rows.tokens["labels"] = (
+                rows.ids if shown is None else np.where(shown == 0, IGNORED, rows.ids)
+            )
         layout = self._layout(rows)
         batch = self._dense(rows, layout)
         if get_worker_info() is not None:
@@ -199,9 +242,11 @@ class NumberCollator:
             return
         self._warned = True
         warnings.warn(
-            f"max_length={max_length} cuts {np.count_nonzero(rows.lengths > max_length)} of the {len(rows.lengths)} rows of this batch, and with them"
-            f" {lost / int(rows.lengths.sum()):.0%} of its tokens, and so on (you are told once); to train on all of the text, make the data set with"
-            f" NumberDataset(..., block_size={max_length})",
+            f"max_length={max_length} cuts {np.count_nonzero(rows.lengths > max_length)} of the"
+            f" {len(rows.lengths)} rows of this batch, and with them"
+            f" {lost / int(rows.lengths.sum()):.0%} of its tokens, and so on (you are told once);"
+            " to train on all of the text, make the data set with NumberDataset(...,"
+            f" block_size={max_length})",
             stacklevel=3,
         )
 
@@ -211,7 +256,9 @@ class NumberCollator:
             assert self.max_length is not None
             width = round_up(self.max_length, self.pad_to_multiple_of)
             if rows.whole:
-                raise SchemaError("pack=True cannot keep one label per row; use labels per token, or pad")
+                raise SchemaError(
+                    "pack=True cannot keep one label per row; use labels per token, or pad"
+                )
             return pack(rows.lengths, self.max_length, width, self.padding_side)
         width = longest if self.padding == "longest" or self.max_length is None else self.max_length
         return pad(rows.lengths, round_up(width, self.pad_to_multiple_of), self.padding_side)
@@ -224,20 +271,30 @@ class NumberCollator:
             self._keep_apart(tokens, layout)
         else:
             tokens.setdefault("attention_mask", np.ones(len(rows.ids), np.int64))
-        out = {"input_ids": layout.dense(tokens.pop("input_ids"), None, self.pad_token_id, np.int64)}
+        out = {
+            "input_ids": layout.dense(tokens.pop("input_ids"), None, self.pad_token_id, np.int64)
+        }
         per_token, per_number = token_streams(), number_streams()
         for name, values in tokens.items():
             out[name] = layout.dense(values, None, per_token[name][0].fill, np.int64)
         if rows.positions is not None:
-            out["number_mask"] = layout.dense(np.ones(len(rows.positions), np.bool_), rows.positions, 0, np.bool_)
+            out["number_mask"] = layout.dense(
+                np.ones(len(rows.positions), np.bool_), rows.positions, 0, np.bool_
+            )
             for name, values in rows.numbers.items():
-                out[name] = layout.dense(values, rows.positions, per_number[name][0].fill, values.dtype)
+                out[name] = layout.dense(
+                    values, rows.positions, per_number[name][0].fill, values.dtype
+                )
         for name, placed in rows.placed.items():
-            out[name] = layout.dense(placed.values, placed.positions, placed.fill, placed.values.dtype)
+            out[name] = layout.dense(
+                placed.values, placed.positions, placed.fill, placed.values.dtype
+            )
         return out | rows.whole
 
     def _keep_apart(self, tokens: dict[str, npt.NDArray[Any]], layout: Layout) -> None:
-        """Several rows in a line, or documents in a row: their places, no loss on what does not follow from the one before, and no mask (see ``pack``)."""
+        """Several rows in a line, or documents in a row: their places, no loss on what does not
+        follow from the one before, and no mask (see ``pack``).
+        """
         begins = layout.local == 0
         if "position_ids" in tokens:
             begins |= tokens["position_ids"] == 0
@@ -255,10 +312,14 @@ class NumberCollator:
             return np.random.default_rng(int(torch.randint(2**63 - 1, ())))
         if self._rng is None:
             worker = get_worker_info()
-            self._rng = np.random.default_rng([self.seed, *([worker.seed, worker.id] if worker else [])])
+            self._rng = np.random.default_rng(
+                [self.seed, *([worker.seed, worker.id] if worker else [])]
+            )
         return self._rng
 
 
 def _one_of(name: str, value: Any, choices: Sequence[Any]) -> None:
     if value not in choices:
-        raise SchemaError(f"{name}={value!r} is unknown; use one of {', '.join(map(repr, choices))}")
+        raise SchemaError(
+            f"{name}={value!r} is unknown; use one of {', '.join(map(repr, choices))}"
+        )

@@ -1,10 +1,13 @@
-"""A row group of Parquet as a file that one row can be read from: uncompressed, in pieces of some rows.
+"""A row group of Parquet as a file that one row can be read from: uncompressed, in pieces of some
+rows.
 
-In: record batches. Out: a file that appears whole or not at all, whoever writes it at the same time; mapped, any piece of it as a record batch, a view.
+In: record batches. Out: a file that appears whole or not at all, whoever writes it at the same
+    time; mapped, any piece of it as a record batch, a view.
 
-**The file** is a head, the pieces as messages of Arrow IPC, each at a multiple of 64 bytes, uint64[pieces, 3] with where each begins, ends, and the sum of
-its words of 64 bits, and that sum of the table. A sum tells what can happen to a file in a cache, pages that were lost or written over, and takes a
-third of the time of a CRC.
+**The file** is a head, the pieces as messages of Arrow IPC, each at a multiple of 64 bytes,
+uint64[pieces, 3] with where each begins, ends, and the sum of its words of 64 bits, and that sum of
+the table. A sum tells what can happen to a file in a cache, pages that were lost or written over,
+and takes a third of the time of a CRC.
 """
 
 from __future__ import annotations
@@ -50,13 +53,17 @@ class KeptGroup:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         end = len(self._map) - _END
         table = self._map[end - _ENTRY * pieces : end]
-        if self._map[: len(HEAD)] != HEAD or _sum(table) != int.from_bytes(self._map[end:], "little"):
+        if self._map[: len(HEAD)] != HEAD or _sum(table) != int.from_bytes(
+            self._map[end:], "little"
+        ):
             raise DamagedError
         self._table: list[list[int]] = np.frombuffer(table, "<u8").reshape(pieces, 3).tolist()
         self._checked: set[int] = set(range(pieces)) if is_new else set()
 
     def is_whole(self) -> bool:
-        """Whether the file still has its length: to touch the map of one that was cut short would kill the process."""
+        """Whether the file still has its length: to touch the map of one that was cut short would
+        kill the process.
+        """
         return self._map.size() >= len(self._map)
 
     def piece(self, number: int) -> pa.RecordBatch:

@@ -1,12 +1,18 @@
-"""Rows of Parquet at random: row groups are kept uncompressed in the user's cache folder, each once one of its rows is asked for.
+"""Rows of Parquet at random: row groups are kept uncompressed in the user's cache folder, each once
+one of its rows is asked for.
 
-In: an open Parquet file, a row group and the number of a piece of it. Out: the piece as a record batch. The first who asks has all of the row group read, a
-few megabytes at a time, checked and written; whoever asks next, in any process, gets a view of the file (:mod:`numtok_torch.data.kept_group`).
+In: an open Parquet file, a row group and the number of a piece of it. Out: the piece as a record
+    batch. The first who asks has all of the row group read, a few megabytes at a time, checked and
+    written; whoever asks next, in any process, gets a view of the file
+    (:mod:`numtok_torch.data.kept_group`).
 
-**What is kept is found** by a digest of the Parquet file's footer, its size and when it was changed, of the columns, and of numtok's source: a file that
-was changed is read anew. What is damaged is made again. Nothing that is kept is needed: without room, row groups are read whole, each time.
+**What is kept is found** by a digest of the Parquet file's footer, its size and when it was
+changed, of the columns, and of numtok's source: a file that was changed is read anew. What is
+damaged is made again. Nothing that is kept is needed: without room, row groups are read whole, each
+time.
 
-**Room.** All kept files together take no more than so many bytes, and leave a tenth of the disk free. For that, files go that nobody opened for a day.
+**Room.** All kept files together take no more than so many bytes, and leave a tenth of the disk
+free. For that, files go that nobody opened for a day.
 """
 
 from __future__ import annotations
@@ -44,10 +50,13 @@ OPEN_MAPS = 64
 DAY = 86400.0  # seconds
 FREE_SHARE = 10  # a tenth of the disk
 NOTE = (
-    "numtok: rows at random: row groups will be kept uncompressed in %s, each when one of its rows is first read; NUMTOK_CACHE names another"
-    " folder, disk_bytes=0 keeps none"
+    "numtok: rows at random: row groups will be kept uncompressed in %s, each when one of its rows"
+    " is first read; NUMTOK_CACHE names another folder, disk_bytes=0 keeps none"
 )
-NO_ROOM = "numtok: no more row groups can be kept in %s (%s), so that others are read whole for each row: make room, or raise disk_bytes"
+NO_ROOM = (
+    "numtok: no more row groups can be kept in %s (%s), so that others are read whole for each row:"
+    " make room, or raise disk_bytes"
+)
 
 _told: set[Path] = set()
 
@@ -57,9 +66,11 @@ class Group:
     """A row group, or what else is a chunk of a file, and how it is cut.
 
     Attributes:
-        path: of the file. number: of the row group. first_row: its first row in the file. rows: that it has.
+        path: of the file. number: of the row group. first_row: its first row in the file. rows:
+            that it has.
         step: rows of each piece but the last.
-        key: what the file holds and what is read of it; empty if the row group is not kept, and then it is one piece.
+        key: what the file holds and what is read of it; empty if the row group is not kept, and
+            then it is one piece.
     """
 
     path: str
@@ -80,10 +91,13 @@ class KeptRows:
 
     Args:
         folder: where they are kept. columns: that are read.
-        disk_bytes: that all that is kept there may take. memory_bytes: of row groups that could not be kept.
+        disk_bytes: that all that is kept there may take. memory_bytes: of row groups that could not
+            be kept.
     """
 
-    def __init__(self, folder: Path, columns: Sequence[str], disk_bytes: int, memory_bytes: int) -> None:
+    def __init__(
+        self, folder: Path, columns: Sequence[str], disk_bytes: int, memory_bytes: int
+    ) -> None:
         self.folder, self.columns = folder, list(columns)
         self._disk_bytes, self._memory_bytes = disk_bytes, memory_bytes
         self._has_room = True
@@ -96,7 +110,11 @@ class KeptRows:
         self._other: EncodedFile | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_maps", "_whole", "_other")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("_maps", "_whole", "_other")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -115,11 +133,14 @@ class KeptRows:
             _told.add(self.folder)
             logging.getLogger("numtok").warning(NOTE, self.folder)
 
-    def piece(self, group: Group, number: int, file: EncodedFile) -> tuple[pa.RecordBatch, KeptGroup | None]:
+    def piece(
+        self, group: Group, number: int, file: EncodedFile
+    ) -> tuple[pa.RecordBatch, KeptGroup | None]:
         """A piece whose rows hold together, and the map that it is a view of; None if it is none.
 
         Raises:
-            InputError: if the Parquet file is damaged. SchemaError: if rows have columns that disagree.
+            InputError: if the Parquet file is damaged. SchemaError: if rows have columns that
+                disagree.
         """
         for _ in range(2):  # what is damaged is made again
             kept = self._kept(group, file)
@@ -171,25 +192,42 @@ class KeptRows:
         """The rows of a group, checked, a few megabytes in memory."""
         rows, first = group.step * READ_PIECES, 0
         for batches in _read_ahead(self._streams(group, file, rows)):
-            columns = {name: column for batch in batches for name, column in zip(batch.schema.names, batch.columns, strict=True)}
-            batch = pa.RecordBatch.from_arrays([columns[name] for name in self.columns], schema=self._schema(file))
+            columns = {
+                name: column
+                for batch in batches
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            }
+            batch = pa.RecordBatch.from_arrays(
+                [columns[name] for name in self.columns], schema=self._schema(file)
+            )
             check_rows(batch, group.path, group.first_row + first)
             first += batch.num_rows
             if batch.num_rows != rows and first != group.rows:
                 raise DamagedError("Arrow does not read so many rows at a time")
             yield from (batch.slice(at, group.step) for at in range(0, batch.num_rows, group.step))
-        if not self.key(file.identity) == group.key == self.key(parquet_footer.identity(group.path)):
+        if (
+            not self.key(file.identity)
+            == group.key
+            == self.key(parquet_footer.identity(group.path))
+        ):
             raise DamagedError(f"{group.path} was changed meanwhile")
 
-    def _streams(self, group: Group, file: EncodedFile, rows: int) -> list[Iterator[pa.RecordBatch]]:
-        """The column that takes the most room, and the others, each to be read by a thread of its own, from a file that each has opened."""
+    def _streams(
+        self, group: Group, file: EncodedFile, rows: int
+    ) -> list[Iterator[pa.RecordBatch]]:
+        """The column that takes the most room, and the others, each to be read by a thread of its
+        own, from a file that each has opened.
+        """
         largest = max(self.columns, key=lambda name: file.chunk_bytes(group.number, [name]))
         others = [name for name in self.columns if name != largest]
         if not others:
             return [file.parts(group.number, [largest], rows)]
         if self._other is None or self._other.path != file.path:
             self._other = open_encoded(file.path, at_random=True)
-        return [file.parts(group.number, [largest], rows), self._other.parts(group.number, others, rows)]
+        return [
+            file.parts(group.number, [largest], rows),
+            self._other.parts(group.number, others, rows),
+        ]
 
     def _make_room(self) -> None:
         """Remove what nobody opened for a day, as far as there is need to.
@@ -207,26 +245,38 @@ class KeptRows:
                 path.unlink(missing_ok=True)
                 missing -= stat.st_size
         if missing >= 0:
-            raise OSError(errno.ENOSPC, f"{used >> 20} MiB are kept, {disk.free >> 20} MiB are free")
+            raise OSError(
+                errno.ENOSPC, f"{used >> 20} MiB are kept, {disk.free >> 20} MiB are free"
+            )
 
     def _in_memory(self, group: Group, file: EncodedFile) -> pa.RecordBatch:
         """All of a group, kept for this process."""
         if group not in self._whole:
             self._whole[group] = file.chunk(group.number, self.columns)
             check_rows(self._whole[group], group.path, group.first_row)
-            while len(self._whole) > 1 and sum(batch.nbytes for batch in self._whole.values()) > self._memory_bytes:
+            while (
+                len(self._whole) > 1
+                and sum(batch.nbytes for batch in self._whole.values()) > self._memory_bytes
+            ):
                 self._whole.popitem(last=False)
         self._whole.move_to_end(group)
         return self._whole[group]
 
 
 def _read_ahead(streams: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
-    """One batch of each at a time. The next are decoded meanwhile. The threads are ours, and end: those of Arrow's pool would be missing after a fork."""
+    """One batch of each at a time.
+
+    The next are decoded meanwhile. The threads are ours, and end: those of Arrow's pool would be
+    missing after a fork.
+    """
     with ExitStack() as stack:
         readers = [stack.enter_context(ThreadPoolExecutor(1)) for _ in streams]
 
         def ask() -> list[Future[pa.RecordBatch | None]]:
-            return [reader.submit(next, stream, None) for reader, stream in zip(readers, streams, strict=True)]
+            return [
+                reader.submit(next, stream, None)
+                for reader, stream in zip(readers, streams, strict=True)
+            ]
 
         coming = deque(ask() for _ in range(READ_AHEAD))
         while None not in (batches := [one.result() for one in coming.popleft()]):
@@ -246,7 +296,11 @@ def cut(path: str, file: EncodedFile, kept: KeptRows | None) -> list[Group]:
     first, groups = 0, []
     for number, rows in enumerate(file.chunk_rows()):
         size = file.chunk_bytes(number, kept.columns) if kept is not None and file_key else 0
-        key, step = (file_key, max(1, rows * PIECE_BYTES // size)) if size >= LEAST_BYTES else ("", max(1, rows))
+        key, step = (
+            (file_key, max(1, rows * PIECE_BYTES // size))
+            if size >= LEAST_BYTES
+            else ("", max(1, rows))
+        )
         groups += [Group(path, number, first, rows, step, key)] if rows else []
         first += rows
     return groups

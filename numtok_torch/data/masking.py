@@ -1,16 +1,20 @@
 """Masking for masked language modelling: what is hidden, and the labels that remain of it.
 
-In: :class:`numtok_torch.data.streams.Rows`, not padded. Out: the same rows with ids and number streams hidden, and labels. No padding exists yet where
-this works, so none is ever masked. BERT (Devlin et al. 2019), section 3.1: of what is chosen, 80% becomes ``[MASK]``, 10% a random word, 10% stays.
+In: :class:`numtok_torch.data.streams.Rows`, not padded. Out: the same rows with ids and number
+    streams hidden, and labels. No padding exists yet where this works, so none is ever masked. BERT
+    (Devlin et al. 2019), section 3.1: of what is chosen, 80% becomes ``[MASK]``, 10% a random word,
+    10% stays.
 
-**Units.** A number is one unit, all of its tokens, also when it is spelled out; every other token is a unit. A unit is chosen with probability p,
-whatever its length, and shares one fate.
+**Units.** A number is one unit, all of its tokens, also when it is spelled out; every other token
+is a unit. A unit is chosen with probability p, whatever its length, and shares one fate.
 
-**What is hidden.** A chosen number that becomes ``[MASK]`` or random words loses its entry in every number stream, and its mask and place values:
-nothing beside the ids tells that a number stood there, nor which. One that stays keeps them, as a word that stays does.
+**What is hidden.** A chosen number that becomes ``[MASK]`` or random words loses its entry in every
+number stream, and its mask and place values: nothing beside the ids tells that a number stood
+there, nor which. One that stays keeps them, as a word that stays does.
 
-**Labels.** ``labels`` (tokens,): the ids of all chosen tokens, the unchanged tenth included, else -100. ``number_labels_mask``: True at the first
-token of each chosen number. ``S_labels`` for each number stream S, and for ``place_value``: S as it was, in full; the loss takes the places where
+**Labels.** ``labels`` (tokens,): the ids of all chosen tokens, the unchanged tenth included, else
+-100. ``number_labels_mask``: True at the first token of each chosen number. ``S_labels`` for each
+number stream S, and for ``place_value``: S as it was, in full; the loss takes the places where
 ``number_labels_mask`` (or ``labels != -100``, for place values) says so.
 """
 
@@ -36,7 +40,8 @@ class Units:
         of: int64[tokens], the unit of each token, ascending from 0.
         starts: int64[units], the first token of each.
         number: bool[units], whether it is a whole number.
-        fragment: bool[units], a token that is part of a number of which the rest was cut away: neither number nor word.
+        fragment: bool[units], a token that is part of a number of which the rest was cut away:
+            neither number nor word.
     """
 
     of: Ints
@@ -72,14 +77,16 @@ class Masking:
     Attributes:
         mask_token_id: the id of ``[MASK]``.
         vocab_size: random words have ids below it.
-        what: ``"all"`` units; only ``"numbers"``; only ``"words"``, which are no part of a number; or the ``"spans"`` that the rows give under
-            ``mask_spans``, [k, 2] half-open stretches of tokens, each widened to whole units and chosen for certain.
+        what: ``"all"`` units; only ``"numbers"``; only ``"words"``, which are no part of a number;
+            or the ``"spans"`` that the rows give under ``mask_spans``, [k, 2] half-open stretches
+            of tokens, each widened to whole units and chosen for certain.
         probability: of each unit.
         mask_share, random_share: of the chosen units; what remains of 1 stays.
         special_ids: never masked, nor drawn as random words.
         tokens: the ids of numbers, never drawn as random words.
 
-    If chance chooses nothing in a whole batch, one unit is chosen all the same, as the mean loss over no token is not a number.
+    If chance chooses nothing in a whole batch, one unit is chosen all the same, as the mean loss
+    over no token is not a number.
     """
 
     mask_token_id: int
@@ -93,15 +100,24 @@ class Masking:
 
     def __post_init__(self) -> None:
         if self.what not in WHAT:
-            raise SchemaError(f"mask={self.what!r} is unknown; use one of {', '.join(map(repr, WHAT))}")
+            raise SchemaError(
+                f"mask={self.what!r} is unknown; use one of {', '.join(map(repr, WHAT))}"
+            )
         if not 0 <= self.probability <= 1:
             raise SchemaError(f"mlm_probability={self.probability} must be from 0 to 1")
-        if min(self.mask_share, self.random_share) < 0 or self.mask_share + self.random_share > 1 + 1e-9:
+        if (
+            min(self.mask_share, self.random_share) < 0
+            or self.mask_share + self.random_share > 1 + 1e-9
+        ):
             raise SchemaError(
-                f"mask_share={self.mask_share} and random_share={self.random_share} must not be negative, nor more than 1 together"
+                f"mask_share={self.mask_share} and random_share={self.random_share} must not be"
+                " negative, nor more than 1 together"
             )
         if self.random_share and not len(self.words):
-            raise SchemaError(f"vocab_size={self.vocab_size} leaves no word to draw at random; give the tokenizer's, or random_share=0")
+            raise SchemaError(
+                f"vocab_size={self.vocab_size} leaves no word to draw at random; give the"
+                " tokenizer's, or random_share=0"
+            )
 
     @property
     def words(self) -> Ints:
@@ -116,11 +132,16 @@ class Masking:
         eligible = ~np.logical_or.reduceat(self._forbidden(rows), units.starts)
         if self.what == "spans":
             if rows.spans is None:
-                raise SchemaError("mask='spans' needs 'mask_spans' in every row: [start, stop) pairs of places in 'input_ids'")
+                raise SchemaError(
+                    "mask='spans' needs 'mask_spans' in every row: [start, stop) pairs of places in"
+                    " 'input_ids'"
+                )
             edges = np.zeros(len(rows.ids) + 1, np.int64)
             np.add.at(edges, rows.spans[:, 0], 1)
             np.add.at(edges, rows.spans[:, 1], -1)
-            return np.asarray(eligible & np.logical_or.reduceat(np.cumsum(edges[:-1]) > 0, units.starts))
+            return np.asarray(
+                eligible & np.logical_or.reduceat(np.cumsum(edges[:-1]) > 0, units.starts)
+            )
         if self.what == "numbers":
             eligible &= units.number
         elif self.what == "words":
@@ -148,20 +169,31 @@ class Masking:
         random = chosen & ~masked & (fate < self.mask_share + self.random_share)
         drawn = random[units.of]  # (tokens,)
         ids = np.where(masked[units.of], self.mask_token_id, rows.ids)
-        ids[drawn] = words[rng.integers(0, max(1, len(words)), int(drawn.sum()))] if drawn.any() else 0
+        ids[drawn] = (
+            words[rng.integers(0, max(1, len(words)), int(drawn.sum()))] if drawn.any() else 0
+        )
         hidden = (masked | random)[units.of]  # (tokens,)
-        tokens = rows.tokens | {"input_ids": ids, "labels": np.where(chosen[units.of], rows.ids, IGNORED)}
+        tokens = rows.tokens | {
+            "input_ids": ids,
+            "labels": np.where(chosen[units.of], rows.ids, IGNORED),
+        }
         result = Rows(rows.lengths, tokens, None, {}, rows.whole)
         for name, (column, *_) in streams("token").items():
             if name in tokens:
-                result.placed[f"{name}_labels"] = Placed(np.arange(len(ids)), rows.tokens[name], column.fill)
-                tokens[name] = np.where(hidden, rows.tokens[name].dtype.type(column.fill), rows.tokens[name])
+                result.placed[f"{name}_labels"] = Placed(
+                    np.arange(len(ids)), rows.tokens[name], column.fill
+                )
+                tokens[name] = np.where(
+                    hidden, rows.tokens[name].dtype.type(column.fill), rows.tokens[name]
+                )
         if rows.positions is not None:
             self._hide_numbers(rows, result, hidden, chosen[units.of])
         return result
 
     def _hide_numbers(self, rows: Rows, result: Rows, hidden: Mask, chosen: Mask) -> None:
-        """Take hidden numbers out of the streams, and keep all of them as labels; ``hidden`` and ``chosen`` are bool[tokens]."""
+        """Take hidden numbers out of the streams, and keep all of them as labels; ``hidden`` and
+        ``chosen`` are bool[tokens].
+        """
         assert rows.positions is not None
         shown = ~hidden[rows.positions]  # (numbers,)
         labelled = rows.positions[chosen[rows.positions]]
@@ -169,4 +201,6 @@ class Masking:
         result.numbers = {name: values[shown] for name, values in rows.numbers.items()}
         result.placed["number_labels_mask"] = Placed(labelled, np.ones(len(labelled), np.bool_), 0)
         for name, values in rows.numbers.items():
-            result.placed[f"{name}_labels"] = Placed(rows.positions, values, number_streams()[name][0].fill)
+            result.placed[f"{name}_labels"] = Placed(
+                rows.positions, values, number_streams()[name][0].fill
+            )

@@ -1,7 +1,10 @@
-"""Where each token of a batch goes: rows laid end to end to a rectangle, one row per line or several packed into one.
+"""Where each token of a batch goes: rows laid end to end to a rectangle, one row per line or
+several packed into one.
 
-In: int64[rows], the tokens per row. Out: a :class:`Layout`: the shape (batch, seq) and, for each token, its place in the flattened rectangle. One
-layout serves every stream: ``layout.dense(values, positions, fill, dtype)`` puts them there, and ``batch.reshape(-1)[layout.places]`` is the inverse.
+In: int64[rows], the tokens per row. Out: a :class:`Layout`: the shape (batch, seq) and, for each
+    token, its place in the flattened rectangle. One
+layout serves every stream: ``layout.dense(values, positions, fill, dtype)`` puts them there, and
+    ``batch.reshape(-1)[layout.places]`` is the inverse.
 
 **Shape.** places int64 (tokens,), each once, in 0 to batch · seq - 1.
 """
@@ -32,23 +35,33 @@ class Layout:
     places: Ints
     local: Ints
 
-    def dense(self, values: npt.NDArray[Any], positions: Ints | None, fill: float, dtype: Any) -> npt.NDArray[Any]:
-        """(batch, width, *inner): ``values`` (n, *inner) at tokens ``positions`` (all of them if None), ``fill`` elsewhere."""
+    def dense(
+        self, values: npt.NDArray[Any], positions: Ints | None, fill: float, dtype: Any
+    ) -> npt.NDArray[Any]:
+        """(batch, width, *inner): ``values`` (n, *inner) at tokens ``positions`` (all of them if
+        None), ``fill`` elsewhere.
+        """
         inner = values.shape[1:]
         shape = (self.batch * self.width, *inner)
-        out = np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)  # untouched pages of zeros cost nothing
+        out = (
+            np.zeros(shape, dtype) if fill == 0 else np.full(shape, fill, dtype)
+        )  # untouched pages of zeros cost nothing
         out[self.places if positions is None else self.places[positions]] = values
         return out.reshape(self.batch, self.width, *inner)
 
 
 def since(begins: Mask) -> Ints:
-    """int64[tokens]: how far each is from the last at or before it that begins something; the first does."""
+    """int64[tokens]: how far each is from the last at or before it that begins something; the first
+    does.
+    """
     starts = np.flatnonzero(begins)
     return np.arange(len(begins)) - np.repeat(starts, np.diff(np.append(starts, len(begins))))
 
 
 def within(lengths: Ints) -> Ints:
-    """int64[tokens]: the place of each token in its own piece, for pieces of so many tokens, end to end."""
+    """int64[tokens]: the place of each token in its own piece, for pieces of so many tokens, end to
+    end.
+    """
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
@@ -58,13 +71,16 @@ def round_up(width: int, multiple: int | None) -> int:
 
 
 def pad(lengths: Ints, width: int, side: str) -> Layout:
-    """One row per line, at the left edge (``side="right"``: the padding is on the right) or at the right edge."""
+    """One row per line, at the left edge (``side="right"``: the padding is on the right) or at the
+    right edge.
+    """
     begins = np.arange(len(lengths)) * width + (0 if side == "right" else width - lengths)
     return _layout(lengths, begins, len(lengths), width)
 
 
 def pack(lengths: Ints, capacity: int, width: int, side: str) -> Layout:
-    """Several whole rows per line, at most ``capacity`` tokens: first fit, longest first (Johnson 1973), which needs at most 11/9 of the fewest lines.
+    """Several whole rows per line, at most ``capacity`` tokens: first fit, longest first (Johnson
+    1973), which needs at most 11/9 of the fewest lines.
 
     Rows without tokens take no place; if all are empty, there is one line of padding.
     """

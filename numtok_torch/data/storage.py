@@ -1,10 +1,13 @@
-"""Encoded files as chunks that are read on demand: row groups of Parquet, record batches of Arrow IPC, batches in memory.
+"""Encoded files as chunks that are read on demand: row groups of Parquet, record batches of Arrow
+IPC, batches in memory.
 
-In: paths, a folder, a record batch or a table. Out: :class:`Storage`, which knows how many rows each chunk has without reading it, and gives a
-:class:`Chunk`, whose rows are dictionaries of numpy arrays, views of the Arrow buffers wherever these are not compressed. Arrow files are memory-mapped.
+In: paths, a folder, a record batch or a table. Out: :class:`Storage`, which knows how many rows
+    each chunk has without reading it, and gives a :class:`Chunk`, whose rows are dictionaries of
+    numpy arrays, views of the Arrow buffers wherever these are not compressed. Arrow files are
+    memory-mapped.
 
-A ``Storage`` can be pickled: files are opened again in the other process, the cache stays behind. It does not use Arrow's threads, which do not
-survive a fork.
+A ``Storage`` can be pickled: files are opened again in the other process, the cache stays behind.
+    It does not use Arrow's threads, which do not survive a fork.
 """
 
 from __future__ import annotations
@@ -43,9 +46,11 @@ class Chunk:
     """Some rows, decoded as far as Arrow goes.
 
     Attributes:
-        arrays: (column, values, which of ``offsets``): row r has ``values[offsets[r]:offsets[r + 1]]``.
+        arrays: (column, values, which of ``offsets``): row r has ``values[offsets[r]:offsets[r +
+            1]]``.
         texts: the same for columns that are no arrays.
-        offsets: each [rows + 1]. Mostly there are two: columns with one value per token share one, and those with one per number.
+        offsets: each [rows + 1]. Mostly there are two: columns with one value per token share one,
+            and those with one per number.
         scalars: columns with one value per row.
         valid: [rows]; a row that is not is null.
         nbytes: of the Arrow data.
@@ -82,35 +87,48 @@ class Storage:
         rows: int64[chunks], rows per chunk.
 
     Args:
-        source: a file, a folder (searched for .parquet, .arrow, .feather and .ipc files, in the order of their paths), a list of these, or a
-            ``RecordBatch`` or ``Table``.
-        columns: to read besides those that tell the tokens and where numbers are; None for all tensors of ``FORMAT.md``.
+        source: a file, a folder (searched for .parquet, .arrow, .feather and .ipc files, in the
+            order of their paths), a list of these, or a ``RecordBatch`` or ``Table``.
+        columns: to read besides those that tell the tokens and where numbers are; None for all
+            tensors of ``FORMAT.md``.
         cache_bytes: how much Arrow data of chunks read last is kept in memory.
-        disk_bytes: how much disk the row groups of Parquet that are kept for reading at random may take (:mod:`numtok_torch.data.kept_rows`). A chunk is
-            then a piece of one. 0: none is kept.
+        disk_bytes: how much disk the row groups of Parquet that are kept for reading at random may
+            take (:mod:`numtok_torch.data.kept_rows`). A chunk is then a piece of one. 0: none is
+            kept.
 
     Raises:
         InputError: if a file is not there, or is of another kind, or damaged.
-        SchemaError: if it was not written by numtok, the files do not belong together, or a column is missing.
+        SchemaError: if it was not written by numtok, the files do not belong together, or a column
+            is missing.
     """
 
-    def __init__(self, source: Any, columns: Sequence[str] | None, cache_bytes: int, disk_bytes: int = 0) -> None:
+    def __init__(
+        self, source: Any, columns: Sequence[str] | None, cache_bytes: int, disk_bytes: int = 0
+    ) -> None:
         self.cache_bytes = cache_bytes
         self._memory: list[pa.RecordBatch] = []
         self._groups: list[Group] = []
         self._kept: KeptRows | None = None
         self._forget()
         if isinstance(source, pa.RecordBatch | pa.Table):
-            whole = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
+            whole = (
+                pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
+            )
             self.schema = conform_schema(_selected(whole.schema, columns, "the data in memory"))
-            self._memory = [conform(batch) for batch in whole.select(self.schema.names).to_batches() if batch.num_rows]
+            self._memory = [
+                conform(batch)
+                for batch in whole.select(self.schema.names).to_batches()
+                if batch.num_rows
+            ]
             counts = [batch.num_rows for batch in self._memory]
         else:
             counts = self._survey(_find_files(source), columns, disk_bytes)
         self.metadata = read_metadata(self.schema)
         self.rows: Ints = np.array(counts, np.int64)
 
-    def _survey(self, paths: Sequence[str], columns: Sequence[str] | None, disk_bytes: int) -> list[int]:
+    def _survey(
+        self, paths: Sequence[str], columns: Sequence[str] | None, disk_bytes: int
+    ) -> list[int]:
         """Rows per chunk of all files, and their common schema."""
         for path in paths:
             file = open_encoded(path, at_random=True)
@@ -136,7 +154,11 @@ class Storage:
         return any(group.key for group in self._groups)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_files", "_cache", "_process")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("_files", "_cache", "_process")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -168,7 +190,9 @@ class Storage:
         return chunk
 
     def _is_there(self, chunk: Chunk, number: int) -> bool:
-        """Whether the map below a chunk is; that of a file which can be made again, or else an error."""
+        """Whether the map below a chunk is; that of a file which can be made again, or else an
+        error.
+        """
         if chunk.backing is not None:
             return chunk.backing.is_whole()
         if not self._memory and (file := self._files.get(self._group(number)[0].path)) is not None:
@@ -181,7 +205,9 @@ class Storage:
         return self._groups[at], number - int(self._begins[at])
 
     def _decode(self, number: int) -> tuple[Chunk, bool]:
-        """A chunk, and whether to keep it: not if it is a piece of something larger, which is in memory already."""
+        """A chunk, and whether to keep it: not if it is a piece of something larger, which is in
+        memory already.
+        """
         if self._memory:
             batch, first = self._memory[number], int(self.rows[:number].sum())
             check_rows(batch, "", first)
@@ -210,24 +236,36 @@ def _find_files(source: Any) -> list[str]:
     """The paths behind a file, a folder or a list of them."""
     if is_url(source):
         raise InputError(
-            "is read row by row, at random, for which a store is too slow: copy it to this machine, or mount it; or stream it,"
-            ' as with datasets.load_dataset("parquet", data_files=..., streaming=True)',
+            "is read row by row, at random, for which a store is too slow: copy it to this machine,"
+            ' or mount it; or stream it, as with datasets.load_dataset("parquet", data_files=...,'
+            " streaming=True)",
             source,
         )
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if path.is_dir():
             refuse_unfinished(path)
-            files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and not _hidden(file.relative_to(path)))
+            files = sorted(
+                file
+                for file in path.rglob("*")
+                if file.suffix in SUFFIXES and not _hidden(file.relative_to(path))
+            )
             if not files:
-                raise InputError(f"the folder holds no {', '.join(SUFFIXES)} file; give what `numtok encode` wrote", str(path))
+                raise InputError(
+                    f"the folder holds no {', '.join(SUFFIXES)} file; give what `numtok encode`"
+                    " wrote",
+                    str(path),
+                )
             return [str(file) for file in files]
         if not path.is_file():
             raise InputError("no such file or folder; check the path", str(path))
         return [str(path)]
     if isinstance(source, Sequence) and source:
         return [path for part in source for path in _find_files(part)]
-    raise InputError(f"cannot read {type(source).__name__} as data: give a path, a folder, a list of them, a RecordBatch or a Table")
+    raise InputError(
+        f"cannot read {type(source).__name__} as data: give a path, a folder, a list of them, a"
+        " RecordBatch or a Table"
+    )
 
 
 def _hidden(path: Path) -> bool:
@@ -239,28 +277,43 @@ def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> p
     metadata = read_metadata(schema, where)
     always = ["input_ids", "number_index" if metadata["layout"] == "number" else "number_mask"]
     always += [SEQ_LENGTHS.name] if metadata["pack"] else []
-    wanted = [name for name in schema.names if name in stored_columns()] if columns is None else list(columns)
+    wanted = (
+        [name for name in schema.names if name in stored_columns()]
+        if columns is None
+        else list(columns)
+    )
     if missing := [name for name in (*always, *wanted) if name not in schema.names]:
         raise SchemaError(f"{where} has no column {missing[0]!r}; it has {', '.join(schema.names)}")
     if columns is not None:
         wanted = [*always, *(name for name in wanted if name not in always)]
-    return pa.schema([schema.field(name) for name in wanted], {METADATA_KEY: schema.metadata[METADATA_KEY]})
+    return pa.schema(
+        [schema.field(name) for name in wanted], {METADATA_KEY: schema.metadata[METADATA_KEY]}
+    )
 
 
 def _check_same(schema: pa.Schema, other: pa.Schema, path: str, other_path: str) -> None:
     first, second = read_metadata(schema, path), read_metadata(other, other_path)
     if differing := [key for key in ("tokenizer", "frame") if first[key] != second[key]]:
         raise SchemaError(
-            f"{path} and {other_path} do not belong together: their {differing[0]} is {first[differing[0]]} and {second[differing[0]]};"
-            " encode them with the same tokenizer and options"
+            f"{path} and {other_path} do not belong together: their {differing[0]} is"
+            f" {first[differing[0]]} and {second[differing[0]]}; encode them with the same"
+            " tokenizer and options"
         )
-    kinds, other_kinds = ({field.name: getattr(field.type, "value_type", field.type) for field in fields} for fields in (schema, other))
+    kinds, other_kinds = (
+        {field.name: getattr(field.type, "value_type", field.type) for field in fields}
+        for fields in (schema, other)
+    )
     if kinds != other_kinds:
-        raise SchemaError(f"{path} and {other_path} do not have the same columns: {', '.join(schema.names)}; {', '.join(other.names)}")
+        raise SchemaError(
+            f"{path} and {other_path} do not have the same columns: {', '.join(schema.names)};"
+            f" {', '.join(other.names)}"
+        )
 
 
 def decode(batch: pa.RecordBatch) -> Chunk:
-    """A record batch, whose rows hold together (:func:`numtok.tokenizer.stored.check_rows`), as numpy arrays."""
+    """A record batch, whose rows hold together (:func:`numtok.tokenizer.stored.check_rows`), as
+    numpy arrays.
+    """
     shared: list[Ints] = []  # each of them once
     scalars: dict[str, pa.Array] = {}
     ids = batch.column("input_ids")
@@ -272,7 +325,9 @@ def decode(batch: pa.RecordBatch) -> Chunk:
             scalars[field.name] = column
             continue
         values, offsets = flat(column)
-        which = next((at for at, known in enumerate(shared) if np.array_equal(known, offsets)), len(shared))
+        which = next(
+            (at for at, known in enumerate(shared) if np.array_equal(known, offsets)), len(shared)
+        )
         shared += [offsets] if which == len(shared) else []
         decoded = _numpy(values)
         if isinstance(decoded, np.ndarray):
@@ -287,6 +342,10 @@ def _numpy(values: pa.Array) -> npt.NDArray[Any] | pa.Array:
     """Numbers and tensors as an array, all else as it is."""
     if isinstance(values, pa.FixedShapeTensorArray):
         return np.asarray(values.to_numpy_ndarray())
-    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_boolean(values.type):
+    if (
+        pa.types.is_integer(values.type)
+        or pa.types.is_floating(values.type)
+        or pa.types.is_boolean(values.type)
+    ):
         return memory.from_arrow(values)
     return values

@@ -1,10 +1,13 @@
-"""The names, dtypes and fillers of everything a batch carries, and which token ids numbers are made of.
+"""The names, dtypes and fillers of everything a batch carries, and which token ids numbers are made
+of.
 
-In: the Arrow schema of encoded text (numtok's ``FORMAT.md``). Out: :func:`number_streams` and :func:`token_streams`, the one vocabulary of row
-keys and batch tensors, as numtok's representations declare it, and :class:`numtok.tokenizer.token_spans.NumberTokens`.
+In: the Arrow schema of encoded text (numtok's ``FORMAT.md``). Out: :func:`number_streams` and
+    :func:`token_streams`, the one vocabulary of row keys and batch tensors, as numtok's
+    representations declare it, and :class:`numtok.tokenizer.token_spans.NumberTokens`.
 
-**Shape.** A stream per token is ``(tokens,)`` in a row and ``(batch, seq)`` in a batch. A stream per number is ``(numbers, *inner)`` in a sparse
-row, ``(tokens, *inner)`` in a dense one, and ``(batch, seq, *inner)`` in a batch: the number's value at its first token, the filler elsewhere.
+**Shape.** A stream per token is ``(tokens,)`` in a row and ``(batch, seq)`` in a batch. A stream
+per number is ``(numbers, *inner)`` in a sparse row, ``(tokens, *inner)`` in a dense one, and
+``(batch, seq, *inner)`` in a batch: the number's value at its first token, the filler elsewhere.
 The filler says nothing (1.0 and 0 are values of numbers too): presence is ``number_mask``.
 """
 
@@ -65,19 +68,32 @@ def token_streams() -> dict[str, Forms]:
 
 def stored_columns() -> frozenset[str]:
     """The columns of a file that hold tensors, or say how a packed row is to be read."""
-    return frozenset({INPUT_IDS.name, NUMBER_INDEX.name, NUMBER_MASK.name, SEQ_LENGTHS.name, *streams()})
+    return frozenset(
+        {INPUT_IDS.name, NUMBER_INDEX.name, NUMBER_MASK.name, SEQ_LENGTHS.name, *streams()}
+    )
 
 
 def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:
-    """Stream to the shape of one number's value, for the number streams of a file: () for a scalar, (32,) for bits that are not compact."""
+    """Stream to the shape of one number's value, for the number streams of a file: () for a scalar,
+    (32,) for bits that are not compact.
+    """
     schema = conform_schema(schema)  # Parquet has tensors as plain lists
-    kinds = {name: schema.field(name).type.value_type for name in number_streams() if name in schema.names}
-    return {name: tuple(kind.shape) if isinstance(kind, pa.FixedShapeTensorType) else () for name, kind in kinds.items()}
+    kinds = {
+        name: schema.field(name).type.value_type
+        for name in number_streams()
+        if name in schema.names
+    }
+    return {
+        name: tuple(kind.shape) if isinstance(kind, pa.FixedShapeTensorType) else ()
+        for name, kind in kinds.items()
+    }
 
 
 @dataclass
 class Placed:
-    """Values of some tokens: ``values[k]`` belongs to token ``positions[k]``, all other tokens have the filler."""
+    """Values of some tokens: ``values[k]`` belongs to token ``positions[k]``, all other tokens have
+    the filler.
+    """
 
     positions: Ints
     values: npt.NDArray[Any]
@@ -86,12 +102,14 @@ class Placed:
 
 @dataclass
 class Rows:
-    """Rows laid end to end: what :mod:`numtok_torch.data.rows` reads, truncates and masks, before it is padded.
+    """Rows laid end to end: what :mod:`numtok_torch.data.rows` reads, truncates and masks, before
+    it is padded.
 
     Attributes:
         lengths: int64[rows], tokens per row.
         tokens: stream to (tokens,), ``input_ids`` among them.
-        positions: int64[numbers], the first token of each number, ascending; None if the rows say nothing about numbers.
+        positions: int64[numbers], the first token of each number, ascending; None if the rows say
+            nothing about numbers.
         numbers: stream to (numbers, *inner).
         whole: stream to one value per row, such as the label of a document.
         placed: more streams with values at some tokens, such as ``number_value_labels``.

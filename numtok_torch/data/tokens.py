@@ -1,4 +1,5 @@
-"""Number and special tokens of a tokenizer: of a ``numtok.Tokenizer``, or of a transformers tokenizer to which numtok's tokens were added.
+"""Number and special tokens of a tokenizer: of a ``numtok.Tokenizer``, or of a transformers
+tokenizer to which numtok's tokens were added.
 
 In: a tokenizer. Out: plain ids, for :class:`numtok_torch.data.collator.NumberCollator`.
 """
@@ -20,10 +21,15 @@ def tokens_of(tokenizer: Any) -> dict[str, Any]:
     if isinstance(tokenizer, numtok.Tokenizer):
         schema = tokenizer.batch_schema()
         metadata = read_metadata(schema)
-        return {"tokens": NumberTokens.from_metadata(metadata), "shapes": inner_shapes(schema), "vocab_size": metadata["vocab_size"]}
+        return {
+            "tokens": NumberTokens.from_metadata(metadata),
+            "shapes": inner_shapes(schema),
+            "vocab_size": metadata["vocab_size"],
+        }
     if not hasattr(tokenizer, "get_added_vocab"):
         raise TokenizerError(
-            f"{type(tokenizer).__name__} is neither a numtok.Tokenizer nor a transformers tokenizer; use NumberCollator.from_schema"
+            f"{type(tokenizer).__name__} is neither a numtok.Tokenizer nor a transformers"
+            " tokenizer; use NumberCollator.from_schema"
         )
     known = {"vocab_size": len(tokenizer)}
     inner = getattr(tokenizer, "numtok", None)
@@ -31,7 +37,11 @@ def tokens_of(tokenizer: Any) -> dict[str, Any]:
         return tokens_of(inner) | known
     added: dict[str, int] = tokenizer.get_added_vocab()
     own = tuple(
-        sorted(number for content, number in added.items() if content in (NUM, f" {NUM}", END_NUM) or OWN_SYMBOL.fullmatch(content))
+        sorted(
+            number
+            for content, number in added.items()
+            if content in (NUM, f" {NUM}", END_NUM) or OWN_SYMBOL.fullmatch(content)
+        )
     )
     return {"tokens": NumberTokens(own, own, added.get(END_NUM)), **known}
 
@@ -53,5 +63,7 @@ def token_id(tokenizer: Any, token: int | str) -> int:
     else:
         number = tokenizer.get_vocab().get(token)
     if number is None:
-        raise TokenizerError(f"the tokenizer has no token {token!r}; give its id, or one of its special tokens")
+        raise TokenizerError(
+            f"the tokenizer has no token {token!r}; give its id, or one of its special tokens"
+        )
     return int(number)

@@ -1,4 +1,7 @@
-"""Embedding layers: word vectors and number streams in, word vectors with numbers out. May import numtok only."""
+"""Embedding layers: word vectors and number streams in, word vectors with numbers out.
+
+May import numtok only.
+"""
 
 from numtok_torch.embeddings.choose import (
     ExponentBinsEmbedding,

@@ -1,8 +1,11 @@
-"""What an embedding layer for numbers is, what it has in common with a head, and the sum of several.
+"""What an embedding layer for numbers is, what it has in common with a head, and the sum of
+several.
 
-In: word vectors, float (batch, seq, d_model), as the backbone's own embedding gives them, before positions and layer norm; and a batch, a
-mapping from names of streams to tensors. Out: the same shape and dtype, with the numbers put in. Where there is a number is said by
-``number_mask`` alone, never by a value: zero is a number, and what stands in a stream at other tokens is not looked at.
+In: word vectors, float (batch, seq, d_model), as the backbone's own embedding gives them, before
+    positions and layer norm; and a batch, a mapping from names of streams to tensors. Out: the same
+    shape and dtype, with the numbers put in. Where there is a number is said by ``number_mask``
+    alone, never by a value: zero is a number, and what stands in a stream at other tokens is not
+    looked at.
 
 Every token that is no number keeps its word vector bit for bit.
 """
@@ -23,7 +26,8 @@ Batch = Mapping[str, Tensor]
 
 
 class NumberLayer(nn.Module, ABC):
-    """What an embedding and a head have in common: they are made for vectors of one size, and their options say all but the weights.
+    """What an embedding and a head have in common: they are made for vectors of one size, and their
+    options say all but the weights.
 
     Attributes:
         name: in :meth:`config`.
@@ -40,11 +44,21 @@ class NumberLayer(nn.Module, ABC):
         self._options = options
 
     def config(self) -> dict[str, Any]:
-        """Name and options, for JSON; ``embedding_from_config`` and ``head_from_config`` are the inverse."""
-        return {"name": self.name, **{key: list(value) if isinstance(value, tuple) else value for key, value in self._options.items()}}
+        """Name and options, for JSON; ``embedding_from_config`` and ``head_from_config`` are the
+        inverse.
+        """
+        return {
+            "name": self.name,
+            **{
+                key: list(value) if isinstance(value, tuple) else value
+                for key, value in self._options.items()
+            },
+        }
 
     def extra_repr(self) -> str:
-        return ", ".join([str(self.d_model), *(f"{key}={value!r}" for key, value in self._options.items())])
+        return ", ".join(
+            [str(self.d_model), *(f"{key}={value!r}" for key, value in self._options.items())]
+        )
 
 
 class NumberEmbedding(NumberLayer):
@@ -76,26 +90,39 @@ class NumberEmbedding(NumberLayer):
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
         """The options that a representation of the same name gives it: those that both have."""
-        return {name: getattr(representation, name) for name in option_names(cls) if hasattr(representation, name)}
+        return {
+            name: getattr(representation, name)
+            for name in option_names(cls)
+            if hasattr(representation, name)
+        }
 
     def read(self, inputs_embeds: Tensor, batch: Batch, *names: str) -> Tensor:
         """The first of the streams that the batch has, checked to be (batch, seq, ...)."""
         if inputs_embeds.shape[-1] != self.d_model:
-            raise SchemaError(f"{type(self).__name__} was made for d_model={self.d_model}, the word vectors have {inputs_embeds.shape[-1]}")
+            raise SchemaError(
+                f"{type(self).__name__} was made for d_model={self.d_model}, the word vectors have"
+                f" {inputs_embeds.shape[-1]}"
+            )
         name = next((name for name in names if batch.get(name) is not None), None)
         if name is None:
             raise SchemaError(
-                f"the batch has no {' or '.join(names)}, which {type(self).__name__} reads; encode the text with numbers={self.name!r} and"
-                " batch it with NumberCollator, or call the tokenizer so that it returns the number streams"
+                f"the batch has no {' or '.join(names)}, which {type(self).__name__} reads; encode"
+                f" the text with numbers={self.name!r} and batch it with NumberCollator, or call"
+                " the tokenizer so that it returns the number streams"
             )
         if batch[name].shape[:2] != inputs_embeds.shape[:2]:
             raise SchemaError(
-                f"{name} has the shape {tuple(batch[name].shape)}, the word vectors {tuple(inputs_embeds.shape)}: batch and sequence differ"
+                f"{name} has the shape {tuple(batch[name].shape)}, the word vectors"
+                f" {tuple(inputs_embeds.shape)}: batch and sequence differ"
             )
         return batch[name]
 
-    def at_numbers(self, inputs_embeds: Tensor, batch: Batch, stream: Tensor, embed: Callable[[Tensor], Tensor]) -> Tensor:
-        """``embed`` of the stream's rows, (n, ...) to (n, d_model), at the numbers; 0 elsewhere: (batch, seq, d_model)."""
+    def at_numbers(
+        self, inputs_embeds: Tensor, batch: Batch, stream: Tensor, embed: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """``embed`` of the stream's rows, (n, ...) to (n, d_model), at the numbers; 0 elsewhere:
+        (batch, seq, d_model).
+        """
         mask = self.read(inputs_embeds, batch, "number_mask").to(torch.bool)  # (batch, seq)
         return put(torch.full_like(inputs_embeds, NOTHING), mask, stream, embed, replace=True)
 
@@ -111,15 +138,24 @@ def linear(features: Tensor, layer: nn.Linear) -> Tensor:
     return projected
 
 
-def projection_layer(name: str, width: int, d_model: int, projection: str, zero_init: bool) -> nn.Linear | None:
+def projection_layer(
+    name: str, width: int, d_model: int, projection: str, zero_init: bool
+) -> nn.Linear | None:
     """The linear map of ``projection="linear"``, or None for ``"pad"``."""
     if projection not in ("pad", "linear"):
-        raise RepresentationError(f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'")
+        raise RepresentationError(
+            f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'"
+        )
     if projection == "pad":
         if zero_init:
-            raise RepresentationError(f"{name}: zero_init needs something to learn: take projection='linear' with it")
+            raise RepresentationError(
+                f"{name}: zero_init needs something to learn: take projection='linear' with it"
+            )
         if width > d_model:
-            raise RepresentationError(f"{name}: {width} features do not fit into d_model={d_model}; take projection='linear'")
+            raise RepresentationError(
+                f"{name}: {width} features do not fit into d_model={d_model}; take"
+                " projection='linear'"
+            )
         return None
     layer = nn.Linear(width, d_model, bias=False)
     if zero_init:
@@ -135,9 +171,11 @@ def project(features: Tensor, layer: nn.Linear | None, d_model: int) -> Tensor:
 
 
 class SumEmbedding(NumberEmbedding):
-    """Several layers, each of which adds its change to the same word vectors; their order does not matter.
+    """Several layers, each of which adds its change to the same word vectors; their order does not
+    matter.
 
-    A layer that replaces the word vector (:class:`FloatBitsEmbedding`) takes it away once, and the others still see it.
+    A layer that replaces the word vector (:class:`FloatBitsEmbedding`) takes it away once, and the
+    others still see it.
 
     Args:
         embeddings: at least one; all for the same ``d_model``.

@@ -1,23 +1,28 @@
-"""Embedding layers for the tensors that numtok writes: one class for each representation, and the layer that fits a file.
+"""Embedding layers for the tensors that numtok writes: one class for each representation, and the
+layer that fits a file.
 
-In: word vectors, float (batch, seq, d_model), and a batch of streams; out: the same shape and dtype, with the numbers put in, beside words in
-one sequence and any number of them. See ``base`` for what all of them hold to; each class has a file named after its representation.
+In: word vectors, float (batch, seq, d_model), and a batch of streams; out: the same shape and
+    dtype, with the numbers put in, beside words in one sequence and any number of them. See
+    ``base`` for what all of them hold to; each class has a file named after its representation.
 
-=======================  ============================  ==================================================================
-class                    reads                         word vector e of a number becomes
-=======================  ============================  ==================================================================
-XValEmbedding            number_scaled                 e · x
-FloatBitsEmbedding       number_bits, either form      R(bits), a small ReLU network; e + bits as -1 and 1
-FoNEEmbedding            number_digits or _fourier     e + features, padded with zeros or through a linear map
-ExponentBinsEmbedding    number_bin                    e + the bin's vector
-LogFourierEmbedding      number_log_fourier            e + a linear map of the features
-PlaceValueEmbedding      place_value                   e + the vector of the place, for each digit or group of digits
-FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(digit, 10), for each digit
-SumEmbedding             those of its parts            e + what each of them adds
-=======================  ============================  ==================================================================
+=======================  ============================
+================================================================== class                    reads
+word vector e of a number becomes =======================  ============================
+================================================================== XValEmbedding
+number_scaled                 e · x FloatBitsEmbedding       number_bits, either form      R(bits),
+a small ReLU network; e + bits as -1 and 1 FoNEEmbedding            number_digits or _fourier     e
++ features, padded with zeros or through a linear map ExponentBinsEmbedding    number_bin
+e + the bin's vector LogFourierEmbedding      number_log_fourier            e + a linear map of the
+features PlaceValueEmbedding      place_value                   e + the vector of the place, for
+each digit or group of digits FoNEDigitEmbedding       input_ids                     e + φ(digit,
+10), or φ(digit, 10), for each digit SumEmbedding             those of its parts            e + what
+each of them adds =======================  ============================
+==================================================================
 
-``zero_init=True`` gives each a variant that leaves a pretrained model's output as it is before the first step, in which every layer learns.
-No layer has a buffer of floats: ``.half()``, ``.to(torch.bfloat16)`` and FSDP round parameters, never constants.
+``zero_init=True`` gives each a variant that leaves a pretrained model's output as it is before the
+first step, in which every layer learns.
+No layer has a buffer of floats: ``.half()``, ``.to(torch.bfloat16)`` and FSDP round parameters,
+    never constants.
 """
 
 from __future__ import annotations
@@ -79,41 +84,64 @@ def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbeddi
     options = dict(config)
     name = present_name(str(options.pop("name", None)))
     if name == SumEmbedding.name:
-        return SumEmbedding([embedding_from_config(part, d_model) for part in options["embeddings"]])
+        return SumEmbedding(
+            [embedding_from_config(part, d_model) for part in options["embeddings"]]
+        )
     if name not in EMBEDDINGS:
-        raise RepresentationError(f"unknown embedding {name!r}; choose from {', '.join([*EMBEDDINGS, SumEmbedding.name])}")
-    options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
+        raise RepresentationError(
+            f"unknown embedding {name!r}; choose from {', '.join([*EMBEDDINGS, SumEmbedding.name])}"
+        )
+    options = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in options.items()
+    }
     try:
         return EMBEDDINGS[name](d_model, **options)
     except TypeError as error:
-        raise RepresentationError(f"{name}: these options do not fit {EMBEDDINGS[name].__name__}: {', '.join(options)}") from error
+        raise RepresentationError(
+            f"{name}: these options do not fit {EMBEDDINGS[name].__name__}: {', '.join(options)}"
+        ) from error
 
 
 def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> NumberEmbedding:
-    """The layer for a file that numtok wrote: one for each of its representations, and their sum if there are several.
+    """The layer for a file that numtok wrote: one for each of its representations, and their sum if
+    there are several.
 
     Args:
         schema: with numtok's metadata; dense or compact.
         d_model: dimension of the word vectors.
-        options: such as ``zero_init=True`` or ``projection="linear"``, for every layer that has them. Digits with a place are shown in training as
-            the file's order has them when written; ``written=None`` shows their true places.
+        options: such as ``zero_init=True`` or ``projection="linear"``, for every layer that has
+            them. Digits with a place are shown in training as the file's order has them when
+            written; ``written=None`` shows their true places.
 
     Raises:
-        SchemaError: if the data are not numtok's, or their numbers are tokens only, which need no layer.
+        SchemaError: if the data are not numtok's, or their numbers are tokens only, which need no
+            layer.
         RepresentationError: for an option that none of the layers has.
     """
-    configs = [config for described in read_metadata(schema)["numbers"] if (config := _config_of(from_dict(described))) is not None]
+    configs = [
+        config
+        for described in read_metadata(schema)["numbers"]
+        if (config := _config_of(from_dict(described))) is not None
+    ]
     if not configs:
-        raise SchemaError("the numbers of this data are spelled out in tokens alone: the model's own embedding is all they need")
+        raise SchemaError(
+            "the numbers of this data are spelled out in tokens alone: the model's own embedding is"
+            " all they need"
+        )
     known = [option_names(EMBEDDINGS[config["name"]]) for config in configs]
     if unused := [name for name in options if not any(name in names for names in known)]:
-        raise RepresentationError(f"none of {', '.join(config['name'] for config in configs)} has the option {', '.join(unused)}")
+        raise RepresentationError(
+            f"none of {', '.join(config['name'] for config in configs)} has the option"
+            f" {', '.join(unused)}"
+        )
     if "max_place" not in options:
         for config in configs:
             if "max_place" in config:
                 config["max_place"] += options.get("max_offset", 0)  # no offset merges places
     chosen = [
-        embedding_from_config(config | {key: value for key, value in options.items() if key in names}, d_model)
+        embedding_from_config(
+            config | {key: value for key, value in options.items() if key in names}, d_model
+        )
         for config, names in zip(configs, known, strict=True)
     ]
     return chosen[0] if len(chosen) == 1 else SumEmbedding(chosen)
@@ -121,5 +149,12 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
 
 def _config_of(representation: Representation) -> dict[str, Any] | None:
     """The config of the layer that reads the columns of a representation; None if it needs none."""
-    layer = next((kind for kind in EMBEDDINGS.values() if not representation.columns().keys().isdisjoint(kind.streams)), None)
+    layer = next(
+        (
+            kind
+            for kind in EMBEDDINGS.values()
+            if not representation.columns().keys().isdisjoint(kind.streams)
+        ),
+        None,
+    )
     return None if layer is None else {"name": layer.name, **layer.options_for(representation)}

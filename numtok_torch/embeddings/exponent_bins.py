@@ -1,6 +1,8 @@
-"""Bins of magnitudes in front of a model: a vector for each bin, added to the word vector of each number.
+"""Bins of magnitudes in front of a model: a vector for each bin, added to the word vector of each
+number.
 
-In: word vectors, float (batch, seq, d_model), ``number_mask`` and ``number_bin``, (batch, seq). Out: the same shape and dtype.
+In: word vectors, float (batch, seq, d_model), ``number_mask`` and ``number_bin``, (batch, seq).
+    Out: the same shape and dtype.
 """
 
 from __future__ import annotations
@@ -28,7 +30,14 @@ class ExponentBinsEmbedding(VectorEmbedding):
     name = "exponent_bins"
     streams = ("number_mask", "number_bin")
 
-    def __init__(self, d_model: int, n: int = 200, low: float = 1e-4, high: float = 1e6, zero_init: bool = False) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        n: int = 200,
+        low: float = 1e-4,
+        high: float = 1e6,
+        zero_init: bool = False,
+    ) -> None:
         super().__init__(d_model, n=n, low=low, high=high, zero_init=zero_init)
         ExponentBins(n, low, high)  # which refuses what it cannot be
         self.vectors = nn.Embedding(n + 1, d_model)

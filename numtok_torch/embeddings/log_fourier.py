@@ -1,6 +1,8 @@
-"""Fourier features of logarithms in front of a model: a linear map of them, added to the word vector of each number.
+"""Fourier features of logarithms in front of a model: a linear map of them, added to the word
+vector of each number.
 
-In: word vectors, float (batch, seq, d_model), ``number_mask`` and ``number_log_fourier``. Out: the same shape and dtype.
+In: word vectors, float (batch, seq, d_model), ``number_mask`` and ``number_log_fourier``. Out: the
+    same shape and dtype.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from numtok_torch.embeddings.vectors import VectorEmbedding
 
 
 class LogFourierEmbedding(VectorEmbedding):
-    """Adds a linear map, without bias, of the sign, the zero flag and the Fourier features of each number's logarithm.
+    """Adds a linear map, without bias, of the sign, the zero flag and the Fourier features of each
+    number's logarithm.
 
     Args:
         d_model: dimension of the word vectors.
@@ -43,5 +46,8 @@ class LogFourierEmbedding(VectorEmbedding):
         features = stream.flatten(1)  # (n, 2 (k + 1))
         if features.shape[1] != self.projection.in_features:
             expected = self.projection.in_features // 2
-            raise SchemaError(f"number_log_fourier has the shape {tuple(stream.shape)}, the layer was made for (n, {expected}, 2)")
+            raise SchemaError(
+                f"number_log_fourier has the shape {tuple(stream.shape)}, the layer was made for"
+                f" (n, {expected}, 2)"
+            )
         return linear(features, self.projection)

@@ -1,4 +1,7 @@
-"""Generation: texts with numbers in them, written by a model. May import every other room but :mod:`numtok_torch.metrics`."""
+"""Generation: texts with numbers in them, written by a model.
+
+May import every other room but :mod:`numtok_torch.metrics`.
+"""
 
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor

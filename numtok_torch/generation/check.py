@@ -1,6 +1,8 @@
-"""Whether a model, a tokenizer and options can be used together to generate; what cannot is refused before anything is computed.
+"""Whether a model, a tokenizer and options can be used together to generate; what cannot is refused
+before anything is computed.
 
-In: what the user gave. Out: the numtok tokenizer in it, or a ``ModelError`` that says what does not fit.
+In: what the user gave. Out: the numtok tokenizer in it, or a ``ModelError`` that says what does not
+    fit.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.model.backbone import ModelError, is_pretrained
 from numtok_torch.model.model import NumberModel
 
-# Options of transformers' generate under which it does not see each token in its turn, or does not return ids.
+# Options of transformers' generate under which it does not see each token in its turn, or does not
+# return ids.
 REFUSED = (
     "assistant_model",
     "prompt_lookup_num_tokens",
@@ -28,8 +31,15 @@ REFUSED = (
 )
 
 
-def usable_tokenizer(model: Any, tokenizer: Any, prompts: Sequence[str], options: Mapping[str, Any], sample_numbers: bool) -> Tokenizer:
-    """The numtok tokenizer that is given, or that is in what is given, if model, tokenizer, prompts and options can be used.
+def usable_tokenizer(
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[str],
+    options: Mapping[str, Any],
+    sample_numbers: bool,
+) -> Tokenizer:
+    """The numtok tokenizer that is given, or that is in what is given, if model, tokenizer, prompts
+    and options can be used.
 
     Raises:
         ModelError: if not.
@@ -37,20 +47,31 @@ def usable_tokenizer(model: Any, tokenizer: Any, prompts: Sequence[str], options
     if isinstance(prompts, str):
         raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
     if not isinstance(model, NumberModel):
-        raise ModelError(f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give model.module")
+        raise ModelError(
+            f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give"
+            " model.module"
+        )
     can = is_pretrained(model.transformer) and model.transformer.can_generate()
     if not can or not (model.causal or model.decodes):
         raise ModelError(
-            f"{type(model.transformer).__name__} cannot generate text; wrap a Hugging Face model that can (...ForCausalLM, ...ForConditionalGeneration)"
+            f"{type(model.transformer).__name__} cannot generate text; wrap a Hugging Face model"
+            " that can (...ForCausalLM, ...ForConditionalGeneration)"
         )
     if refused := [name for name in REFUSED if options.get(name) is not None]:
         raise ModelError(
-            f"generate does not support {', '.join(refused)}: each token must be seen in its turn, as numbers are read from it"
+            f"generate does not support {', '.join(refused)}: each token must be seen in its turn,"
+            " as numbers are read from it"
         )
     if getattr(model.transformer.generation_config, "prefill_chunk_size", None) is not None:
-        raise ModelError("generate does not support prefill_chunk_size; set it to None in the backbone's generation_config")
+        raise ModelError(
+            "generate does not support prefill_chunk_size; set it to None in the backbone's"
+            " generation_config"
+        )
     if sample_numbers and not hasattr(model.head, "sample"):
-        raise ModelError(f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take MixtureHead")
+        raise ModelError(
+            f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take"
+            " MixtureHead"
+        )
     found = tokenizer_in(tokenizer)
     _check_places(model, found)
     return found
@@ -62,11 +83,16 @@ def tokenizer_in(tokenizer: Any) -> Tokenizer:
     Raises:
         ModelError: if there is none.
     """
-    for candidate in (tokenizer, getattr(tokenizer, "numtok", None), getattr(tokenizer, "number_tokenizer", None)):
+    for candidate in (
+        tokenizer,
+        getattr(tokenizer, "numtok", None),
+        getattr(tokenizer, "number_tokenizer", None),
+    ):
         if isinstance(candidate, Tokenizer):
             return candidate
     raise ModelError(
-        f"numbers are written with a numtok.Tokenizer, or a transformers tokenizer made from one, got {type(tokenizer).__name__}"
+        "numbers are written with a numtok.Tokenizer, or a transformers tokenizer made from one,"
+        f" got {type(tokenizer).__name__}"
     )
 
 
@@ -78,10 +104,11 @@ def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
             continue
         if layer.written is not None:
             raise ModelError(
-                f"the places were made for digits written {layer.written!r}, the tokenizer writes them {order!r}; take the tokenizer of the training data"
+                f"the places were made for digits written {layer.written!r}, the tokenizer writes"
+                f" them {order!r}; take the tokenizer of the training data"
             )
         warnings.warn(
-            f"written=None showed true places in training, which are not known while a number is written; train with written={order!r}, as"
-            " embedding_from_schema does by itself",
+            "written=None showed true places in training, which are not known while a number is"
+            f" written; train with written={order!r}, as embedding_from_schema does by itself",
             stacklevel=4,
         )

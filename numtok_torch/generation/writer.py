@@ -1,7 +1,8 @@
-"""The backbone as transformers' ``generate`` calls it: with numbers in what it sees, and the head's reading of what it says kept.
+"""The backbone as transformers' ``generate`` calls it: with numbers in what it sees, and the head's
+reading of what it says kept.
 
-In: a number model and the memory of one call (:mod:`numtok_torch.generation.state`). Out: an object of a class made from the backbone's
-own, which shares all its modules and can ``generate``.
+In: a number model and the memory of one call (:mod:`numtok_torch.generation.state`). Out: an object
+    of a class made from the backbone's own, which shares all its modules and can ``generate``.
 """
 
 from __future__ import annotations
@@ -21,20 +22,28 @@ def encoded(model: NumberModel, prompt: dict[str, Tensor]) -> Any:
     """What the encoder makes of the prompts."""
     vectors = model.embed(prompt["input_ids"], prompt)  # (batch, seq, d_model)
     with torch.no_grad():
-        return model.transformer.get_encoder()(inputs_embeds=vectors, attention_mask=prompt["attention_mask"], return_dict=True)
+        return model.transformer.get_encoder()(
+            inputs_embeds=vectors, attention_mask=prompt["attention_mask"], return_dict=True
+        )
 
 
 def encoded_alone(model: NumberModel, prompt: dict[str, Tensor], number: int) -> dict[str, Any]:
     """What the decoder is given of one prompt that the encoder read without padding or other rows."""
     shown = prompt["attention_mask"][number] > 0  # (seq,)
-    row = {name: stream[number : number + 1, shown] for name, stream in prompt.items()}  # (1, tokens, ...)
+    row = {
+        name: stream[number : number + 1, shown] for name, stream in prompt.items()
+    }  # (1, tokens, ...)
     return {"encoder_outputs": encoded(model, row), "attention_mask": row["attention_mask"]}
 
 
 def writer(model: NumberModel, writing: Writing) -> Any:
-    """A copy of the backbone, sharing all modules, that can ``generate`` with numbers; ``writing`` is its memory."""
+    """A copy of the backbone, sharing all modules, that can ``generate`` with numbers; ``writing``
+    is its memory.
+    """
     copied = copy.copy(model.transformer)
-    copied.__dict__.pop("forward", None)  # what accelerate puts there; the backbone itself is called, with it
+    copied.__dict__.pop(
+        "forward", None
+    )  # what accelerate puts there; the backbone itself is called, with it
     kind: Any = type(model.transformer)
     copied.__class__ = _writer_class(kind)
     copied.__dict__["_writing"] = writing
@@ -50,7 +59,9 @@ def _writer_class(base: Any) -> Any:
         def forward(self, input_ids: Tensor | None = None, **kwargs: Any) -> Any:
             return self._writing.forward(kwargs.pop("decoder_input_ids", input_ids), **kwargs)
 
-        def prepare_inputs_for_generation(self, input_ids: Tensor, *args: Any, **kwargs: Any) -> Any:
+        def prepare_inputs_for_generation(
+            self, input_ids: Tensor, *args: Any, **kwargs: Any
+        ) -> Any:
             self._writing.see(input_ids)
             return super().prepare_inputs_for_generation(input_ids, *args, **kwargs)
 

@@ -1,4 +1,7 @@
-"""Heads and losses: hidden states in, numbers or a loss out. May import numtok and :mod:`numtok_torch.embeddings`."""
+"""Heads and losses: hidden states in, numbers or a loss out.
+
+May import numtok and :mod:`numtok_torch.embeddings`.
+"""
 
 from numtok_torch.heads.choose import (
     BitsHead,

@@ -1,8 +1,9 @@
 """What a head for numbers is: hidden states in, a loss or numbers out.
 
-In: hidden states, float (n, d_model) where a number is to be predicted, and for the loss the stream that holds the targets, (n, ...). Out: a
-scalar, the mean over the numbers; or predictions on the number's own scale. Heads compute in their own dtype, outside autocast, as a value that
-is rounded to bfloat16 has three digits; losses are float32 at least.
+In: hidden states, float (n, d_model) where a number is to be predicted, and for the loss the stream
+    that holds the targets, (n, ...). Out: a scalar, the mean over the numbers; or predictions on
+    the number's own scale. Heads compute in their own dtype, outside autocast, as a value that is
+    rounded to bfloat16 has three digits; losses are float32 at least.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from torch import Tensor, nn
 from numtok.errors import SchemaError
 from numtok_torch.embeddings.base import NumberLayer
 
-NOISE = 128 * 2.0**-23  # by which float32 computations of the same, a cached and an uncached one, may differ: relative, absolute below 1
+NOISE = (
+    128 * 2.0**-23
+)  # by which float32 computations of the same, a cached and an uncached one, may differ: relative, absolute below 1
 
 
 @dataclass(frozen=True)
@@ -26,9 +29,11 @@ class NumberPrediction:
 
     Attributes:
         values: float64 (...), on the number's own scale; finite, unless the hidden states are not.
-        streams: exact streams (..., ·) where the head predicts them, such as ``number_digits``, which a float64 may not hold.
+        streams: exact streams (..., ·) where the head predicts them, such as ``number_digits``,
+            which a float64 may not hold.
         confidence: float32 (...), 0 to 1, or None; what it means is said by the head.
-        bounds: float64 (..., 2), lower and upper, between which float noise may move a value; None for what is chosen among few, or drawn.
+        bounds: float64 (..., 2), lower and upper, between which float noise may move a value; None
+            for what is chosen among few, or drawn.
     """
 
     values: Tensor
@@ -61,16 +66,22 @@ class NumberHead(NumberLayer):
     def checked(self, hidden: Tensor, target: Tensor | None = None) -> Tensor:
         """``hidden`` (..., d_model), if it is that, and goes with the target."""
         if hidden.shape[-1] != self.d_model:
-            raise SchemaError(f"{type(self).__name__} was made for d_model={self.d_model}, the hidden states have {hidden.shape[-1]}")
+            raise SchemaError(
+                f"{type(self).__name__} was made for d_model={self.d_model}, the hidden states have"
+                f" {hidden.shape[-1]}"
+            )
         if target is not None and (hidden.dim() != 2 or target.shape[:1] != hidden.shape[:1]):
             raise SchemaError(
-                f"hidden states {tuple(hidden.shape)} and {self.target} {tuple(target.shape)} must both have one row for each number"
+                f"hidden states {tuple(hidden.shape)} and {self.target} {tuple(target.shape)} must"
+                " both have one row for each number"
             )
         return hidden
 
 
 def run(network: nn.Module, hidden: Tensor) -> Tensor:
-    """``network`` of (..., d_model) in its own dtype, outside autocast; (..., out), float32 at least."""
+    """``network`` of (..., d_model) in its own dtype, outside autocast; (..., out), float32 at
+    least.
+    """
     parameter = next(network.parameters())
     with torch.autocast(hidden.device.type, enabled=False):
         output: Tensor = network(hidden.to(parameter.dtype))
@@ -96,7 +107,9 @@ def one_hidden_layer(d_model: int, hidden: int | None, out: int) -> nn.Sequentia
 
 
 def unscaled(values: Tensor, scale: float, log: bool = False) -> Tensor:
-    """Any float (...) divided by the scale: float64 (...), at most the largest that is finite; with ``log``, the inverse of xVal's logarithm."""
+    """Any float (...) divided by the scale: float64 (...), at most the largest that is finite; with
+    ``log``, the inverse of xVal's logarithm.
+    """
     limit = torch.finfo(torch.float64).max
     plain = values.to(torch.float64) / scale
     if log:

@@ -1,6 +1,7 @@
 """The head that predicts a number bit by bit, as a float32 or a float64.
 
-In: hidden states, float (n, d_model), and ``number_bits``, (n, width) or compact (n,). Out: the mean cross-entropy of the bits; or bits, and their value.
+In: hidden states, float (n, d_model), and ``number_bits``, (n, width) or compact (n,). Out: the
+    mean cross-entropy of the bits; or bits, and their value.
 """
 
 from __future__ import annotations
@@ -16,47 +17,69 @@ from numtok_torch.heads.base import NumberHead, NumberPrediction, mean, one_hidd
 
 
 class BitsHead(NumberHead):
-    """A logit for each bit of the float; decodes to the most probable pattern that is a finite number.
+    """A logit for each bit of the float; decodes to the most probable pattern that is a finite
+    number.
 
-    Where all exponent bits come out as 1, which is infinite or NaN, the least sure of them is turned into 0: of all finite patterns that
-    is the most probable.
+    Where all exponent bits come out as 1, which is infinite or NaN, the least sure of them is
+    turned into 0: of all finite patterns that is the most probable.
 
-    The loss is the binary cross-entropy, its mean over the bits, each with its weight. The weights rise, or fall, in a line from the sign to the last bit of
-    the fraction, and their mean is 1: 1 + width · slope · k / (width - 1) for bit k, or for a negative slope the same from the other end, over their mean.
-    (After the code of BitTokens, Kreitner et al. 2025, where the slope is 0 unless it is asked for.)
+    The loss is the binary cross-entropy, its mean over the bits, each with its weight. The weights
+    rise, or fall, in a line from the sign to the last bit of
+    the fraction, and their mean is 1: 1 + width · slope · k / (width - 1) for bit k, or for a
+        negative slope the same from the other end, over their mean. (After the code of BitTokens,
+        Kreitner et al. 2025, where the slope is 0 unless it is asked for.)
 
     Args:
         d_model: dimension of the hidden states.
         hidden: width of a hidden layer; None for none.
         width: of the float, 32 or 64.
-        reciprocal: whether dense targets have the bits of 1/x behind those of x; they are an input, and not predicted.
-        slope: of the weights; 0 for the plain mean. With 1, the last of 64 bits weighs 65 times as much as the sign; with -1 the sign so much more.
+        reciprocal: whether dense targets have the bits of 1/x behind those of x; they are an input,
+            and not predicted.
+        slope: of the weights; 0 for the plain mean. With 1, the last of 64 bits weighs 65 times as
+            much as the sign; with -1 the sign so much more.
 
     Shape:
-        - target: ``number_bits``, (n, width), with ``reciprocal`` (n, 128), or compact (n,), any integer.
+        - target: ``number_bits``, (n, width), with ``reciprocal`` (n, 128), or compact (n,), any
+          integer.
     """
 
     name = "bits"
     target = "number_bits"
 
-    def __init__(self, d_model: int, hidden: int | None = None, width: int = 32, reciprocal: bool = False, slope: float = 0.0) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        hidden: int | None = None,
+        width: int = 32,
+        reciprocal: bool = False,
+        slope: float = 0.0,
+    ) -> None:
         super().__init__(d_model, hidden=hidden, width=width, reciprocal=reciprocal, slope=slope)
         FloatBits(width=width, reciprocal=reciprocal)  # which says what is wrong
         if not abs(slope) <= 1e6:
             raise RepresentationError(f"bits: slope={slope} must be a number from -1e6 to 1e6")
         self.width, self.slope, self._exponent = width, slope, slice(1, 1 + FIELDS[width][1])
         self._reciprocal = reciprocal
-        self.network = nn.Linear(d_model, width) if hidden is None else one_hidden_layer(d_model, hidden, width)
+        self.network = (
+            nn.Linear(d_model, width)
+            if hidden is None
+            else one_hidden_layer(d_model, hidden, width)
+        )
 
     def bit_logits(self, hidden: Tensor) -> Tensor:
         """(..., d_model) to float32 (..., width), sign first."""
         return run(self.network, self.checked(hidden))
 
     def bit_weights(self, like: Tensor) -> Tensor:
-        """The weight of each bit in the loss, (width,), of the dtype and on the device of ``like``. Made anew each time, so that nothing can round it."""
+        """The weight of each bit in the loss, (width,), of the dtype and on the device of ``like``.
+
+        Made anew each time, so that nothing can round it.
+        """
         rise = self.width * abs(self.slope)
         first, last = (1.0, 1.0 + rise) if self.slope >= 0 else (1.0 + rise, 1.0)
-        weights = torch.linspace(first, last, self.width, dtype=like.dtype, device=like.device)  # (width,)
+        weights = torch.linspace(
+            first, last, self.width, dtype=like.dtype, device=like.device
+        )  # (width,)
         return weights / (1.0 + rise / 2)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
@@ -66,17 +89,27 @@ class BitsHead(NumberHead):
             bits = as_bits(target, 1, self.width)  # (n, width): of x alone
         else:
             bits = as_bits(target, 1, self.width, self._reciprocal)[:, : self.width]  # (n, width)
-        losses = nn.functional.binary_cross_entropy_with_logits(logits, bits.to(logits.dtype), reduction="none")  # (n, width)
+        losses = nn.functional.binary_cross_entropy_with_logits(
+            logits, bits.to(logits.dtype), reduction="none"
+        )  # (n, width)
         return mean((losses if self.slope == 0 else losses * self.bit_weights(losses)).mean(-1))
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         logits = self.bit_logits(hidden)  # (..., width)
         exponent = logits[..., self._exponent]  # (..., exponent bits)
-        weakest = nn.functional.one_hot(exponent.argmin(-1), exponent.shape[-1]).to(torch.bool)  # (..., exponent bits)
+        weakest = nn.functional.one_hot(exponent.argmin(-1), exponent.shape[-1]).to(
+            torch.bool
+        )  # (..., exponent bits)
         turned = (exponent > 0).all(-1, keepdim=True) & weakest  # (..., exponent bits)
         bits = logits > 0  # (..., width)
         bits[..., self._exponent] &= ~turned
-        probability = nn.functional.logsigmoid(torch.where(bits, logits, -logits)).sum(-1).exp()  # (...)
+        probability = (
+            nn.functional.logsigmoid(torch.where(bits, logits, -logits)).sum(-1).exp()
+        )  # (...)
         stream = bits.to(torch.uint8)  # (..., width)
-        return NumberPrediction(values_of_words(words_of_bits(stream), self.width).double(), {"number_bits": stream}, probability)
+        return NumberPrediction(
+            values_of_words(words_of_bits(stream), self.width).double(),
+            {"number_bits": stream},
+            probability,
+        )

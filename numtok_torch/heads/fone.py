@@ -1,7 +1,8 @@
 """The head that predicts a number digit by digit, in one step.
 
-In: hidden states, float (n, d_model), and digits, uint8 (n, digits), least significant first. Out: the mean cross-entropy of the digits; or digits,
-and the float64 nearest to what they say. FoNE: Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025).
+In: hidden states, float (n, d_model), and digits, uint8 (n, digits), least significant first. Out:
+    the mean cross-entropy of the digits; or digits, and the float64 nearest to what they say. FoNE:
+    Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025).
 """
 
 from __future__ import annotations
@@ -16,24 +17,32 @@ from numtok.representations import FoNE
 from numtok_torch.embeddings.fourier import digit_table, digits_of_features
 from numtok_torch.heads.base import NumberHead, NumberPrediction, mean, run
 
-EXACT_DIGITS = 15  # any integer of so many digits, and 10**22 at the most, are exact doubles: then one division rounds once
+# any integer of so many digits, and 10**22 at the most, are exact doubles: then one division rounds
+# once
+EXACT_DIGITS = 15
 
 
 class FoNEHead(NumberHead):
-    """Digit logits h[2i:2i+2] · φ(j, 10), one pair of the hidden state for each digit (FoNE: Zhou et al. 2025).
+    """Digit logits h[2i:2i+2] · φ(j, 10), one pair of the hidden state for each digit (FoNE: Zhou
+    et al. 2025).
 
-    Digit i is that of 10**(i - frac_digits). The targets are digits: the head does not invert the encoder, whose features at i hold the lower digits too.
+    Digit i is that of 10**(i - frac_digits). The targets are digits: the head does not invert the
+    encoder, whose features at i hold the lower digits too.
 
     Args:
-        d_model: dimension of the hidden states.
-        int_digits, frac_digits, bases, chunk, compact: those of the representation. With several bases there is a pair for each, and their logits
-            are added. Without ``compact`` the target is ``number_fourier``, from which the digits are read exactly.
+        d_model: dimension of the hidden states. int_digits, frac_digits, bases, chunk, compact:
+            those of the representation. With several bases there is a pair for each, and their
+            logits are added. Without ``compact`` the target is ``number_fourier``, from which the
+            digits are read exactly.
         layer_norm: whether the hidden state is normalised first.
-        linear: a linear map, without bias, to the pairs. None: only if they do not fit into ``d_model``.
-        sign: an extension of the paper: one more logit, for a negative number; the target then has one more column, see :meth:`with_sign`.
+        linear: a linear map, without bias, to the pairs. None: only if they do not fit into
+            ``d_model``.
+        sign: an extension of the paper: one more logit, for a negative number; the target then has
+            one more column, see :meth:`with_sign`.
 
     Shape:
-        - target: ``number_digits``, (n, digits), or (n, chunks, chunk), least significant first; with ``sign`` (n, digits + 1);
+        - target: ``number_digits``, (n, digits), or (n, chunks, chunk), least significant first;
+          with ``sign`` (n, digits + 1);
         - or ``number_fourier``, (n, f, 2), or (n, chunks, f, 2), float.
     """
 
@@ -54,13 +63,24 @@ class FoNEHead(NumberHead):
         sign: bool = False,
     ) -> None:
         fone = FoNE(int_digits, frac_digits, tuple(bases), chunk=chunk)
-        options = {"int_digits": int_digits, "frac_digits": frac_digits, "bases": fone.bases, "chunk": chunk, "compact": compact}
+        options = {
+            "int_digits": int_digits,
+            "frac_digits": frac_digits,
+            "bases": fone.bases,
+            "chunk": chunk,
+            "compact": compact,
+        }
         super().__init__(d_model, **options, layer_norm=layer_norm, linear=linear, sign=sign)
         self._representation, self._width = fone, 2 * len(fone.bases) * fone.n_digits
         if linear is False and self._width > d_model:
-            raise RepresentationError(f"fone: {self._width} places for digits do not fit into d_model={d_model} without a linear map")
+            raise RepresentationError(
+                f"fone: {self._width} places for digits do not fit into d_model={d_model} without a"
+                " linear map"
+            )
         if sign and not compact:
-            raise RepresentationError("fone: features do not carry the sign; take compact=True with sign=True")
+            raise RepresentationError(
+                "fone: features do not carry the sign; take compact=True with sign=True"
+            )
         self.target = "number_digits" if compact else "number_fourier"
         mapped = linear or (linear is None and self._width > d_model)
         self.norm = nn.LayerNorm(d_model) if layer_norm else None
@@ -71,9 +91,15 @@ class FoNEHead(NumberHead):
         """(..., d_model) to float32 (..., digits, 10)."""
         hidden = self._normed(hidden)
         wide = torch.promote_types(hidden.dtype, torch.float32)
-        places = run(self.map, hidden) if self.map is not None else hidden[..., : self._width].to(wide)  # (..., width)
-        pairs = places.unflatten(-1, (self._representation.n_digits, 1, -1))  # (..., digits, 1, 2 * bases)
-        logits: Tensor = (pairs * digit_table(self._representation.bases, hidden.device)).sum(-1)  # no matmul: autocast and TF32 round it
+        places = (
+            run(self.map, hidden) if self.map is not None else hidden[..., : self._width].to(wide)
+        )  # (..., width)
+        pairs = places.unflatten(
+            -1, (self._representation.n_digits, 1, -1)
+        )  # (..., digits, 1, 2 * bases)
+        logits: Tensor = (pairs * digit_table(self._representation.bases, hidden.device)).sum(
+            -1
+        )  # no matmul: autocast and TF32 round it
         return logits
 
     def _normed(self, hidden: Tensor) -> Tensor:
@@ -93,24 +119,34 @@ class FoNEHead(NumberHead):
         if target.dim() == 3 and self.sign is None:  # in chunks, filled up with zeros
             target = target.flatten(1)[:, :count]  # (n, digits)
         if target.dim() != 2 or target.shape[1] != count:
-            raise SchemaError(f"{self.target} has the shape {tuple(target.shape)}, the head was made for {count} digits, the sign included")
+            raise SchemaError(
+                f"{self.target} has the shape {tuple(target.shape)}, the head was made for {count}"
+                " digits, the sign included"
+            )
         return target.to(torch.int64)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
         self.checked(hidden, target)
         digits, count = self._digits(target), self._representation.n_digits
         logits = self.digit_logits(hidden)  # (n, digits, 10)
-        nll = -logits.log_softmax(-1).gather(-1, digits[:, :count].unsqueeze(-1)).squeeze(-1)  # (n, digits)
+        nll = (
+            -logits.log_softmax(-1).gather(-1, digits[:, :count].unsqueeze(-1)).squeeze(-1)
+        )  # (n, digits)
         losses = nll.mean(-1)  # (n,)
         if self.sign is not None:
             minus = run(self.sign, self._normed(hidden)).squeeze(-1)  # (n,)
-            losses = losses + nn.functional.binary_cross_entropy_with_logits(minus, digits[:, -1].to(minus.dtype), reduction="none")
+            losses = losses + nn.functional.binary_cross_entropy_with_logits(
+                minus, digits[:, -1].to(minus.dtype), reduction="none"
+            )
         return mean(losses)
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         best = self.digit_logits(hidden).log_softmax(-1).max(-1)  # (..., digits) each
-        digits, confidence = best.indices.to(torch.uint8), best.values.sum(-1)  # (..., digits), (...)
+        digits, confidence = (
+            best.indices.to(torch.uint8),
+            best.values.sum(-1),
+        )  # (..., digits), (...)
         values = self._values(digits)
         if self.sign is not None:
             minus = run(self.sign, self._normed(hidden)).squeeze(-1)  # (...)
@@ -128,9 +164,13 @@ class FoNEHead(NumberHead):
         return values
 
 
-@torch.library.custom_op("numtok::nearest_doubles", mutates_args=())  # numtok's own kernels, which a compiled graph calls as they are
+@torch.library.custom_op(
+    "numtok::nearest_doubles", mutates_args=()
+)  # numtok's own kernels, which a compiled graph calls as they are
 def nearest_doubles(digits: Tensor, int_digits: int, frac_digits: int) -> Tensor:
-    """Digits (..., digits), least significant first, to the float64 (...) nearest to what they say, however many there are."""
+    """Digits (..., digits), least significant first, to the float64 (...) nearest to what they say,
+    however many there are.
+    """
     rows = digits.reshape(-1, digits.shape[-1]).cpu().numpy()  # (n, digits)
     exact = FoNE(int_digits, frac_digits).numbers(rows).to_float64()
     return torch.tensor(exact, device=digits.device).view(digits.shape[:-1])

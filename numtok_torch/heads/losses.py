@@ -1,13 +1,18 @@
-"""Number token loss: for numbers that are spelled out in tokens, the distance in value between what was predicted and what is right.
+"""Number token loss: for numbers that are spelled out in tokens, the distance in value between what
+was predicted and what is right.
 
-In: logits, float (batch, seq, vocabulary), and labels, int64 (batch, seq), -100 where there is none. Out: a scalar, the mean over the positions whose
-label is a number token; added to the cross-entropy, to which a 4 for a 5 is as wrong as a 9. Regress, Don't Guess - A Regression-like Loss on
-Number Tokens for Language Models (Zausinger et al. 2025): with p the softmax over the number tokens alone, v their values, and y the value of
-the label, ``"was"``, the default, is the Wasserstein-1 distance Σ p_j |v_j - y|, and ``"mse"`` is (Σ p_j v_j - y)².
+In: logits, float (batch, seq, vocabulary), and labels, int64 (batch, seq), -100 where there is
+    none. Out: a scalar, the mean over the positions whose label is a number token; added to the
+    cross-entropy, to which a 4 for a 5 is as wrong as a 9. Regress, Don't Guess - A Regression-like
+    Loss on Number Tokens for Language Models (Zausinger et al. 2025): with p the softmax over the
+    number tokens alone, v their values, and y the value of the label, ``"was"``, the default, is
+    the Wasserstein-1 distance Σ p_j |v_j - y|, and ``"mse"`` is (Σ p_j v_j - y)².
 
-Number tokens come in groups, and a position belongs to the group of its label: digits are compared with digits, mantissas with mantissas,
-exponents with exponents. The package ``ntloss`` of the authors gives the same values for digits; it takes its number tokens from the texts of
-a Hugging Face vocabulary, to which it may add tokens, and has no place for ``[NUM:602]`` or ``[NUM:E-1]``. For whole numbers of several tokens there is
+Number tokens come in groups, and a position belongs to the group of its label: digits are compared
+with digits, mantissas with mantissas, exponents with exponents. The package ``ntloss`` of the
+authors gives the same values for digits; it takes its number tokens from the texts of a Hugging
+Face vocabulary, to which it may add tokens, and has no place for ``[NUM:602]`` or ``[NUM:E-1]``.
+For whole numbers of several tokens there is
 :class:`~numtok_torch.heads.value_loss.NumberValueLoss`.
 """
 
@@ -36,23 +41,35 @@ class NumberTokenLoss(nn.Module):
     Args:
         groups: for each group of number tokens, id to value.
         kind: ``"was"`` or ``"mse"``.
-        reweigh: as the authors' package does by default, unlike the paper: a number token's loss counts by the probability of all number tokens of
-            its group, and the rest of the probability costs 1.01 times the largest loss there is, so that words are worse than any number.
+        reweigh: as the authors' package does by default, unlike the paper: a number token's loss
+            counts by the probability of all number tokens of its group, and the rest of the
+            probability costs 1.01 times the largest loss there is, so that words are worse than any
+            number.
 
     Shape:
         - logits: (batch, seq, vocabulary); labels: (batch, seq); weights: (batch, seq); output: ().
     """
 
-    def __init__(self, groups: Sequence[Mapping[int, float]], kind: str = "was", reweigh: bool = False) -> None:
+    def __init__(
+        self, groups: Sequence[Mapping[int, float]], kind: str = "was", reweigh: bool = False
+    ) -> None:
         super().__init__()
         if kind not in KINDS:
-            raise RepresentationError(f"number token loss: kind={kind!r} is unknown; use one of {', '.join(map(repr, KINDS))}")
+            raise RepresentationError(
+                f"number token loss: kind={kind!r} is unknown; use one of"
+                f" {', '.join(map(repr, KINDS))}"
+            )
         if not groups or any(len(group) < 2 for group in groups):
-            raise RepresentationError("number token loss: needs at least one group of at least two number tokens")
+            raise RepresentationError(
+                "number token loss: needs at least one group of at least two number tokens"
+            )
         if len({token_id for group in groups for token_id in group}) < sum(map(len, groups)):
             raise RepresentationError("number token loss: a token is in two groups")
         self.kind, self.reweigh = kind, reweigh
-        self._groups = [{int(token_id): float(value) for token_id, value in sorted(group.items())} for group in groups]
+        self._groups = [
+            {int(token_id): float(value) for token_id, value in sorted(group.items())}
+            for group in groups
+        ]
 
     @classmethod
     def from_digits(cls, digit_ids: Sequence[int], **options: Any) -> NumberTokenLoss:
@@ -61,7 +78,8 @@ class NumberTokenLoss(nn.Module):
 
     @classmethod
     def from_schema(cls, schema: pa.Schema, **options: Any) -> NumberTokenLoss:
-        """For a file that numtok wrote with numbers spelled out. The values of FP15 span all decades: the largest outweigh the others.
+        """For a file that numtok wrote with numbers spelled out. The values of FP15 span all
+        decades: the largest outweigh the others.
 
         Raises:
             SchemaError: for any other data.
@@ -73,7 +91,10 @@ class NumberTokenLoss(nn.Module):
             return cls(DigitTokens.from_schema(schema).groups(), **options)
         plain, spaced = (ids_of_runs(metadata["symbols"][form]) for form in ("plain", "spaced"))
         first = representation.first_symbols
-        pairs = [*zip(plain, values, strict=True), *zip(spaced, values[first.start : first.stop] if spaced else [], strict=True)]
+        pairs = [
+            *zip(plain, values, strict=True),
+            *zip(spaced, values[first.start : first.stop] if spaced else [], strict=True),
+        ]
         groups: dict[str, dict[int, float]] = {}
         for token, group_and_value in pairs:
             if group_and_value is not None:
@@ -83,7 +104,8 @@ class NumberTokenLoss(nn.Module):
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, **options: Any) -> NumberTokenLoss:
-        """For a ``numtok.Tokenizer`` or a transformers tokenizer; where numbers stay text, for the digits of the vocabulary, one by one.
+        """For a ``numtok.Tokenizer`` or a transformers tokenizer; where numbers stay text, for the
+        digits of the vocabulary, one by one.
 
         Raises:
             SchemaError: if it has no tokens of numbers that have values.
@@ -97,32 +119,55 @@ class NumberTokenLoss(nn.Module):
         """Id to value, for each group."""
         return [dict(group) for group in self._groups]
 
-    def forward(self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None
+    ) -> Tensor:
         """The loss, float32, a scalar; 0 with a graph if no label is a number token.
 
         Args:
             logits: (batch, seq, vocabulary).
             labels: (batch, seq).
             causal: whether logits at t are for the label at t + 1.
-            weights: (batch, seq), float or bool, of the labels; 0 leaves names out, such as ids and phone numbers.
+            weights: (batch, seq), float or bool, of the labels; 0 leaves names out, such as ids and
+                phone numbers.
         """
         logits, labels, weights = aligned(logits, labels, causal, weights)
-        total, count = logits.new_zeros((), dtype=torch.float32), logits.new_zeros((), dtype=torch.float32)
+        total, count = (
+            logits.new_zeros((), dtype=torch.float32),
+            logits.new_zeros((), dtype=torch.float32),
+        )
         for group in self._groups:
             ids = torch.tensor(list(group), device=labels.device)  # (tokens,), ascending
             chosen = torch.isin(labels, ids)  # (batch, seq)
             values = torch.tensor(list(group.values()), device=labels.device)  # (tokens,)
-            share = chosen.to(torch.float32) if weights is None else chosen * weights.to(torch.float32)  # (batch, seq)
-            if torch.compiler.is_compiling():  # all of them, as no shape in an unbroken graph can hang on the labels
-                rows, known = logits.masked_fill(~chosen.unsqueeze(-1), 0).flatten(0, -2), torch.where(chosen, labels, ids[0]).flatten()
-                losses = self._losses(rows, ids, values, values[torch.searchsorted(ids, known)]) * share.flatten()  # (batch * seq,)
+            share = (
+                chosen.to(torch.float32) if weights is None else chosen * weights.to(torch.float32)
+            )  # (batch, seq)
+            if (
+                torch.compiler.is_compiling()
+            ):  # all of them, as no shape in an unbroken graph can hang on the labels
+                rows, known = (
+                    logits.masked_fill(~chosen.unsqueeze(-1), 0).flatten(0, -2),
+                    torch.where(chosen, labels, ids[0]).flatten(),
+                )
+                losses = (
+                    self._losses(rows, ids, values, values[torch.searchsorted(ids, known)])
+                    * share.flatten()
+                )  # (batch * seq,)
             else:
-                losses = self._losses(logits[chosen], ids, values, values[torch.searchsorted(ids, labels[chosen])]) * share[chosen]  # (n,)
+                losses = (
+                    self._losses(
+                        logits[chosen], ids, values, values[torch.searchsorted(ids, labels[chosen])]
+                    )
+                    * share[chosen]
+                )  # (n,)
             total, count = total + losses.sum(), count + share.sum()
         return total / count.clamp(min=torch.finfo(torch.float32).tiny)
 
     def _losses(self, logits: Tensor, ids: Tensor, values: Tensor, target: Tensor) -> Tensor:
-        """(n,) from logits (n, vocabulary), the group's ids and values (tokens,), and the values of the labels (n,)."""
+        """(n,) from logits (n, vocabulary), the group's ids and values (tokens,), and the values of
+        the labels (n,).
+        """
         near = logits[:, ids].to(torch.float32)  # (n, tokens)
         p = near.softmax(-1)  # (n, tokens)
         if self.kind == "was":
@@ -136,16 +181,29 @@ class NumberTokenLoss(nn.Module):
         return losses
 
 
-def aligned(logits: Tensor, labels: Tensor, causal: bool, weights: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Logits (batch, seq, vocabulary), labels (batch, seq) and weights (batch, seq), each at the place of its label.
+def aligned(
+    logits: Tensor, labels: Tensor, causal: bool, weights: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Logits (batch, seq, vocabulary), labels (batch, seq) and weights (batch, seq), each at the
+    place of its label.
 
     Raises:
         SchemaError: if their shapes do not fit together.
     """
     if weights is not None and weights.shape != labels.shape:
-        raise SchemaError(f"weights {tuple(weights.shape)} and labels {tuple(labels.shape)} differ; give each label one weight")
+        raise SchemaError(
+            f"weights {tuple(weights.shape)} and labels {tuple(labels.shape)} differ; give each"
+            " label one weight"
+        )
     if causal:
-        logits, labels, weights = logits[:, :-1], labels[:, 1:], None if weights is None else weights[:, 1:]
+        logits, labels, weights = (
+            logits[:, :-1],
+            labels[:, 1:],
+            None if weights is None else weights[:, 1:],
+        )
     if logits.shape[:-1] != labels.shape:
-        raise SchemaError(f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} differ in batch or sequence")
+        raise SchemaError(
+            f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} differ in batch or"
+            " sequence"
+        )
     return logits, labels, weights

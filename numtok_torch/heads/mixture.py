@@ -1,13 +1,15 @@
 """A Gaussian mixture over the next number, for contexts in which more than one number fits.
 
-In: hidden states (n, d_model) and ``number_value``, float64 (n,). Out: the negative log-likelihood; or the mean, the mode, samples, and how sure
-the mixture is. A scalar head that is trained with a squared error gives the mean, which between two peaks is a number nobody writes.
-An Empirical Investigation of Contextualized Number Prediction (Berg-Kirkpatrick and Spokoyny 2020), section 3; mixture density networks
-(Bishop 1994).
+In: hidden states (n, d_model) and ``number_value``, float64 (n,). Out: the negative log-likelihood;
+    or the mean, the mode, samples, and how sure the mixture is. A scalar head that is trained with
+    a squared error gives the mean, which between two peaks is a number nobody writes. An Empirical
+    Investigation of Contextualized Number Prediction (Berg-Kirkpatrick and Spokoyny 2020), section
+    3; mixture density networks (Bishop 1994).
 
-The mixture lies over y = f(x · scale), with f(z) = z, or f = asinh, which is linear around zero and logarithmic far from it, for numbers over
-many magnitudes. Densities are in the space of y. All sums of densities are log-sum-exp, and no component is narrower than ``min_std``: a
-component that sits on one number of the training data would otherwise take the loss to minus infinity.
+The mixture lies over y = f(x · scale), with f(z) = z, or f = asinh, which is linear around zero and
+logarithmic far from it, for numbers over many magnitudes. Densities are in the space of y. All sums
+of densities are log-sum-exp, and no component is narrower than ``min_std``: a component that sits
+on one number of the training data would otherwise take the loss to minus infinity.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
-from numtok_torch.heads.base import NumberHead, NumberPrediction, moved, one_hidden_layer, run, unscaled
+from numtok_torch.heads.base import (
+    NumberHead,
+    NumberPrediction,
+    moved,
+    one_hidden_layer,
+    run,
+    unscaled,
+)
 
 SPACES = ("linear", "asinh")
 POINTS = ("mode", "mean")
@@ -35,7 +44,8 @@ class MixtureHead(NumberHead):
         hidden: width of the hidden layer; None for ``d_model``.
         scale: what numbers are multiplied with.
         space: ``"linear"`` or ``"asinh"``.
-        spread: the means start evenly from -spread to spread, in the space of y; xVal's scaled numbers lie within ±5.
+        spread: the means start evenly from -spread to spread, in the space of y; xVal's scaled
+            numbers lie within ±5.
         min_std: the smallest standard deviation, in the space of y.
         point: what :meth:`predict` gives, ``"mode"`` or ``"mean"``.
         within: the confidence of a prediction is the probability that y is within ± this of it.
@@ -60,29 +70,52 @@ class MixtureHead(NumberHead):
         point: str = "mode",
         within: float = 0.1,
     ) -> None:
-        options = {"scale": scale, "space": space, "spread": spread, "min_std": min_std, "point": point, "within": within}
+        options = {
+            "scale": scale,
+            "space": space,
+            "spread": spread,
+            "min_std": min_std,
+            "point": point,
+            "within": within,
+        }
         super().__init__(d_model, components=components, hidden=hidden, **options)
         if space not in SPACES or point not in POINTS:
-            raise RepresentationError(f"mixture: space={space!r} must be one of {SPACES}, point={point!r} one of {POINTS}")
+            raise RepresentationError(
+                f"mixture: space={space!r} must be one of {SPACES}, point={point!r} one of {POINTS}"
+            )
         if components < 1 or not min(scale, spread, min_std, within) > 0:
-            raise RepresentationError("mixture: components, scale, spread, min_std and within must be positive")
-        self.scale, self.space, self.min_std, self.point, self.within = scale, space, min_std, point, within
+            raise RepresentationError(
+                "mixture: components, scale, spread, min_std and within must be positive"
+            )
+        self.scale, self.space, self.min_std, self.point, self.within = (
+            scale,
+            space,
+            min_std,
+            point,
+            within,
+        )
         self.network = one_hidden_layer(d_model, hidden, 3 * components)
         self._spread_out(components, spread)
 
     def _spread_out(self, components: int, spread: float) -> None:
-        """Equal weights, means apart, each as wide as the distance to the next: components that start alike would stay alike."""
+        """Equal weights, means apart, each as wide as the distance to the next: components that
+        start alike would stay alike.
+        """
         last = self.network[-1]
         assert isinstance(last, nn.Linear)
         means = torch.linspace(-spread, spread, components) if components > 1 else torch.zeros(1)
         width = max(2 * spread / max(components - 1, 1), self.min_std)
         raw = width + math.log(-math.expm1(-width))  # the inverse of softplus
         with torch.no_grad():
-            last.bias.copy_(torch.cat([torch.zeros(components), means, torch.full((components,), raw)]))
+            last.bias.copy_(
+                torch.cat([torch.zeros(components), means, torch.full((components,), raw)])
+            )
 
     def mixture(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(log weights, means, standard deviations) in the space of y, (..., k) each."""
-        weights, means, widths = run(self.network, self.checked(hidden)).chunk(3, -1)  # (..., k) each
+        weights, means, widths = run(self.network, self.checked(hidden)).chunk(
+            3, -1
+        )  # (..., k) each
         return weights.log_softmax(-1), means, nn.functional.softplus(widths) + self.min_std
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
@@ -93,7 +126,9 @@ class MixtureHead(NumberHead):
         return losses.sum() / finite.sum().clamp(min=1)
 
     def log_prob(self, hidden: Tensor, values: Tensor) -> Tensor:
-        """Log density, in the space of y, of values float64 (...) given hidden states (..., d_model): float32 (...)."""
+        """Log density, in the space of y, of values float64 (...) given hidden states (...,
+        d_model): float32 (...).
+        """
         return log_density(self._forth(values), *self.mixture(hidden))
 
     @torch.no_grad()
@@ -117,10 +152,20 @@ class MixtureHead(NumberHead):
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Values, float64 (...), each drawn from its mixture."""
         log_weights, means, stds = self.mixture(hidden)  # (..., k) each
-        flat = log_weights.exp().flatten(0, -2) if log_weights.dim() > 1 else log_weights.exp().unsqueeze(0)  # (rows, k)
-        which = torch.multinomial(flat, 1, generator=generator).view(*log_weights.shape[:-1], 1)  # (..., 1)
-        noise = torch.randn(which.shape, generator=generator, device=means.device, dtype=means.dtype)  # (..., 1)
-        return self._back((means.gather(-1, which) + stds.gather(-1, which) * noise).squeeze(-1))  # (...)
+        flat = (
+            log_weights.exp().flatten(0, -2)
+            if log_weights.dim() > 1
+            else log_weights.exp().unsqueeze(0)
+        )  # (rows, k)
+        which = torch.multinomial(flat, 1, generator=generator).view(
+            *log_weights.shape[:-1], 1
+        )  # (..., 1)
+        noise = torch.randn(
+            which.shape, generator=generator, device=means.device, dtype=means.dtype
+        )  # (..., 1)
+        return self._back(
+            (means.gather(-1, which) + stds.gather(-1, which) * noise).squeeze(-1)
+        )  # (...)
 
     def _forth(self, values: Tensor) -> Tensor:
         """Values, float64 (...), to y, float32 (...)."""
@@ -137,7 +182,9 @@ class MixtureHead(NumberHead):
 def log_density(y: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     """The log of Σ_k w_k N(y; μ_k, σ_k): (...) from y (...) and the mixture (..., k)."""
     z = (y.unsqueeze(-1) - means) / stds  # (..., k)
-    return torch.logsumexp(log_weights - 0.5 * z.square() - stds.log() - 0.5 * math.log(2 * math.pi), -1)
+    return torch.logsumexp(
+        log_weights - 0.5 * z.square() - stds.log() - 0.5 * math.log(2 * math.pi), -1
+    )
 
 
 def _mean(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
@@ -145,12 +192,18 @@ def _mean(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
 
 
 def _mode(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
-    """Where the density is largest, (...): from each component's mean uphill, each step to the mean of all, by density and precision."""
-    log_weights, means, stds = (one.double().unsqueeze(-2) for one in (log_weights, means, stds))  # (..., 1, k) each
+    """Where the density is largest, (...): from each component's mean uphill, each step to the mean
+    of all, by density and precision.
+    """
+    log_weights, means, stds = (
+        one.double().unsqueeze(-2) for one in (log_weights, means, stds)
+    )  # (..., 1, k) each
     y = means.squeeze(-2)  # (..., k) places to start from
     for _ in range(STEPS):
         z = (y.unsqueeze(-1) - means) / stds  # (..., k, k)
-        pull = (log_weights - 0.5 * z.square() - 3 * stds.log()).softmax(-1)  # (..., k, k): density over variance
+        pull = (log_weights - 0.5 * z.square() - 3 * stds.log()).softmax(
+            -1
+        )  # (..., k, k): density over variance
         y = (pull * means).sum(-1)  # (..., k)
     best = log_density(y, log_weights, means, stds).argmax(-1, keepdim=True)  # (..., 1)
     return y.gather(-1, best).squeeze(-1)  # (...)
@@ -158,7 +211,9 @@ def _mode(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
 
 def _mass(low: Tensor, high: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     """The probability of (low, high), float32 (...)."""
-    to, start = ((edge.unsqueeze(-1).double() - means) / stds for edge in (high, low))  # (..., k) each
+    to, start = (
+        (edge.unsqueeze(-1).double() - means) / stds for edge in (high, low)
+    )  # (..., k) each
     each = log_weights.exp() * (torch.special.ndtr(to) - torch.special.ndtr(start))  # (..., k)
     total: Tensor = each.sum(-1).clamp(0, 1)
     return total.to(torch.float32)

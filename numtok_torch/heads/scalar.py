@@ -1,6 +1,7 @@
 """The head that predicts a number as one real value.
 
-In: hidden states, float (n, d_model), and ``number_scaled``, float (n,). Out: the squared error; or values on the number's own scale.
+In: hidden states, float (n, d_model), and ``number_scaled``, float (n,). Out: the squared error; or
+    values on the number's own scale.
 """
 
 from __future__ import annotations
@@ -9,11 +10,20 @@ import torch
 from torch import Tensor
 
 from numtok.errors import RepresentationError
-from numtok_torch.heads.base import NumberHead, NumberPrediction, mean, moved, one_hidden_layer, run, unscaled
+from numtok_torch.heads.base import (
+    NumberHead,
+    NumberPrediction,
+    mean,
+    moved,
+    one_hidden_layer,
+    run,
+    unscaled,
+)
 
 
 class ScalarHead(NumberHead):
-    """One scaled value from one hidden layer, trained with the squared error (xVal: Golkar et al. 2023, section 2).
+    """One scaled value from one hidden layer, trained with the squared error (xVal: Golkar et al.
+    2023, section 2).
 
     Args:
         d_model: dimension of the hidden states.
@@ -27,7 +37,9 @@ class ScalarHead(NumberHead):
     name = "scalar"
     target = "number_scaled"
 
-    def __init__(self, d_model: int, hidden: int | None = None, scale: float = 1.0, log: bool = False) -> None:
+    def __init__(
+        self, d_model: int, hidden: int | None = None, scale: float = 1.0, log: bool = False
+    ) -> None:
         super().__init__(d_model, hidden=hidden, scale=scale, log=log)
         if not scale > 0:
             raise RepresentationError(f"scalar: scale={scale} must be positive")
@@ -41,4 +53,7 @@ class ScalarHead(NumberHead):
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         scaled = run(self.network, self.checked(hidden)).squeeze(-1)  # (...)
-        return NumberPrediction(unscaled(scaled, self.scale, self.log), bounds=unscaled(moved(scaled), self.scale, self.log))
+        return NumberPrediction(
+            unscaled(scaled, self.scale, self.log),
+            bounds=unscaled(moved(scaled), self.scale, self.log),
+        )

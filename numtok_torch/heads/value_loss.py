@@ -1,19 +1,26 @@
-"""Number value loss: for whole numbers of several tokens, how far the number that was predicted is from the right one, relative to it.
+"""Number value loss: for whole numbers of several tokens, how far the number that was predicted is
+from the right one, relative to it.
 
-In: logits, float (batch, seq, vocabulary), labels, int64 (batch, seq), -100 where there is none, and perhaps weights. Out: a scalar, the mean over numbers.
-A number is a run of digits in the labels, with the points and separators among them. What is predicted for it is the sum of the expected digits at their
-places: at each token, the mean of the values of all digits, by the softmax over them alone; so a wrong digit costs by its place, which digit by digit it does
-not. Regress, Don't Guess (Zausinger et al. 2025) compares digits; the package ``ntloss`` of its authors has the number level as ``NumberLevelLoss``, with which
-``"symmetric"`` agrees.
+In: logits, float (batch, seq, vocabulary), labels, int64 (batch, seq), -100 where there is none,
+    and perhaps weights. Out: a scalar, the mean over numbers. A number is a run of digits in the
+    labels, with the points and separators among them. What is predicted for it is the sum of the
+    expected digits at their
+places: at each token, the mean of the values of all digits, by the softmax over them alone; so a
+    wrong digit costs by its place, which digit by digit it does not. Regress, Don't Guess
+    (Zausinger et al. 2025) compares digits; the package ``ntloss`` of its authors has the number
+    level as ``NumberLevelLoss``, with which ``"symmetric"`` agrees.
 
-With ŷ the value predicted and y that of the label, the sign and the power of ten left out, as they are tokens of their own:
+With ŷ the value predicted and y that of the label, the sign and the power of ten left out, as they
+are tokens of their own:
 
-============  =======================  ======================================================================================
-kind          loss                     range
-============  =======================  ======================================================================================
-symmetric     |ŷ - y| / (ŷ + y)        0 to 1; without a gradient where y is 0, so that digits need another loss
-relative      |ŷ - y| / max(y, u)      u is one in the last place as written; large where a number begins with zeros
-============  =======================  ======================================================================================
+============  =======================
+====================================================================================== kind
+loss                     range ============  =======================
+====================================================================================== symmetric
+|ŷ - y| / (ŷ + y)        0 to 1; without a gradient where y is 0, so that digits need another loss
+relative      |ŷ - y| / max(y, u)      u is one in the last place as written; large where a number
+begins with zeros ============  =======================
+======================================================================================
 """
 
 from __future__ import annotations
@@ -35,7 +42,8 @@ class NumberValueLoss(nn.Module):
     """The mean over numbers of the relative error of their expected values.
 
     Args:
-        tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and :meth:`from_tokenizer` find them.
+        tokens: which tokens are digits, and how numbers are made of them; :meth:`from_schema` and
+            :meth:`from_tokenizer` find them.
         kind: ``"symmetric"`` or ``"relative"``, see the module.
 
     Shape:
@@ -45,7 +53,10 @@ class NumberValueLoss(nn.Module):
     def __init__(self, tokens: DigitTokens, kind: str = "symmetric") -> None:
         super().__init__()
         if kind not in KINDS:
-            raise RepresentationError(f"number value loss: kind={kind!r} is unknown; use one of {', '.join(map(repr, KINDS))}")
+            raise RepresentationError(
+                f"number value loss: kind={kind!r} is unknown; use one of"
+                f" {', '.join(map(repr, KINDS))}"
+            )
         if not tokens.digits:
             raise RepresentationError("number value loss: needs tokens that are digits")
         self.tokens, self.kind = tokens, kind
@@ -53,7 +64,8 @@ class NumberValueLoss(nn.Module):
 
     @classmethod
     def from_schema(cls, schema: pa.Schema, **options: Any) -> NumberValueLoss:
-        """For a file that numtok wrote with numbers spelled out in digits: ``place``, ``digits:N``, ``p10``.
+        """For a file that numtok wrote with numbers spelled out in digits: ``place``, ``digits:N``,
+        ``p10``.
 
         Raises:
             SchemaError: for any other data.
@@ -62,68 +74,106 @@ class NumberValueLoss(nn.Module):
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any, **options: Any) -> NumberValueLoss:
-        """For a tokenizer, numtok's or of transformers; where numbers stay text, they are runs of tokens of one digit.
+        """For a tokenizer, numtok's or of transformers; where numbers stay text, they are runs of
+        tokens of one digit.
 
         Raises:
             SchemaError: if it has no such tokens.
         """
         return cls(DigitTokens.from_tokenizer(tokenizer), **options)
 
-    def forward(self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None) -> Tensor:
+    def forward(
+        self, logits: Tensor, labels: Tensor, causal: bool = False, weights: Tensor | None = None
+    ) -> Tensor:
         """The loss, float32, a scalar; 0 with a graph if the labels hold no number.
 
         Args:
             logits: (batch, seq, vocabulary).
             labels: (batch, seq).
             causal: whether logits at t are for the label at t + 1.
-            weights: (batch, seq), float or bool, of the labels: a number counts as its first digit does. 0 leaves names out, such as ids and phone numbers.
+            weights: (batch, seq), float or bool, of the labels: a number counts as its first digit
+                does. 0 leaves names out, such as ids and phone numbers.
         """
         logits, labels, weights = aligned(logits, labels, causal, weights)
         digit = self._is(labels, self.tokens.digits)  # (batch, seq)
         if self.tokens.opens:
-            digit = digit & _within(self._is(labels, self.tokens.opens), self._is(labels, self.tokens.closes))
+            digit = digit & _within(
+                self._is(labels, self.tokens.opens), self._is(labels, self.tokens.closes)
+            )
         begins, number = self._numbers(labels, digit)  # (batch, seq) each
-        loss = self._losses(*self._values(logits, labels, digit), digit, number)  # (batch * seq,), of each number
-        counted = begins.to(torch.float32) if weights is None else begins * weights.to(torch.float32)  # (batch, seq)
-        return (loss[number] * counted).sum() / counted.sum().clamp(min=torch.finfo(torch.float32).tiny)
+        loss = self._losses(
+            *self._values(logits, labels, digit), digit, number
+        )  # (batch * seq,), of each number
+        counted = (
+            begins.to(torch.float32) if weights is None else begins * weights.to(torch.float32)
+        )  # (batch, seq)
+        return (loss[number] * counted).sum() / counted.sum().clamp(
+            min=torch.finfo(torch.float32).tiny
+        )
 
     def _is(self, labels: Tensor, ids: Any) -> Tensor:
         """Bool (batch, seq): which labels are among the ids."""
         return torch.isin(labels, torch.tensor([*ids], dtype=labels.dtype, device=labels.device))
 
     def _numbers(self, labels: Tensor, digit: Tensor) -> tuple[Tensor, Tensor]:
-        """(where numbers begin, bool; the number that the last beginning belongs to, int64), (batch, seq) each. An exponent is no number."""
+        """(where numbers begin, bool; the number that the last beginning belongs to, int64),
+        (batch, seq) each. An exponent is no number.
+        """
         joint = self._is(labels, self.tokens.joints)
         runs = digit | (joint & _before(digit) & _behind(digit))
         power = self._is(labels, self.tokens.powers) & _before(digit | joint)
-        exponent = _before(power) | (_before(self._is(labels, self.tokens.signs)) & _before(_before(power)))
+        exponent = _before(power) | (
+            _before(self._is(labels, self.tokens.signs)) & _before(_before(power))
+        )
         first = runs & ~_before(runs)
-        number = first.flatten().cumsum(0).view_as(labels) - 1  # -1 in front of the first, where nothing is added up
+        number = (
+            first.flatten().cumsum(0).view_as(labels) - 1
+        )  # -1 in front of the first, where nothing is added up
         return first & ~exponent, number.clamp(min=0)
 
-    def _values(self, logits: Tensor, labels: Tensor, digit: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(expected value, value of the label, its number of digits), (batch, seq) each; 0 where there is no digit."""
+    def _values(
+        self, logits: Tensor, labels: Tensor, digit: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """(expected value, value of the label, its number of digits), (batch, seq) each; 0 where
+        there is no digit.
+        """
         expected, value = (torch.zeros(labels.shape, device=logits.device) for _ in range(2))
         width = torch.zeros_like(labels)
         for group in self._groups:
-            ids = torch.tensor([number for number, _ in group], device=labels.device)  # (tokens,), ascending
+            ids = torch.tensor(
+                [number for number, _ in group], device=labels.device
+            )  # (tokens,), ascending
             values = torch.tensor([one for _, one in group], device=logits.device)  # (tokens,)
             chosen = digit & torch.isin(labels, ids)
             mean = (logits[..., ids].to(torch.float32).softmax(-1) * values).sum(-1)  # (batch, seq)
             expected = torch.where(chosen, mean, expected)
-            value = torch.where(chosen, values[torch.searchsorted(ids, torch.where(chosen, labels, ids[0]))], value)
+            value = torch.where(
+                chosen, values[torch.searchsorted(ids, torch.where(chosen, labels, ids[0]))], value
+            )
             width = torch.where(chosen, len(self.tokens.digits[int(group[0][0])]), width)
         return expected, value, width
 
-    def _losses(self, expected: Tensor, value: Tensor, width: Tensor, digit: Tensor, number: Tensor) -> Tensor:
-        """The loss of each number, float32 (batch * seq,), from the values of its tokens; on the scale on which the number is below 1."""
+    def _losses(
+        self, expected: Tensor, value: Tensor, width: Tensor, digit: Tensor, number: Tensor
+    ) -> Tensor:
+        """The loss of each number, float32 (batch * seq,), from the values of its tokens; on the
+        scale on which the number is below 1.
+        """
 
         def summed(of: Tensor) -> Tensor:
-            return torch.zeros(of.numel(), dtype=of.dtype, device=of.device).scatter_add(0, number.flatten(), of.flatten())
+            return torch.zeros(of.numel(), dtype=of.dtype, device=of.device).scatter_add(
+                0, number.flatten(), of.flatten()
+            )
 
         total = summed(width)  # (numbers,), digits
-        past = width.flatten().cumsum(0) - (total.cumsum(0) - total)[number.flatten()]  # of the number, this token's included
-        power = -past if self.tokens.order == "msd" else past - width.flatten() - total[number.flatten()]
+        past = (
+            width.flatten().cumsum(0) - (total.cumsum(0) - total)[number.flatten()]
+        )  # of the number, this token's included
+        power = (
+            -past
+            if self.tokens.order == "msd"
+            else past - width.flatten() - total[number.flatten()]
+        )
         place = torch.where(digit, torch.pow(10.0, power.view_as(width)), 0)  # (batch, seq)
         unit, tiny = torch.pow(10.0, -total), torch.finfo(torch.float32).tiny  # (numbers,)
         y, predicted = summed(value * place), summed(expected * place)
@@ -143,5 +193,7 @@ def _behind(mask: Tensor) -> Tensor:
 def _within(opens: Tensor, closes: Tensor) -> Tensor:
     """Bool (batch, seq): between brackets."""
     places = torch.arange(opens.shape[1], device=opens.device)  # (seq,)
-    opened, closed = (torch.where(mask, places, -1).cummax(1).values for mask in (opens, closes))  # (batch, seq) each
+    opened, closed = (
+        torch.where(mask, places, -1).cummax(1).values for mask in (opens, closes)
+    )  # (batch, seq) each
     return opened > closed

@@ -1,4 +1,7 @@
-"""Metrics: how well numbers are predicted, as texts, digit by digit, as values. May import numtok only."""
+"""Metrics: how well numbers are predicted, as texts, digit by digit, as values.
+
+May import numtok only.
+"""
 
 from numtok_torch.metrics.metrics import (
     adjusted_r_squared,

@@ -1,9 +1,12 @@
-"""Predictions and references, of whatever kind, as exact decimals and as floats: what :mod:`numtok_torch.metrics.metrics` measures.
+"""Predictions and references, of whatever kind, as exact decimals and as floats: what
+:mod:`numtok_torch.metrics.metrics` measures.
 
-In: n values: texts, ints, floats, ``Decimal``, numpy arrays or torch tensors. Out: :class:`Decimals`, with ``Numbers`` for those that are a finite
-number, and a mask of which they are. Texts are read by numtok's grammar and have to be one number from end to end: ``"1,234"`` and ``"-5e3"`` are,
-``"5 apples"``, ``""``, ``"nan"`` and ``"inf"`` are not. Nothing passes through a float on the way, so integers of 60 digits stay what they are; a
-float stands for the shortest decimal that reads back as it, in its own precision: float32 0.1 is 0.1.
+In: n values: texts, ints, floats, ``Decimal``, numpy arrays or torch tensors. Out:
+    :class:`Decimals`, with ``Numbers`` for those that are a finite number, and a mask of which they
+    are. Texts are read by numtok's grammar and have to be one number from end to end: ``"1,234"``
+    and ``"-5e3"`` are, ``"5 apples"``, ``""``, ``"nan"`` and ``"inf"`` are not. Nothing passes
+    through a float on the way, so integers of 60 digits stay what they are; a float stands for the
+    shortest decimal that reads back as it, in its own precision: float32 0.1 is 0.1.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ from numtok.numbers.scan import scan
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-# A difference of two decimals, rounded once, to more digits than a float has. Arithmetic in it takes time in proportion to its 40 digits, not to the
-# exponents, so that 1e999999 - 1 is no attack.
+# A difference of two decimals, rounded once, to more digits than a float has. Arithmetic in it
+# takes time in proportion to its 40 digits, not to the exponents, so that 1e999999 - 1 is no
+# attack.
 _CONTEXT = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
 
 
@@ -49,19 +53,29 @@ class Decimals:
 
     @functools.cached_property
     def keys(self) -> list[tuple[bool, bytes, int]]:
-        """Per valid number (negative, significant digits, power of ten of the last): equal exactly if the values are; minus zero is zero."""
+        """Per valid number (negative, significant digits, power of ten of the last): equal exactly
+        if the values are; minus zero is zero.
+        """
         offsets = self.numbers.digit_offsets.tolist()
         digits = self.numbers.digits.tobytes()
         keys = []
-        for number, (minus, power) in enumerate(zip(self.numbers.negative.tolist(), self.numbers.exponent.tolist(), strict=True)):
+        for number, (minus, power) in enumerate(
+            zip(self.numbers.negative.tolist(), self.numbers.exponent.tolist(), strict=True)
+        ):
             written = digits[offsets[number] : offsets[number + 1]]
             kept = written.rstrip(b"\0")
             significant = kept.lstrip(b"\0")
-            keys.append((minus, significant, power + len(written) - len(kept)) if significant else (False, b"", 0))
+            keys.append(
+                (minus, significant, power + len(written) - len(kept))
+                if significant
+                else (False, b"", 0)
+            )
         return keys
 
     def log10(self) -> Floats:
-        """float64[valid numbers]: log10 of the magnitudes, -inf for zero, finite for every other, however large."""
+        """float64[valid numbers]: log10 of the magnitudes, -inf for zero, finite for every other,
+        however large.
+        """
         logarithms = np.full(len(self.keys), -np.inf)
         for number, (_, significant, power) in enumerate(self.keys):
             if significant:
@@ -93,15 +107,21 @@ def _texts(values: Any, name: str) -> list[str]:
         values = values.detach().cpu()
         values = (values.float() if values.dtype is torch.bfloat16 else values).numpy()
     if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise InputError(f"{name} has shape {values.shape}; give one axis, such as values.reshape(-1)")
+        raise InputError(
+            f"{name} has shape {values.shape}; give one axis, such as values.reshape(-1)"
+        )
     if not isinstance(values, Sequence | np.ndarray):
-        raise InputError(f"{name} is {type(values).__name__}; give a list, a numpy array or a tensor")
+        raise InputError(
+            f"{name} is {type(values).__name__}; give a list, a numpy array or a tensor"
+        )
     return [_text(value, name, number) for number, value in enumerate(values)]
 
 
 def _text(value: Any, name: str, number: int) -> str:
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # a lone surrogate, which a decoder may give, is no number
+        return value.encode(
+            "utf-8", "replace"
+        ).decode()  # a lone surrogate, which a decoder may give, is no number
     if isinstance(value, torch.Tensor):
         value = value.item()
     if type(value) is int:
@@ -114,7 +134,9 @@ def _text(value: Any, name: str, number: int) -> str:
 
 
 def differences(minuends: Decimals, subtrahends: Decimals) -> Floats:
-    """float64[n]: ``minuends`` minus ``subtrahends``, of n valid numbers each, exact decimals rounded once; infinite beyond the range."""
+    """float64[n]: ``minuends`` minus ``subtrahends``, of n valid numbers each, exact decimals
+    rounded once; infinite beyond the range.
+    """
     return _subtract(minuends.numbers.to_decimal(), subtrahends.numbers.to_decimal())
 
 
@@ -125,4 +147,7 @@ def deviations(values: Decimals) -> Floats:
 
 
 def _subtract(minuends: list[Decimal], subtrahends: list[Decimal]) -> Floats:
-    return np.array([float(_CONTEXT.subtract(a, b)) for a, b in zip(minuends, subtrahends, strict=True)], np.float64)
+    return np.array(
+        [float(_CONTEXT.subtract(a, b)) for a, b in zip(minuends, subtrahends, strict=True)],
+        np.float64,
+    )

@@ -1,11 +1,15 @@
-"""How well numbers are predicted: as texts, digit by digit, as values; and perplexity and top-k accuracy of tokens.
+"""How well numbers are predicted: as texts, digit by digit, as values; and perplexity and top-k
+accuracy of tokens.
 
-In: predictions and references of equal length n, each texts, numbers, a numpy array or a torch tensor of one axis (:mod:`numtok_torch.metrics.decimals`).
+In: predictions and references of equal length n, each texts, numbers, a numpy array or a torch
+    tensor of one axis (:mod:`numtok_torch.metrics.decimals`).
 Out: one float. Texts and integers are compared as exact decimals, never through floats.
 
-A prediction is **unparseable** if it is not one finite number from end to end: ``"5 apples"``, ``""``, nan, inf. :func:`exact_match` and
-:func:`digit_accuracy` count it as wrong. The metrics of values cannot give it a value: they refuse it, or leave it out with ``invalid="skip"``; report
-:func:`share_unparseable` beside them. A reference that is unparseable is always an error, and so is nothing to measure.
+A prediction is **unparseable** if it is not one finite number from end to end: ``"5 apples"``,
+``""``, nan, inf. :func:`exact_match` and :func:`digit_accuracy` count it as wrong. The metrics of
+values cannot give it a value: they refuse it, or leave it out with ``invalid="skip"``; report
+:func:`share_unparseable` beside them. A reference that is unparseable is always an error, and so is
+nothing to measure.
 
 Errors are ``InputError`` (a ``ValueError``), and say which value is wrong.
 """
@@ -25,19 +29,26 @@ IGNORED = -100
 
 
 def exact_match(predictions: Any, references: Any, canonical: bool = False) -> float:
-    """The share of predictions that are the reference, without tolerance: 1/n · Σ [p_i = r_i]. FoNE (Zhou et al. 2025) calls it number accuracy.
+    """The share of predictions that are the reference, without tolerance: 1/n · Σ [p_i = r_i]. FoNE
+    (Zhou et al. 2025) calls it number accuracy.
 
-    (The published code accepts a difference below 10^-digits, which lets answers pass that are off by one in the last digit.)
+    (The published code accepts a difference below 10^-digits, which lets answers pass that are off
+    by one in the last digit.)
 
     Args:
         predictions: n texts; any values if ``canonical``.
         references: n of the same kind.
-        canonical: compare exact values, so that ``1.50``, ``1.5``, ``15e-1`` and ``+1.5`` are one, and ``1,234`` is 1234; minus zero is zero. Else the
-            texts have to be the same, character by character.
+        canonical: compare exact values, so that ``1.50``, ``1.5``, ``15e-1`` and ``+1.5`` are one,
+            and ``1,234`` is 1234; minus zero is zero. Else the texts have to be the same, character
+            by character.
     """
     if not canonical:
-        pairs = _equally_long(_text_list(predictions, "predictions"), _text_list(references, "references"))
-        return float(np.mean([prediction == reference for prediction, reference in zip(*pairs, strict=True)]))
+        pairs = _equally_long(
+            _text_list(predictions, "predictions"), _text_list(references, "references")
+        )
+        return float(
+            np.mean([prediction == reference for prediction, reference in zip(*pairs, strict=True)])
+        )
     predicted, expected = _read(predictions, references)
     answers = iter(predicted.keys)
     keys = [next(answers) if valid else None for valid in predicted.valid.tolist()]
@@ -45,15 +56,19 @@ def exact_match(predictions: Any, references: Any, canonical: bool = False) -> f
 
 
 def digit_accuracy(predictions: Any, references: Any) -> float:
-    """The share of digits that are right, aligned at the decimal point: the mean over pairs of 1/|P| · Σ_{k in P} [digit_k(p) = digit_k(r)].
+    """The share of digits that are right, aligned at the decimal point: the mean over pairs of
+    1/|P| · Σ_{k in P} [digit_k(p) = digit_k(r)].
 
-    P, of one pair, are the powers of ten from the first digit of either number (at least the units) down to the last that the reference is written
-    with (at most the units), and those below it where the prediction has a digit that is not 0. Above its first digit a number has none, which is wrong;
-    below its last digit it has zeros. So for 112, 12 has 2 of 3 right; for 12, 112 too; for 1.5, 1.50 has all, and 1.52 has 2 of 3. Signs do not count
-    (:func:`exact_match` sees them). An unparseable prediction has none right. After the digit-wise accuracy of FoNE (Zhou et al. 2025), section 4.
+    P, of one pair, are the powers of ten from the first digit of either number (at least the units)
+    down to the last that the reference is written with (at most the units), and those below it
+    where the prediction has a digit that is not 0. Above its first digit a number has none, which
+    is wrong; below its last digit it has zeros. So for 112, 12 has 2 of 3 right; for 12, 112 too;
+    for 1.5, 1.50 has all, and 1.52 has 2 of 3. Signs do not count (:func:`exact_match` sees them).
+    An unparseable prediction has none right. After the digit-wise accuracy of FoNE (Zhou et al.
+    2025), section 4.
 
-    Every pair weighs the same, so that one very long prediction does not outweigh the others; the time taken goes by the digits written, not by the
-    exponent.
+    Every pair weighs the same, so that one very long prediction does not outweigh the others; the
+    time taken goes by the digits written, not by the exponent.
     """
     predicted, expected = _read(predictions, references)
     shares = np.zeros(len(expected))
@@ -83,37 +98,50 @@ def mean_absolute_error(predictions: Any, references: Any, invalid: str = "error
 
 
 def log_error(predictions: Any, references: Any, invalid: str = "error") -> float:
-    """1/n · Σ |log10 |p_i| - log10 |r_i||, in decades: 1 is off by a factor of ten. Signs do not count.
+    """1/n · Σ |log10 |p_i| - log10 |r_i||, in decades: 1 is off by a factor of ten. Signs do not
+    count.
 
-    Two zeros differ by 0, zero and another number by infinity. Values beyond the range of float64 have their true logarithm. The log-MAE of
-    Berg-Kirkpatrick and Spokoyny (2020), section 5.
+    Two zeros differ by 0, zero and another number by infinity. Values beyond the range of float64
+    have their true logarithm. The log-MAE of Berg-Kirkpatrick and Spokoyny (2020), section 5.
     """
     predicted, expected = _values(predictions, references, invalid)
     predicted_log, expected_log = predicted.log10(), expected.log10()
     difference = np.zeros(len(predicted_log))
-    np.subtract(predicted_log, expected_log, out=difference, where=predicted_log != expected_log)  # equal infinities would give nan
+    np.subtract(
+        predicted_log, expected_log, out=difference, where=predicted_log != expected_log
+    )  # equal infinities would give nan
     return float(np.mean(np.abs(difference)))
 
 
 def r_squared(predictions: Any, references: Any, invalid: str = "error") -> float:
-    """The coefficient of determination, 1 - Σ (r_i - p_i)² / Σ (r_i - r̄)²; nan if all references are equal (Draper and Smith 1998, section 1.3)."""
+    """The coefficient of determination, 1 - Σ (r_i - p_i)² / Σ (r_i - r̄)²; nan if all references
+    are equal (Draper and Smith 1998, section 1.3).
+    """
     return _r_squared(*_values(predictions, references, invalid))
 
 
-def adjusted_r_squared(predictions: Any, references: Any, predictors: int, invalid: str = "error") -> float:
-    """R² with the number of predictors p held against it: 1 - (1 - R²)(n - 1) / (n - p - 1); nan if n <= p + 1 (Draper and Smith 1998, section 5).
+def adjusted_r_squared(
+    predictions: Any, references: Any, predictors: int, invalid: str = "error"
+) -> float:
+    """R² with the number of predictors p held against it: 1 - (1 - R²)(n - 1) / (n - p - 1); nan if
+    n <= p + 1 (Draper and Smith 1998, section 5).
 
     Args:
         predictions: n values.
         references: n values.
-        predictors: p, what the predictions were fitted with, the intercept not counted; for a probe, the dimensions of its input.
+        predictors: p, what the predictions were fitted with, the intercept not counted; for a
+            probe, the dimensions of its input.
         invalid: as in the other metrics; n counts what is left.
     """
     if predictors < 0:
         raise InputError(f"predictors={predictors} must not be negative")
     predicted, expected = _values(predictions, references, invalid)
     n, score = len(predicted.numbers), _r_squared(predicted, expected)
-    return float(1 - (1 - score) * (n - 1) / (n - predictors - 1)) if n > predictors + 1 else float("nan")
+    return (
+        float(1 - (1 - score) * (n - 1) / (n - predictors - 1))
+        if n > predictors + 1
+        else float("nan")
+    )
 
 
 def _r_squared(predicted: Decimals, expected: Decimals) -> float:
@@ -122,8 +150,13 @@ def _r_squared(predicted: Decimals, expected: Decimals) -> float:
     if scale == 0:
         return float("nan")
     if not np.isfinite(scale):
-        raise InputError("the references lie further apart than float64 reaches, so R² cannot be computed; use log_error")
-    spread /= scale  # so that neither sum overflows; R² does not change with the unit, nor with where the values are counted from
+        raise InputError(
+            "the references lie further apart than float64 reaches, so R² cannot be computed; use"
+            " log_error"
+        )
+    # so that neither sum overflows; R² does not change with the unit, nor with where the values are
+    # counted from
+    spread /= scale
     with np.errstate(over="ignore", under="ignore"):
         return float(1 - np.sum((residuals / scale) ** 2) / np.sum((spread - spread.mean()) ** 2))
 
@@ -133,7 +166,8 @@ def token_losses(logits: Any, labels: Any, ignore_index: int = IGNORED) -> Float
 
     Args:
         logits: (..., vocabulary).
-        labels: (...), integers. Both are aligned: shift the labels of a causal model first, ``token_losses(logits[:, :-1], labels[:, 1:])``.
+        labels: (...), integers. Both are aligned: shift the labels of a causal model first,
+            ``token_losses(logits[:, :-1], labels[:, 1:])``.
         ignore_index: labels that are this are left out.
 
     Shape: float64 (labels that are not ignored,). Losses of several batches are concatenated.
@@ -142,38 +176,52 @@ def token_losses(logits: Any, labels: Any, ignore_index: int = IGNORED) -> Float
     highest = scores.max(axis=-1, keepdims=True)  # (n, 1)
     with np.errstate(over="ignore", under="ignore"):
         below = scores - highest  # (n, vocabulary), at most 0
-        return np.asarray(np.log(np.exp(below).sum(axis=-1)) - np.take_along_axis(below, chosen[:, None], axis=-1)[:, 0])
+        return np.asarray(
+            np.log(np.exp(below).sum(axis=-1))
+            - np.take_along_axis(below, chosen[:, None], axis=-1)[:, 0]
+        )
 
 
 def perplexity(losses: Any) -> float:
-    """exp(1/n · Σ loss_i), of losses in nats such as :func:`token_losses` gives; infinite from a mean of 709.8 on (Jelinek et al. 1977)."""
+    """exp(1/n · Σ loss_i), of losses in nats such as :func:`token_losses` gives; infinite from a
+    mean of 709.8 on (Jelinek et al. 1977).
+    """
     values = _array(losses).astype(np.float64).reshape(-1)
     _something(len(values))
     if np.isnan(values).any():
-        raise InputError(f"loss {_first(np.isnan(values))} is nan; leave out tokens without a label before")
+        raise InputError(
+            f"loss {_first(np.isnan(values))} is nan; leave out tokens without a label before"
+        )
     with np.errstate(over="ignore"):
         return float(np.exp(values.mean()))
 
 
 def top_k_accuracy(logits: Any, labels: Any, k: int = 5, ignore_index: int = IGNORED) -> float:
-    """The share of labels that are among the k classes with the highest logits: 1/n · Σ [#{c before l_i} < k].
+    """The share of labels that are among the k classes with the highest logits: 1/n · Σ [#{c before
+    l_i} < k].
 
-    Class c is before label l if its logit is higher, or equal with c < l: of equal ones only as many count as fit, so that constant logits do not
-    score 1. Arguments as in :func:`token_losses`.
+    Class c is before label l if its logit is higher, or equal with c < l: of equal ones only as
+    many count as fit, so that constant logits do not score 1. Arguments as in :func:`token_losses`.
     """
     if k < 1:
         raise InputError(f"k={k} must be positive")
     scores, chosen = _scores(logits, labels, ignore_index)
     own = np.take_along_axis(scores, chosen[:, None], axis=-1)  # (n, 1)
-    before = (scores > own) | ((scores == own) & (np.arange(scores.shape[-1]) < chosen[:, None]))  # (n, vocabulary)
+    before = (scores > own) | (
+        (scores == own) & (np.arange(scores.shape[-1]) < chosen[:, None])
+    )  # (n, vocabulary)
     return float(np.mean(before.sum(axis=-1) < k))
 
 
 def _read(predictions: Any, references: Any) -> tuple[Decimals, Decimals]:
     """Both as decimals; every reference is one."""
-    predicted, expected = _equally_long(decimals(predictions, "predictions"), decimals(references, "references"))
+    predicted, expected = _equally_long(
+        decimals(predictions, "predictions"), decimals(references, "references")
+    )
     if not expected.valid.all():
-        raise InputError(f"reference {_first(~expected.valid)} is not one finite number; leave this pair out")
+        raise InputError(
+            f"reference {_first(~expected.valid)} is not one finite number; leave this pair out"
+        )
     return predicted, expected
 
 
@@ -186,26 +234,41 @@ def _values(predictions: Any, references: Any, invalid: str) -> tuple[Decimals, 
         return predicted, expected
     if invalid == "error":
         raise InputError(
-            f"prediction {_first(~predicted.valid)} is not one finite number; leave such pairs out with invalid='skip', and report share_unparseable beside it"
+            f"prediction {_first(~predicted.valid)} is not one finite number; leave such pairs out"
+            " with invalid='skip', and report share_unparseable beside it"
         )
     _something(int(predicted.valid.sum()))
-    kept = Decimals(expected.numbers.select(predicted.valid), np.ones(int(predicted.valid.sum()), np.bool_))
+    kept = Decimals(
+        expected.numbers.select(predicted.valid), np.ones(int(predicted.valid.sum()), np.bool_)
+    )
     return predicted, kept
 
 
 def _places(numbers: Decimals, number: int) -> tuple[dict[int, int], int, int]:
-    """({power of ten: digit, if it is not 0}, the power of the first digit, that of the last, each seen from the units) of one valid number."""
+    """({power of ten: digit, if it is not 0}, the power of the first digit, that of the last, each
+    seen from the units) of one valid number.
+    """
     first, last = numbers.numbers.digit_offsets[number : number + 2].tolist()
     power = int(numbers.numbers.exponent[number])
-    digits = {power + place: digit for place, digit in enumerate(numbers.numbers.digits[first:last][::-1].tolist()) if digit}
+    digits = {
+        power + place: digit
+        for place, digit in enumerate(numbers.numbers.digits[first:last][::-1].tolist())
+        if digit
+    }
     return digits, max(0, *digits) if digits else 0, min(0, power)
 
 
-def _same_digits(prediction: tuple[dict[int, int], int, int], reference: tuple[dict[int, int], int, int]) -> float:
+def _same_digits(
+    prediction: tuple[dict[int, int], int, int], reference: tuple[dict[int, int], int, int]
+) -> float:
     (given, given_first, _), (right, right_first, last) = prediction, reference
     below = sum(1 for place in given if place < last)
     common = min(given_first, right_first)
-    wrong = sum(1 for place in given.keys() | right.keys() if last <= place <= common and given.get(place) != right.get(place))
+    wrong = sum(
+        1
+        for place in given.keys() | right.keys()
+        if last <= place <= common and given.get(place) != right.get(place)
+    )
     return (common - last + 1 - wrong) / (max(given_first, right_first) - last + 1 + below)
 
 
@@ -214,14 +277,18 @@ def _text_list(values: Any, name: str) -> list[str]:
         values = values.tolist()
     if isinstance(values, str) or not all(isinstance(value, str) for value in values):
         raise InputError(
-            f"{name} must be a list of texts, as these are compared character by character; give canonical=True to compare values"
+            f"{name} must be a list of texts, as these are compared character by character; give"
+            " canonical=True to compare values"
         )
     return list(values)
 
 
 def _equally_long(predictions: Any, references: Any) -> tuple[Any, Any]:
     if len(predictions) != len(references):
-        raise InputError(f"there are {len(predictions)} predictions, but {len(references)} references; each prediction needs its own")
+        raise InputError(
+            f"there are {len(predictions)} predictions, but {len(references)} references; each"
+            " prediction needs its own"
+        )
     _something(len(references))
     return predictions, references
 
@@ -247,7 +314,8 @@ def _scores(logits: Any, labels: Any, ignore_index: int) -> tuple[Floats, npt.ND
     scores, chosen = _array(logits), _array(labels)
     if scores.ndim < 1 or scores.shape[:-1] != chosen.shape:
         raise InputError(
-            f"logits have shape {scores.shape}, labels {chosen.shape}; labels need the shape of the logits without the last axis"
+            f"logits have shape {scores.shape}, labels {chosen.shape}; labels need the shape of the"
+            " logits without the last axis"
         )
     if chosen.size and chosen.dtype.kind not in "iu":
         raise InputError(f"labels are {chosen.dtype}; give integers")
@@ -256,7 +324,13 @@ def _scores(logits: Any, labels: Any, ignore_index: int) -> tuple[Floats, npt.ND
     scores, chosen = scores[kept].astype(np.float64), chosen[kept].astype(np.int64)
     highest = scores.max(axis=-1)  # (n,); -inf is a logit, if there are others
     if not np.isfinite(highest).all():
-        raise InputError(f"the logits of label {_first(~np.isfinite(highest))} of those measured are nan or infinite")
+        raise InputError(
+            f"the logits of label {_first(~np.isfinite(highest))} of those measured are nan or"
+            " infinite"
+        )
     if ((chosen < 0) | (chosen >= scores.shape[-1])).any():
-        raise InputError(f"labels must be from 0 to {scores.shape[-1] - 1}, the classes of the logits, or {ignore_index}")
+        raise InputError(
+            f"labels must be from 0 to {scores.shape[-1] - 1}, the classes of the logits, or"
+            f" {ignore_index}"
+        )
     return scores, chosen

@@ -1,7 +1,9 @@
-"""The model: an embedding in front of any transformer, and a head behind it; how it is trained, saved, and put around adapters.
+"""The model: an embedding in front of any transformer, and a head behind it; how it is trained,
+saved, and put around adapters.
 
-May import :mod:`numtok_torch.data`, :mod:`numtok_torch.embeddings` and :mod:`numtok_torch.heads`. It does not generate: that is
-:mod:`numtok_torch.generation`, which knows this room, and not the other way round.
+May import :mod:`numtok_torch.data`, :mod:`numtok_torch.embeddings` and :mod:`numtok_torch.heads`.
+It does not generate: that is :mod:`numtok_torch.generation`, which knows this room, and not the
+other way round.
 """
 
 from numtok_torch.model.backbone import ModelError, PlainBackbone

@@ -1,11 +1,14 @@
-"""Adapters of the library peft (LoRA and its kin) in a number model: described as JSON, made anew on load, merged into the weights.
+"""Adapters of the library peft (LoRA and its kin) in a number model: described as JSON, made anew
+on load, merged into the weights.
 
-In: a backbone into which peft has put adapters, wrapped (``get_peft_model``) or in place (``add_adapter``, ``inject_adapter_in_model``). Out: JSON that says
-what they are; :func:`restore` is the inverse, on a backbone without any. Their weights are in the model's state dict like all others. peft is optional:
-it is imported only where adapters are.
+In: a backbone into which peft has put adapters, wrapped (``get_peft_model``) or in place
+    (``add_adapter``, ``inject_adapter_in_model``). Out: JSON that says what they are;
+    :func:`restore` is the inverse, on a backbone without any. Their weights are in the model's
+    state dict like all others. peft is optional: it is imported only where adapters are.
 
-The names of a backbone's weights change with its adapters: what was ``h.0.c_attn.weight`` is ``h.0.c_attn.base_layer.weight`` beside
-``h.0.c_attn.lora_A.default.weight``. :func:`base_weights` gives the names that they had before.
+The names of a backbone's weights change with its adapters: what was ``h.0.c_attn.weight`` is
+``h.0.c_attn.base_layer.weight`` beside ``h.0.c_attn.lora_A.default.weight``. :func:`base_weights`
+gives the names that they had before.
 """
 
 from __future__ import annotations
@@ -18,31 +21,50 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import MissingDependencyError
-from numtok_torch.model.backbone import ADAPTERS, ModelError, output_layer, unsupported_adapters, unwrapped, word_embedding
+from numtok_torch.model.backbone import (
+    ADAPTERS,
+    ModelError,
+    output_layer,
+    unsupported_adapters,
+    unwrapped,
+    word_embedding,
+)
 
-# Of an adapter's config: what names code or files elsewhere; none of it changes what a trained adapter computes.
+# Of an adapter's config: what names code or files elsewhere; none of it changes what a trained
+# adapter computes.
 NOT_READ = (
     *("auto_mapping", "base_model_name_or_path", "revision", "megatron_config", "megatron_core"),
     *("loftq_config", "eva_config", "corda_config", "lora_ga_config"),  # how LoRA is initialised
 )
-AROUND = ("base_layer", "original_module", "token_adapter")  # the modules that peft puts around those of the backbone
+AROUND = (
+    "base_layer",
+    "original_module",
+    "token_adapter",
+)  # the modules that peft puts around those of the backbone
 
 
 def describe(backbone: Any) -> dict[str, Any] | None:
     """The adapters of a backbone, JSON-ready; None if there are none.
 
     Raises:
-        ModelError: if they are merged, but still there: their weights would count twice when loaded.
+        ModelError: if they are merged, but still there: their weights would count twice when
+            loaded.
     """
     plain = unwrapped(backbone)
     configs = getattr(plain, "peft_config", None)
     if not configs:
         return None
     if other := unsupported_adapters(plain):
-        raise ModelError(f"adapters of the kind {other[0]} cannot be saved; there are {', '.join(ADAPTERS)}. merge_and_unload() them first")
+        raise ModelError(
+            f"adapters of the kind {other[0]} cannot be saved; there are {', '.join(ADAPTERS)}."
+            " merge_and_unload() them first"
+        )
     layers = list(_layers(plain))
     if any(layer.merged for layer in layers):
-        raise ModelError("the adapters are merged into the weights, and still beside them; unmerge them, or call merge_and_unload()")
+        raise ModelError(
+            "the adapters are merged into the weights, and still beside them; unmerge them, or call"
+            " merge_and_unload()"
+        )
     return {
         "wrapped": plain is not backbone,
         "loaded": getattr(plain, "_hf_peft_config_loaded", False),
@@ -53,7 +75,8 @@ def describe(backbone: Any) -> dict[str, Any] | None:
 
 
 def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
-    """The backbone with the adapters described, their weights still to be loaded; the wrapper if there was one.
+    """The backbone with the adapters described, their weights still to be loaded; the wrapper if
+    there was one.
 
     Raises:
         ModelError: if the description is damaged, or of a kind of adapter that is not supported.
@@ -63,7 +86,9 @@ def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
         import peft
         from peft.functional import inject_adapter_in_model, set_adapter
     except ImportError as error:
-        raise MissingDependencyError("the model has adapters of peft; install it: pip install peft") from error
+        raise MissingDependencyError(
+            "the model has adapters of peft; install it: pip install peft"
+        ) from error
     try:
         adapted = backbone
         for name, settings in described["configs"].items():
@@ -87,12 +112,16 @@ def restore(backbone: Any, described: Mapping[str, Any]) -> Any:
     except ModelError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ModelError(f"the adapters cannot be made anew ({type(error).__name__}: {error}); save the model again") from error
+        raise ModelError(
+            f"the adapters cannot be made anew ({type(error).__name__}: {error}); save the model"
+            " again"
+        ) from error
     return adapted
 
 
 def merged(backbone: Any) -> Any:
-    """The backbone with its adapters merged into its weights, and taken out of it: the one inside of peft's wrapper, changed in place.
+    """The backbone with its adapters merged into its weights, and taken out of it: the one inside
+    of peft's wrapper, changed in place.
 
     Raises:
         ModelError: if it has none.
@@ -106,7 +135,9 @@ def merged(backbone: Any) -> Any:
         if any(name.startswith(f"{outer}.") for outer, _ in around):
             continue  # a part of one that is taken out as a whole
         if hasattr(module, "unload_and_optionally_merge_module"):
-            plain = module.unload_and_optionally_merge_module(merge=True, safe_merge=False, adapter_names=None)
+            plain = module.unload_and_optionally_merge_module(
+                merge=True, safe_merge=False, adapter_names=None
+            )
         else:
             module.merge()
             plain = module.get_base_layer()
@@ -117,20 +148,32 @@ def merged(backbone: Any) -> Any:
 
 
 def _untie(transformer: Any) -> None:
-    """Give the output layer weights of its own, where it shares those of the word embedding and only one of the two is adapted, or each in its way."""
+    """Give the output layer weights of its own, where it shares those of the word embedding and
+    only one of the two is adapted, or each in its way.
+    """
     words, out = word_embedding(transformer), output_layer(transformer)
-    single = [hasattr(layer, "token_adapter") for layer in (words, out)]  # rows of single tokens, which are the same in both
+    single = [
+        hasattr(layer, "token_adapter") for layer in (words, out)
+    ]  # rows of single tokens, which are the same in both
     if out is None or all(single) or not (_is_adapted(words) or _is_adapted(out)):
         return
-    plain = out.get_base_layer() if hasattr(out, "get_base_layer") else getattr(out, "original_module", out)
-    plain.weight = nn.Parameter(plain.weight.detach().clone(), requires_grad=plain.weight.requires_grad)
+    plain = (
+        out.get_base_layer()
+        if hasattr(out, "get_base_layer")
+        else getattr(out, "original_module", out)
+    )
+    plain.weight = nn.Parameter(
+        plain.weight.detach().clone(), requires_grad=plain.weight.requires_grad
+    )
     if getattr(getattr(transformer, "config", None), "tie_word_embeddings", False):
         transformer.config.tie_word_embeddings = False
 
 
 def _is_adapted(module: nn.Module) -> bool:
     """Whether peft put the module in the place of one of the backbone's."""
-    return hasattr(module, "unload_and_optionally_merge_module") or (hasattr(module, "base_layer") and hasattr(module, "merge"))
+    return hasattr(module, "unload_and_optionally_merge_module") or (
+        hasattr(module, "base_layer") and hasattr(module, "merge")
+    )
 
 
 def base_weights(weights: Mapping[str, Tensor], described: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -154,11 +197,16 @@ def _layers(module: nn.Module) -> Iterator[Any]:
 
 
 def _config(settings: Mapping[str, Any]) -> Any:
-    """Peft's config; what would run or fetch anything is left out, and weights are not computed, as they will be loaded."""
+    """Peft's config; what would run or fetch anything is left out, and weights are not computed, as
+    they will be loaded.
+    """
     import peft
 
     if settings["peft_type"] not in ADAPTERS:
-        raise ModelError(f"adapters of the kind {settings['peft_type']!r} are not supported; there are {', '.join(ADAPTERS)}")
+        raise ModelError(
+            f"adapters of the kind {settings['peft_type']!r} are not supported; there are"
+            f" {', '.join(ADAPTERS)}"
+        )
     options = {key: value for key, value in settings.items() if key not in NOT_READ}
     if isinstance(options.get("init_lora_weights"), str):
         options["init_lora_weights"] = True

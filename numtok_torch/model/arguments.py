@@ -1,7 +1,9 @@
-"""The streams among the arguments of ``NumberModel.forward``: all that the representations declare, so that a new one needs no edit.
+"""The streams among the arguments of ``NumberModel.forward``: all that the representations declare,
+so that a new one needs no edit.
 
-The Trainer drops the columns of a data set that the signature of ``forward`` does not name, and does it before the collator sees them. So the signature
-names every stream, and ``number_index``, without which the collator cannot tell whose the values in the rows of a file are. It names no
+The Trainer drops the columns of a data set that the signature of ``forward`` does not name, and
+does it before the collator sees them. So the signature names every stream, and ``number_index``,
+without which the collator cannot tell whose the values in the rows of a file are. It names no
 ``S_labels``: the Trainer would ask for all of them when it evaluates.
 """
 
@@ -18,17 +20,26 @@ from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, SEQ_LENGTH
 from numtok_torch.model.backbone import ModelError
 
 LABELS, LABELS_MASK = "_labels", "number_labels_mask"
-_OF_FILES = {NUMBER_INDEX.name: "number", SEQ_LENGTHS.name: "piece of a document"}  # which the collator needs
+_OF_FILES = {
+    NUMBER_INDEX.name: "number",
+    SEQ_LENGTHS.name: "piece of a document",
+}  # which the collator needs
 
 
 def name_streams(forward: Callable[..., Any]) -> None:
-    """Name the streams that there are by now in the signature of ``forward``, in front of its ``**kwargs``."""
+    """Name the streams that there are by now in the signature of ``forward``, in front of its
+    ``**kwargs``.
+    """
     *own, rest = inspect.signature(inspect.unwrap(forward)).parameters.values()
     named = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None"
+        )
         for name in (NUMBER_MASK.name, *streams(), *_OF_FILES)
     ]
-    own = [parameter for parameter in own if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]  # named before
+    own = [
+        parameter for parameter in own if parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+    ]  # named before
     forward.__signature__ = inspect.Signature([*own, *named, rest])  # type: ignore[attr-defined]  # what inspect looks for
 
 
@@ -40,6 +51,11 @@ def take_streams(kwargs: dict[str, Any]) -> dict[str, Tensor | None]:
     """
     for name, counted in _OF_FILES.items():
         if kwargs.pop(name, None) is not None:
-            raise ModelError(f"{name} is a column of a file, which has one value per {counted}; batch its rows with NumberCollator")
+            raise ModelError(
+                f"{name} is a column of a file, which has one value per {counted}; batch its rows"
+                " with NumberCollator"
+            )
     known = {NUMBER_MASK.name, LABELS_MASK, *streams()}
-    return {name: kwargs.pop(name) for name in list(kwargs) if name in known or name.endswith(LABELS)}
+    return {
+        name: kwargs.pop(name) for name in list(kwargs) if name in known or name.endswith(LABELS)
+    }

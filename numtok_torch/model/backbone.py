@@ -1,7 +1,8 @@
 """The transformer inside: what :class:`~numtok_torch.model.model.NumberModel` needs to know of it.
 
-In: a Hugging Face model, or a plain module with the two methods of :class:`PlainBackbone`; word vectors, float (batch, seq, d). Out: its output and
-the hidden states of its last layer, float (batch, seq, d_hidden), which heads read.
+In: a Hugging Face model, or a plain module with the two methods of :class:`PlainBackbone`; word
+    vectors, float (batch, seq, d). Out: its output and the hidden states of its last layer, float
+    (batch, seq, d_hidden), which heads read.
 """
 
 from __future__ import annotations
@@ -18,17 +19,28 @@ from torch import Tensor, nn
 
 from numtok.errors import NumtokError
 
-ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "TRAINABLE_TOKENS")  # kinds of peft that lie in layers
+ADAPTERS = (
+    "LORA",
+    "IA3",
+    "LOHA",
+    "LOKR",
+    "OFT",
+    "TRAINABLE_TOKENS",
+)  # kinds of peft that lie in layers
 
 
 class ModelError(NumtokError, ValueError):
-    """A backbone, embedding and head that do not fit together, inputs that the model cannot use, or a saved model that cannot be read."""
+    """A backbone, embedding and head that do not fit together, inputs that the model cannot use, or
+    a saved model that cannot be read.
+    """
 
 
 class PlainBackbone(Protocol):
-    """What a module must have that is no Hugging Face model. Two more methods are used if it has them.
+    """What a module must have that is no Hugging Face model. Two more methods are used if it has
+    them.
 
-    - ``get_output_embeddings()``: the layer from hidden states (..., d_hidden) to logits (..., vocab); without it there is no token loss;
+    - ``get_output_embeddings()``: the layer from hidden states (..., d_hidden) to logits (...,
+      vocab); without it there is no token loss;
     - ``resize_token_embeddings(size, mean_resizing=...)``: for ``vocab_size``.
     """
 
@@ -36,7 +48,10 @@ class PlainBackbone(Protocol):
         """The ``nn.Embedding`` of the word vectors."""
 
     def forward(self, inputs_embeds: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """Word vectors (batch, seq, d) to hidden states (batch, seq, d_hidden). ``position_ids`` are given too if it names them."""
+        """Word vectors (batch, seq, d) to hidden states (batch, seq, d_hidden).
+
+        ``position_ids`` are given too if it names them.
+        """
 
 
 def is_pretrained(backbone: nn.Module) -> bool:
@@ -46,17 +61,29 @@ def is_pretrained(backbone: nn.Module) -> bool:
 
 
 def unwrapped(backbone: Any) -> Any:
-    """What peft's ``get_peft_model`` has wrapped; anything else is given back. peft is not imported to find out.
+    """What peft's ``get_peft_model`` has wrapped; anything else is given back. peft is not imported
+    to find out.
 
-    The adapters are inside it: it computes what the wrapper computes, and has the signature, the config and ``generate`` that the wrapper hides.
+    The adapters are inside it: it computes what the wrapper computes, and has the signature, the
+        config and ``generate`` that the wrapper hides.
     """
     peft = sys.modules.get("peft")
-    kinds = tuple(kind for name in ("PeftModel", "PeftMixedModel") if (kind := getattr(peft, name, None)) is not None)
-    return backbone.base_model.model if isinstance(backbone, kinds) and not unsupported_adapters(backbone) else backbone
+    kinds = tuple(
+        kind
+        for name in ("PeftModel", "PeftMixedModel")
+        if (kind := getattr(peft, name, None)) is not None
+    )
+    return (
+        backbone.base_model.model
+        if isinstance(backbone, kinds) and not unsupported_adapters(backbone)
+        else backbone
+    )
 
 
 def unsupported_adapters(backbone: Any) -> list[str]:
-    """The kinds of its adapters that are not :data:`ADAPTERS`, which lie in layers and change nothing else: prompts, for example."""
+    """The kinds of its adapters that are not :data:`ADAPTERS`, which lie in layers and change
+    nothing else: prompts, for example.
+    """
     configs = getattr(backbone, "peft_config", None) or {}
     kinds = [getattr(config.peft_type, "value", config.peft_type) for config in configs.values()]
     return [str(kind) for kind in kinds if kind not in ADAPTERS]
@@ -66,22 +93,30 @@ def check_backbone(backbone: Any) -> None:
     """Refuse what cannot take word vectors, or is for another task."""
     name = type(backbone).__name__
     if other := unsupported_adapters(backbone):
-        raise ModelError(f"adapters of the kind {other[0]} are not supported inside a NumberModel; there are {', '.join(ADAPTERS)}")
+        raise ModelError(
+            f"adapters of the kind {other[0]} are not supported inside a NumberModel; there are"
+            f" {', '.join(ADAPTERS)}"
+        )
     backbone = unwrapped(backbone)
     name = type(backbone).__name__
     if name in _classes("QUESTION_ANSWERING", "MULTIPLE_CHOICE", "NEXT_SENTENCE_PREDICTION"):
         raise ModelError(
-            f"{name} is for a task that NumberModel does not support; take a language model, ...ForSequenceClassification or"
-            " ...ForTokenClassification"
+            f"{name} is for a task that NumberModel does not support; take a language model,"
+            " ...ForSequenceClassification or ...ForTokenClassification"
         )
     if has_decoder(backbone) and classification(backbone) is not None:
         raise ModelError(
-            f"{name} has an encoder and a decoder; to classify, take an encoder or a decoder alone, such as those of BERT or GPT-2"
+            f"{name} has an encoder and a decoder; to classify, take an encoder or a decoder alone,"
+            " such as those of BERT or GPT-2"
         )
     if "inputs_embeds" not in parameters_of(backbone):
-        raise ModelError(f"{name}.forward takes no inputs_embeds, so numbers cannot be put into its word vectors")
+        raise ModelError(
+            f"{name}.forward takes no inputs_embeds, so numbers cannot be put into its word vectors"
+        )
     if not hasattr(backbone, "get_input_embeddings"):
-        raise ModelError(f"{name} needs a method get_input_embeddings(), which returns its nn.Embedding")
+        raise ModelError(
+            f"{name} needs a method get_input_embeddings(), which returns its nn.Embedding"
+        )
 
 
 def parameters_of(backbone: Any) -> frozenset[str]:
@@ -95,9 +130,14 @@ def has_decoder(backbone: Any) -> bool:
 
 
 def classification(backbone: Any) -> str | None:
-    """``"texts"`` or ``"tokens"`` if that is what it classifies, with labels and a loss of its own; None for language models and bare ones."""
+    """``"texts"`` or ``"tokens"`` if that is what it classifies, with labels and a loss of its own;
+    None for language models and bare ones.
+    """
     names = {kind.__name__ for kind in type(backbone).__mro__}
-    kinds = {"texts": _classes("SEQUENCE_CLASSIFICATION"), "tokens": _classes("TOKEN_CLASSIFICATION")}
+    kinds = {
+        "texts": _classes("SEQUENCE_CLASSIFICATION"),
+        "tokens": _classes("TOKEN_CLASSIFICATION"),
+    }
     return next((kind for kind, known in kinds.items() if names & known), None)
 
 
@@ -107,11 +147,17 @@ def _classes(*tasks: str) -> frozenset[str]:
         return frozenset()
     from transformers.models.auto import modeling_auto as auto
 
-    return frozenset(str(name) for task in tasks for name in getattr(auto, f"MODEL_FOR_{task}_MAPPING_NAMES").values())
+    return frozenset(
+        str(name)
+        for task in tasks
+        for name in getattr(auto, f"MODEL_FOR_{task}_MAPPING_NAMES").values()
+    )
 
 
 def word_embedding(backbone: Any, decoder: bool = False) -> Any:
-    """The layer from ids to word vectors; where an encoder has a decoder, the one or the other's, which may scale differently."""
+    """The layer from ids to word vectors; where an encoder has a decoder, the one or the other's,
+    which may scale differently.
+    """
     if has_decoder(backbone):
         backbone = backbone.get_decoder() if decoder else backbone.get_encoder()
     return backbone.get_input_embeddings()
@@ -136,14 +182,21 @@ def is_causal(backbone: Any) -> bool:
 
         config, kind = backbone.config, backbone.config.model_type
         if has_decoder(backbone) or getattr(config, "is_causal", None) is False:
-            return False  # the encoder sees all, and the decoder is given labels that are shifted already
+            # the encoder sees all, and the decoder is given labels that are shifted already
+            return False
         if backbone.can_generate() or getattr(config, "is_decoder", False):
             return True
-        if kind in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES:
+        if (
+            kind in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+            or kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+        ):
             return False  # the latter: an encoder whose decoder was left
         if kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
             return True
-    raise ModelError(f"whether {type(backbone).__name__} is causal is not known; say NumberModel(..., causal=True) or False")
+    raise ModelError(
+        f"whether {type(backbone).__name__} is causal is not known; say NumberModel(...,"
+        " causal=True) or False"
+    )
 
 
 def hidden_size(backbone: Any) -> Any:
@@ -155,17 +208,28 @@ def hidden_size(backbone: Any) -> Any:
 
 
 def check_sizes(backbone: Any, embedding: Any, head: Any) -> None:
-    """Refuse an embedding, or a head, that was made for vectors of another size; either may be None."""
+    """Refuse an embedding, or a head, that was made for vectors of another size; either may be
+    None.
+    """
     words = word_embedding(backbone).weight.shape[1]
     if embedding is not None and embedding.d_model != words:
-        raise ModelError(f"the embedding was made for d_model={embedding.d_model}, the backbone's word vectors have {words}")
+        raise ModelError(
+            f"the embedding was made for d_model={embedding.d_model}, the backbone's word vectors"
+            f" have {words}"
+        )
     hidden, made = hidden_size(backbone), getattr(head, "d_model", None)
     if None not in (hidden, made) and hidden != made:
-        raise ModelError(f"the head was made for d_model={made}, the backbone's hidden states have {hidden}")
+        raise ModelError(
+            f"the head was made for d_model={made}, the backbone's hidden states have {hidden}"
+        )
 
 
-def run_backbone(backbone: Any, inputs_embeds: Tensor | None, **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
-    """The backbone's output, its (decoder's) hidden states (batch, seq, d_hidden), and logits (batch, seq, vocab) if it has any."""
+def run_backbone(
+    backbone: Any, inputs_embeds: Tensor | None, **inputs: Any
+) -> tuple[Any, Tensor, Tensor | None]:
+    """The backbone's output, its (decoder's) hidden states (batch, seq, d_hidden), and logits
+    (batch, seq, vocab) if it has any.
+    """
     if inputs_embeds is not None:
         inputs["inputs_embeds"] = inputs_embeds
     if not is_pretrained(backbone):
@@ -181,16 +245,23 @@ def run_backbone(backbone: Any, inputs_embeds: Tensor | None, **inputs: Any) -> 
     return output, outputs[-1], getattr(output, "logits", None)
 
 
-def run_classifier(backbone: Any, input_ids: Tensor, inputs_embeds: Tensor, **inputs: Any) -> tuple[Any, Tensor, Tensor]:
+def run_classifier(
+    backbone: Any, input_ids: Tensor, inputs_embeds: Tensor, **inputs: Any
+) -> tuple[Any, Tensor, Tensor]:
     """The same of a model that classifies: logits (batch, labels) or (batch, seq, labels).
 
-    It is given the ids, as a causal one reads a text's class where the text ends, which it cannot see in vectors; and the vectors in the place of those that it
-    looks up itself.
+    It is given the ids, as a causal one reads a text's class where the text ends, which it cannot
+    see in vectors; and the vectors in the place of those that it looks up itself.
     """
-    if len(input_ids) > 1 and classification(backbone) == "texts" and backbone.config.pad_token_id is None and is_causal(backbone):
+    if (
+        len(input_ids) > 1
+        and classification(backbone) == "texts"
+        and backbone.config.pad_token_id is None
+        and is_causal(backbone)
+    ):
         raise ModelError(
-            f"{type(backbone).__name__} finds the end of a text by its padding, and has no pad_token_id; set backbone.config.pad_token_id to the"
-            " collator's"
+            f"{type(backbone).__name__} finds the end of a text by its padding, and has no"
+            " pad_token_id; set backbone.config.pad_token_id to the collator's"
         )
     here = _in_this_thread()
 
@@ -210,7 +281,8 @@ def run_classifier(backbone: Any, input_ids: Tensor, inputs_embeds: Tensor, **in
 def captured(trunk: nn.Module) -> Iterator[list[Tensor]]:
     """Collects the hidden states that come out of ``trunk`` inside the ``with``, in this thread.
 
-    ``output_hidden_states=True`` would keep those of all layers, and is not the normalised last one in every model.
+    ``output_hidden_states=True`` would keep those of all layers, and is not the normalised last one
+    in every model.
     """
     states: list[Tensor] = []
     here = _in_this_thread()
@@ -241,14 +313,16 @@ def add_rows(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:
         return
     if not hasattr(backbone, "resize_token_embeddings"):
         raise ModelError(
-            f"the word embedding of {type(backbone).__name__} has {rows} rows, the tokenizer needs {vocab_size}; make it larger, or give the module a"
-            " method resize_token_embeddings(size, mean_resizing)"
+            f"the word embedding of {type(backbone).__name__} has {rows} rows, the tokenizer needs"
+            f" {vocab_size}; make it larger, or give the module a method"
+            " resize_token_embeddings(size, mean_resizing)"
         )
     backbone.resize_token_embeddings(vocab_size, mean_resizing=mean_resizing)
 
 
 def freeze_trunk(backbone: Any) -> None:
-    """No gradient but for what lies behind the trunk: the word head, whose weights are untied from the frozen word vectors.
+    """No gradient but for what lies behind the trunk: the word head, whose weights are untied from
+    the frozen word vectors.
 
     Raises:
         ModelError: if there is no word head behind the trunk.
@@ -256,16 +330,21 @@ def freeze_trunk(backbone: Any) -> None:
     layer, trunk = output_layer(backbone), getattr(backbone, "base_model", backbone)
     if layer is None or trunk is backbone:
         raise ModelError(
-            f"{type(backbone).__name__} has no word head to train behind a frozen trunk; take a ...ForMaskedLM or ...ForCausalLM"
+            f"{type(backbone).__name__} has no word head to train behind a frozen trunk; take a"
+            " ...ForMaskedLM or ...ForCausalLM"
         )
     if layer.weight is word_embedding(backbone).weight:
-        layer.weight = nn.Parameter(layer.weight.detach().clone())  # not by the config: it would untie the biases of a BERT's head too
+        layer.weight = nn.Parameter(
+            layer.weight.detach().clone()
+        )  # not by the config: it would untie the biases of a BERT's head too
     backbone.requires_grad_(True)
     trunk.requires_grad_(False)
 
 
 def shared_names(module: nn.Module) -> dict[str, str]:
-    """Further names of parameters that have several, to the first: the output layer that is tied to the word embedding."""
+    """Further names of parameters that have several, to the first: the output layer that is tied to
+    the word embedding.
+    """
     first: dict[int, str] = {}
     further: dict[str, str] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):

@@ -1,12 +1,16 @@
-"""A transformer that reads and says numbers: an embedding in front of any backbone, and a head behind it.
+"""A transformer that reads and says numbers: an embedding in front of any backbone, and a head
+behind it.
 
-In: the batch that :class:`~numtok_torch.NumberCollator` makes, by name: ``model(**batch)``. Out: :class:`NumberModelOutput`: token loss, number
-loss, their weighted sum, logits, hidden states, and the numbers that the head predicts.
+In: the batch that :class:`~numtok_torch.NumberCollator` makes, by name: ``model(**batch)``. Out:
+    :class:`NumberModelOutput`: token loss, number loss, their weighted sum, logits, hidden states,
+    and the numbers that the head predicts.
 
-Which hidden state predicts which number, and what losses are means of, says :mod:`numtok_torch.model.objective`.
+Which hidden state predicts which number, and what losses are means of, says
+:mod:`numtok_torch.model.objective`.
 
 Shape:
-    - input_ids, labels, masks: (batch, seq); number streams: (batch, seq, ...); logits: (batch, seq, vocab); hidden: (batch, seq, d_hidden).
+    - input_ids, labels, masks: (batch, seq); number streams: (batch, seq, ...); logits: (batch,
+      seq, vocab); hidden: (batch, seq, d_hidden).
 """
 
 from __future__ import annotations
@@ -50,32 +54,44 @@ from numtok_torch.model.objective import (
 from numtok_torch.model.positions import counted_from_zero, mask_apart, positions
 from numtok_torch.model.wrapper import BackboneWrapper
 
-NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")  # what evaluation loops need not collect
+NOT_GATHERED = (
+    "past_key_values",
+    "hidden",
+    "token_loss",
+    "number_loss",
+)  # what evaluation loops need not collect
 
 
 class NumberModel(BackboneWrapper):
     """Any transformer, with numbers in its word vectors and a head that predicts numbers.
 
     Args:
-        backbone: a Hugging Face model that takes ``inputs_embeds`` (causal, masked or a bare encoder), or a module after
-            :class:`~numtok_torch.model.backbone.PlainBackbone`. Its weights, tied ones too, stay the same objects.
+        backbone: a Hugging Face model that takes ``inputs_embeds`` (causal, masked or a bare
+            encoder), or a module after :class:`~numtok_torch.model.backbone.PlainBackbone`. Its
+            weights, tied ones too, stay the same objects.
         embedding: puts the numbers in; None where tokens say all (Charton's encodings).
         head: predicts numbers; None for tokens only.
-        number_weight, token_weight: of the two losses. With ``token_weight=0`` a backbone without logits may be given labels.
+        number_weight, token_weight: of the two losses. With ``token_weight=0`` a backbone without
+            logits may be given labels.
         causal: whether a token sees only those before it; None: as the backbone's kind says.
-        vocab_size: rows that the word embedding must have, ``tokenizer.vocab_size``; more are added if needed, never removed.
-        mean_resizing: new rows are drawn around the mean of the old ones, with their covariance, so that the new tokens start out about as
-            likely as the others; False draws them as at the model's own initialisation, which is faster, but for a pretrained model with tied weights
-            may make them far more likely.
-        freeze_backbone: train the embedding and the head only. The backbone, new rows included, gets no gradient, and no dropout. ``"trunk"``: its
-            word head, untied from the word vectors, is trained too (Floating-Point Embedding, section 4.3: "We retrained the classification head and
-            the corresponding numerical embedding module ... while keeping the parameters of the language model itself frozen").
+        vocab_size: rows that the word embedding must have, ``tokenizer.vocab_size``; more are added
+            if needed, never removed.
+        mean_resizing: new rows are drawn around the mean of the old ones, with their covariance, so
+            that the new tokens start out about as likely as the others; False draws them as at the
+            model's own initialisation, which is faster, but for a pretrained model with tied
+            weights may make them far more likely.
+        freeze_backbone: train the embedding and the head only. The backbone, new rows included,
+            gets no gradient, and no dropout. ``"trunk"``: its word head, untied from the word
+            vectors, is trained too (Floating-Point Embedding, section 4.3: "We retrained the
+            classification head and the corresponding numerical embedding module ... while keeping
+            the parameters of the language model itself frozen").
 
     Raises:
         ModelError: if they do not fit together.
     """
 
-    accepts_loss_kwargs = False  # of the Trainer: losses are means over the batch given, however many batches one step has
+    # of the Trainer: losses are means over the batch given, however many batches one step has
+    accepts_loss_kwargs = False
     _keys_to_ignore_on_save = None  # likewise: looked up when it resumes
 
     def __init__(
@@ -102,13 +118,20 @@ class NumberModel(BackboneWrapper):
         self.causal = is_causal(self.transformer) if causal is None else causal
         self.task, self.decodes = classification(self.transformer), has_decoder(self.transformer)
         if self.decodes and self.causal:
-            raise ModelError("the labels of an encoder with a decoder are not shifted by the model; leave causal out")
+            raise ModelError(
+                "the labels of an encoder with a decoder are not shifted by the model; leave"
+                " causal out"
+            )
         self.backbone_frozen = freeze_backbone
         check_sizes(self.transformer, embedding, head)
         if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
-            pooler.requires_grad_(False)  # of a bare BERT: no loss here reaches it, and DDP waits for every gradient
+            pooler.requires_grad_(
+                False
+            )  # of a bare BERT: no loss here reaches it, and DDP waits for every gradient
         if freeze_backbone not in (True, False, "trunk"):
-            raise ModelError(f"freeze_backbone={freeze_backbone!r} is unknown; use True, False or 'trunk'")
+            raise ModelError(
+                f"freeze_backbone={freeze_backbone!r} is unknown; use True, False or 'trunk'"
+            )
         if freeze_backbone == "trunk":
             freeze_trunk(self.transformer)
         elif freeze_backbone:
@@ -129,27 +152,41 @@ class NumberModel(BackboneWrapper):
     ) -> NumberModelOutput:
         """Losses and predictions for a batch.
 
-        All are (batch, seq, ...), as ``NumberCollator`` makes them; those that neither the embedding nor the head reads are not needed.
+        All are (batch, seq, ...), as ``NumberCollator`` makes them; those that neither the
+        embedding nor the head reads are not needed.
 
         Args:
             input_ids: int64.
             attention_mask: 0 on padding.
-            position_ids: int64; None for those that fit the padding. Without ``attention_mask``, texts that were packed into one row are told by them,
-                and do not see each other.
+            position_ids: int64; None for those that fit the padding. Without ``attention_mask``,
+                texts that were packed into one row are told by them, and do not see each other.
             token_type_ids: int64, for BERT.
             labels: int64, not shifted; -100 for tokens without a loss.
-            kwargs: ``number_mask``, True at each number's first token, and the streams of the representations by the names of their columns
-                (:func:`numtok.representations.streams`); the signature names them all (:mod:`numtok_torch.model.arguments`). Also
-                ``number_labels_mask`` and ``S_labels`` for a stream S. Everything else goes to the backbone.
+            kwargs: ``number_mask``, True at each number's first token, and the streams of the
+                representations by the names of their columns
+                (:func:`numtok.representations.streams`); the signature names them all
+                (:mod:`numtok_torch.model.arguments`). Also ``number_labels_mask`` and ``S_labels``
+                for a stream S. Everything else goes to the backbone.
 
         Raises:
-            ModelError: for labels where the backbone has no logits, or columns of a file; for a loss, or a stream that is read, that is not finite,
-                on an accelerator one step late (see ``finite``).
+            ModelError: for labels where the backbone has no logits, or columns of a file; for a
+                loss, or a stream that is read, that is not finite, on an accelerator one step late
+                (see ``finite``).
             SchemaError: if a stream is missing.
         """
-        given = {"attention_mask": attention_mask, "position_ids": position_ids, "labels": labels, **take_streams(kwargs)}
+        given = {
+            "attention_mask": attention_mask,
+            "position_ids": position_ids,
+            "labels": labels,
+            **take_streams(kwargs),
+        }
         streams = {name: stream for name, stream in given.items() if stream is not None}
-        inputs = {"attention_mask": attention_mask, "position_ids": position_ids, "token_type_ids": token_type_ids, **kwargs}
+        inputs = {
+            "attention_mask": attention_mask,
+            "position_ids": position_ids,
+            "token_type_ids": token_type_ids,
+            **kwargs,
+        }
         if self.task is not None:
             inputs["labels"] = labels
         elif self.decodes:
@@ -157,34 +194,54 @@ class NumberModel(BackboneWrapper):
             ids, written = seq2seq.decoder_side(self.transformer, streams, inputs, reads)
             inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
         output, hidden, logits = self.run(input_ids, streams, **inputs)
-        result = self._output(output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams)
-        self._finite.look(self, result, streams, self.embedding.streams if self.embedding is not None else ())
+        result = self._output(
+            output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams
+        )
+        self._finite.look(
+            self, result, streams, self.embedding.streams if self.embedding is not None else ()
+        )
         return result
 
-    def embed(self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False) -> Tensor:
-        """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words behind an encoder with ``decoder``."""
-        vectors: Tensor = word_embedding(self.transformer, decoder)(input_ids)  # (batch, seq, d_model)
+    def embed(
+        self, input_ids: Tensor, streams: Mapping[str, Tensor], decoder: bool = False
+    ) -> Tensor:
+        """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words
+        behind an encoder with ``decoder``.
+        """
+        vectors: Tensor = word_embedding(self.transformer, decoder)(
+            input_ids
+        )  # (batch, seq, d_model)
         if self.embedding is None:
             return vectors
         with_numbers: Tensor = self.embedding(vectors, {"input_ids": input_ids, **streams})
         return with_numbers
 
-    def run(self, input_ids: Tensor, streams: Mapping[str, Tensor], **inputs: Any) -> tuple[Any, Tensor, Tensor | None]:
-        """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), and logits if it has any; no losses.
+    def run(
+        self, input_ids: Tensor, streams: Mapping[str, Tensor], **inputs: Any
+    ) -> tuple[Any, Tensor, Tensor | None]:
+        """The backbone's own output (None for a plain module), hidden states (batch, seq,
+        d_hidden), and logits if it has any; no losses.
 
-        With ``encoder_outputs``, the ids and streams are those of the decoder, which is all that runs.
+        With ``encoder_outputs``, the ids and streams are those of the decoder, which is all that
+        runs.
         """
         decoding = self.decodes and inputs.get("encoder_outputs") is not None
         vectors = self.embed(input_ids, streams, decoding)
         if inputs.get("attention_mask") is None:
-            inputs["attention_mask"] = mask_apart(self.transformer, self.causal, vectors, inputs.get("position_ids"))
+            inputs["attention_mask"] = mask_apart(
+                self.transformer, self.causal, vectors, inputs.get("position_ids")
+            )
         taken = parameters_of(self.transformer)
         if (given := inputs.get("position_ids")) is not None:
             inputs["position_ids"] = counted_from_zero(self.transformer, given)
         elif "position_ids" in taken:
-            inputs["position_ids"] = positions(self.transformer, input_ids, inputs.get("attention_mask"))
+            inputs["position_ids"] = positions(
+                self.transformer, input_ids, inputs.get("attention_mask")
+            )
         if "use_cache" in taken:
-            inputs.setdefault("use_cache", False)  # a cache that nobody asked for costs memory in training
+            inputs.setdefault(
+                "use_cache", False
+            )  # a cache that nobody asked for costs memory in training
         inputs = {name: value for name, value in inputs.items() if value is not None}
         if self.task is not None:
             return run_classifier(self.transformer, input_ids, vectors, **inputs)
@@ -192,11 +249,19 @@ class NumberModel(BackboneWrapper):
             return run_backbone(self.transformer, None, decoder_inputs_embeds=vectors, **inputs)
         return run_backbone(self.transformer, vectors, **inputs)
 
-    def _output(self, output: Any, hidden: Tensor, logits: Tensor | None, streams: Mapping[str, Tensor]) -> NumberModelOutput:
+    def _output(
+        self, output: Any, hidden: Tensor, logits: Tensor | None, streams: Mapping[str, Tensor]
+    ) -> NumberModelOutput:
         labels = streams.get("labels")
         if self.task is not None:
-            streams = {name: stream for name, stream in streams.items() if name != "labels" or self.task == "tokens"}
-        result = NumberModelOutput(logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None))
+            streams = {
+                name: stream
+                for name, stream in streams.items()
+                if name != "labels" or self.task == "tokens"
+            }
+        result = NumberModelOutput(
+            logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None)
+        )
         losses: list[Tensor] = []
         if self.task is not None and labels is not None:
             result["token_loss"] = output.loss
@@ -206,20 +271,34 @@ class NumberModel(BackboneWrapper):
             labels = labels.masked_fill(~predictable(labels, streams, self.causal), IGNORED)
             result["token_loss"] = token_loss(logits, labels, self.causal)
             losses.append(self.token_weight * result["token_loss"])
-            if (extra := getattr(output, "aux_loss", None)) is not None:  # of a mixture of experts, weighted as in transformers
+            if (
+                extra := getattr(output, "aux_loss", None)
+            ) is not None:  # of a mixture of experts, weighted as in transformers
                 losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra)
         where = numbers_to_predict(streams, self.causal)
         if self.head is not None and where is not None:
-            rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (numbers, d_hidden)
+            rows = (
+                hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]
+            )  # (numbers, d_hidden)
             if (target := number_targets(self.head, streams)) is not None:
                 result["number_loss"] = self.head.loss(rows, target[where])
                 losses.append(self.number_weight * result["number_loss"])
             if not self.training:
-                empty = torch.full(where.shape, torch.nan, dtype=torch.float64, device=hidden.device)  # (batch, seq)
-                result["number_predictions"] = empty.masked_scatter(where, self.head.predict(rows).values.detach().to(torch.float64))
+                empty = torch.full(
+                    where.shape, torch.nan, dtype=torch.float64, device=hidden.device
+                )  # (batch, seq)
+                result["number_predictions"] = empty.masked_scatter(
+                    where, self.head.predict(rows).values.detach().to(torch.float64)
+                )
         if losses:
             result["loss"] = torch.stack([loss.float() for loss in losses]).sum()
-        return NumberModelOutput({name: result[name] for name in NumberModelOutput.FIELDS if result.get(name) is not None})
+        return NumberModelOutput(
+            {
+                name: result[name]
+                for name in NumberModelOutput.FIELDS
+                if result.get(name) is not None
+            }
+        )
 
     def train(self, mode: bool = True) -> NumberModel:
         """As for any module; a frozen backbone stays in evaluation mode."""
@@ -230,7 +309,9 @@ class NumberModel(BackboneWrapper):
         return self
 
     def get_extra_state(self) -> Tensor:
-        """What :meth:`from_pretrained` needs besides the weights, as JSON in uint8: so it is also in the checkpoints that a Trainer writes."""
+        """What :meth:`from_pretrained` needs besides the weights, as JSON in uint8: so it is also
+        in the checkpoints that a Trainer writes.
+        """
         self._finite.settle(self)
         return saving.pack(saving.describe(self))
 
@@ -250,7 +331,8 @@ class NumberModel(BackboneWrapper):
         head: NumberHead | None = None,
         dtype: torch.dtype | None = None,
     ) -> NumberModel:
-        """Load what :meth:`save_pretrained` wrote, or a checkpoint of a Trainer. Only weights and JSON are read: nothing in a folder can run code.
+        """Load what :meth:`save_pretrained` wrote, or a checkpoint of a Trainer. Only weights and
+        JSON are read: nothing in a folder can run code.
 
         Args:
             folder: on disk.

@@ -1,16 +1,20 @@
 """What a number model is trained on: which hidden state predicts which number, and the two losses.
 
-In: streams of a batch, (batch, seq, ...), hidden states and logits. Out: masks, targets and scalar losses.
+In: streams of a batch, (batch, seq, ...), hidden states and logits. Out: masks, targets and scalar
+    losses.
 
-**Which hidden state predicts which number.** Causal: the one before the number, so hidden state t - 1 is held to the number at t, as logits are to
-labels. Else: the one at the number. Where ``number_labels_mask`` is given (masked language modelling), numbers to predict are there, and their
-values in ``S_labels`` for the head's stream S; otherwise they are all numbers, but not those whose label is -100, as in a prompt.
+**Which hidden state predicts which number.** Causal: the one before the number, so hidden state t -
+1 is held to the number at t, as logits are to labels. Else: the one at the number. Where
+``number_labels_mask`` is given (masked language modelling), numbers to predict are there, and their
+values in ``S_labels`` for the head's stream S; otherwise they are all numbers, but not those whose
+label is -100, as in a prompt.
 
-Causal models predict no token at the beginning of its text, tokens and numbers alike: there is nothing before it, or padding, or another text in
-the same line (a token at position 0).
+Causal models predict no token at the beginning of its text, tokens and numbers alike: there is
+nothing before it, or padding, or another text in the same line (a token at position 0).
 
-**Losses** are means: over tokens with a label, over numbers to predict; 0 where there are none, with gradients of 0 for every parameter, so that
-data parallel training does not wait for them. Processes and accumulated steps are averaged like any loss that is a mean.
+**Losses** are means: over tokens with a label, over numbers to predict; 0 where there are none,
+    with gradients of 0 for every parameter, so that data parallel training does not wait for them.
+    Processes and accumulated steps are averaged like any loss that is a mean.
 """
 
 from __future__ import annotations
@@ -28,24 +32,36 @@ from numtok_torch.model.backbone import ModelError
 
 
 class NumberModelOutput(dict[str, Any]):
-    """A dict whose keys are attributes too; what there is none of is left out, and None as an attribute.
+    """A dict whose keys are attributes too; what there is none of is left out, and None as an
+    attribute.
 
     Attributes:
-        loss: what is trained on: ``token_weight`` · token_loss + ``number_weight`` · number_loss, scalar.
+        loss: what is trained on: ``token_weight`` · token_loss + ``number_weight`` · number_loss,
+            scalar.
         token_loss: mean cross-entropy, scalar.
         number_loss: the head's loss, scalar.
         logits: (batch, seq, vocab).
         hidden: (batch, seq, d_hidden).
-        number_predictions: float64 (batch, seq), not in training: the value that the head predicts for each number, at the number's own place; NaN
-            elsewhere.
+        number_predictions: float64 (batch, seq), not in training: the value that the head predicts
+            for each number, at the number's own place; NaN elsewhere.
         past_key_values: the cache, with ``use_cache=True``.
     """
 
-    FIELDS = ("loss", "token_loss", "number_loss", "logits", "hidden", "number_predictions", "past_key_values")
+    FIELDS = (
+        "loss",
+        "token_loss",
+        "number_loss",
+        "logits",
+        "hidden",
+        "number_predictions",
+        "past_key_values",
+    )
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.FIELDS:
-            raise AttributeError(f"NumberModelOutput has no {name!r}; it has {', '.join(self.FIELDS)}")
+            raise AttributeError(
+                f"NumberModelOutput has no {name!r}; it has {', '.join(self.FIELDS)}"
+            )
         return self.get(name)
 
 
@@ -63,10 +79,14 @@ def predictable(like: Tensor, streams: Mapping[str, Tensor], causal: bool) -> Te
 
 
 def token_loss(logits: Tensor, labels: Tensor, causal: bool) -> Tensor:
-    """Mean cross-entropy in float32, scalar, of logits (batch, seq, vocab) and labels (batch, seq); 0 if no token has a label."""
+    """Mean cross-entropy in float32, scalar, of logits (batch, seq, vocab) and labels (batch, seq);
+    0 if no token has a label.
+    """
     if causal:
         logits, labels = logits[:, :-1], labels[:, 1:]  # (batch, seq - 1, ...)
-    total = nn.functional.cross_entropy(logits.float().flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum")
+    total = nn.functional.cross_entropy(
+        logits.float().flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+    )
     return total / (labels != IGNORED).sum().clamp(min=1)
 
 
@@ -74,32 +94,45 @@ def check_logits(backbone: nn.Module, labels: Tensor, logits: Tensor | None) -> 
     """The logits, if there are any, one row for each label."""
     if logits is None:
         raise ModelError(
-            f"{type(backbone).__name__} has no logits, so labels cannot be used; wrap the class with a language modelling head (...ForCausalLM,"
-            " ...ForMaskedLM), or train on numbers only with token_weight=0"
+            f"{type(backbone).__name__} has no logits, so labels cannot be used; wrap the class"
+            " with a language modelling head (...ForCausalLM, ...ForMaskedLM), or train on numbers"
+            " only with token_weight=0"
         )
     if logits.shape[:-1] != labels.shape:
-        raise ModelError(f"labels have the shape {tuple(labels.shape)}, logits {tuple(logits.shape)}; labels are one per token")
+        raise ModelError(
+            f"labels have the shape {tuple(labels.shape)}, logits {tuple(logits.shape)}; labels are"
+            " one per token"
+        )
     return logits
 
 
 def numbers_to_predict(streams: Mapping[str, Tensor], causal: bool) -> Tensor | None:
-    """Where the numbers to predict are, bool (batch, seq); None if the batch says nothing about numbers."""
+    """Where the numbers to predict are, bool (batch, seq); None if the batch says nothing about
+    numbers.
+    """
     where = streams.get("number_labels_mask")
     if where is None:
         where = streams.get("number_mask")
-        if where is not None and (labels := streams.get("labels")) is not None and labels.shape == where.shape:
+        if (
+            where is not None
+            and (labels := streams.get("labels")) is not None
+            and labels.shape == where.shape
+        ):
             where = where & (labels != IGNORED)
     return None if where is None else where.to(torch.bool) & predictable(where, streams, causal)
 
 
 def number_targets(head: NumberHead, streams: Mapping[str, Tensor]) -> Tensor | None:
-    """The head's stream as it was before masking, (batch, seq, ...); None if a batch without labels lacks it."""
+    """The head's stream as it was before masking, (batch, seq, ...); None if a batch without labels
+    lacks it.
+    """
     masked = "number_labels_mask" in streams
     name = f"{head.target}_labels" if masked else head.target
     target = streams.get(name)
     if target is None and (masked or "labels" in streams):
         raise SchemaError(
-            f"the batch has no {name}, which {type(head).__name__} is trained on; it has {', '.join(sorted(streams))}. Encode the text with a"
-            " representation that has it, or take another head"
+            f"the batch has no {name}, which {type(head).__name__} is trained on; it has"
+            f" {', '.join(sorted(streams))}. Encode the text with a representation that has it, or"
+            " take another head"
         )
     return target

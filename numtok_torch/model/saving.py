@@ -1,8 +1,11 @@
-"""A number model on disk: ``model.safetensors`` with the weights of backbone, embedding and head, and ``numtok_model.json``, which says what they are.
+"""A number model on disk: ``model.safetensors`` with the weights of backbone, embedding and head,
+and ``numtok_model.json``, which says what they are.
 
-In: a model. Out: a folder. Inverse: :func:`load`. No pickle is written or read. A parameter with several names (an output layer tied to the
-word embedding) is stored once, in state dicts too, so that a Trainer, which saves state dicts, can write them to safetensors. It writes no
-``numtok_model.json``; the same JSON is therefore an extra entry of the state dict, uint8, and read from there.
+In: a model. Out: a folder. Inverse: :func:`load`. No pickle is written or read. A parameter with
+    several names (an output layer tied to the word embedding) is stored once, in state dicts too,
+    so that a Trainer, which saves state dicts, can write them to safetensors. It writes no
+    ``numtok_model.json``; the same JSON is therefore an extra entry of the state dict, uint8, and
+    read from there.
 """
 
 from __future__ import annotations
@@ -28,8 +31,15 @@ from numtok_torch.model.xval_gpt2 import xval_class
 Model = TypeVar("Model", bound=BackboneWrapper)
 FORMAT_VERSION = 1
 WEIGHTS, SETTINGS, EXTRA = "model.safetensors", "numtok_model.json", "_extra_state"
-# Of a backbone's config: what would make transformers fetch or run code from elsewhere, and what is not the model's.
-NOT_READ = ("auto_map", "custom_pipelines", "quantization_config", "keys_to_ignore_at_inference", "_name_or_path")
+# Of a backbone's config: what would make transformers fetch or run code from elsewhere, and what is
+# not the model's.
+NOT_READ = (
+    "auto_map",
+    "custom_pipelines",
+    "quantization_config",
+    "keys_to_ignore_at_inference",
+    "_name_or_path",
+)
 NOT_READ_ENDING = ("attn_implementation", "experts_implementation", "_implementation_internal")
 
 
@@ -39,14 +49,26 @@ def describe(model: BackboneWrapper) -> dict[str, Any]:
     if is_pretrained(transformer):
         config = json.loads(transformer.config.to_json_string(use_diff=False))
         generation = transformer.generation_config.to_dict() if transformer.can_generate() else None
-        backbone = {"class": type(transformer).__name__, "config": harmless(config), "generation_config": generation}
-    frozen = [name for name, parameter in model.backbone.named_parameters() if not parameter.requires_grad]
+        backbone = {
+            "class": type(transformer).__name__,
+            "config": harmless(config),
+            "generation_config": generation,
+        }
+    frozen = [
+        name for name, parameter in model.backbone.named_parameters() if not parameter.requires_grad
+    ]
     return {
         "format": FORMAT_VERSION,
         "backbone": backbone,
         "adapters": adapters.describe(model.backbone),
-        "embedding": None if model.embedding is None else {"d_model": model.embedding.d_model, **model.embedding.config()},
-        "head": None if model.head is None else {"d_model": model.head.d_model, **model.head.config()},
+        "embedding": (
+            None
+            if model.embedding is None
+            else {"d_model": model.embedding.d_model, **model.embedding.config()}
+        ),
+        "head": (
+            None if model.head is None else {"d_model": model.head.d_model, **model.head.config()}
+        ),
         "number_weight": model.number_weight,
         "token_weight": model.token_weight,
         "causal": model.causal,
@@ -61,12 +83,18 @@ def harmless(config: Any) -> Any:
         return [harmless(entry) for entry in config]
     if not isinstance(config, dict):
         return config
-    return {key: harmless(value) for key, value in config.items() if key not in NOT_READ and not key.endswith(NOT_READ_ENDING)}
+    return {
+        key: harmless(value)
+        for key, value in config.items()
+        if key not in NOT_READ and not key.endswith(NOT_READ_ENDING)
+    }
 
 
 def pack(described: dict[str, Any]) -> Tensor:
     """JSON as uint8 (bytes,)."""
-    return torch.frombuffer(bytearray(json.dumps(described, sort_keys=True).encode()), dtype=torch.uint8)
+    return torch.frombuffer(
+        bytearray(json.dumps(described, sort_keys=True).encode()), dtype=torch.uint8
+    )
 
 
 def unpack(state: Tensor) -> dict[str, Any]:
@@ -94,11 +122,16 @@ def save(model: BackboneWrapper, folder: Path) -> None:
 
     if "peft_config" in model.__dict__:
         raise ModelError(
-            "peft has put adapters around this model: save them with the PeftModel's save_pretrained, and load them with PeftModel.from_pretrained onto"
-            " this model as it was; or call the PeftModel's merge_and_unload(), and save what it returns"
+            "peft has put adapters around this model: save them with the PeftModel's"
+            " save_pretrained, and load them with PeftModel.from_pretrained onto this model as it"
+            " was; or call the PeftModel's merge_and_unload(), and save what it returns"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    state = {name: value.detach().contiguous() for name, value in model.state_dict().items() if name != EXTRA}
+    state = {
+        name: value.detach().contiguous()
+        for name, value in model.state_dict().items()
+        if name != EXTRA
+    }
     temporary = folder / f".{WEIGHTS}.tmp"
     safetensors.torch.save_file(state, temporary, metadata={"format": "pt"})
     temporary.replace(folder / WEIGHTS)
@@ -116,13 +149,19 @@ def load(
     """The inverse of :func:`save`; see ``NumberModel.from_pretrained``."""
     weights, settings = read(folder)
     try:
-        flags = {name: settings[name] for name in ("number_weight", "token_weight", "causal", "freeze_backbone")}
+        flags = {
+            name: settings[name]
+            for name in ("number_weight", "token_weight", "causal", "freeze_backbone")
+        }
         frozen = frozenset(settings["frozen"])
         backbone = _backbone(backbone, settings, part(weights, "backbone."), dtype)
         embedding = embedding or _made_embedding(settings["embedding"])
         head = head or _made_head(settings["head"])
     except (KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{folder / SETTINGS} is damaged ({type(error).__name__}: {error}); save the model again") from error
+        raise ModelError(
+            f"{folder / SETTINGS} is damaged ({type(error).__name__}: {error}); save the model"
+            " again"
+        ) from error
     for name, module in (("embedding.", embedding), ("head.", head)):
         _cast(module, part(weights, name))
     model = kind(backbone, embedding, head, **flags)
@@ -131,7 +170,9 @@ def load(
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        raise ModelError(f"{folder / WEIGHTS} does not hold the weights of this model: {error}") from error
+        raise ModelError(
+            f"{folder / WEIGHTS} does not hold the weights of this model: {error}"
+        ) from error
     return model.eval()
 
 
@@ -146,7 +187,10 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
     path = folder / WEIGHTS
     if not path.is_file():
-        raise ModelError(f"{folder} has no {WEIGHTS}; it must be a folder that NumberModel.save_pretrained or a Trainer wrote")
+        raise ModelError(
+            f"{folder} has no {WEIGHTS}; it must be a folder that NumberModel.save_pretrained or a"
+            " Trainer wrote"
+        )
     try:
         weights = safetensors.torch.load_file(path)
     except (safetensors.SafetensorError, ValueError) as error:
@@ -159,20 +203,33 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             settings = json.loads((folder / SETTINGS).read_text("utf-8"))
         version = settings["format"]
     except FileNotFoundError:
-        raise ModelError(f"{folder} has no {SETTINGS}, and {WEIGHTS} was not written by numtok") from None
+        raise ModelError(
+            f"{folder} has no {SETTINGS}, and {WEIGHTS} was not written by numtok"
+        ) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{folder / SETTINGS} is damaged ({error}); save the model again") from error
+        raise ModelError(
+            f"{folder / SETTINGS} is damaged ({error}); save the model again"
+        ) from error
     if version != FORMAT_VERSION:
-        raise ModelError(f"{folder} has format {version}, this version of numtok reads format {FORMAT_VERSION}; upgrade numtok")
+        raise ModelError(
+            f"{folder} has format {version}, this version of numtok reads format {FORMAT_VERSION};"
+            " upgrade numtok"
+        )
     return weights, settings
 
 
 def part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The weights whose names begin with the prefix, without it."""
-    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): value
+        for name, value in weights.items()
+        if name.startswith(prefix)
+    }
 
 
-def _backbone(given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor], dtype: torch.dtype | None) -> Any:
+def _backbone(
+    given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor], dtype: torch.dtype | None
+) -> Any:
     """The backbone described, or the one given, with the adapters described if it has none."""
     described = settings.get("adapters")
     if described is not None:
@@ -183,30 +240,44 @@ def _backbone(given: Any, settings: Mapping[str, Any], weights: dict[str, Tensor
         given = given.to(dtype)
     if described is None or adapters.describe(given) is not None:
         return given
-    given.load_state_dict(plain, strict=False)  # before there are adapters, as those of single tokens begin with their vectors
+    given.load_state_dict(
+        plain, strict=False
+    )  # before there are adapters, as those of single tokens begin with their vectors
     adapted = adapters.restore(given, described)
     if dtype is None:
         _cast(adapted, weights)
     return adapted
 
 
-def _made_backbone(described: dict[str, Any] | None, weights: dict[str, Tensor], dtype: torch.dtype | None) -> Any:
+def _made_backbone(
+    described: dict[str, Any] | None, weights: dict[str, Tensor], dtype: torch.dtype | None
+) -> Any:
     """A Hugging Face model of the class and config described."""
     if described is None:
-        raise ModelError("the model was saved around a plain module; make one and give it: from_pretrained(folder, backbone=...)")
+        raise ModelError(
+            "the model was saved around a plain module; make one and give it:"
+            " from_pretrained(folder, backbone=...)"
+        )
     import transformers
 
     name = described["class"]
     kind: Any = xval_class() if name == "XValGPT2" else getattr(transformers, name, None)
     if not _is_pretrained_class(kind):
         raise ModelError(
-            f"transformers {transformers.__version__} has no model {name!r}; make one and give it: from_pretrained(folder, backbone=...)"
+            f"transformers {transformers.__version__} has no model {name!r}; make one and give it:"
+            " from_pretrained(folder, backbone=...)"
         )
     config = kind.config_class.from_dict(harmless(described["config"]))
-    saved_dtype = next((value.dtype for value in weights.values() if value.is_floating_point()), torch.float32)
-    backbone = kind.from_pretrained(None, config=config, state_dict=weights, dtype=dtype or saved_dtype)
+    saved_dtype = next(
+        (value.dtype for value in weights.values() if value.is_floating_point()), torch.float32
+    )
+    backbone = kind.from_pretrained(
+        None, config=config, state_dict=weights, dtype=dtype or saved_dtype
+    )
     if described["generation_config"] is not None:
-        backbone.generation_config = transformers.GenerationConfig.from_dict(described["generation_config"])
+        backbone.generation_config = transformers.GenerationConfig.from_dict(
+            described["generation_config"]
+        )
     return backbone
 
 

@@ -1,9 +1,11 @@
-"""Encoders with a decoder, T5 and BART: numbers in what is read, in what is written, and in the head behind the decoder.
+"""Encoders with a decoder, T5 and BART: numbers in what is read, in what is written, and in the
+head behind the decoder.
 
-In: a batch of :class:`Seq2SeqNumberCollator`. The encoder reads ``input_ids`` and the streams beside them, (batch, source, ...); the targets are
-``labels``, and as in masked language modelling ``number_labels_mask`` and ``S_labels`` for each stream S, all (batch, target, ...). Out: what the
-decoder reads, the same one place to the right behind its start token: so its hidden state t has seen the labels before t, and predicts label t and
-the number there.
+In: a batch of :class:`Seq2SeqNumberCollator`. The encoder reads ``input_ids`` and the streams
+    beside them, (batch, source, ...); the targets are ``labels``, and as in masked language
+    modelling ``number_labels_mask`` and ``S_labels`` for each stream S, all (batch, target, ...).
+    Out: what the decoder reads, the same one place to the right behind its start token: so its
+    hidden state t has seen the labels before t, and predicts label t and the number there.
 """
 
 from __future__ import annotations
@@ -28,14 +30,17 @@ DECODER, LABELS = "decoder_", "_labels"
 
 @dataclass
 class Seq2SeqNumberCollator:
-    """Puts pairs of rows, (source, target), into a batch for a :class:`~numtok_torch.NumberModel` with encoder and decoder.
+    """Puts pairs of rows, (source, target), into a batch for a :class:`~numtok_torch.NumberModel`
+    with encoder and decoder.
 
-    ``torch.utils.data.StackDataset(sources, targets)`` makes pairs of two data sets of the same length; give it to a Trainer.
+    ``torch.utils.data.StackDataset(sources, targets)`` makes pairs of two data sets of the same
+    length; give it to a Trainer.
 
     Attributes:
         sources: batches the rows that are read; without labels.
         targets: batches the rows that are to be written, likewise; padded on the right.
-        eos_token_id: put behind each target, so that the model learns to end; None where the rows end with a token of their own (``</s>``).
+        eos_token_id: put behind each target, so that the model learns to end; None where the rows
+            end with a token of their own (``</s>``).
     """
 
     sources: NumberCollator
@@ -43,8 +48,15 @@ class Seq2SeqNumberCollator:
     eos_token_id: int | None = None
 
     def __post_init__(self) -> None:
-        if self.targets.padding_side != "right" or self.sources.objective is not None or self.targets.objective is not None:
-            raise SchemaError("both collators must have objective=None, and that of the targets padding_side='right'")
+        if (
+            self.targets.padding_side != "right"
+            or self.sources.objective is not None
+            or self.targets.objective is not None
+        ):
+            raise SchemaError(
+                "both collators must have objective=None, and that of the targets"
+                " padding_side='right'"
+            )
         if self.sources.pack or self.targets.pack:
             raise SchemaError("pairs of rows cannot be packed; leave pack=True out")
 
@@ -59,9 +71,13 @@ class Seq2SeqNumberCollator:
         max_target_length: int | None = None,
         **options: Any,
     ) -> Seq2SeqNumberCollator:
-        """For sources and targets that one tokenizer encoded; the options are those of :class:`~numtok_torch.NumberCollator`."""
+        """For sources and targets that one tokenizer encoded; the options are those of
+        :class:`~numtok_torch.NumberCollator`.
+        """
         sources = NumberCollator.from_schema(schema, pad_token_id, max_length=max_length, **options)
-        targets = NumberCollator.from_schema(schema, pad_token_id, max_length=max_target_length, **options)
+        targets = NumberCollator.from_schema(
+            schema, pad_token_id, max_length=max_target_length, **options
+        )
         return cls(sources, targets, eos_token_id)
 
     def __call__(self, features: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Tensor]:
@@ -69,9 +85,13 @@ class Seq2SeqNumberCollator:
         for number, pair in enumerate(features):
             if isinstance(pair, Mapping) or len(pair) != 2:
                 raise SchemaError(
-                    f"row {number} is no pair (source, target); make pairs with torch.utils.data.StackDataset(sources, targets)"
+                    f"row {number} is no pair (source, target); make pairs with"
+                    " torch.utils.data.StackDataset(sources, targets)"
                 )
-        source, target = self.sources([pair[0] for pair in features]), self.targets([pair[1] for pair in features])
+        source, target = (
+            self.sources([pair[0] for pair in features]),
+            self.targets([pair[1] for pair in features]),
+        )
         return {**source, **self._labels(target)}
 
     def _labels(self, target: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -85,14 +105,19 @@ class Seq2SeqNumberCollator:
         labels |= {f"{name}{LABELS}": stream for name, stream in target.items() if name in fills()}
         if self.eos_token_id is None:
             return labels
-        labels = {name: torch.cat([stream, filled(stream, _fill(name))], 1) for name, stream in labels.items()}
+        labels = {
+            name: torch.cat([stream, filled(stream, _fill(name))], 1)
+            for name, stream in labels.items()
+        }
         labels["labels"].scatter_(1, shown.sum(1, keepdim=True), self.eos_token_id)
         return labels
 
 
 def fills() -> dict[str, float]:
     """What stands in each stream where it has nothing to say."""
-    return {NUMBER_MASK.name: NUMBER_MASK.fill} | {name: forms[0].fill for name, forms in declared_streams().items()}
+    return {NUMBER_MASK.name: NUMBER_MASK.fill} | {
+        name: forms[0].fill for name, forms in declared_streams().items()
+    }
 
 
 def _fill(name: str) -> float:
@@ -102,7 +127,11 @@ def _fill(name: str) -> float:
 
 def filled(stream: Tensor, fill: float) -> Tensor:
     """One column of the filler, (batch, 1, ...), like the stream (batch, seq, ...)."""
-    return torch.full_like(stream[:, :1], fill) if stream.shape[1] else stream.new_full((len(stream), 1, *stream.shape[2:]), fill)
+    return (
+        torch.full_like(stream[:, :1], fill)
+        if stream.shape[1]
+        else stream.new_full((len(stream), 1, *stream.shape[2:]), fill)
+    )
 
 
 def shifted(stream: Tensor, fill: float) -> Tensor:
@@ -118,16 +147,23 @@ def start_token(backbone: Any) -> int:
             token = getattr(place, name, None)
             if isinstance(token, int):
                 return token
-    raise ModelError(f"the config of {type(backbone).__name__} names no decoder_start_token_id, with which its decoder begins; set it")
+    raise ModelError(
+        f"the config of {type(backbone).__name__} names no decoder_start_token_id, with which its"
+        " decoder begins; set it"
+    )
 
 
-def decoder_side(backbone: Any, streams: Mapping[str, Tensor], given: dict[str, Any], needed: bool) -> tuple[Tensor, dict[str, Tensor]]:
-    """What the decoder reads: ids (batch, target), and streams by their names in front of an embedding.
+def decoder_side(
+    backbone: Any, streams: Mapping[str, Tensor], given: dict[str, Any], needed: bool
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """What the decoder reads: ids (batch, target), and streams by their names in front of an
+    embedding.
 
     Args:
         backbone: a Hugging Face model with encoder and decoder.
         streams: of the batch, labels among them.
-        given: further arguments of ``forward``; ``decoder_input_ids`` and ``decoder_S`` are taken out, and used where there are ids.
+        given: further arguments of ``forward``; ``decoder_input_ids`` and ``decoder_S`` are taken
+            out, and used where there are ids.
         needed: whether anything reads numbers.
 
     Raises:
@@ -137,21 +173,34 @@ def decoder_side(backbone: Any, streams: Mapping[str, Tensor], given: dict[str, 
     known = {name: given.pop(DECODER + name, None) for name in fills()}
     ids, labels = given.pop("decoder_input_ids", None), streams.get("labels")
     if labels is not None and needed and "number_labels_mask" not in streams:
-        raise SchemaError("the batch has labels, but no number_labels_mask, which says where their numbers are; use Seq2SeqNumberCollator")
+        raise SchemaError(
+            "the batch has labels, but no number_labels_mask, which says where their numbers are;"
+            " use Seq2SeqNumberCollator"
+        )
     if ids is not None:
         return ids, {name: stream for name, stream in known.items() if stream is not None}
     if labels is None:
-        raise ModelError(f"{type(backbone).__name__} has a decoder: give labels, or decoder_input_ids")
-    targets = {name.removesuffix(LABELS): stream for name, stream in streams.items() if name.endswith(LABELS)}
+        raise ModelError(
+            f"{type(backbone).__name__} has a decoder: give labels, or decoder_input_ids"
+        )
+    targets = {
+        name.removesuffix(LABELS): stream
+        for name, stream in streams.items()
+        if name.endswith(LABELS)
+    }
     if (mask := streams.get("number_labels_mask")) is not None:
         targets["number_mask"] = mask
     return _ids(backbone, labels), {
-        name: shifted(stream, fill) for name, fill in fills().items() if (stream := targets.get(name)) is not None
+        name: shifted(stream, fill)
+        for name, fill in fills().items()
+        if (stream := targets.get(name)) is not None
     }
 
 
 def _ids(backbone: Any, labels: Tensor) -> Tensor:
-    """The labels behind the start token; some models have a rule of their own (mBART puts the language there)."""
+    """The labels behind the start token; some models have a rule of their own (mBART puts the
+    language there).
+    """
     if hasattr(backbone, "prepare_decoder_input_ids_from_labels"):
         start_token(backbone)
         made: Tensor = backbone.prepare_decoder_input_ids_from_labels(labels=labels)
@@ -162,11 +211,17 @@ def _ids(backbone: Any, labels: Tensor) -> Tensor:
 
 def targets_of(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The streams that say what is to be predicted; those beside them are the encoder's."""
-    return {name: stream for name, stream in streams.items() if name in ("labels", "number_labels_mask") or name.endswith(LABELS)}
+    return {
+        name: stream
+        for name, stream in streams.items()
+        if name in ("labels", "number_labels_mask") or name.endswith(LABELS)
+    }
 
 
 def decoder_prompt(prompt: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
-    """What the decoder has before it writes, (batch, 1, ...): its start token, and no number, in the streams that the prompts have."""
+    """What the decoder has before it writes, (batch, 1, ...): its start token, and no number, in
+    the streams that the prompts have.
+    """
     columns = {name: filled(prompt[name], fill) for name, fill in fills().items() if name in prompt}
     ids = filled(prompt["input_ids"], start)
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids), **columns}

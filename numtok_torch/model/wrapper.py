@@ -1,6 +1,8 @@
-"""What a number model consists of, and what a Trainer, accelerate and peft ask of it: they are answered by its backbone.
+"""What a number model consists of, and what a Trainer, accelerate and peft ask of it: they are
+answered by its backbone.
 
-In: attributes that the class below sets. Out: those of the backbone. :class:`~numtok_torch.model.model.NumberModel` adds how it is made and run.
+In: attributes that the class below sets. Out: those of the backbone.
+    :class:`~numtok_torch.model.model.NumberModel` adds how it is made and run.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from numtok_torch.model.backbone import output_layer, unwrapped, word_embedding
 
 
 class BackboneWrapper(nn.Module):
-    """A backbone with an embedding in front and a head behind it, which answers as the backbone would.
+    """A backbone with an embedding in front and a head behind it, which answers as the backbone
+    would.
 
     Attributes: those of :class:`~numtok_torch.NumberModel`, by the names of its arguments.
     """
@@ -33,11 +36,14 @@ class BackboneWrapper(nn.Module):
 
     @property
     def transformer(self) -> Any:
-        """The backbone itself, where peft's ``get_peft_model`` has wrapped it; else the same as ``backbone``."""
+        """The backbone itself, where peft's ``get_peft_model`` has wrapped it; else the same as
+        ``backbone``.
+        """
         return unwrapped(self.backbone)
 
     def merge_and_unload(self) -> Any:
-        """Merge the backbone's adapters (peft) into its weights, in place: from then on, and on disk, it is a model like any other.
+        """Merge the backbone's adapters (peft) into its weights, in place: from then on, and on
+        disk, it is a model like any other.
 
         The weights that the adapters kept frozen stay so; ``requires_grad_()`` lets them go.
 
@@ -49,7 +55,10 @@ class BackboneWrapper(nn.Module):
 
     @property
     def prepare_inputs_for_generation(self) -> Any:
-        """The backbone's; peft looks it up where a config names a task. To generate, call :func:`numtok_torch.generate`."""
+        """The backbone's; peft looks it up where a config names a task.
+
+        To generate, call :func:`numtok_torch.generate`.
+        """
         return self.transformer.prepare_inputs_for_generation
 
     @property
@@ -86,17 +95,31 @@ class BackboneWrapper(nn.Module):
         """The backbone's layer from hidden states to logits."""
         return output_layer(self.transformer)
 
-    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None, **options: Any) -> None:
-        """Trade time for memory in the backbone, as the method of the same name of a Hugging Face model."""
+    def gradient_checkpointing_enable(
+        self, gradient_checkpointing_kwargs: dict[str, Any] | None = None, **options: Any
+    ) -> None:
+        """Trade time for memory in the backbone, as the method of the same name of a Hugging Face
+        model.
+        """
         self.activation_checkpointing_enable(gradient_checkpointing_kwargs, **options)
 
-    def activation_checkpointing_enable(self, activation_checkpointing_kwargs: dict[str, Any] | None = None, **options: Any) -> None:
+    def activation_checkpointing_enable(
+        self, activation_checkpointing_kwargs: dict[str, Any] | None = None, **options: Any
+    ) -> None:
         """The same by its newer name."""
         if hasattr(self.transformer, "activation_checkpointing_enable"):
-            self.transformer.activation_checkpointing_enable(activation_checkpointing_kwargs=activation_checkpointing_kwargs, **options)
+            self.transformer.activation_checkpointing_enable(
+                activation_checkpointing_kwargs=activation_checkpointing_kwargs, **options
+            )
         else:
-            self.transformer.gradient_checkpointing_enable(gradient_checkpointing_kwargs=activation_checkpointing_kwargs)
+            self.transformer.gradient_checkpointing_enable(
+                gradient_checkpointing_kwargs=activation_checkpointing_kwargs
+            )
 
     def gradient_checkpointing_disable(self) -> None:
         """The opposite."""
-        getattr(self.transformer, "activation_checkpointing_disable", self.transformer.gradient_checkpointing_disable)()
+        getattr(
+            self.transformer,
+            "activation_checkpointing_disable",
+            self.transformer.gradient_checkpointing_disable,
+        )()

@@ -1,8 +1,10 @@
 """Transformers as xVal trains them: the initialisation, and a GPT-2 without biases.
 
-In: a model, or its sizes. Out: the same model, changed in place, or a new ``GPT2LMHeadModel``. xVal: A Continuous Numerical Tokenization for
-Scientific Language Models (Golkar et al. 2023), appendix on architecture: fully connected layers start from a normal distribution of standard
-deviation (2 · fan_in · n_layers)^-1/2, and there are no biases. :data:`XVAL_MASKING` is the masking of its experiments.
+In: a model, or its sizes. Out: the same model, changed in place, or a new ``GPT2LMHeadModel``.
+    xVal: A Continuous Numerical Tokenization for Scientific Language Models (Golkar et al. 2023),
+    appendix on architecture: fully connected layers start from a normal distribution of standard
+    deviation (2 · fan_in · n_layers)^-1/2, and there are no biases. :data:`XVAL_MASKING` is the
+    masking of its experiments.
 """
 
 from __future__ import annotations
@@ -16,15 +18,23 @@ from torch import Tensor, nn
 
 from numtok_torch.model.backbone import ModelError
 
-# Options of NumberCollator. Section B.4: "Changing the masking probability to 10% or 30% (default is 20%)"; section 2.1: "if the token being masked
-# is a [NUM] token, we replace the corresponding number in h_num with 1". Nothing that has a loss stays visible: every chosen token is masked.
-XVAL_MASKING: dict[str, Any] = {"objective": "masked", "mlm_probability": 0.2, "mask_share": 1.0, "random_share": 0.0}
+# Options of NumberCollator. Section B.4: "Changing the masking probability to 10% or 30% (default
+# is 20%)"; section 2.1: "if the token being masked is a [NUM] token, we replace the corresponding
+# number in h_num with 1". Nothing that has a loss stays visible: every chosen token is masked.
+XVAL_MASKING: dict[str, Any] = {
+    "objective": "masked",
+    "mlm_probability": 0.2,
+    "mask_share": 1.0,
+    "random_share": 0.0,
+}
 
 
 def xval_init_(model: nn.Module, n_layers: int | None = None) -> nn.Module:
-    """Draw the weights of all fully connected layers anew, with standard deviation (2 · fan_in · n_layers)^-1/2, and set their biases to 0.
+    """Draw the weights of all fully connected layers anew, with standard deviation (2 · fan_in ·
+    n_layers)^-1/2, and set their biases to 0.
 
-    Embeddings, norms, and an output layer that shares its weights with the word embedding stay as they are.
+    Embeddings, norms, and an output layer that shares its weights with the word embedding stay as
+    they are.
 
     Args:
         model: changed in place, and returned.
@@ -33,13 +43,18 @@ def xval_init_(model: nn.Module, n_layers: int | None = None) -> nn.Module:
     if n_layers is None:
         n_layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
     if n_layers is None or n_layers < 1:
-        raise ModelError(f"n_layers={n_layers} must be positive; {type(model).__name__} has no config that says how many layers there are")
+        raise ModelError(
+            f"n_layers={n_layers} must be positive; {type(model).__name__} has no config that says"
+            " how many layers there are"
+        )
     words = {id(one.weight) for one in model.modules() if isinstance(one, nn.Embedding)}
     for module in model.modules():
         weight = getattr(module, "weight", None)
         if not is_fully_connected(module) or weight is None or id(weight) in words:
             continue
-        fan_in = weight.shape[1] if isinstance(module, nn.Linear) else weight.shape[0]  # GPT-2's Conv1D has (in, out)
+        fan_in = (
+            weight.shape[1] if isinstance(module, nn.Linear) else weight.shape[0]
+        )  # GPT-2's Conv1D has (in, out)
         nn.init.normal_(weight, std=xval_std(fan_in, n_layers))
         if isinstance(bias := getattr(module, "bias", None), nn.Parameter):
             nn.init.zeros_(bias)
@@ -57,7 +72,8 @@ def is_fully_connected(module: nn.Module) -> bool:
 
 
 def remove_biases_(model: nn.Module) -> nn.Module:
-    """Set every bias to 0 for good: of fully connected layers and norms. Changed in place, and returned.
+    """Set every bias to 0 for good: of fully connected layers and norms. Changed in place, and
+    returned.
 
     They stay in the state dict, as zeros that are not trained, so that the stock class loads it.
     """
@@ -70,9 +86,11 @@ def remove_biases_(model: nn.Module) -> nn.Module:
 
 
 class MLPTokenHead(nn.Linear):
-    """Logits from one hidden layer as wide as the model: ``weight``, (vocab, d), tied to the word embedding, of GELU of a linear map without bias.
+    """Logits from one hidden layer as wide as the model: ``weight``, (vocab, d), tied to the word
+    embedding, of GELU of a linear map without bias.
 
-    Section A: "we promote both heads (number and token) to be MLPs with one hidden layer of width equal to the embedding dimension".
+    Section A: "we promote both heads (number and token) to be MLPs with one hidden layer of width
+        equal to the embedding dimension".
     """
 
     def __init__(self, d_model: int, vocab_size: int) -> None:
@@ -96,7 +114,9 @@ def xval_class() -> Any:
     try:
         from transformers import GPT2LMHeadModel
     except ImportError as error:
-        raise MissingDependencyError("xval_gpt2 needs transformers: pip install 'numtok[hf]'") from error
+        raise MissingDependencyError(
+            "xval_gpt2 needs transformers: pip install 'numtok[hf]'"
+        ) from error
 
     class XValGPT2(GPT2LMHeadModel):  # type: ignore[misc,unused-ignore]
         def __init__(self, config: Any) -> None:
@@ -112,16 +132,24 @@ def xval_class() -> Any:
 
 
 def xval_gpt2(
-    vocab_size: int, d_model: int, n_layers: int, n_heads: int, bidirectional: bool = False, token_head: str = "linear", **options: Any
+    vocab_size: int,
+    d_model: int,
+    n_layers: int,
+    n_heads: int,
+    bidirectional: bool = False,
+    token_head: str = "linear",
+    **options: Any,
 ) -> nn.Module:
-    """A GPT-2 without biases, initialised as xVal does. The paper's models are ``bidirectional=True, token_head="mlp"``.
+    """A GPT-2 without biases, initialised as xVal does. The paper's models are
+    ``bidirectional=True, token_head="mlp"``.
 
     Args:
         vocab_size: of the tokenizer, number and mask tokens included.
         d_model: dimension of vectors and hidden states.
         n_layers: how many blocks.
         n_heads: attention heads in each.
-        bidirectional: every token sees all others, for masked language modelling; else those before it.
+        bidirectional: every token sees all others, for masked language modelling; else those before
+            it.
         token_head: ``"linear"``, or ``"mlp"``: :class:`MLPTokenHead`.
         options: further ones of ``GPT2Config``, such as ``n_positions``.
 
@@ -132,7 +160,12 @@ def xval_gpt2(
     if token_head not in ("linear", "mlp"):
         raise ModelError(f"token_head={token_head!r} is unknown; use 'linear' or 'mlp'")
     kind = xval_class()
-    own: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None}  # GPT-2's own are beyond most vocabularies
+    own: dict[str, Any] = {
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }  # GPT-2's own are beyond most vocabularies
     own |= {"is_causal": not bidirectional, "token_head": token_head}
-    config = kind.config_class(vocab_size=vocab_size, n_embd=d_model, n_layer=n_layers, n_head=n_heads, **(own | options))
+    config = kind.config_class(
+        vocab_size=vocab_size, n_embd=d_model, n_layer=n_layers, n_head=n_heads, **(own | options)
+    )
     return remove_biases_(xval_init_(kind(config)))

@@ -47,4 +47,8 @@ def test_a_copied_block(text: Any, at: np.uint64, to: np.uint64) -> None:
     ours, theirs = np.zeros(BLOCK + 9, np.uint8), np.zeros(BLOCK + 9, np.uint8)
     _copy(text, at, ours, to)
     copied(text, at, theirs, to)
-    assert ours.tobytes() == theirs.tobytes() == bytes(int(to)) + text[int(at) : int(at) + BLOCK].tobytes() + bytes(9 - int(to))
+    assert (
+        ours.tobytes()
+        == theirs.tobytes()
+        == bytes(int(to)) + text[int(at) : int(at) + BLOCK].tobytes() + bytes(9 - int(to))
+    )

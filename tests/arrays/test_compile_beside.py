@@ -1,4 +1,6 @@
-"""Kernels that another process compiles on a first run: this one takes them, and does without where they do not come."""
+"""Kernels that another process compiles on a first run: this one takes them, and does without where
+they do not come.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,17 @@ print(compile_beside._helper is not None, toy.square(3), sum(toy.square.compiled
 
 
 def use(tmp_path: Path, module: str, cache: str = "cache") -> str:
-    """Whether there was another process; 3², and how many compiled functions were taken from the cache."""
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}", "NUMBA_CACHE_DIR": str(tmp_path / cache)}
-    done = subprocess.run([sys.executable, "-c", USE, module], env=environment, capture_output=True, text=True)
+    """Whether there was another process; 3², and how many compiled functions were taken from the
+    cache.
+    """
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}",
+        "NUMBA_CACHE_DIR": str(tmp_path / cache),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", USE, module], env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout.strip()
@@ -63,10 +73,22 @@ def test_the_fast_engines_kernels_are_those_that_a_run_takes(tmp_path: Path) -> 
     def compiled() -> list[str]:
         return sorted(path.name for path in tmp_path.rglob("*.kernel"))
 
-    subprocess.run([sys.executable, "-c", "from numtok.engines.compile_split import compile_kernels; compile_kernels()"], env=environment)
+    subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from numtok.engines.compile_split import compile_kernels; compile_kernels()",
+        ],
+        env=environment,
+    )
     made = compiled()
     assert sorted(name.rpartition("-")[0] for name in made) == sorted(KERNELS)
-    encode = "import numtok; print(len(numtok.Tokenizer.from_pretrained().encode_batch(['1 and  2', None])))"
-    done = subprocess.run([sys.executable, "-c", encode], env=environment, capture_output=True, text=True)
+    encode = (
+        "import numtok; print(len(numtok.Tokenizer.from_pretrained().encode_batch(['1 and  2',"
+        " None])))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", encode], env=environment, capture_output=True, text=True
+    )
     assert done.stdout == "2\n", done.stderr
     assert [name for name in compiled() if name.startswith(KERNELS)] == made

@@ -17,7 +17,10 @@ def resident() -> int:
     return int(STATM.read_text().split()[1])
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim") or not STATM.exists(), reason="another C library, or no /proc")
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "malloc_trim") or not STATM.exists(),
+    reason="another C library, or no /proc",
+)
 def test_release_gives_back_what_the_c_library_keeps() -> None:
     pieces = [bytes([1]) * (1 << 16) for _ in range(1000)]
     full = resident()

@@ -1,4 +1,6 @@
-"""Columns and batches of other Arrow libraries, which hand them over by Arrow's PyCapsule interface."""
+"""Columns and batches of other Arrow libraries, which hand them over by Arrow's PyCapsule
+interface.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +48,14 @@ class ForeignPieces:
 )
 def test_a_column_of_another_library(texts: Any) -> None:
     tokenizer = numtok.Tokenizer.from_pretrained()
-    assert tokenizer.encode_batch(texts, keep_text=True).equals(tokenizer.encode_batch(TEXTS, keep_text=True))
+    assert tokenizer.encode_batch(texts, keep_text=True).equals(
+        tokenizer.encode_batch(TEXTS, keep_text=True)
+    )
 
 
-@pytest.mark.parametrize("texts", [Foreign(pa.array([1, 2])), ForeignPieces(pa.chunked_array([[1.5]])), pl.Series([1])])
+@pytest.mark.parametrize(
+    "texts", [Foreign(pa.array([1, 2])), ForeignPieces(pa.chunked_array([[1.5]])), pl.Series([1])]
+)
 def test_a_column_that_holds_no_text(texts: Any) -> None:
     with pytest.raises(InputError, match="expected"):
         numtok.scan(texts)
@@ -61,7 +67,9 @@ def test_a_batch_of_another_library() -> None:
     assert tokenizer.decode_batch(Foreign(batch)).to_pylist() == TEXTS
 
 
-@pytest.mark.parametrize("batch", [7, [1], pa.array([1]), pa.table({"a": [1]}), Foreign(pa.array([1]))])
+@pytest.mark.parametrize(
+    "batch", [7, [1], pa.array([1]), pa.table({"a": [1]}), Foreign(pa.array([1]))]
+)
 def test_what_is_no_batch(batch: Any) -> None:
     with pytest.raises(InputError, match="expected a record batch"):
         numtok.Tokenizer.from_pretrained().decode_batch(batch)

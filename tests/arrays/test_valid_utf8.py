@@ -62,17 +62,30 @@ def test_every_short_sequence_of_edges(before: int) -> None:
 
 
 characters = st.characters(codec="utf-8").map(str.encode)
-pieces = st.one_of(characters, characters, st.lists(st.sampled_from(EDGES), min_size=1, max_size=4).map(bytes), st.just(b"a" * 62))
+pieces = st.one_of(
+    characters,
+    characters,
+    st.lists(st.sampled_from(EDGES), min_size=1, max_size=4).map(bytes),
+    st.just(b"a" * 62),
+)
 
 
-@given(rows=st.lists(st.lists(pieces, max_size=12).map(b"".join), min_size=1, max_size=4), spare=st.integers(0, 70))
+@given(
+    rows=st.lists(st.lists(pieces, max_size=12).map(b"".join), min_size=1, max_size=4),
+    spare=st.integers(0, 70),
+)
 @example(rows=[b"a" * 63 + "é".encode(), b""], spare=0)
 @example(rows=["é".encode()[:1], "é".encode()[1:]], spare=0)  # a character over the edge of a row
 def test_rows(rows: list[bytes], spare: int) -> None:
     expected = all(map(by_python, rows))
     assert ours(*rows) == expected
     offsets = spare + np.cumsum([0, *map(len, rows)])  # in the middle of a buffer
-    assert is_utf8(np.frombuffer(b"\xff" * spare + b"".join(rows) + b"\xff" * spare, np.uint8), offsets) == expected
+    assert (
+        is_utf8(
+            np.frombuffer(b"\xff" * spare + b"".join(rows) + b"\xff" * spare, np.uint8), offsets
+        )
+        == expected
+    )
     array = pa.array(rows, pa.large_binary()).view(pa.large_string())
     try:
         array.validate(full=True)

@@ -71,12 +71,21 @@ def only_files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-# Help -------------------------------------------------------------------------------------------------------------------
+# Help
+# -------------------------------------------------------------------------------------------------------------------
 
 
 def test_help_loads_nothing_heavy_and_is_quick() -> None:
-    program = "import sys, numtok_cli.main; print([m for m in ('numtok', 'numpy', 'pyarrow', 'numba', 'tokenizers') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    program = (
+        "import sys, numtok_cli.main; print([m for m in ('numtok', 'numpy', 'pyarrow', 'numba',"
+        " 'tokenizers') if m in sys.modules])"
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
     started = time.perf_counter()
     assert "encode" in process("--help").stdout
     assert time.perf_counter() - started < 2  # 0.1 s here; a busy machine has its reasons
@@ -100,26 +109,41 @@ def examples(name: str) -> list[str]:
 
 
 def run_example(line: str) -> None:
-    found = re.fullmatch(r"(?:([^|]+)\| )?numtok ([^|]+)(?:\|.*)?", line)  # between what gives its input and what takes its output
+    found = re.fullmatch(
+        r"(?:([^|]+)\| )?numtok ([^|]+)(?:\|.*)?", line
+    )  # between what gives its input and what takes its output
     assert found
-    given = subprocess.run(found[1], shell=True, capture_output=True, check=True).stdout if found[1] else None
+    given = (
+        subprocess.run(found[1], shell=True, capture_output=True, check=True).stdout
+        if found[1]
+        else None
+    )
     ok(*shlex.split(found[2]), input=given)
 
 
 def outputs(name: str) -> list[str]:
     """The files that the examples say they write."""
-    return [found[1].removesuffix("/") for line in examples(name) if (found := re.search(r" (?:-o|--html|--json) (\w\S+)", line))]
+    return [
+        found[1].removesuffix("/")
+        for line in examples(name)
+        if (found := re.search(r" (?:-o|--html|--json) (\w\S+)", line))
+    ]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_examples_of_the_help_run(name: str, folder: Path) -> None:
-    """In a folder of their own, so that none needs what those of another command leave; what they say they write is there."""
+    """In a folder of their own, so that none needs what those of another command leave; what they
+    say they write is there.
+    """
     assert examples(name)
     for line in examples(name):
         run_example(line)
     assert only_files(folder) == {"sample.jsonl", *outputs(name)}
     if "back.jsonl" in outputs(name):
-        texts = [[json.loads(line)["text"] for line in path.read_text().splitlines()] for path in (Path("back.jsonl"), SAMPLE)]
+        texts = [
+            [json.loads(line)["text"] for line in path.read_text().splitlines()]
+            for path in (Path("back.jsonl"), SAMPLE)
+        ]
         assert texts[0] == texts[1]
 
 
@@ -128,12 +152,23 @@ def test_no_example_of_the_help_writes_what_another_wrote() -> None:
     assert "back.jsonl" in every and len(every) == len(set(every))
 
 
-# Encode and decode ------------------------------------------------------------------------------------------------------
+# Encode and decode
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("numbers", ["xval", "bits", "xval,bits", "place", "subword"])
 def test_the_sample_comes_back(numbers: str, folder: Path) -> None:
-    told = ok("encode", "sample.jsonl", "-o", "a.parquet", "--numbers", numbers, "--keep-text", "--keep-column", "id").stdout
+    told = ok(
+        "encode",
+        "sample.jsonl",
+        "-o",
+        "a.parquet",
+        "--numbers",
+        numbers,
+        "--keep-text",
+        "--keep-column",
+        "id",
+    ).stdout
     assert re.search(r"documents +31\n", told)
     assert "tokens per number" in told
     ok("decode", "a.parquet", "-o", "back.jsonl")
@@ -143,7 +178,18 @@ def test_the_sample_comes_back(numbers: str, folder: Path) -> None:
 
 
 def test_standard_input_quiet_and_options(folder: Path) -> None:
-    result = ok("encode", "-", "-o", "a.arrow", "-q", "--grammar", "data", "--leading-space", "separate", input='{"text": "is 1,234"}\n')
+    result = ok(
+        "encode",
+        "-",
+        "-o",
+        "a.arrow",
+        "-q",
+        "--grammar",
+        "data",
+        "--leading-space",
+        "separate",
+        input='{"text": "is 1,234"}\n',
+    )
     assert result.output == ""
     with pa.memory_map("a.arrow") as mapped:
         table = pa.ipc.open_file(mapped).read_all()
@@ -164,7 +210,8 @@ def test_pattern_text_unit_and_overflow(folder: Path) -> None:
     assert result.exit_code == 1
     assert (
         result.stderr
-        == "numtok: error: in.txt, row 3: byte 2: xval cannot hold 1e400; use overflow='text' to leave such numbers as text, or 'clip'\n"
+        == "numtok: error: in.txt, row 3: byte 2: xval cannot hold 1e400; use overflow='text' to"
+        " leave such numbers as text, or 'clip'\n"
     )
     assert not Path("c.parquet").exists()
 
@@ -173,18 +220,34 @@ def test_special_tokens(folder: Path) -> None:
     Path("in.jsonl").write_text('{"text": "a<|endoftext|>"}\n')
     ok("encode", "in.jsonl", "-o", "a.parquet", "--parse-special")
     ok("encode", "in.jsonl", "-o", "b.parquet", "--add-special-tokens")
-    lengths = [len(pq.read_table(name).column("input_ids")[0]) for name in ("a.parquet", "b.parquet")]
+    lengths = [
+        len(pq.read_table(name).column("input_ids")[0]) for name in ("a.parquet", "b.parquet")
+    ]
     assert lengths[0] == 2 < lengths[1]
 
 
 def test_the_slow_engine_gives_the_same_file(folder: Path) -> None:
     for engine in ("gigatoken", "tokenizers"):
-        ok("encode", "sample.jsonl", "-o", f"{engine}.parquet", "--engine", engine, "--workers", "3")
+        ok(
+            "encode",
+            "sample.jsonl",
+            "-o",
+            f"{engine}.parquet",
+            "--engine",
+            engine,
+            "--workers",
+            "3",
+        )
     assert pq.read_table("gigatoken.parquet").equals(pq.read_table("tokenizers.parquet"))
 
 
 def test_train_then_use_it(folder: Path) -> None:
-    assert re.search(r"tokens +600\n", ok("train", "sample.jsonl", "-o", "mine", "--vocab-size", "600", "--min-frequency", "1").stdout)
+    assert re.search(
+        r"tokens +600\n",
+        ok(
+            "train", "sample.jsonl", "-o", "mine", "--vocab-size", "600", "--min-frequency", "1"
+        ).stdout,
+    )
     ok("encode", "sample.jsonl", "-o", "a.parquet", "--tokenizer", "mine", "--keep-text")
     wrong = run("decode", "a.parquet", "-o", "b.jsonl")
     assert wrong.exit_code == 1
@@ -195,17 +258,40 @@ def test_train_then_use_it(folder: Path) -> None:
 
 def test_a_slower_engine_is_a_warning_on_one_line(folder: Path) -> None:
     config = json.loads((DEFAULT_FOLDER / "tokenizer.json").read_text("utf-8"))
-    config["added_tokens"].append({**config["added_tokens"][0], "id": 16000, "content": "<x>", "lstrip": True, "special": False})
+    config["added_tokens"].append(
+        {
+            **config["added_tokens"][0],
+            "id": 16000,
+            "content": "<x>",
+            "lstrip": True,
+            "special": False,
+        }
+    )
     Path("odd.json").write_text(json.dumps(config))
-    told = process("encode", "sample.jsonl", "-o", "a.parquet", "--tokenizer", "odd.json", "--numbers", "bits", "-q").stderr
-    assert re.fullmatch(r"numtok: warning: using the slower engine 'tokenizers', because [^\n]*\n", told)
+    told = process(
+        "encode",
+        "sample.jsonl",
+        "-o",
+        "a.parquet",
+        "--tokenizer",
+        "odd.json",
+        "--numbers",
+        "bits",
+        "-q",
+    ).stderr
+    assert re.fullmatch(
+        r"numtok: warning: using the slower engine 'tokenizers', because [^\n]*\n", told
+    )
 
 
-# Inspect ----------------------------------------------------------------------------------------------------------------
+# Inspect
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_inspect_lists_numbers_tokens_and_columns() -> None:
-    told = ok("inspect", "is 1,234.50 or −7e-3", "--numbers", "xval,bits", "--numbers", "place").stdout
+    told = ok(
+        "inspect", "is 1,234.50 or −7e-3", "--numbers", "xval,bits", "--numbers", "place"
+    ).stdout
     assert "\x1b" not in told
     assert re.search(r"1,234\.50 +3-11 +1234\.50 +1234\.5\n", told)
     assert re.search(r"−7e-3 +15-20 +-0\.007 +-0\.007\n", told)
@@ -215,9 +301,15 @@ def test_inspect_lists_numbers_tokens_and_columns() -> None:
 
 
 def test_inspect_tells_the_same_representation_with_other_options_apart() -> None:
-    told = ok("inspect", "is 1234567", "--numbers", "digits:3,places", "--numbers", "digits:1").stdout
-    assert re.search(r"^digits:places  6 tokens, 5.00 per number", told, re.M) and re.search(r"^digits:1  ", told, re.M)
-    assert " [NUM]|[NUM:1]|[NUM:234]|[NUM:567]|[/NUM]|" in told and re.search(r"^ +7 +4 +1 *$", told, re.M)
+    told = ok(
+        "inspect", "is 1234567", "--numbers", "digits:3,places", "--numbers", "digits:1"
+    ).stdout
+    assert re.search(r"^digits:places  6 tokens, 5.00 per number", told, re.M) and re.search(
+        r"^digits:1  ", told, re.M
+    )
+    assert " [NUM]|[NUM:1]|[NUM:234]|[NUM:567]|[/NUM]|" in told and re.search(
+        r"^ +7 +4 +1 *$", told, re.M
+    )
     assert " [NUM]|1|2|3|4|5|6|7|[/NUM]|" in told
 
 
@@ -226,7 +318,9 @@ class HalfBits(SingleToken):
     """A throw-away representation with bits of its own."""
 
     name: ClassVar[str] = "half"
-    declared: ClassVar[tuple[Column, ...]] = (Column("number_half", pa.uint16(), np.int64, bit_fields=(1, 5, 10)),)
+    declared: ClassVar[tuple[Column, ...]] = (
+        Column("number_half", pa.uint16(), np.int64, bit_fields=(1, 5, 10)),
+    )
 
     def fits(self, numbers: numtok.Numbers) -> Any:
         return np.isfinite(numbers.to_float32().astype(np.float16))
@@ -240,15 +334,23 @@ class HalfBits(SingleToken):
 
 def test_inspect_shows_bits_by_their_fields(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(REPRESENTATIONS, HalfBits.name, HalfBits)
-    assert re.search(r"-1\.5 +1 01111 1000000000\n", ok("inspect", "is -1.5", "--numbers", "half").stdout)
+    assert re.search(
+        r"-1\.5 +1 01111 1000000000\n", ok("inspect", "is -1.5", "--numbers", "half").stdout
+    )
     ok("inspect", "is -1.5", "--numbers", "half", "--html", "page.html")
     page = Path("page.html").read_text("utf-8")
-    assert 'data-tip="1 01111 1000000000"' in page and "exponent bits" in page and "place of a digit" not in page
+    assert (
+        'data-tip="1 01111 1000000000"' in page
+        and "exponent bits" in page
+        and "place of a digit" not in page
+    )
 
 
 def test_inspect_shows_64_bits_of_a_text_and_of_a_file(folder: Path) -> None:
     bits = "1 01111111101 0011001100110011001100110011001100110011001100110100"
-    told = ok("inspect", "is -0.30000000000000004", "--numbers", "bits:64", "--numbers", "xval,bits").stdout
+    told = ok(
+        "inspect", "is -0.30000000000000004", "--numbers", "bits:64", "--numbers", "xval,bits"
+    ).stdout
     assert re.search(f"-0.30000000000000004 +{bits}\n", told)
     assert "\nbits:64  " in told and "\nxval+bits  " in told, "one is told from the other"
     Path("a.txt").write_text("is -0.30000000000000004\n")
@@ -262,7 +364,10 @@ def test_inspect_shows_64_bits_of_a_text_and_of_a_file(folder: Path) -> None:
     (shown,) = re.findall(f'<span class="bits" data-tip="{bits}">(.*?)</span>', page)
     fields = re.findall("<u>(.*?)</u>", shown)
     assert "".join(fields) == re.sub("</?u>", "", shown), "a field a group, each in its colour"
-    assert [re.sub('<s( class="o")?></s>', lambda cell: "0" if cell[1] else "1", field) for field in fields] == bits.split()
+    assert [
+        re.sub('<s( class="o")?></s>', lambda cell: "0" if cell[1] else "1", field)
+        for field in fields
+    ] == bits.split()
 
 
 def test_inspect_reads_standard_input_and_limits() -> None:
@@ -317,18 +422,31 @@ def test_the_page_is_self_contained_and_escapes(folder: Path) -> None:
     assert run("inspect", "5", "--html", "no/such/page.html").exit_code == 1
 
 
-# What goes wrong --------------------------------------------------------------------------------------------------------
+# What goes wrong
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["encode", "missing.jsonl", "-o", "a.parquet"], "missing.jsonl: no such file or folder; check the path"),
+        (
+            ["encode", "missing.jsonl", "-o", "a.parquet"],
+            "missing.jsonl: no such file or folder; check the path",
+        ),
         (["encode", "sample.jsonl", "-o", "a.txt"], "a.txt: cannot tell the format by this name"),
-        (["encode", "sample.jsonl", "-o", "a.parquet", "--numbers", "nope"], "unknown representation 'nope'; choose from xval"),
-        (["encode", "sample.jsonl", "-o", "a.parquet", "--text-column", "zz"], "no column 'zz'; the columns are 'id', 'text'"),
+        (
+            ["encode", "sample.jsonl", "-o", "a.parquet", "--numbers", "nope"],
+            "unknown representation 'nope'; choose from xval",
+        ),
+        (
+            ["encode", "sample.jsonl", "-o", "a.parquet", "--text-column", "zz"],
+            "no column 'zz'; the columns are 'id', 'text'",
+        ),
         (["encode", "sample.jsonl", "-o", "a.parquet", "--keep-column", "zz"], "no column 'zz'"),
-        (["encode", "sample.jsonl", "-o", "a.parquet", "--tokenizer", "./nope"], "nope does not exist"),
+        (
+            ["encode", "sample.jsonl", "-o", "a.parquet", "--tokenizer", "./nope"],
+            "nope does not exist",
+        ),
         (["encode", "sample.jsonl", "-o", "a.parquet", "--pattern", "("], "does not compile"),
         (["encode", "broken.jsonl", "-o", "a.parquet"], "broken.jsonl:2:"),
         (["encode", "latin.jsonl", "-o", "a.parquet"], "UTF-8"),
@@ -341,7 +459,9 @@ def test_the_page_is_self_contained_and_escapes(folder: Path) -> None:
         (["train", "numbers.txt", "-o", "t"], "no text to train on"),
     ],
 )
-def test_errors_are_one_line_and_leave_nothing(arguments: list[str], message: str, folder: Path) -> None:
+def test_errors_are_one_line_and_leave_nothing(
+    arguments: list[str], message: str, folder: Path
+) -> None:
     Path("broken.jsonl").write_text('{"text": "1"}\n{"text": \n')
     Path("latin.jsonl").write_bytes(b'{"text": "caf\xe9"}\n')
     Path("numbers.txt").write_text("1 2 3\n")
@@ -363,10 +483,15 @@ def test_usage_errors_have_their_own_code() -> None:
     assert run("nope").exit_code == 2
     unknown = run("encode", "a", "-o", "b", "--format", "jsnl")
     assert unknown.exit_code == 2
-    assert "Invalid value for '--format': 'jsnl' is not one of 'jsonl', 'json', 'csv', 'tsv', 'txt', 'parquet', 'arrow'." in unknown.output
+    assert (
+        "Invalid value for '--format': 'jsnl' is not one of 'jsonl', 'json', 'csv', 'tsv', 'txt',"
+        " 'parquet', 'arrow'." in unknown.output
+    )
 
 
-def test_a_bug_is_told_apart_and_debug_shows_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_told_apart_and_debug_shows_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("oops")
 
@@ -374,7 +499,9 @@ def test_a_bug_is_told_apart_and_debug_shows_it(folder: Path, monkeypatch: pytes
     result = run("encode", "sample.jsonl", "-o", "a.parquet")
     assert result.exit_code == 1
     assert "this is a bug in numtok: ZeroDivisionError: oops" in result.stderr
-    assert isinstance(run("encode", "sample.jsonl", "-o", "a.parquet", "--debug").exception, ZeroDivisionError)
+    assert isinstance(
+        run("encode", "sample.jsonl", "-o", "a.parquet", "--debug").exception, ZeroDivisionError
+    )
 
 
 @pytest.fixture(scope="module")
@@ -388,7 +515,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-# Not ru_maxrss: it counts the memory of the process that was forked, here the one that runs the tests.
+# Not ru_maxrss: it counts the memory of the process that was forked, here the one that runs the
+# tests.
 MEASURED = """
 import re, sys
 from pathlib import Path
@@ -400,15 +528,38 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 @pytest.mark.slow
 def test_memory_is_bounded(large: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", MEASURED, "encode", str(large), "-o", str(tmp_path / "a.parquet"), "-q"]
+    command = [
+        sys.executable,
+        "-c",
+        MEASURED,
+        "encode",
+        str(large),
+        "-o",
+        str(tmp_path / "a.parquet"),
+        "-q",
+    ]
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
-    assert int(told) < 800 << 10  # kilobytes, hence 800 MiB: 450 to 620 for any file, and some 1,000 if all of this one is held
+    assert (
+        int(told) < 800 << 10
+    )  # kilobytes, hence 800 MiB: 450 to 620 for any file, and some 1,000 if all of this one is held
     assert pq.read_metadata(tmp_path / "a.parquet").num_rows == large.read_bytes().count(b"\n")
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupt_leaves_nothing(sent: signal.Signals, code: int, large: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "numtok_cli.main", "encode", str(large), "-o", str(tmp_path / "a.parquet"), "--compression", "none"]
+def test_an_interrupt_leaves_nothing(
+    sent: signal.Signals, code: int, large: Path, tmp_path: Path
+) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "numtok_cli.main",
+        "encode",
+        str(large),
+        "-o",
+        str(tmp_path / "a.parquet"),
+        "--compression",
+        "none",
+    ]
     running = interrupts.start(command)
     deadline = time.monotonic() + 60
     while not any(path.stat().st_size > 1_000_000 for path in tmp_path.iterdir()):
@@ -426,9 +577,21 @@ def test_an_interrupt_leaves_nothing(sent: signal.Signals, code: int, large: Pat
 
 @pytest.mark.parametrize("numbers", ["bits", "xval"])
 def test_an_interrupt_while_waiting_for_standard_input(numbers: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "numtok_cli.main", "encode", "-", "-o", str(tmp_path / "a.parquet"), "--numbers", numbers]
+    command = [
+        sys.executable,
+        "-m",
+        "numtok_cli.main",
+        "encode",
+        "-",
+        "-o",
+        str(tmp_path / "a.parquet"),
+        "--numbers",
+        numbers,
+    ]
     running = interrupts.start(command, stdin=subprocess.PIPE)
-    running.stdin.write('{"text": "' + "a" * 500_000)  # more than a pipe holds: it waits until most is read
+    running.stdin.write(
+        '{"text": "' + "a" * 500_000
+    )  # more than a pipe holds: it waits until most is read
     running.stdin.flush()
     time.sleep(0.1)
     running.send_signal(signal.SIGINT)
@@ -454,19 +617,30 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(large: Path, tmp_path: Path)
         preexec_fn=limit,
     )
     assert result.returncode == 1
-    assert re.match(r"numtok: error: cannot write .*a\.parquet: File too large, after [\d,]+ bytes", result.stderr)
+    assert re.match(
+        r"numtok: error: cannot write .*a\.parquet: File too large, after [\d,]+ bytes",
+        result.stderr,
+    )
     assert result.stderr.count("\n") == 1
     assert only_files(tmp_path) == set()
 
 
-# What is printed --------------------------------------------------------------------------------------------------------
+# What is printed
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_sizes_and_durations() -> None:
     assert [size(count) for count in (0, 999, 1000, 12_345, 999_600, 10**9, 5 * 10**12)] == [
         "0 B", "999 B", "1.0 kB", "12.3 kB", "1.0 MB", "1.0 GB", "5000 GB",
     ]  # fmt: skip
-    assert [duration(seconds) for seconds in (0.04, 9.94, 9.96, 59.6, 185, 7385)] == ["0.0 s", "9.9 s", "10 s", "1:00", "3:05", "2:03:05"]
+    assert [duration(seconds) for seconds in (0.04, 9.94, 9.96, 59.6, 185, 7385)] == [
+        "0.0 s",
+        "9.9 s",
+        "10 s",
+        "1:00",
+        "3:05",
+        "2:03:05",
+    ]
     assert counts({"xval": 1234, "bits": 0, "a": 1}) == "1 by a, 1,234 by xval"
 
 
@@ -480,18 +654,24 @@ def tell(line: ProgressLine) -> Iterator[None]:
         yield line(Progress(k * 10_000_000, 40_000_000, k, k, k, k * 4.0))
 
 
-def test_progress_without_a_terminal_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_without_a_terminal_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with ProgressLine(quiet=False) as line:
         list(tell(line))
-    assert capsys.readouterr().err == (
-        "numtok:  50%  20.0 MB of 40.0 MB  2.5 MB/s  8.0 s left\nnumtok: 100%  40.0 MB of 40.0 MB  2.5 MB/s  0.0 s left\n"
+    assert (
+        capsys.readouterr().err
+        == "numtok:  50%  20.0 MB of 40.0 MB  2.5 MB/s  8.0 s left\nnumtok: 100%  40.0 MB of 40.0"
+        " MB  2.5 MB/s  0.0 s left\n"
     )
     with ProgressLine(quiet=True) as line:
         list(tell(line))
     assert capsys.readouterr().err == ""
 
 
-def test_progress_on_a_terminal_redraws_one_line_and_clears_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_on_a_terminal_redraws_one_line_and_clears_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("NO_COLOR", "1")

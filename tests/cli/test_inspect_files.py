@@ -26,7 +26,10 @@ def inspect(*arguments: str) -> Result:
 @pytest.mark.parametrize("row", [1, 7, len(TEXTS)])
 def test_a_document_of_a_corpus_is_inspected_as_its_text(row: int) -> None:
     assert text_of(SAMPLE, row) == TEXTS[row - 1]
-    of_file, of_text = inspect(str(SAMPLE), "--row", str(row), "--numbers", "xval"), inspect("--text", TEXTS[row - 1], "--numbers", "xval")
+    of_file, of_text = (
+        inspect(str(SAMPLE), "--row", str(row), "--numbers", "xval"),
+        inspect("--text", TEXTS[row - 1], "--numbers", "xval"),
+    )
     assert of_file.exit_code == 0 and of_file.stdout == of_text.stdout
 
 
@@ -34,24 +37,40 @@ def test_a_document_of_a_corpus_is_inspected_as_its_text(row: int) -> None:
 @pytest.mark.parametrize("layout", ["number", "token"])
 def test_a_stored_row_is_what_was_encoded(tmp_path: Path, numbers: str, layout: str) -> None:
     numtok.encode_files(
-        SAMPLE, tmp_path / "a.parquet", numbers=numbers, keep_text=True, layout=layout, scale=1 if "xval" in numbers else None
+        SAMPLE,
+        tmp_path / "a.parquet",
+        numbers=numbers,
+        keep_text=True,
+        layout=layout,
+        scale=1 if "xval" in numbers else None,
     )
     found = stored_row(tmp_path / "a.parquet", 2)
     encoding = numtok.Tokenizer.from_pretrained(None, numbers)(TEXTS[1])
     assert found.text == TEXTS[1]
     assert [token.id for token in found.tokens] == encoding["input_ids"].tolist()
     assert [first for _, first in found.numbers] == encoding["number_index"].tolist()
-    assert [surface for surface, _ in found.numbers] == [number.text for number in numtok.scan([TEXTS[1]])]
+    assert [surface for surface, _ in found.numbers] == [
+        number.text for number in numtok.scan([TEXTS[1]])
+    ]
     for name, values in found.columns.items():
         assert values.tolist() == encoding[name].tolist()
     shown = inspect(str(tmp_path / "a.parquet"), "--row", "2")
-    assert shown.exit_code == 0 and "row 2" in shown.stdout and TEXTS[1] in shown.stdout and f"{len(TEXTS):,}" in shown.stdout
+    assert (
+        shown.exit_code == 0
+        and "row 2" in shown.stdout
+        and TEXTS[1] in shown.stdout
+        and f"{len(TEXTS):,}" in shown.stdout
+    )
 
 
 def test_a_packed_row_shows_all_that_is_in_it(tmp_path: Path) -> None:
     numtok.encode_files(SAMPLE, tmp_path / "a.parquet", scale=1, pack=64)
     shown = inspect(str(tmp_path / "a.parquet")).stdout
-    assert "packed into rows of 64 tokens" in shown and "64 tokens" in shown and "The harbour gauge read 1.82 m" in shown
+    assert (
+        "packed into rows of 64 tokens" in shown
+        and "64 tokens" in shown
+        and "The harbour gauge read 1.82 m" in shown
+    )
 
 
 def test_rows_that_there_are_not(tmp_path: Path) -> None:
@@ -67,9 +86,13 @@ def test_rows_that_there_are_not(tmp_path: Path) -> None:
 
 
 def test_a_parquet_file_of_texts_is_a_corpus(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"body": TEXTS, "n": list(range(len(TEXTS)))}), tmp_path / "texts.parquet")
+    pq.write_table(
+        pa.table({"body": TEXTS, "n": list(range(len(TEXTS)))}), tmp_path / "texts.parquet"
+    )
     assert text_of(tmp_path / "texts.parquet", 3) == TEXTS[2]
-    assert inspect(str(tmp_path / "texts.parquet"), "--row", "3", "--numbers", "xval").exit_code == 0
+    assert (
+        inspect(str(tmp_path / "texts.parquet"), "--row", "3", "--numbers", "xval").exit_code == 0
+    )
 
 
 def test_a_text_wins_where_it_is_called_one() -> None:

@@ -34,7 +34,15 @@ def refused(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("written", "size"), [("100", 100), ("2kB", 2000), ("1.5 MB", 1_500_000), ("1GiB", 1 << 30), ("3m", 3_000_000), ("1KiB", 1024)]
+    ("written", "size"),
+    [
+        ("100", 100),
+        ("2kB", 2000),
+        ("1.5 MB", 1_500_000),
+        ("1GiB", 1 << 30),
+        ("3m", 3_000_000),
+        ("1KiB", 1024),
+    ],
 )
 def test_sizes(written: str, size: int) -> None:
     assert Size().convert(written, None, None) == size
@@ -44,16 +52,27 @@ def test_what_is_no_size_or_share() -> None:
     for written in ("", "0", "x", "-5", "1XB", "0.5"):
         assert "is no size" in refused("encode", "in", "-o", "out/", "--shard-size", written)
     for written in ("0/3", "4/3", "3", "a/b", "-1/3"):
-        assert "is not one of 1/N to N/N" in refused("encode", "in", "-o", "out/", "--shard", written)
+        assert "is not one of 1/N to N/N" in refused(
+            "encode", "in", "-o", "out/", "--shard", written
+        )
     assert Share().convert("3/3", None, None) == (3, 3)
 
 
 @pytest.mark.parametrize(
-    "output", [["-o", "out/"], ["-o", "out", "--shards", "1"], ["-o", "out", "--shard-size", "1GB"], ["-o", "out", "--workers", "1"]]
+    "output",
+    [
+        ["-o", "out/"],
+        ["-o", "out", "--shards", "1"],
+        ["-o", "out", "--shard-size", "1GB"],
+        ["-o", "out", "--workers", "1"],
+    ],
 )
 def test_what_makes_a_folder(corpus: Path, output: list[str]) -> None:
     ok("encode", "in/a.jsonl", *output, "-q")
-    assert [path.name for path in sorted(Path("out").iterdir())] == ["00000-of-00001.parquet", "__numtok"]
+    assert [path.name for path in sorted(Path("out").iterdir())] == [
+        "00000-of-00001.parquet",
+        "__numtok",
+    ]
 
 
 def test_a_file_is_a_file(corpus: Path) -> None:
@@ -69,12 +88,18 @@ def test_what_is_printed(corpus: Path) -> None:
     told = ok("encode", "in", "-o", "out", "--shards", "5", "--workers", "1")
     assert told.splitlines()[0] == "out"
     assert [line.split() for line in told.splitlines() if "shards" in line] == [["shards", "5"]]
-    assert "done before" in ok("encode", "in", "-o", "out", "--shards", "5") and not ok("finish", "out", "-q")
+    assert "done before" in ok("encode", "in", "-o", "out", "--shards", "5") and not ok(
+        "finish", "out", "-q"
+    )
     told = ok("encode", "in", "-o", "part/", "--shards", "5", "--shard", "1/2")
     assert "2 are not done yet" in told
     assert "2 of 5 shards are not done: 1, 3" in refused("finish", "part")
-    assert "all are done: `numtok finish` the folder" in ok("encode", "in", "-o", "part/", "--shards", "5", "--shard", "2/2")
-    assert " 300 " in ok("finish", "part", "--check") and jobs.shards(Path("part")) == jobs.shards(Path("out"))
+    assert "all are done: `numtok finish` the folder" in ok(
+        "encode", "in", "-o", "part/", "--shards", "5", "--shard", "2/2"
+    )
+    assert " 300 " in ok("finish", "part", "--check") and jobs.shards(Path("part")) == jobs.shards(
+        Path("out")
+    )
 
 
 def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
@@ -84,15 +109,20 @@ def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
     result = run("encode", "in/a.jsonl", "-o", "out/", "--shards", "6", "--workers", "1")
     assert result.exit_code == 1
     told = [line for line in result.stderr.splitlines() if "error" in line]
-    assert told[0].startswith("numtok: error: shard 4: in/a.jsonl:56: text column 'text' holds a number")
-    assert told[1].startswith("numtok: error: out: 2 of 6 shards failed (0, 4), the first with: in/a.jsonl:4:2: not valid JSON")
+    assert told[0].startswith(
+        "numtok: error: shard 4: in/a.jsonl:56: text column 'text' holds a number"
+    )
+    assert told[1].startswith(
+        "numtok: error: out: 2 of 6 shards failed (0, 4), the first with: in/a.jsonl:4:2: not valid"
+        " JSON"
+    )
     assert "run the same command again" in told[1]
 
 
 def test_a_file_of_options(corpus: Path) -> None:
     Path("job.toml").write_text(
-        'inputs = ["in/a.jsonl", "in/b.jsonl"]\noutput = "out/"\nnumbers = "xval,bits"\nkeep-column = ["id"]\ncompact = true\n'
-        'shards = 3\nshard-size = "1MB"\nformat = "jsonl"\n'
+        'inputs = ["in/a.jsonl", "in/b.jsonl"]\noutput = "out/"\nnumbers = "xval,bits"\nkeep-column'
+        ' = ["id"]\ncompact = true\nshards = 3\nshard-size = "1MB"\nformat = "jsonl"\n'
     )
     assert "leave out one of them" in refused("encode", "--config", "job.toml")
     Path("job.toml").write_text(Path("job.toml").read_text().replace('shard-size = "1MB"\n', ""))
@@ -113,8 +143,13 @@ def test_a_file_of_options(corpus: Path) -> None:
         "-q",
     )
     assert list(jobs.shards(Path("out"))) == list(jobs.shards(Path("same")))
-    assert jobs.table(Path("out")).equals(jobs.table(Path("same"))) and "number_bits" in jobs.table(Path("out")).column_names
-    ok("encode", "--config", "job.toml", "-q", "-o", "other/", "--shards", "2")  # what is given here wins
+    assert (
+        jobs.table(Path("out")).equals(jobs.table(Path("same")))
+        and "number_bits" in jobs.table(Path("out")).column_names
+    )
+    ok(
+        "encode", "--config", "job.toml", "-q", "-o", "other/", "--shards", "2"
+    )  # what is given here wins
     assert list(jobs.shards(Path("other"))) == ["00000-of-00002.parquet", "00001-of-00002.parquet"]
 
 
@@ -132,7 +167,16 @@ def test_a_manifest_repeats_its_job(corpus: Path) -> None:
         "--fit-quantile",
         "0.9",
     ]
-    ok("encode", "in", "-o", "out/", "--tokenizer", str(Path(jobs.__file__).parents[2] / "numtok" / "default"), "-q", *options)
+    ok(
+        "encode",
+        "in",
+        "-o",
+        "out/",
+        "--tokenizer",
+        str(Path(jobs.__file__).parents[2] / "numtok" / "default"),
+        "-q",
+        *options,
+    )
     for name in ("manifest", "plan"):
         ok("encode", "--config", f"out/__numtok/{name}.json", "-o", f"{name}/", "-q")
         assert jobs.shards(Path(name)) == jobs.shards(Path("out"))
@@ -163,4 +207,6 @@ def test_a_folder_that_is_no_job(corpus: Path) -> None:
     assert "is not the folder of a job" in refused("finish", "in")
     assert "is not the folder of a job" in refused("finish", "nowhere")
     ok("encode", "in", "-o", "out/", "--shards", "2", "-q")
-    assert "out: holds another job: shards was 2, now it is 3. Choose another" in refused("encode", "in", "-o", "out/", "--shards", "3")
+    assert "out: holds another job: shards was 2, now it is 3. Choose another" in refused(
+        "encode", "in", "-o", "out/", "--shards", "3"
+    )

@@ -19,7 +19,12 @@ from numtok import Numbers, Statistics, corpus_stats
 from numtok.statistics.report import Report
 
 MOST = 200_000  # bytes of a page
-HOSTILE = ["<script>alert(1)</script> 5 <b> & 6\"7' 8\u202e9 10\x1b[31m", "7" * 1_000_000, "1e999999 -1e-999999 " + "٤٢ ", "no number"]
+HOSTILE = [
+    "<script>alert(1)</script> 5 <b> & 6\"7' 8\u202e9 10\x1b[31m",
+    "7" * 1_000_000,
+    "1e999999 -1e-999999 " + "٤٢ ",
+    "no number",
+]
 
 
 def run(*arguments: str, input: str | None = None) -> Result:
@@ -27,7 +32,9 @@ def run(*arguments: str, input: str | None = None) -> Result:
 
 
 class Page(HTMLParser):
-    """Tags that open must close; nothing is loaded; figures and regions have names; tables have headings."""
+    """Tags that open must close; nothing is loaded; figures and regions have names; tables have
+    headings.
+    """
 
     VOID = frozenset({"meta"})
 
@@ -43,7 +50,9 @@ class Page(HTMLParser):
         given = dict(attrs)
         assert not {"src", "href"} & set(given) and tag not in ("img", "link", "iframe")
         if tag == "svg":
-            assert given.get("aria-hidden") == "true" or (given.get("role") == "img" and given.get("aria-label"))
+            assert given.get("aria-hidden") == "true" or (
+                given.get("role") == "img" and given.get("aria-label")
+            )
             self.charts += given.get("role") == "img"
         if given.get("role") == "region":
             assert given.get("aria-label")
@@ -61,8 +70,14 @@ class Page(HTMLParser):
 
 def everything() -> Statistics:
     """Numbers of every shape, many values and many units."""
-    shapes = (f"{'-' * (k % 3 == 0)}{'123456789' * 6}"[: 1 + k % 23] + f"1e{k % 121 - 60}" for k in range(9000))
-    words = (f"{k} {chr(97 + k % 26)}{chr(97 + k // 26 % 26)}{chr(0x400 + k % 99)}x {1000 + k % 1100}" for k in range(9000))
+    shapes = (
+        f"{'-' * (k % 3 == 0)}{'123456789' * 6}"[: 1 + k % 23] + f"1e{k % 121 - 60}"
+        for k in range(9000)
+    )
+    words = (
+        f"{k} {chr(97 + k % 26)}{chr(97 + k // 26 % 26)}{chr(0x400 + k % 99)}x {1000 + k % 1100}"
+        for k in range(9000)
+    )
     return Statistics.of_batch([" ".join(shapes), " ".join(words)])
 
 
@@ -80,7 +95,11 @@ def test_the_page_is_whole_small_and_accessible(kind: str) -> None:
     statistics = PAGES[kind]()
     html = stats_page(Report.of(statistics), "<&>\u202e.jsonl")
     page = Page(html)
-    assert len(html.encode()) < MOST and "http" not in html.replace("http-equiv", "") and "<script>alert" not in html
+    assert (
+        len(html.encode()) < MOST
+        and "http" not in html.replace("http-equiv", "")
+        and "<script>alert" not in html
+    )
     assert "\u202e" not in html and "<&>" in page.text and "Recommended" in page.text
     assert page.headings or not statistics.numbers
     if statistics.numbers:
@@ -92,7 +111,10 @@ def test_the_page_is_whole_small_and_accessible(kind: str) -> None:
 def test_the_terminal_shows_what_the_page_shows(tmp_path: Path) -> None:
     told = run(str(SAMPLE), "--html", str(tmp_path / "a.html"), "--json", str(tmp_path / "a.json"))
     assert told.exit_code == 0, told.output
-    page, data = Page((tmp_path / "a.html").read_text("utf-8")), json.loads((tmp_path / "a.json").read_text("utf-8"))
+    page, data = (
+        Page((tmp_path / "a.html").read_text("utf-8")),
+        json.loads((tmp_path / "a.json").read_text("utf-8")),
+    )
     report = Report.of(corpus_stats(SAMPLE))
     assert data == json.loads(json.dumps(report.to_json()))
     assert Statistics.from_json(data["statistics"]) == report.statistics
@@ -100,9 +122,19 @@ def test_the_terminal_shows_what_the_page_shows(tmp_path: Path) -> None:
         assert report.recommendation.options in shown
         for loss in report.losses:
             assert loss.name in shown
-        for expected in ("183", "31", f"{report.xval.scale!r}", "°C", "2020s", "leading zeros", "scientific"):
+        for expected in (
+            "183",
+            "31",
+            f"{report.xval.scale!r}",
+            "°C",
+            "2020s",
+            "leading zeros",
+            "scientific",
+        ):
             assert expected in shown, expected
-    assert [loss["name"] for loss in data["representations"]] == [loss.name for loss in report.losses]
+    assert [loss["name"] for loss in data["representations"]] == [
+        loss.name for loss in report.losses
+    ]
 
 
 def test_only_the_representations_that_are_asked_for_are_compared() -> None:
@@ -113,7 +145,9 @@ def test_only_the_representations_that_are_asked_for_are_compared() -> None:
 
 def test_json_alone_goes_to_standard_output() -> None:
     text = SAMPLE.read_text("utf-8")
-    assert json.loads(run("-", "--json", "-", input=text).stdout) == json.loads(run(str(SAMPLE), "--json", "-").stdout)
+    assert json.loads(run("-", "--json", "-", input=text).stdout) == json.loads(
+        run(str(SAMPLE), "--json", "-").stdout
+    )
     assert run(str(SAMPLE), "-q").output == ""
 
 
@@ -132,17 +166,27 @@ def test_nothing_acts_on_the_terminal() -> None:
         ("a.parquet", "5", "a.parquet"),
     ],
 )
-def test_bad_input_gives_the_errors_that_encode_gives(name: str, content: str, message: str, tmp_path: Path) -> None:
+def test_bad_input_gives_the_errors_that_encode_gives(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / name
     path.write_text(content)
-    told, encode = run(str(path)), CliRunner().invoke(cli, ["encode", str(path), "-o", str(tmp_path / "out.parquet")])
+    told, encode = (
+        run(str(path)),
+        CliRunner().invoke(cli, ["encode", str(path), "-o", str(tmp_path / "out.parquet")]),
+    )
     assert told.exit_code == encode.exit_code == 1
     assert message in told.stderr and told.stderr == encode.stderr
 
 
 def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    assert "there is no folder" in run(str(SAMPLE), "--html", str(tmp_path / "no" / "page.html")).stderr
-    assert "there is no folder" in run(str(SAMPLE), "--json", str(tmp_path / "no" / "a.json")).stderr
+    assert (
+        "there is no folder"
+        in run(str(SAMPLE), "--html", str(tmp_path / "no" / "page.html")).stderr
+    )
+    assert (
+        "there is no folder" in run(str(SAMPLE), "--json", str(tmp_path / "no" / "a.json")).stderr
+    )
 
 
 def test_a_pattern_that_fails_names_the_file_and_the_row(tmp_path: Path) -> None:

@@ -18,14 +18,25 @@ from numtok_cli.main import cli
 from numtok_cli.streams import shown
 
 CONTROLS = [
-    chr(code) for code in (*range(1, 32), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x2070))
+    chr(code)
+    for code in (
+        *range(1, 32),
+        *range(0x7F, 0xA0),
+        0x061C,
+        0x200E,
+        0x200F,
+        *range(0x2028, 0x202F),
+        *range(0x2066, 0x2070),
+    )
 ]
 ACTING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]")
 NUMTOK = f"{shlex.quote(sys.executable)} -m numtok_cli.main"
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120
+    )
 
 
 def test_inspect_passes_no_control_character() -> None:
@@ -44,7 +55,9 @@ def test_everything_else_is_shown_as_it_is() -> None:
 EVIL = "\x1b[31m\x9b\u202e\n.jsonl"
 
 
-def test_messages_and_tables_pass_none_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_and_tables_pass_none_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path(EVIL).write_text('{"text": "1"}\n{"text": null}\n')
     output = EVIL.replace("jsonl", "parquet")
@@ -71,7 +84,12 @@ def test_a_name_that_is_not_unicode(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "where"),  # a file that is opened while there is no standard output takes its place
-    [("encode in.jsonl -o o.parquet", ">&-"), ("inspect 5", ">/dev/full"), ("encode --help", ">&-"), ("encode --help", ">/dev/full")],
+    [
+        ("encode in.jsonl -o o.parquet", ">&-"),
+        ("inspect 5", ">/dev/full"),
+        ("encode --help", ">&-"),
+        ("encode --help", ">/dev/full"),
+    ],
 )
 def test_standard_output_that_takes_nothing(command: str, where: str, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "1"}\n')
@@ -89,7 +107,11 @@ def test_standard_output_that_takes_nothing(command: str, where: str, tmp_path: 
 @pytest.mark.parametrize("where", ["2>/dev/full", "<&- >&- 2>&-"])
 def test_standard_error_that_takes_nothing(where: str, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "1"}\n{"text": null}\n')
-    done = shell(f"{NUMTOK} encode in.jsonl -o o.parquet -q {where}; echo $? >code; {NUMTOK} inspect {where} <&-; echo $? >>code", tmp_path)
+    done = shell(
+        f"{NUMTOK} encode in.jsonl -o o.parquet -q {where}; echo $? >code; {NUMTOK} inspect {where}"
+        " <&-; echo $? >>code",
+        tmp_path,
+    )
     assert (tmp_path / "code").read_text() == "0\n1\n"
     assert "Traceback" not in done.stdout + done.stderr
     assert (tmp_path / "o.parquet").read_bytes()[:4] == b"PAR1"
@@ -104,10 +126,14 @@ def test_a_reader_that_goes_away_is_silent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("ignored", "code"), [(False, 129), (True, 0)])
 def test_a_terminal_that_goes_away_leaves_nothing(ignored: bool, code: int, tmp_path: Path) -> None:
     nohup = "trap '' HUP; " if ignored else ""
-    command = f"{nohup}exec {NUMTOK} encode - -o {shlex.quote(str(tmp_path / 'a.parquet'))} -q --scale 1"
+    command = (
+        f"{nohup}exec {NUMTOK} encode - -o {shlex.quote(str(tmp_path / 'a.parquet'))} -q --scale 1"
+    )
     running = interrupts.start(["bash", "-c", command], stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
-    while not list(tmp_path.iterdir()):  # with a scale that is given, the output is opened before anything is read
+    while not list(
+        tmp_path.iterdir()
+    ):  # with a scale that is given, the output is opened before anything is read
         assert time.monotonic() < deadline
         time.sleep(0.02)
     time.sleep(0.1)

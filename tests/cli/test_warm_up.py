@@ -1,4 +1,6 @@
-"""``numtok warm-up``: after it, no run compiles or compares engines; what cannot be kept is an error that says where it was to go."""
+"""``numtok warm-up``: after it, no run compiles or compares engines; what cannot be kept is an
+error that says where it was to go.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ COMPILING = "compiling for this processor"
 
 def numtok(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "numtok_cli.main", *arguments]
-    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True
+    )
 
 
 def test_it_says_what_it_prepared_and_where(tmp_path: Path) -> None:
@@ -26,19 +30,34 @@ def test_it_says_what_it_prepared_and_where(tmp_path: Path) -> None:
     assert "preparing xval" in done.stderr and "kernels" in done.stdout
     counted = re.search(r"compiled functions +(\d+)\n", done.stdout)
     assert counted and int(counted[1]) > 20
-    assert len(list((tmp_path / "facts").glob("same-ids-*"))) == 2  # the default tokenizer, and one like others
+    assert (
+        len(list((tmp_path / "facts").glob("same-ids-*"))) == 2
+    )  # the default tokenizer, and one like others
 
 
 def test_what_it_does_not_say() -> None:
     quiet = CliRunner().invoke(cli, ["warm-up", "--numbers", "xval", "-q"])
     assert (quiet.exit_code, quiet.output) == (0, "")
-    assert "unknown representation 'nothing'" in CliRunner().invoke(cli, ["warm-up", "--numbers", "nothing"]).output
+    assert (
+        "unknown representation 'nothing'"
+        in CliRunner().invoke(cli, ["warm-up", "--numbers", "nothing"]).output
+    )
 
 
 @pytest.mark.slow
 def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The mass is -1,234.5e3 kg,  2  times.\n", "utf-8")
-    line = ("encode", str(tmp_path / "a.txt"), "--scale", "1", "-o", str(tmp_path / "a.parquet"), "--overwrite", "--workers", "1")
+    line = (
+        "encode",
+        str(tmp_path / "a.txt"),
+        "--scale",
+        "1",
+        "-o",
+        str(tmp_path / "a.parquet"),
+        "--overwrite",
+        "--workers",
+        "1",
+    )
     cold = numtok(*line, NUMBA_CACHE_DIR=str(tmp_path / "cold"))
     assert cold.stderr.count(COMPILING) == 1
     warmed = {"NUMBA_CACHE_DIR": str(tmp_path / "warm")}
@@ -49,7 +68,9 @@ def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
     assert COMPILING not in numtok("stats", str(tmp_path / "a.parquet"), **warmed).stderr
 
 
-def test_no_folder_for_what_was_compiled_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_folder_for_what_was_compiled_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from numtok.corpus.warm_up import warm_up
     from numtok.errors import OutputError
 

@@ -1,4 +1,6 @@
-"""``--grammar european``, ``indian`` and ``swiss``: encode, decode, inspect, stats, and options kept in files."""
+"""``--grammar european``, ``indian`` and ``swiss``: encode, decode, inspect, stats, and options
+kept in files.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,14 @@ def test_encode_and_decode(name: str) -> None:
     ok("encode", f"{name}.jsonl", "-o", "a.parquet", "-q", "--grammar", name, "--keep-text")
     table = pq.read_table("a.parquet")
     assert table.column("number_value").to_pylist() == [values]
-    assert Grammar.from_dict(json.loads(table.schema.metadata[b"numtok"])["grammar"]) == getattr(Grammar, name)()
+    assert (
+        Grammar.from_dict(json.loads(table.schema.metadata[b"numtok"])["grammar"])
+        == getattr(Grammar, name)()
+    )
     ok("decode", "a.parquet", "-o", "back.jsonl", "-q")
-    assert [json.loads(line)["text"] for line in Path("back.jsonl").read_text().splitlines()] == [text]
+    assert [json.loads(line)["text"] for line in Path("back.jsonl").read_text().splitlines()] == [
+        text
+    ]
     assert f"{len(values)}" in ok("stats", "a.parquet")
 
 
@@ -54,7 +61,9 @@ def test_inspect_and_stats() -> None:
 
 
 def test_a_file_of_options_and_the_manifest_keep_it() -> None:
-    Path("job.toml").write_text('inputs = ["european.jsonl"]\noutput = "out/"\ngrammar = "european"\nkeep-text = true\n')
+    Path("job.toml").write_text(
+        'inputs = ["european.jsonl"]\noutput = "out/"\ngrammar = "european"\nkeep-text = true\n'
+    )
     ok("encode", "--config", "job.toml", "-q")
     ok("encode", "--config", "out/__numtok/manifest.json", "-o", "again/", "-q")
     for folder in ("out", "again"):
@@ -63,7 +72,17 @@ def test_a_file_of_options_and_the_manifest_keep_it() -> None:
 
 
 def test_a_pattern_takes_the_marks_of_the_grammar() -> None:
-    ok("encode", "european.jsonl", "-o", "a.parquet", "-q", "--grammar", "european", "--pattern", r"[\d.]+,\d+")
+    ok(
+        "encode",
+        "european.jsonl",
+        "-o",
+        "a.parquet",
+        "-q",
+        "--grammar",
+        "european",
+        "--pattern",
+        r"[\d.]+,\d+",
+    )
     assert pq.read_table("a.parquet").column("number_value").to_pylist() == [[1234.56]]
 
 

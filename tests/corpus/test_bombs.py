@@ -33,16 +33,24 @@ for path, unit, keep in json.loads(sys.argv[1]):
 
 def bomb(path: Path, head: bytes, times: int = 160) -> Path:
     """More than 1.3 GB in a file of a megabyte or less."""
-    pack = gzip.compress if path.suffix == ".gz" else lambda data: bytes(pa.compress(data, codec="zstd", asbytes=True))
+    pack = (
+        gzip.compress
+        if path.suffix == ".gz"
+        else lambda data: bytes(pa.compress(data, codec="zstd", asbytes=True))
+    )
     path.write_bytes(pack(head) + pack(ZEROS) * times)
     assert path.stat().st_size < 2_000_000
     return path
 
 
 def read_all_apart(*files: tuple[Path, str, str]) -> list[tuple[str, int]]:
-    """(what came of it, peak memory in MiB so far) of each (path, unit, columns to keep), in one process."""
+    """(what came of it, peak memory in MiB so far) of each (path, unit, columns to keep), in one
+    process.
+    """
     asked = json.dumps([(str(path), unit, keep) for path, unit, keep in files])
-    done = subprocess.run([sys.executable, "-c", READ, asked], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", READ, asked], capture_output=True, text=True, check=True, timeout=120
+    )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -63,9 +71,17 @@ ENDLESS = [
 ]
 
 
-@pytest.mark.parametrize("names", [["a.jsonl.gz", "a.csv.zst"], pytest.param([name for name, *_ in ENDLESS], marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a.jsonl.gz", "a.csv.zst"],
+        pytest.param([name for name, *_ in ENDLESS], marks=pytest.mark.slow),
+    ],
+)
 def test_one_endless_line(names: list[str], tmp_path: Path) -> None:
-    files = [(bomb(tmp_path / name, head), unit, "") for name, head, unit in ENDLESS if name in names]
+    files = [
+        (bomb(tmp_path / name, head), unit, "") for name, head, unit in ENDLESS if name in names
+    ]
     for (path, *_), (said, peak) in zip(files, read_all_apart(*files), strict=True):
         assert said.startswith(str(path)) and "longer than" in said
         assert peak < 1024, f"MiB, with {path}"
@@ -101,7 +117,13 @@ def test_a_long_value_in_every_row_that_is_stored_once(tmp_path: Path, name: str
 def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     encoding = {"use_dictionary": False, "column_encoding": {"text": "DELTA_BYTE_ARRAY"}}
-    pq.write_table(pa.table({"text": pa.array([LONG]).take([0] * 300)}), path, compression="zstd", data_page_size=1 << 30, **encoding)
+    pq.write_table(
+        pa.table({"text": pa.array([LONG]).take([0] * 300)}),
+        path,
+        compression="zstd",
+        data_page_size=1 << 30,
+        **encoding,
+    )
     assert path.stat().st_size < 2_000
     said, peak = read_apart(path)
     assert said == "300"
@@ -111,7 +133,10 @@ def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("depth", [100, 900, 5000, 100_000])
 def test_endless_depth(tmp_path: Path, depth: int) -> None:
     for deep in ("[" * depth + "]" * depth, '{"a":' * depth + "1" + "}" * depth):
-        for name, text in (("a.jsonl", '{"text": "a", "x": ' + deep + "}\n"), ("a.json", '[{"text": "a",\n "x": ' + deep + "}]")):
+        for name, text in (
+            ("a.jsonl", '{"text": "a", "x": ' + deep + "}\n"),
+            ("a.json", '[{"text": "a",\n "x": ' + deep + "}]"),
+        ):
             (tmp_path / name).write_text(text)
             try:
                 assert read_all(tmp_path / name) == ["a"], "what is not kept may be anything"
@@ -122,6 +147,13 @@ def test_endless_depth(tmp_path: Path, depth: int) -> None:
             else:
                 assert read_all(tmp_path / name, keep_columns=["x"]) == ["a"]
     (tmp_path / "a.jsonl").write_text(
-        json.dumps({"text": "a", "x": {"a": 1}}) + '\n{"text": "b", "x": ' + '{"a":' * depth + "1" + "}" * depth + "}\n"
+        json.dumps({"text": "a", "x": {"a": 1}})
+        + '\n{"text": "b", "x": '
+        + '{"a":' * depth
+        + "1"
+        + "}" * depth
+        + "}\n"
     )
-    assert "kept column 'x'" in str(failure(tmp_path / "a.jsonl", keep_columns=["x"])) or depth > 900
+    assert (
+        "kept column 'x'" in str(failure(tmp_path / "a.jsonl", keep_columns=["x"])) or depth > 900
+    )

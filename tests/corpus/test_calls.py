@@ -1,4 +1,6 @@
-"""``numtok.encode_files`` and ``numtok.decode_files`` do what the commands do, and take no option that does not exist."""
+"""``numtok.encode_files`` and ``numtok.decode_files`` do what the commands do, and take no option
+that does not exist.
+"""
 
 from __future__ import annotations
 
@@ -42,16 +44,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("arguments", "options"),
     [
         ([], {}),
-        (["--numbers", "xval,fone:6,4,bits", "--compact"], {"numbers": [XVal(), "fone:6,4", FloatBits()], "compact": True, "fit": True}),
+        (
+            ["--numbers", "xval,fone:6,4,bits", "--compact"],
+            {"numbers": [XVal(), "fone:6,4", FloatBits()], "compact": True, "fit": True},
+        ),
         (["--scale", "0.002", "--clip", "5"], {"scale": 0.002, "clip": 5.0}),
-        (["--fit-quantile", "0.5", "--overflow", "clip"], {"fit_quantile": 0.5, "overflow": "clip"}),
+        (
+            ["--fit-quantile", "0.5", "--overflow", "clip"],
+            {"fit_quantile": 0.5, "overflow": "clip"},
+        ),
         (
             ["--grammar", "data", "--keep-text", "--keep-column", "id"],
             {"grammar": Grammar.data(), "keep_text": True, "keep_columns": ["id"]},
         ),
     ],
 )
-def test_a_call_writes_the_file_of_the_command(arguments: list[str], options: dict[str, Any], folder: Path) -> None:
+def test_a_call_writes_the_file_of_the_command(
+    arguments: list[str], options: dict[str, Any], folder: Path
+) -> None:
     result = CliRunner().invoke(cli, ["encode", "in.jsonl", "-o", "command.parquet", *arguments])
     assert result.exit_code == 0, result.output
     summary = numtok.encode_files("in.jsonl", "call.parquet", **options)
@@ -65,14 +75,19 @@ def test_decoding_gives_the_texts_back(folder: Path) -> None:
     numtok.encode_files([folder / "in.jsonl"], "kept.parquet", numbers="place", keep_text=True)
     for number, tokenizer in enumerate((None, Tokenizer.from_pretrained(numbers="place"))):
         summary = numtok.decode_files("kept.parquet", f"{number}.txt", tokenizer=tokenizer)
-        assert (summary.documents, Path(f"{number}.txt").read_text("utf-8")) == (4, "\n".join(TEXTS) + "\n")
+        assert (summary.documents, Path(f"{number}.txt").read_text("utf-8")) == (
+            4,
+            "\n".join(TEXTS) + "\n",
+        )
 
 
 def test_a_representation_that_is_given_keeps_its_scale_unless_asked(folder: Path) -> None:
     given = numtok.encode_files("in.jsonl", "a.parquet", numbers=[XVal(scale=0.5)])
     assert given.fit is None
     assert given.representations == (XVal(scale=0.5),)
-    own = numtok.encode_files("in.jsonl", "b.parquet", tokenizer=Tokenizer.from_pretrained(numbers=[XVal(scale=0.5)]))
+    own = numtok.encode_files(
+        "in.jsonl", "b.parquet", tokenizer=Tokenizer.from_pretrained(numbers=[XVal(scale=0.5)])
+    )
     assert pq.read_table("a.parquet").equals(pq.read_table("b.parquet"))
     assert own.fit is None
     fitted = numtok.encode_files("in.jsonl", "c.parquet", numbers=[XVal(scale=0.5)], fit=True)
@@ -82,8 +97,15 @@ def test_a_representation_that_is_given_keeps_its_scale_unless_asked(folder: Pat
 
 def test_a_tokenizer_has_its_own_numbers(folder: Path) -> None:
     made = Tokenizer.from_pretrained(numbers=[FoNE(6, 4)])
-    assert numtok.encode_files("in.jsonl", "a.parquet", tokenizer=made).representations == (FoNE(6, 4),)
-    for options in ({"numbers": "xval"}, {"grammar": Grammar.data()}, {"overflow": "clip"}, {"compact": True}):
+    assert numtok.encode_files("in.jsonl", "a.parquet", tokenizer=made).representations == (
+        FoNE(6, 4),
+    )
+    for options in (
+        {"numbers": "xval"},
+        {"grammar": Grammar.data()},
+        {"overflow": "clip"},
+        {"compact": True},
+    ):
         with pytest.raises(TokenizerError, match=f"^{next(iter(options))}=.*leave it out"):
             numtok.encode_files("in.jsonl", "b.parquet", tokenizer=made, **options)  # type: ignore[arg-type]
 
@@ -97,11 +119,17 @@ def test_a_tokenizer_has_its_own_numbers(folder: Path) -> None:
         ({"numbers": "xvla"}, RepresentationError, "xvla"),
         ({"numbers": "bits", "scale": 2.0}, RepresentationError, "only xval has a scale"),
         ({"scale": 2.0, "fit": True}, RepresentationError, "leave out one or the other"),
-        ({"numbers": "xval", "compact": True}, RepresentationError, "none of 'xval' has the option compact"),
+        (
+            {"numbers": "xval", "compact": True},
+            RepresentationError,
+            "none of 'xval' has the option compact",
+        ),
         ({"input_format": "jsnl"}, NumtokError, "unknown format 'jsnl'"),
     ],
 )
-def test_what_is_no_option_is_an_error(options: dict[str, Any], kind: type[Exception], message: str, folder: Path) -> None:
+def test_what_is_no_option_is_an_error(
+    options: dict[str, Any], kind: type[Exception], message: str, folder: Path
+) -> None:
     with pytest.raises(kind, match=message):
         numtok.encode_files("in.jsonl", "a.parquet", **options)
     assert not Path("a.parquet").exists()
@@ -122,16 +150,21 @@ def test_options_have_the_same_types_within() -> None:
 
 def test_importing_numtok_stays_light() -> None:
     code = (
-        "import sys, numtok; print([name for name in ('numtok.corpus', 'pyarrow.parquet', 'pyarrow.csv', 'torch') if name in sys.modules])"
+        "import sys, numtok; print([name for name in ('numtok.corpus', 'pyarrow.parquet',"
+        " 'pyarrow.csv', 'torch') if name in sys.modules])"
     )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert loaded == "[]\n"
     assert callable(numtok.encode_files)
     with pytest.raises(AttributeError, match="encode_fils"):
         numtok.encode_fils  # type: ignore[attr-defined]  # noqa: B018
 
 
-def test_an_input_format_is_a_reader_and_a_line_in_the_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_format_is_a_reader_and_a_line_in_the_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def read_reversed(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         lines = Path(source.path).read_text("utf-8").splitlines()
         yield TextBatch(pa.array(line[::-1] for line in lines), {}, 0, source.size or 0, source)
@@ -139,7 +172,9 @@ def test_an_input_format_is_a_reader_and_a_line_in_the_table(folder: Path, monke
     monkeypatch.setitem(formats.FORMATS, "rev", formats.Format(("rev",), read_reversed))
     monkeypatch.setitem(formats.SUFFIXES, "rev", "rev")
     Path("in.rev").write_text("5.2- si ti\n", "utf-8")
-    result = CliRunner().invoke(cli, ["encode", "in.rev", "-o", "a.parquet", "--format", "rev", "--keep-text"])
+    result = CliRunner().invoke(
+        cli, ["encode", "in.rev", "-o", "a.parquet", "--format", "rev", "--keep-text"]
+    )
     assert result.exit_code == 0, result.output
     numtok.encode_files(folder, "b.parquet", input_format="rev", keep_text=True)
     for path in ("a.parquet", "b.parquet"):

@@ -35,7 +35,9 @@ def test_a_header_over_several_lines_and_blocks(tmp_path: Path) -> None:
     for batch_bytes in (1, 10, 1 << 20):
         assert read_all(path, batch_bytes=batch_bytes, text_column='te"xt') == ["a\r\nb", "c"]
         batches = read_batches(find_inputs([path])[0], 'te"xt', ["first\r\nname"], batch_bytes)
-        assert [value for batch in batches for value in batch.kept["first\r\nname"].to_pylist()] == ["1", "2"]
+        assert [
+            value for batch in batches for value in batch.kept["first\r\nname"].to_pylist()
+        ] == ["1", "2"]
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 64, 1 << 20])
@@ -53,7 +55,11 @@ def test_a_header_over_several_lines_and_blocks(tmp_path: Path) -> None:
     ],
 )
 def test_a_quote_that_never_closes(tmp_path: Path, data: str, line: int, batch_bytes: int) -> None:
-    error = failure(write(tmp_path, "a.csv", data), batch_bytes=batch_bytes, text_column="text" if line > 1 else None)
+    error = failure(
+        write(tmp_path, "a.csv", data),
+        batch_bytes=batch_bytes,
+        text_column="text" if line > 1 else None,
+    )
     assert error.line == line and "never closes" in str(error)
     error = failure(write(tmp_path, "a.tsv", data.replace(",", "\t")), batch_bytes=batch_bytes)
     assert error.line == line and "never closes" in str(error)
@@ -79,11 +85,18 @@ def test_quotes_within_a_field_are_text(tmp_path: Path) -> None:
 def test_a_first_row_longer_than_a_block(tmp_path: Path) -> None:
     data = 'id,text\n1,"' + "long\n" * 3000 + '"\n2,short\n'
     for name, content in (("a.csv", data.encode()), ("a.csv.gz", gzip.compress(data.encode()))):
-        assert read_all(write(tmp_path, name, content), batch_bytes=100) == ["long\n" * 3000, "short"]
+        assert read_all(write(tmp_path, name, content), batch_bytes=100) == [
+            "long\n" * 3000,
+            "short",
+        ]
 
 
 def test_a_header_without_rows(tmp_path: Path) -> None:
-    assert read_all(write(tmp_path, "a.csv", "id,text\n")) == read_all(write(tmp_path, "b.csv", "id,text")) == []
+    assert (
+        read_all(write(tmp_path, "a.csv", "id,text\n"))
+        == read_all(write(tmp_path, "b.csv", "id,text"))
+        == []
+    )
 
 
 @pytest.mark.parametrize("data", ["text,b\n1,2\n1,2,3\n", "text,b\n1,2\n1\n", "text,b\n1,2\n1"])
@@ -96,14 +109,29 @@ def test_ragged_rows_are_an_error(tmp_path: Path, data: str) -> None:
 CELL = st.text(alphabet='a1",\t\n\r é', max_size=8)
 
 
-@given(st.lists(st.tuples(CELL, CELL), max_size=8), st.sampled_from(["\n", "\r\n"]), st.integers(1, 60), st.booleans())
+@given(
+    st.lists(st.tuples(CELL, CELL), max_size=8),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(1, 60),
+    st.booleans(),
+)
 @example([("1", "a")] * 3, "\r\n", 23, True)  # the last block is a lone "\n"
-@example([("1", "a" * n + "\r\nb") for n in range(30)], "\n", 40, True)  # a block ends within a line break in quotes
+@example(
+    [("1", "a" * n + "\r\nb") for n in range(30)], "\n", 40, True
+)  # a block ends within a line break in quotes
 def test_what_the_csv_module_writes_comes_back(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], line_break: str, batch_bytes: int, ends: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, str]],
+    line_break: str,
+    batch_bytes: int,
+    ends: bool,
 ) -> None:
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator=line_break, quoting=csv.QUOTE_ALL if line_break == "\n" else csv.QUOTE_MINIMAL)
+    writer = csv.writer(
+        out,
+        lineterminator=line_break,
+        quoting=csv.QUOTE_ALL if line_break == "\n" else csv.QUOTE_MINIMAL,
+    )
     writer.writerows([("id", "text"), *rows])
     data = out.getvalue() if ends else out.getvalue().removesuffix(line_break)
     path = write(tmp_path_factory.mktemp("csv"), "a.csv", data)
@@ -111,7 +139,9 @@ def test_what_the_csv_module_writes_comes_back(
 
 
 def test_nothing_reads_on_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrow reads ahead in a thread, which must have ended when an error arrives, whoever keeps that: a process that ends meanwhile crashes."""
+    """Arrow reads ahead in a thread, which must have ended when an error arrives, whoever keeps
+    that: a process that ends meanwhile crashes.
+    """
     reads, read = [], ByteStream.read
 
     def slowly(stream: ByteStream, size: int = -1) -> bytes:
@@ -120,7 +150,9 @@ def test_nothing_reads_on_after_an_error(tmp_path: Path, monkeypatch: pytest.Mon
         return read(stream, size)
 
     monkeypatch.setattr(ByteStream, "read", slowly)
-    (tmp_path / "a.csv").write_bytes(b"id,text\n" + b"1,fine\n" * 20_000 + b"2,b,c\n" + b"3,fine\n" * 500_000)
+    (tmp_path / "a.csv").write_bytes(
+        b"id,text\n" + b"1,fine\n" * 20_000 + b"2,b,c\n" + b"3,fine\n" * 500_000
+    )
     with pytest.raises(InputError, match="Expected 2 columns, got 3") as caught:
         read_all(tmp_path / "a.csv", batch_bytes=1 << 16)
     done = len(reads)

@@ -1,4 +1,6 @@
-"""Inputs cut into shards: every byte and every row group is in one of them, once, and cuts are where lines begin."""
+"""Inputs cut into shards: every byte and every row group is in one of them, once, and cuts are
+where lines begin.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import JobError
 
 LINES = st.lists(st.text("ab é\r", max_size=30).map(str.encode), max_size=30).map(b"\n".join)
-FILES = st.lists(st.tuples(st.sampled_from(["jsonl", "txt", "csv", "jsonl.gz"]), LINES), min_size=1, max_size=5)
+FILES = st.lists(
+    st.tuples(st.sampled_from(["jsonl", "txt", "csv", "jsonl.gz"]), LINES), min_size=1, max_size=5
+)
 
 
 def written(folder: str, files: list[tuple[str, bytes]]) -> list[Source]:
@@ -30,7 +34,11 @@ def written(folder: str, files: list[tuple[str, bytes]]) -> list[Source]:
     for number, (kind, content) in enumerate(files):
         path = Path(folder, f"{number}.{kind}")
         path.write_bytes(content)
-        sources.append(Source(str(path), kind.split(".")[0], "gzip" if kind.endswith("gz") else None, len(content)))
+        sources.append(
+            Source(
+                str(path), kind.split(".")[0], "gzip" if kind.endswith("gz") else None, len(content)
+            )
+        )
     return sources
 
 
@@ -69,8 +77,12 @@ def test_parts_tile_the_inputs_at_line_ends(files: list[tuple[str, bytes]], coun
 
 
 def plan_of(sources: list[Source], shards: list[list[Part]]) -> Plan:
-    inputs: list[dict[str, Any]] = [{"path": source.path, "format": source.format, "size": source.size} for source in sources]
-    return Plan(inputs, [[list(part) for part in parts] for parts in shards], {}, {}, {}, "", None, None)
+    inputs: list[dict[str, Any]] = [
+        {"path": source.path, "format": source.format, "size": source.size} for source in sources
+    ]
+    return Plan(
+        inputs, [[list(part) for part in parts] for parts in shards], {}, {}, {}, "", None, None
+    )
 
 
 @given(LINES, st.integers(0, 500))
@@ -88,8 +100,19 @@ def test_files_of_one_size_and_lines_of_one_size_make_shards_of_one_size(tmp_pat
     assert [sum(part.size for part in shard) for shard in cut(sources, 12, "line")] == [500] * 12
     assert [sum(part.size for part in shard) for shard in cut(sources, 4, "line")] == [1500] * 4
     whole = written(str(tmp_path), [("jsonl.gz", b"123456789\n" * 100)] * 6)
-    assert [[part.input for part in shard] for shard in cut(whole, 3, "line")] == [[0, 1], [2, 3], [4, 5]]
-    assert [[part.input for part in shard] for shard in cut(whole, 50, "line")] == [[0], [1], [2], [3], [4], [5]]
+    assert [[part.input for part in shard] for shard in cut(whole, 3, "line")] == [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+    ]
+    assert [[part.input for part in shard] for shard in cut(whole, 50, "line")] == [
+        [0],
+        [1],
+        [2],
+        [3],
+        [4],
+        [5],
+    ]
     texts = written(str(tmp_path), [("txt", b"123456789\n" * 100)])
     assert len(cut(texts, 5, "line")) == 5 and len(cut(texts, 5, "file")) == 1
 
@@ -103,13 +126,17 @@ def test_row_groups_are_kept_whole(rows: list[int], count: int) -> None:
         done = 0
         with pq.ParquetWriter(path, schema) as writer:
             for size in rows:
-                writer.write_table(pa.table({"text": [f"row {done + row}" for row in range(size)]}, schema))
+                writer.write_table(
+                    pa.table({"text": [f"row {done + row}" for row in range(size)]}, schema)
+                )
                 done += size
         (source,) = find_inputs([path])
         parts = [part for shard in cut([source], count, "line") for part in shard]
         if len(parts) > 1:
             ends = [part.stop for part in parts]
-            assert [part.start for part in parts] == [0, *ends[:-1]] and ends[-1] == len(group_sizes(source))
+            assert [part.start for part in parts] == [0, *ends[:-1]] and ends[-1] == len(
+                group_sizes(source)
+            )
         assert sum(part.size for part in parts) == source.size
         found = []
         for part in parts:

@@ -1,4 +1,7 @@
-"""Damaged files: flipped bits, files cut short, rows that do not hold together. The same texts, or one error that names the file."""
+"""Damaged files: flipped bits, files cut short, rows that do not hold together.
+
+The same texts, or one error that names the file.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ def decoded(path: Path) -> list[str | None]:
 CANONICAL = TOKENIZER.decode_batch(TOKENIZER.encode_batch(TEXTS)).to_pylist()
 
 
-@pytest.mark.parametrize(("name", "compression"), [("a.arrow", "zstd"), ("a.arrow", "none"), ("a.parquet", "zstd")])
+@pytest.mark.parametrize(
+    ("name", "compression"), [("a.arrow", "zstd"), ("a.arrow", "none"), ("a.parquet", "zstd")]
+)
 def test_flipped_bits(tmp_path: Path, name: str, compression: str) -> None:
     """No flip gives other texts or another exception; nearly all of them are noticed."""
     path = write(tmp_path / name, compression=compression)
@@ -99,7 +104,11 @@ def test_a_flipped_bit_in_the_footer_of_parquet(tmp_path: Path) -> None:
 def test_cut_short(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name)
     whole = path.read_bytes()
-    for length in [*range(0, 24), *range(30, len(whole), len(whole) // 25), *range(len(whole) - 12, len(whole))]:
+    for length in [
+        *range(0, 24),
+        *range(30, len(whole), len(whole) // 25),
+        *range(len(whole) - 12, len(whole)),
+    ]:
         path.write_bytes(whole[:length])
         for reader in (lambda: list(read_encoded(path)), lambda: NumberDataset(path)[0]):
             with pytest.raises(InputError) as caught:
@@ -115,7 +124,11 @@ def test_a_changed_number_is_noticed_by_every_reader(tmp_path: Path) -> None:
     assert at > 0
     data[at] ^= 1
     path.write_bytes(data)
-    for reader in (lambda: decoded(path), lambda: NumberDataset(path)[0], lambda: list(IterableNumberDataset(path))):
+    for reader in (
+        lambda: decoded(path),
+        lambda: NumberDataset(path)[0],
+        lambda: list(IterableNumberDataset(path)),
+    ):
         with pytest.raises(InputError, match=f"{path}.*'input_ids' of batch 0.*checksum"):
             reader()
     assert NumberDataset(path)[39]["number_value"][0] == 39, "the other batches are whole"
@@ -125,7 +138,13 @@ def test_checksums_do_not_depend_on_slices_or_compression(tmp_path: Path) -> Non
     sums = []
     for compression in ("none", "zstd", "lz4"):
         file = ArrowFile(str(write(tmp_path / "a.arrow", compression=compression)))
-        sums.append([checksum(column) for number in range(file.batches) for column in file.batch(number).columns])
+        sums.append(
+            [
+                checksum(column)
+                for number in range(file.batches)
+                for column in file.batch(number).columns
+            ]
+        )
     assert sums[0] == sums[1] == sums[2] and len(set(sums[0])) == len(sums[0])
 
 
@@ -133,7 +152,9 @@ def test_a_missing_batch_is_noticed(tmp_path: Path) -> None:
     """The batches with their checksums, all whole, but one is left out, or two have changed places."""
     path = write(tmp_path / "a.arrow")
     opened = pa.ipc.open_file(path)
-    batches = [opened.get_batch_with_custom_metadata(number) for number in range(opened.num_record_batches)]
+    batches = [
+        opened.get_batch_with_custom_metadata(number) for number in range(opened.num_record_batches)
+    ]
     for order in ([0, 1, 3], [0, 1, 2], [1, 0, 2, 3], [0, 1, 2, 2, 3]):
         with pa.ipc.new_file(path, opened.schema) as writer:
             for number in order:
@@ -153,7 +174,11 @@ def test_files_of_others_have_no_checksums(tmp_path: Path) -> None:
 
 def test_other_programs_read_sealed_files(tmp_path: Path) -> None:
     path = write(tmp_path / "a.arrow")
-    assert pa.ipc.open_file(path).read_all().equals(pa.Table.from_batches([TOKENIZER.encode_batch(TEXTS)]))
+    assert (
+        pa.ipc.open_file(path)
+        .read_all()
+        .equals(pa.Table.from_batches([TOKENIZER.encode_batch(TEXTS)]))
+    )
 
 
 TRUNCATE = """
@@ -187,7 +212,9 @@ def test_cut_short_while_it_is_read(tmp_path: Path) -> None:
         for state in ("cached", "fresh")
     ]
     command = [sys.executable, "-c", TRUNCATE, *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     for path in paths:
@@ -198,7 +225,8 @@ def test_cut_short_while_it_is_read(tmp_path: Path) -> None:
         ]
 
 
-# Rows -----------------------------------------------------------------------------------------------------------------
+# Rows
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def column(batch: pa.RecordBatch, name: str, rows: list[Any]) -> pa.RecordBatch:
@@ -218,28 +246,82 @@ def changed(name: str, change: Callable[[list[Any]], list[Any]]) -> Change:
 
 
 def shifted(values: list[Any]) -> list[Any]:
-    """The last value of row 1 becomes the first of row 2: the columns still have as many values in all."""
+    """The last value of row 1 becomes the first of row 2: the columns still have as many values in
+    all.
+    """
     return [values[0], values[1][:-1], [values[1][-1], *values[2]], *values[3:]]
 
 
 ROWS: list[tuple[list[Representation], Change, int, str]] = [
-    ([XVal()], changed("number_scaled", shifted), 1, "'number_scaled' has 2 values, but there are 3 numbers"),
-    ([XVal()], changed("number_value", lambda values: longer(values, 3, [5.0])), 3, "'number_value' has 4 values, but there are 3"),
-    ([XVal()], changed("number_index", lambda values: longer(values, 4, [1])), 4, "numbers|'number_index' has 1"),
-    ([XVal()], changed("number_index", lambda values: [[99, *values[0][1:]], *values[1:]]), 0, "'number_index' has 99"),
-    ([XVal()], changed("number_index", lambda values: [values[0], [-1, *values[1][1:]], *values[2:]]), 1, "'number_index' has -1"),
-    ([XVal()], changed("number_index", lambda values: [*values[:2], values[2][::-1], *values[3:]]), 2, "'number_index' has"),
+    (
+        [XVal()],
+        changed("number_scaled", shifted),
+        1,
+        "'number_scaled' has 2 values, but there are 3 numbers",
+    ),
+    (
+        [XVal()],
+        changed("number_value", lambda values: longer(values, 3, [5.0])),
+        3,
+        "'number_value' has 4 values, but there are 3",
+    ),
+    (
+        [XVal()],
+        changed("number_index", lambda values: longer(values, 4, [1])),
+        4,
+        "numbers|'number_index' has 1",
+    ),
+    (
+        [XVal()],
+        changed("number_index", lambda values: [[99, *values[0][1:]], *values[1:]]),
+        0,
+        "'number_index' has 99",
+    ),
+    (
+        [XVal()],
+        changed("number_index", lambda values: [values[0], [-1, *values[1][1:]], *values[2:]]),
+        1,
+        "'number_index' has -1",
+    ),
+    (
+        [XVal()],
+        changed("number_index", lambda values: [*values[:2], values[2][::-1], *values[3:]]),
+        2,
+        "'number_index' has",
+    ),
     ([XVal()], changed("number_value", lambda values: [None, *values[1:]]), 0, "not null together"),
-    ([XVal()], changed("number_value", lambda values: [*values[:5], [None, *values[5][1:]], *values[6:]]), 5, "holds a null value"),
-    ([XVal()], changed("input_ids", lambda values: [values[0], [], *values[2:]]), 1, "'number_index' has"),
-    ([PlaceValue()], changed("place_value", lambda values: longer(values, 2, [0])), 2, "'place_value' has .* tokens"),
+    (
+        [XVal()],
+        changed("number_value", lambda values: [*values[:5], [None, *values[5][1:]], *values[6:]]),
+        5,
+        "holds a null value",
+    ),
+    (
+        [XVal()],
+        changed("input_ids", lambda values: [values[0], [], *values[2:]]),
+        1,
+        "'number_index' has",
+    ),
+    (
+        [PlaceValue()],
+        changed("place_value", lambda values: longer(values, 2, [0])),
+        2,
+        "'place_value' has .* tokens",
+    ),
     ([PlaceValue()], changed("place_value", shifted), 1, "'place_value' has .* tokens"),
-    ([P10()], changed("number_index", lambda values: longer(values, 0, [10_000])), 0, "numbers|'number_index' has 10000"),
+    (
+        [P10()],
+        changed("number_index", lambda values: longer(values, 0, [10_000])),
+        0,
+        "numbers|'number_index' has 10000",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("numbers", "change", "row", "message"), ROWS, ids=range(len(ROWS)))
-def test_rows_that_do_not_hold_together(numbers: list[Representation], change: Change, row: int, message: str, tmp_path: Path) -> None:
+def test_rows_that_do_not_hold_together(
+    numbers: list[Representation], change: Change, row: int, message: str, tmp_path: Path
+) -> None:
     tokenizer = numtok.Tokenizer.from_pretrained(None, numbers)
     batch = change(tokenizer.encode_batch([f"{n} is {n}.5 or {n + 7}" for n in range(6)]))
     with pytest.raises(SchemaError, match=f"^row {row}: .*({message})"):
@@ -252,7 +334,10 @@ def test_rows_that_do_not_hold_together(numbers: list[Representation], change: C
         with open_writer(path, batch.schema) as writer:
             writer.write(good)
             writer.write(batch)
-        for reader in (lambda path=path: decode_corpus([path], tmp_path / "o.jsonl", tokenizer), lambda path=path: NumberDataset(path)[9]):
+        for reader in (
+            lambda path=path: decode_corpus([path], tmp_path / "o.jsonl", tokenizer),
+            lambda path=path: NumberDataset(path)[9],
+        ):
             with pytest.raises(SchemaError, match=f"{path}, row {row + 4}: .*({message})"):
                 reader()
     assert not (tmp_path / "o.jsonl").exists()
@@ -280,8 +365,12 @@ def test_what_lies_below_null_rows_does_not_count() -> None:
     batch = TOKENIZER.encode_batch(["5 and 6", "7", "8"])
     columns = []
     for one in batch.columns:
-        masked = pa.Array.from_buffers(one.type, 3, [pa.py_buffer(b"\x05"), one.buffers()[1]], children=[one.values])
-        columns.append(masked if len(columns) else TOKENIZER.encode_batch(["5 and 6", None, "8"]).column(0))
+        masked = pa.Array.from_buffers(
+            one.type, 3, [pa.py_buffer(b"\x05"), one.buffers()[1]], children=[one.values]
+        )
+        columns.append(
+            masked if len(columns) else TOKENIZER.encode_batch(["5 and 6", None, "8"]).column(0)
+        )
     odd = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
     assert odd["number_index"].null_count == 1
     assert TOKENIZER.decode_batch(odd).to_pylist() == ["5 and 6", None, "8"]

@@ -1,4 +1,6 @@
-"""Errors carry their place as attributes: the document and byte of a call, the row of a file; their text is made of these."""
+"""Errors carry their place as attributes: the document and byte of a call, the row of a file; their
+text is made of these.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,22 @@ import pytest
 import numtok
 from numtok import Grammar, Tokenizer, XVal
 from numtok.corpus import encode_corpus
-from numtok.errors import GrammarError, InputError, MissingDependencyError, NumtokError, OutputError, RepresentationError, SchemaError
+from numtok.errors import (
+    GrammarError,
+    InputError,
+    MissingDependencyError,
+    NumtokError,
+    OutputError,
+    RepresentationError,
+    SchemaError,
+)
 
 
 def place_of(error: NumtokError) -> dict[str, Any]:
-    named = {name: getattr(error, name) for name in ("path", "line", "column", "row", "document", "byte", "character")}
+    named = {
+        name: getattr(error, name)
+        for name in ("path", "line", "column", "row", "document", "byte", "character")
+    }
     return {name: value for name, value in named.items() if value is not None}
 
 
@@ -52,7 +65,9 @@ def test_a_document_of_a_call_becomes_a_row_of_a_file() -> None:
 
 def test_calls_say_which_document_and_byte() -> None:
     with pytest.raises(RepresentationError) as beyond:
-        Tokenizer.from_pretrained(numbers=[XVal(overflow="error")]).encode_batch(["none", "a é 1e400"])
+        Tokenizer.from_pretrained(numbers=[XVal(overflow="error")]).encode_batch(
+            ["none", "a é 1e400"]
+        )
     assert place_of(beyond.value) == {"document": 1, "byte": 5}
     with pytest.raises(InputError) as bytes_of_latin_1:
         numtok.scan(pa.array([b"a", b"ab\xff"]).view(pa.string()))
@@ -68,14 +83,20 @@ def test_calls_say_which_document_and_byte() -> None:
     assert place_of(matched.value) == {"document": 1, "byte": 3}
 
 
-@pytest.mark.parametrize(("skipped", "place"), [(False, "row 3: byte 1: "), (True, "near row 2: byte 1: ")])
-def test_a_corpus_names_the_row_of_every_error_about_a_document(skipped: bool, place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("skipped", "place"), [(False, "row 3: byte 1: "), (True, "near row 2: byte 1: ")]
+)
+def test_a_corpus_names_the_row_of_every_error_about_a_document(
+    skipped: bool, place: str, tmp_path: Path
+) -> None:
     path = tmp_path / "in.jsonl"
     lines = [json.dumps({"text": text}) for text in ("5", "6", "ab")]
     path.write_text("\n".join(["{" if skipped else lines[0], *lines[1:]]) + "\n")
     made = Tokenizer.from_pretrained(numbers="xval", grammar=Grammar.from_pattern(r"\d|b"))
     with pytest.raises(GrammarError, match="does not read as a decimal number") as failed:
-        encode_corpus([path], tmp_path / "out.parquet", made, on_error="skip" if skipped else "raise")
+        encode_corpus(
+            [path], tmp_path / "out.parquet", made, on_error="skip" if skipped else "raise"
+        )
     assert str(failed.value).startswith(f"{path}, {place}")
     assert (failed.value.path, failed.value.byte, failed.value.document) == (str(path), 1, None)
     assert not list(tmp_path.glob("*.parquet"))

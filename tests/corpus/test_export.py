@@ -24,7 +24,9 @@ TEXTS = ["is -28.5 or 1,234", None, "", "none", "7 8 9.25", "the end 0"]
 
 
 def read_twin(prefix: Path, codes: dict[int, str]) -> tuple[list[np.ndarray[Any, Any]], list[int]]:
-    """(the sequences, the documents' first sequences) by the description of the format, byte by byte."""
+    """(the sequences, the documents' first sequences) by the description of the format, byte by
+    byte.
+    """
     index, values = Path(f"{prefix}.idx").read_bytes(), Path(f"{prefix}.bin").read_bytes()
     magic, version, code, count, documents = struct.unpack_from("<9sQBQQ", index)
     assert (magic, version) == (b"MMIDIDX\x00\x00", 1)
@@ -33,13 +35,18 @@ def read_twin(prefix: Path, codes: dict[int, str]) -> tuple[list[np.ndarray[Any,
     begins = struct.unpack_from(f"<{documents}q", index, 34 + 12 * count)
     assert len(index) == 34 + 12 * count + 8 * documents
     assert sum(sizes) * np.dtype(codes[code]).itemsize == len(values)
-    return [np.frombuffer(values, codes[code], size, pointer) for size, pointer in zip(sizes, pointers, strict=True)], list(begins)
+    return [
+        np.frombuffer(values, codes[code], size, pointer)
+        for size, pointer in zip(sizes, pointers, strict=True)
+    ], list(begins)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("export")
-    (folder / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS * 4), "utf-8")
+    (folder / "in.jsonl").write_text(
+        "".join(json.dumps({"text": text}) + "\n" for text in TEXTS * 4), "utf-8"
+    )
     kept: dict[str, dict[str, Any]] = {
         "xval.parquet": {"numbers": "xval,bits,fone:3,2", "scale": 0.5, "keep_text": True},
         "compact.arrow": {"numbers": "bits", "compact": True, "layout": "token"},
@@ -53,32 +60,83 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("to", ["megatron", "gpt-neox"])
-@pytest.mark.parametrize("name", ["xval.parquet", "compact.arrow", "wide.parquet", "place.parquet", "packed.parquet"])
+@pytest.mark.parametrize(
+    "name", ["xval.parquet", "compact.arrow", "wide.parquet", "place.parquet", "packed.parquet"]
+)
 def test_every_stream_is_that_of_the_rows(name: str, to: str, folder: Path, tmp_path: Path) -> None:
-    rows = [row for batch in read_encoded(folder / name) for row in to_token_layout(batch).to_pylist() if row["input_ids"]]
+    rows = [
+        row
+        for batch in read_encoded(folder / name)
+        for row in to_token_layout(batch).to_pylist()
+        if row["input_ids"]
+    ]
     assert len(rows) >= 4
-    result = CliRunner().invoke(cli, ["export", str(folder / name), "--to", to, str(tmp_path / "sub" / "out")])
+    result = CliRunner().invoke(
+        cli, ["export", str(folder / name), "--to", to, str(tmp_path / "sub" / "out")]
+    )
     assert result.exit_code == 0, result.output
     about = json.loads((tmp_path / "sub" / "out.json").read_text("utf-8"))
-    assert (about["sequences"], about["tokens"]) == (len(rows), sum(len(row["input_ids"]) for row in rows))
-    assert {"number_text", "text", "seq_lengths", "seq_documents", "seq_remaining", "seq_text"}.isdisjoint(about["streams"])
-    assert set(about["streams"]) | {"number_text", "text", "seq_lengths", "seq_documents", "seq_remaining", "seq_text"} >= set(rows[0])
+    assert (about["sequences"], about["tokens"]) == (
+        len(rows),
+        sum(len(row["input_ids"]) for row in rows),
+    )
+    assert {
+        "number_text",
+        "text",
+        "seq_lengths",
+        "seq_documents",
+        "seq_remaining",
+        "seq_text",
+    }.isdisjoint(about["streams"])
+    assert set(about["streams"]) | {
+        "number_text",
+        "text",
+        "seq_lengths",
+        "seq_documents",
+        "seq_remaining",
+        "seq_text",
+    } >= set(rows[0])
     for stream, told in about["streams"].items():
-        sequences, documents = read_twin(tmp_path / "sub" / told["file"], MEGATRON if to == "megatron" else NEOX)
+        sequences, documents = read_twin(
+            tmp_path / "sub" / told["file"], MEGATRON if to == "megatron" else NEOX
+        )
         assert documents == list(range(len(rows) + 1))
-        assert sequences[0].dtype.name == told["stored"] == ("uint16" if stream == "input_ids" else told["stored"])
+        assert (
+            sequences[0].dtype.name
+            == told["stored"]
+            == ("uint16" if stream == "input_ids" else told["stored"])
+        )
         for values, row in zip(sequences, rows, strict=True):
-            shaped = values.astype(told["dtype"]) if stream == "input_ids" else values.view(told["dtype"])
-            np.testing.assert_array_equal(shaped.reshape(-1, *told["shape"]), np.array(row[stream]).reshape(-1, *told["shape"]))
+            shaped = (
+                values.astype(told["dtype"])
+                if stream == "input_ids"
+                else values.view(told["dtype"])
+            )
+            np.testing.assert_array_equal(
+                shaped.reshape(-1, *told["shape"]),
+                np.array(row[stream]).reshape(-1, *told["shape"]),
+            )
 
 
 @pytest.mark.parametrize("end", ["<|endoftext|>", 0])
-def test_an_end_token_stands_behind_each_document(end: str | int, folder: Path, tmp_path: Path) -> None:
-    plain = [row for batch in read_encoded(folder / "place.parquet") for row in batch.to_pylist() if row["input_ids"] is not None]
+def test_an_end_token_stands_behind_each_document(
+    end: str | int, folder: Path, tmp_path: Path
+) -> None:
+    plain = [
+        row
+        for batch in read_encoded(folder / "place.parquet")
+        for row in batch.to_pylist()
+        if row["input_ids"] is not None
+    ]
     exported = numtok.export_files(folder / "place.parquet", tmp_path / "out", end_token=end)
-    assert exported.sequences == len(plain) == 20 and exported.left_out == 4  # an empty document is its end token
+    assert (
+        exported.sequences == len(plain) == 20 and exported.left_out == 4
+    )  # an empty document is its end token
     assert list(exported.files) == ["input_ids", "number_mask", "number_value", "place_value"]
-    ids, places, masks = (read_twin(Path(exported.files[name]), MEGATRON)[0] for name in ("input_ids", "place_value", "number_mask"))
+    ids, places, masks = (
+        read_twin(Path(exported.files[name]), MEGATRON)[0]
+        for name in ("input_ids", "place_value", "number_mask")
+    )
     for row, one, place, mask in zip(plain, ids, places, masks, strict=True):
         assert one.tolist() == [*row["input_ids"], 0]
         assert place.tolist() == [*row["place_value"], 0]
@@ -87,28 +145,60 @@ def test_an_end_token_stands_behind_each_document(end: str | int, folder: Path, 
 
 def test_several_files_follow_one_another(folder: Path, tmp_path: Path) -> None:
     seen = []
-    exported = numtok.export_files([folder / "place.parquet"] * 1, tmp_path / "one", progress=seen.append)
-    numtok.encode_files(folder / "in.jsonl", tmp_path / "shards/", numbers="place", shards=3, workers=1)
+    exported = numtok.export_files(
+        [folder / "place.parquet"] * 1, tmp_path / "one", progress=seen.append
+    )
+    numtok.encode_files(
+        folder / "in.jsonl", tmp_path / "shards/", numbers="place", shards=3, workers=1
+    )
     folders = numtok.export_files(tmp_path / "shards", tmp_path / "two")
     assert folders.tokens == exported.tokens
     for one, two in zip(exported.files.values(), folders.files.values(), strict=True):
-        assert [Path(f"{one}{suffix}").read_bytes() == Path(f"{two}{suffix}").read_bytes() for suffix in (".bin", ".idx")] == [True, True]
+        assert [
+            Path(f"{one}{suffix}").read_bytes() == Path(f"{two}{suffix}").read_bytes()
+            for suffix in (".bin", ".idx")
+        ] == [True, True]
     assert seen[-1].tokens == exported.tokens and seen[-1].read == seen[-1].total
 
 
 @pytest.mark.parametrize(
     ("name", "options", "kind", "message"),
     [
-        ("packed.parquet", {"end_token": 0}, SchemaError, "packed.parquet: .*end with their end token already; leave out end_token"),
-        ("place.parquet", {"end_token": 1 << 20}, SchemaError, "end_token=1048576 is no id of the tokenizer, which has 16003"),
+        (
+            "packed.parquet",
+            {"end_token": 0},
+            SchemaError,
+            "packed.parquet: .*end with their end token already; leave out end_token",
+        ),
+        (
+            "place.parquet",
+            {"end_token": 1 << 20},
+            SchemaError,
+            "end_token=1048576 is no id of the tokenizer, which has 16003",
+        ),
         ("place.parquet", {"end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
-        ("place.parquet", {"to": "jax"}, InputError, "to='jax' is unknown; use one of 'megatron', 'gpt-neox'"),
-        (["place.parquet", "packed.parquet"], {}, SchemaError, r"packed.parquet: its tokenizer is not that of .*place.parquet"),
+        (
+            "place.parquet",
+            {"to": "jax"},
+            InputError,
+            "to='jax' is unknown; use one of 'megatron', 'gpt-neox'",
+        ),
+        (
+            ["place.parquet", "packed.parquet"],
+            {},
+            SchemaError,
+            r"packed.parquet: its tokenizer is not that of .*place.parquet",
+        ),
         ("in.jsonl", {}, InputError, "neither a Parquet nor an Arrow IPC file"),
     ],
 )
 def test_what_cannot_be_exported(
-    name: Any, options: dict[str, Any], kind: type[Exception], message: str, folder: Path, tmp_path: Path
+    name: Any,
+    options: dict[str, Any],
+    kind: type[Exception],
+    message: str,
+    folder: Path,
+    tmp_path: Path,
 ) -> None:
     paths = [folder / one for one in name] if isinstance(name, list) else folder / name
     with pytest.raises(kind, match=message):
@@ -124,7 +214,9 @@ def test_files_appear_whole_or_not_at_all(folder: Path, tmp_path: Path) -> None:
     numtok.export_files(folder / "place.parquet", tmp_path / "out", overwrite=True)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ZeroDivisionError):
-        numtok.export_files(folder / "xval.parquet", tmp_path / "out", overwrite=True, progress=lambda _: 1 / 0)  # type: ignore[arg-type,return-value]
+        numtok.export_files(
+            folder / "xval.parquet", tmp_path / "out", overwrite=True, progress=lambda _: 1 / 0
+        )  # type: ignore[arg-type,return-value]
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

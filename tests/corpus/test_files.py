@@ -1,4 +1,6 @@
-"""Files are there whole or not at all: what kills, full disks, devices and other runs can do to them."""
+"""Files are there whole or not at all: what kills, full disks, devices and other runs can do to
+them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ with new_file(Path(sys.argv[1]), True) as file:
 
 def start(path: Path, seconds: float) -> subprocess.Popen[str]:
     """A run that has begun to write the file."""
-    process = interrupts.start([sys.executable, "-c", textwrap.dedent(WRITER), str(path), str(seconds)])
+    process = interrupts.start(
+        [sys.executable, "-c", textwrap.dedent(WRITER), str(path), str(seconds)]
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "writing\n"
     return process
@@ -57,7 +61,8 @@ def write(path: Path, data: bytes = b"whole", overwrite: bool = True) -> None:
         file.write(data)
 
 
-# Leftovers --------------------------------------------------------------------------------------------------------------
+# Leftovers
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_a_temporary_name_is_of_one_run_on_one_machine(tmp_path: Path) -> None:
@@ -70,7 +75,9 @@ def test_a_temporary_name_is_of_one_run_on_one_machine(tmp_path: Path) -> None:
         (tmp_path / "a.parquet").unlink()
     assert len(found) == 3, "the number of a process is not unique on shared storage, nor over time"
     host = socket.gethostname()[:20].replace(".", "-")
-    assert all(name.startswith(f".a.parquet.{host}") and f".{os.getpid()}-" in name for name in found)
+    assert all(
+        name.startswith(f".a.parquet.{host}") and f".{os.getpid()}-" in name for name in found
+    )
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
@@ -97,7 +104,11 @@ def test_the_file_of_a_run_that_lives_is_never_removed(tmp_path: Path) -> None:
 
 
 def test_files_of_other_machines_and_other_people_stay(tmp_path: Path) -> None:
-    kept = [".a.parquet.elsewhere.123-0123456789ab.tmp", ".a.parquet.123.tmp", f".a.parquet.{socket.gethostname()[:32]}.notes.tmp"]
+    kept = [
+        ".a.parquet.elsewhere.123-0123456789ab.tmp",
+        ".a.parquet.123.tmp",
+        f".a.parquet.{socket.gethostname()[:32]}.notes.tmp",
+    ]
     for name in kept:
         (tmp_path / name).write_text("mine")
     os.mkfifo(tmp_path / f".a.parquet.{socket.gethostname()[:32]}.1-0123456789ab.fifo")
@@ -107,12 +118,16 @@ def test_files_of_other_machines_and_other_people_stay(tmp_path: Path) -> None:
 
 def test_names_of_any_length(tmp_path: Path) -> None:
     write(tmp_path / ("n" * 247 + ".parquet"))
-    with pytest.raises(OutputError, match="too long"), new_file(tmp_path / ("n" * 248 + ".parquet"), False):
+    with (
+        pytest.raises(OutputError, match="too long"),
+        new_file(tmp_path / ("n" * 248 + ".parquet"), False),
+    ):
         pytest.fail("this must be told before the file is written")
     assert names(tmp_path) == ["n" * 247 + ".parquet"]
 
 
-# Links, devices, pipes --------------------------------------------------------------------------------------------------
+# Links, devices, pipes
+# --------------------------------------------------------------------------------------------------
 
 
 def test_a_link_is_followed(tmp_path: Path) -> None:
@@ -131,17 +146,25 @@ def test_a_device_is_not_replaced(tmp_path: Path) -> None:
         write(tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
     code = "from numtok.files import write_file; write_file('/dev/stdout', 'to the pipe')"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "to the pipe"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "to the pipe"
+    )
     with pytest.raises(OutputError, match="cannot write /dev/full: No space left on device"):
         write_file("/dev/full", "x")
 
 
-# Full disks -------------------------------------------------------------------------------------------------------------
+# Full disks
+# -------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def full_disk(limit: int) -> Iterator[None]:
-    """No file may grow beyond ``limit`` bytes: as real as a full disk, since write() itself fails, and in the middle."""
+    """No file may grow beyond ``limit`` bytes: as real as a full disk, since write() itself fails,
+    and in the middle.
+    """
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -156,7 +179,10 @@ def full_disk(limit: int) -> Iterator[None]:
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"old")
-    with full_disk(1000), pytest.raises(OutputError, match=r"cannot write .*a: File too large; make room") as caught:
+    with (
+        full_disk(1000),
+        pytest.raises(OutputError, match=r"cannot write .*a: File too large; make room") as caught,
+    ):
         write_file(tmp_path / "a", "x" * 5000)
     assert caught.value.errno == 27
     assert names(tmp_path) == ["a"]
@@ -186,7 +212,9 @@ def test_a_trained_tokenizer_is_saved_whole_or_not_at_all(tmp_path: Path) -> Non
 
 
 def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    assert CliRunner().invoke(cli, ["inspect", "is 5"]).exit_code == 0  # what is compiled is in the cache now
+    assert (
+        CliRunner().invoke(cli, ["inspect", "is 5"]).exit_code == 0
+    )  # what is compiled is in the cache now
     (tmp_path / "page.html").write_text("old")
     with full_disk(5000):
         result = CliRunner().invoke(cli, ["inspect", "is 5", "--html", str(tmp_path / "page.html")])
@@ -206,7 +234,9 @@ def test_the_drop_in_is_saved_whole_or_not_at_all(tmp_path: Path) -> None:
     assert names(tmp_path) == []
     saved = tokenizer.save_pretrained(str(tmp_path))
     assert sorted(map(os.path.basename, saved)) == names(tmp_path)
-    assert NumberTokenizer.from_pretrained(tmp_path)("is 5").input_ids == tokenizer("is 5").input_ids
+    assert (
+        NumberTokenizer.from_pretrained(tmp_path)("is 5").input_ids == tokenizer("is 5").input_ids
+    )
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with full_disk(100_000), pytest.raises(OutputError):
         tokenizer.save_pretrained(tmp_path)

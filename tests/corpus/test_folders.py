@@ -34,7 +34,16 @@ def folder(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     config["model"]["merges"] = config["model"]["merges"][:3000]
     folder = tmp_path_factory.mktemp("folder") / "train-data"
     source = Source.from_str(json.dumps(config))
-    numtok.encode_files(corpus, folder, tokenizer=source, numbers="xval,bits", keep_text=True, keep_columns=["id"], shards=4, workers=1)
+    numtok.encode_files(
+        corpus,
+        folder,
+        tokenizer=source,
+        numbers="xval,bits",
+        keep_text=True,
+        keep_columns=["id"],
+        shards=4,
+        workers=1,
+    )
     return folder
 
 
@@ -42,29 +51,46 @@ def ids(folder: Path) -> list[Any]:
     return [row for row in jobs.table(folder)["input_ids"].to_pylist()]
 
 
-def test_texts_come_back_with_the_tokenizer_that_lies_beside(folder: Path, corpus: Path, tmp_path: Path) -> None:
+def test_texts_come_back_with_the_tokenizer_that_lies_beside(
+    folder: Path, corpus: Path, tmp_path: Path
+) -> None:
     numtok.decode_files(folder, tmp_path / "back.jsonl")
     back = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()]
     assert back[:60] == [jobs.row("a", number) for number in range(60)] and len(back) == 300
     shard = folder / "00001-of-00004.parquet"
-    assert tokenizer_of(folder) == tokenizer_of(shard) != numtok.Tokenizer.from_pretrained(numbers="xval,bits")
-    assert tokenizer_of(folder).fingerprint == json.loads(pq.read_schema(shard).metadata[b"numtok"])["tokenizer"]
+    assert (
+        tokenizer_of(folder)
+        == tokenizer_of(shard)
+        != numtok.Tokenizer.from_pretrained(numbers="xval,bits")
+    )
+    assert (
+        tokenizer_of(folder).fingerprint
+        == json.loads(pq.read_schema(shard).metadata[b"numtok"])["tokenizer"]
+    )
     numtok.decode_files(shard, tmp_path / "one.txt")
-    numtok.encode_files(folder, tmp_path / "again.parquet", text_column="text", numbers="bits")  # its shards, and not the job's own files
+    numtok.encode_files(
+        folder, tmp_path / "again.parquet", text_column="text", numbers="bits"
+    )  # its shards, and not the job's own files
     assert pq.read_metadata(tmp_path / "again.parquet").num_rows == 300
 
 
 def test_torch_reads_the_shards_in_order(folder: Path) -> None:
     expected = [row for row in ids(folder) if row is not None]
     data = NumberDataset(folder, nulls="skip")
-    assert [row["input_ids"].tolist() for row in map(data.__getitem__, range(len(data)))] == expected
+    assert [
+        row["input_ids"].tolist() for row in map(data.__getitem__, range(len(data)))
+    ] == expected
     assert [row["input_ids"].tolist() for row in IterableNumberDataset(folder)] == expected
 
 
 def test_a_job_that_is_not_finished_is_not_read(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "out")
     (tmp_path / "out" / "__numtok" / "manifest.json").unlink()
-    for read in (NumberDataset, lambda path: numtok.decode_files(path, tmp_path / "back.jsonl"), tokenizer_of):
+    for read in (
+        NumberDataset,
+        lambda path: numtok.decode_files(path, tmp_path / "back.jsonl"),
+        tokenizer_of,
+    ):
         with pytest.raises(InputError, match=r"out: its job is not finished, .*numtok finish"):
             read(tmp_path / "out")
     numtok.finish_job(tmp_path / "out")
@@ -73,7 +99,9 @@ def test_a_job_that_is_not_finished_is_not_read(folder: Path, tmp_path: Path) ->
 
 def test_datasets(folder: Path, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
-    loaded = datasets.load_dataset("parquet", data_dir=str(folder), split="train", cache_dir=str(tmp_path / "cache"))
+    loaded = datasets.load_dataset(
+        "parquet", data_dir=str(folder), split="train", cache_dir=str(tmp_path / "cache")
+    )
     streamed = datasets.load_dataset("parquet", data_dir=str(folder), split="train", streaming=True)
     assert loaded["input_ids"][:] == [row["input_ids"] for row in streamed] == ids(folder)
 
@@ -82,9 +110,15 @@ def test_pyarrow_polars_and_duckdb(folder: Path) -> None:
     polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
     expected = ids(folder)
     assert pq.read_table(folder)["input_ids"].to_pylist() == expected
-    assert pyarrow.dataset.dataset(folder, format="parquet").to_table()["input_ids"].to_pylist() == expected
+    assert (
+        pyarrow.dataset.dataset(folder, format="parquet").to_table()["input_ids"].to_pylist()
+        == expected
+    )
     assert polars.read_parquet(folder / "*.parquet")["input_ids"].to_list() == expected
-    assert polars.scan_parquet(folder / "**" / "*.parquet").collect()["input_ids"].to_list() == expected
+    assert (
+        polars.scan_parquet(folder / "**" / "*.parquet").collect()["input_ids"].to_list()
+        == expected
+    )
     with duckdb.connect() as connection:
         for pattern in ("*.parquet", "**/*.parquet"):
             found = connection.execute(f"select input_ids from '{folder / pattern}'").fetchall()
@@ -94,16 +128,28 @@ def test_pyarrow_polars_and_duckdb(folder: Path) -> None:
 def test_a_folder_of_arrow_files_and_one_of_packed_rows(corpus: Path, tmp_path: Path) -> None:
     for name, options in (("arrow", {"output_format": "arrow"}), ("packed", {"pack": 64})):
         out = f"{tmp_path}{os.sep}{name}{os.sep}"
-        made = numtok.encode_files(corpus / "a.jsonl", out, keep_text=True, numbers="xval", shards=3, workers=1, **options)
+        made = numtok.encode_files(
+            corpus / "a.jsonl", out, keep_text=True, numbers="xval", shards=3, workers=1, **options
+        )
         assert made.documents == 60 and made.shards == 3 and (name == "packed") == (made.rows != 60)
         numtok.decode_files(out, tmp_path / f"{name}.jsonl")
-        back = [json.loads(line)["text"] for line in (tmp_path / f"{name}.jsonl").read_text("utf-8").splitlines()]
-        assert [text for text in back if text] == [text for number in range(60) if (text := jobs.row("a", number)["text"])]
+        back = [
+            json.loads(line)["text"]
+            for line in (tmp_path / f"{name}.jsonl").read_text("utf-8").splitlines()
+        ]
+        assert [text for text in back if text] == [
+            text for number in range(60) if (text := jobs.row("a", number)["text"])
+        ]
 
 
-def test_a_tokenizer_that_has_no_name_is_found_again_by_the_manifest(folder: Path, corpus: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_that_has_no_name_is_found_again_by_the_manifest(
+    folder: Path, corpus: Path, tmp_path: Path
+) -> None:
     options = read_config(folder / "__numtok" / "manifest.json")
     assert options["tokenizer"] == str(folder / "__numtok" / "tokenizer" / "tokenizer.json")
     numtok.encode_files(output=tmp_path / "again", workers=1, **options)
     assert jobs.table(tmp_path / "again").equals(jobs.table(folder))
-    assert jobs.manifest(tmp_path / "again")["tokenizer"]["fingerprint"] == jobs.manifest(folder)["tokenizer"]["fingerprint"]
+    assert (
+        jobs.manifest(tmp_path / "again")["tokenizer"]["fingerprint"]
+        == jobs.manifest(folder)["tokenizer"]["fingerprint"]
+    )

@@ -30,12 +30,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def packed(name: str) -> None:
-    Path(name + ".zst").write_bytes(pa.compress(Path(name).read_bytes(), codec="zstd", asbytes=True))
+    Path(name + ".zst").write_bytes(
+        pa.compress(Path(name).read_bytes(), codec="zstd", asbytes=True)
+    )
 
 
 @pytest.mark.parametrize(
     "inputs",
-    [("in/a.jsonl", "in/a.jsonl"), ("in", "in/a.jsonl"), ("in/*.jsonl", "in/b*"), ("in/a.jsonl", "./in/../in/a.jsonl"), ("-", "-")],
+    [
+        ("in/a.jsonl", "in/a.jsonl"),
+        ("in", "in/a.jsonl"),
+        ("in/*.jsonl", "in/b*"),
+        ("in/a.jsonl", "./in/../in/a.jsonl"),
+        ("-", "-"),
+    ],
 )
 def test_a_file_given_twice_is_refused(inputs: tuple[str, ...], folder: Path) -> None:
     with pytest.raises(InputError, match="given twice"):
@@ -47,17 +55,23 @@ def test_a_file_given_twice_is_refused(inputs: tuple[str, ...], folder: Path) ->
 def test_a_file_under_two_names_is_refused(link: object, folder: Path) -> None:
     assert callable(link)
     link(str(folder / "in" / "a.jsonl"), "in/link.jsonl")
-    with pytest.raises(InputError, match=r"in/link\.jsonl: is given twice \(the other time as in/a\.jsonl\)"):
+    with pytest.raises(
+        InputError, match=r"in/link\.jsonl: is given twice \(the other time as in/a\.jsonl\)"
+    ):
         find_inputs(["in"])
     result = run("encode", "in", "-o", "o.parquet")
-    assert result.exit_code == 1 and "in/link.jsonl" in result.stderr and "in/a.jsonl" in result.stderr
+    assert (
+        result.exit_code == 1 and "in/link.jsonl" in result.stderr and "in/a.jsonl" in result.stderr
+    )
     assert not Path("o.parquet").exists()
 
 
 def test_plain_and_compressed_are_refused(folder: Path) -> None:
     packed("in/a.jsonl")
     for inputs in (["in"], ["in/*"], ["in/a.jsonl.zst", "in/a.jsonl"]):
-        with pytest.raises(InputError, match=r"in/a\.jsonl.* seems to hold the same as in/a\.jsonl.*name only one"):
+        with pytest.raises(
+            InputError, match=r"in/a\.jsonl.* seems to hold the same as in/a\.jsonl.*name only one"
+        ):
             find_inputs(inputs)
     assert len(find_inputs(["in/a.jsonl.zst", "in/b.jsonl"])) == 2
 
@@ -66,13 +80,19 @@ def test_rows_without_a_text_are_told(folder: Path) -> None:
     Path("a.jsonl").write_text('{"text": "1"}\n{"txt": "lost"}\n{"text": null}\n{"text": ""}\n')
     result = run("encode", "a.jsonl", "-o", "o.parquet", "-q")
     assert result.exit_code == 0
-    assert result.stderr == (
-        "numtok: warning: 2 of 4 documents have no text (it is missing or null) and are null rows, the first in a.jsonl, row 2\n"
+    assert (
+        result.stderr
+        == "numtok: warning: 2 of 4 documents have no text (it is missing or null) and are null"
+        " rows, the first in a.jsonl, row 2\n"
     )
     assert run("encode", "in", "-o", "p.parquet", "-q").stderr == ""
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     summary = encode_corpus(["in/a.jsonl", "a.jsonl"], "q.parquet", tokenizer, batch_bytes=10)
-    assert (summary.documents, summary.without_text, summary.first_without_text) == (5, 2, "a.jsonl, row 2")
+    assert (summary.documents, summary.without_text, summary.first_without_text) == (
+        5,
+        2,
+        "a.jsonl, row 2",
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,5 +114,19 @@ def test_an_option_given_twice_is_refused(arguments: tuple[str, ...], folder: Pa
 
 def test_options_that_may_repeat(folder: Path) -> None:
     Path("a.jsonl").write_text('{"text": "1", "a": 1, "b": 2}\n')
-    assert run("encode", "a.jsonl", "-o", "o.parquet", "--keep-column", "a", "--keep-column", "b", "-q", "-q").exit_code == 0
+    assert (
+        run(
+            "encode",
+            "a.jsonl",
+            "-o",
+            "o.parquet",
+            "--keep-column",
+            "a",
+            "--keep-column",
+            "b",
+            "-q",
+            "-q",
+        ).exit_code
+        == 0
+    )
     assert run("inspect", "-5", "--numbers", "xval", "--numbers", "bits").exit_code == 0

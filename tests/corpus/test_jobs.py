@@ -1,4 +1,6 @@
-"""Folders of shards: the same rows as one file, the same bytes whoever writes them, resumed, shared, finished."""
+"""Folders of shards: the same rows as one file, the same bytes whoever writes them, resumed,
+shared, finished.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def test_the_shards_hold_the_rows_of_one_file(corpus: Path, unbroken: Path, tmp_
     assert len(list(unbroken.glob("*.parquet"))) == 7
     whole, parts = pq.read_table(tmp_path / "one.parquet"), jobs.table(unbroken)
     assert parts.replace_schema_metadata(None).equals(whole.replace_schema_metadata(None))
-    assert parts.schema.metadata[b"numtok"] == whole.schema.metadata[b"numtok"], "with the same scale"
+    assert parts.schema.metadata[b"numtok"] == whole.schema.metadata[b"numtok"], (
+        "with the same scale"
+    )
     again = encode(corpus, unbroken)
     assert again.resumed == again.shards == again.shards_done == 7
     for name in (
@@ -66,20 +70,33 @@ def test_the_shards_hold_the_rows_of_one_file(corpus: Path, unbroken: Path, tmp_
         "representations",
     ):
         assert getattr(again, name) == getattr(one, name), name
-    assert again.documents == 5 * jobs.ROWS and again.first_without_text == f"{corpus}/a.jsonl, row 14"
+    assert (
+        again.documents == 5 * jobs.ROWS and again.first_without_text == f"{corpus}/a.jsonl, row 14"
+    )
 
 
-def test_the_bytes_do_not_depend_on_who_writes_them(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
+def test_the_bytes_do_not_depend_on_who_writes_them(
+    corpus: Path, unbroken: Path, tmp_path: Path
+) -> None:
     encode(corpus, tmp_path / "out", workers=2)
     assert jobs.shards(tmp_path / "out") == jobs.shards(unbroken)
     for path in (unbroken / "__numtok").glob("*.json"):
-        assert path.read_bytes() == (tmp_path / "out" / "__numtok" / path.name).read_bytes(), path.name
+        assert path.read_bytes() == (tmp_path / "out" / "__numtok" / path.name).read_bytes(), (
+            path.name
+        )
 
 
 def test_the_bytes_do_not_depend_on_threads(corpus: Path, tmp_path: Path) -> None:
     found = []
     for workers in (1, 3):  # more than there are shards
-        encode(corpus, tmp_path / str(workers), shards=1, workers=workers, numbers="xval,bits", batch_bytes=2000)
+        encode(
+            corpus,
+            tmp_path / str(workers),
+            shards=1,
+            workers=workers,
+            numbers="xval,bits",
+            batch_bytes=2000,
+        )
         found.append(jobs.shards(tmp_path / str(workers)))
     assert found[0] == found[1]
 
@@ -111,8 +128,14 @@ def test_only_what_is_missing_is_done(corpus: Path, unbroken: Path, done: Path) 
     changed = {path.name[:5] for path, inode in before.items() if path.stat().st_ino != inode}
     assert changed == {"00002", "00005"}
     assert not left.exists()
-    assert jobs.shards(done) == jobs.shards(unbroken) and jobs.manifest(done) == jobs.manifest(unbroken)
-    assert said[-1].shards == (7, 7) and said[-1].read == said[-1].total and 0 < said[0].resumed < said[0].total
+    assert jobs.shards(done) == jobs.shards(unbroken) and jobs.manifest(done) == jobs.manifest(
+        unbroken
+    )
+    assert (
+        said[-1].shards == (7, 7)
+        and said[-1].read == said[-1].total
+        and 0 < said[0].resumed < said[0].total
+    )
 
 
 def test_another_job_is_refused_by_what_differs(corpus: Path, done: Path) -> None:
@@ -128,11 +151,17 @@ def test_another_job_is_refused_by_what_differs(corpus: Path, done: Path) -> Non
     with pytest.raises(JobError, match=r"another job: 5 fewer inputs, such as .*b\.jsonl"):
         encode(corpus / "a.jsonl", done)
     summary = encode(corpus, done, shards=3, overwrite=True)
-    assert (summary.shards, summary.resumed, sorted(path.name for path in done.glob("*.parquet"))[0]) == (3, 0, "00000-of-00003.parquet")
+    assert (
+        summary.shards,
+        summary.resumed,
+        sorted(path.name for path in done.glob("*.parquet"))[0],
+    ) == (3, 0, "00000-of-00003.parquet")
     assert not list(done.glob("*-of-00007*")) and not (done / "__numtok" / "00005.json").exists()
 
 
-def test_other_versions_are_other_jobs(corpus: Path, done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_versions_are_other_jobs(
+    corpus: Path, done: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("numtok.corpus.jobs.plan.version", lambda package: "0.0.1")
     with pytest.raises(JobError, match=r"numtok was version .*, now it is 0\.0\.1"):
         encode(corpus, done)
@@ -143,11 +172,18 @@ def test_an_input_that_changed_is_named(corpus: Path, tmp_path: Path) -> None:
     shutil.copytree(corpus, mine)
     encode(mine, tmp_path / "out", shard=(1, 2))
     os.utime(mine / "c.jsonl.zst", ns=(0, 0))
-    with pytest.raises(InputError, match=r"c\.jsonl\.zst: changed since the job was planned: was written to"):
+    with pytest.raises(
+        InputError, match=r"c\.jsonl\.zst: changed since the job was planned: was written to"
+    ):
         encode(mine, tmp_path / "out")
     with open(mine / "a.jsonl", "a") as file:
         file.write("{}\n")
-    with pytest.raises(InputError, match=r"a\.jsonl: changed since the job was planned: has [\d,]+ bytes, it had .*--overwrite"):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"a\.jsonl: changed since the job was planned: has [\d,]+ bytes, it had .*--overwrite"
+        ),
+    ):
         encode(mine, tmp_path / "out")
     (mine / "a.jsonl").unlink()
     with pytest.raises(JobError, match=r"1 fewer inputs, such as .*a\.jsonl"):
@@ -165,17 +201,51 @@ def test_damage_is_named_with_the_way_out(corpus: Path, done: Path) -> None:
             encode(corpus, done) if "tokenizer" in str(path) else numtok.finish_job(done)
         path.write_bytes(kept)
 
-    receipt, plan, settings = own / "00004.json", own / "plan.json", own / "tokenizer" / "numtok.json"
-    for content in (b"", b"{", b"[]", b"{}", b'{"check": 7}', receipt.read_bytes().replace(b'"rows"', b'"rose"')):
-        refused(receipt, content, r"00004\.json: is damaged or was changed by hand; remove it \(rm '.*00004\.json'\) and run the same")
-    refused(receipt, (own / "00003.json").read_bytes(), r"00004\.json: is the receipt of another job or shard")
-    refused(plan, plan.read_bytes().replace(b"zstd", b"zstf"), r"plan\.json: is damaged .* begin the job anew with --overwrite")
-    refused(done / "00004-of-00007.parquet", b"short", "00004.*: has 5 bytes instead of .*remove the receipt")
-    refused(settings, settings.read_bytes().replace(b"0.0", b"0.1"), "is not the tokenizer that the job was planned with")
+    receipt, plan, settings = (
+        own / "00004.json",
+        own / "plan.json",
+        own / "tokenizer" / "numtok.json",
+    )
+    for content in (
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"check": 7}',
+        receipt.read_bytes().replace(b'"rows"', b'"rose"'),
+    ):
+        refused(
+            receipt,
+            content,
+            r"00004\.json: is damaged or was changed by hand; remove it \(rm '.*00004\.json'\) and"
+            r" run the same",
+        )
+    refused(
+        receipt,
+        (own / "00003.json").read_bytes(),
+        r"00004\.json: is the receipt of another job or shard",
+    )
+    refused(
+        plan,
+        plan.read_bytes().replace(b"zstd", b"zstf"),
+        r"plan\.json: is damaged .* begin the job anew with --overwrite",
+    )
+    refused(
+        done / "00004-of-00007.parquet",
+        b"short",
+        "00004.*: has 5 bytes instead of .*remove the receipt",
+    )
+    refused(
+        settings,
+        settings.read_bytes().replace(b"0.0", b"0.1"),
+        "is not the tokenizer that the job was planned with",
+    )
     data = bytearray((done / "00004-of-00007.parquet").read_bytes())
     data[200] ^= 1
     (done / "00004-of-00007.parquet").write_bytes(data)
-    with pytest.raises(JobError, match=r"00004-of-00007\.parquet: is damaged: it does not have the SHA-256"):
+    with pytest.raises(
+        JobError, match=r"00004-of-00007\.parquet: is damaged: it does not have the SHA-256"
+    ):
         numtok.finish_job(done, check=True)
     (done / "00004-of-00007.parquet").unlink()
     with pytest.raises(JobError, match="is not there, as its receipt says"):
@@ -194,7 +264,9 @@ def test_a_foreign_file_is_not_taken_for_a_shard(corpus: Path, done: Path, tmp_p
         encode(corpus, corpus)
 
 
-def test_what_cannot_be_a_job_is_refused_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_a_job_is_refused_before_anything_is_written(
+    corpus: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     cases: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"shards": 0}, InputError, "whole number"),
@@ -203,23 +275,32 @@ def test_what_cannot_be_a_job_is_refused_before_anything_is_written(corpus: Path
         ({"compression": "none", "output_format": "csv"}, OutputError, "unknown output format"),
         ({"compression": "rar"}, OutputError, "no compression 'rar'"),
         ({"keep_columns": ["text"]}, InputError, "cannot be kept"),
-        ({"shard": (1, 2), "overwrite": True}, JobError, "would remove what the others have written"),
+        (
+            {"shard": (1, 2), "overwrite": True},
+            JobError,
+            "would remove what the others have written",
+        ),
     ]
     for options, kind, message in cases:
         with pytest.raises(kind, match=message):
             encode(corpus, out, **options)
     with pytest.raises(InputError, match="cannot be cut into shards"):
         numtok.encode_files("-", out, shards=2)
-    with pytest.raises(OutputError, match="named like one, but the options for shards are for a folder"):
+    with pytest.raises(
+        OutputError, match="named like one, but the options for shards are for a folder"
+    ):
         encode(corpus, tmp_path / "out.parquet")
-    with pytest.raises(OutputError, match=r"cannot make the folder: .*check the folder and its permissions"):
+    with pytest.raises(
+        OutputError, match=r"cannot make the folder: .*check the folder and its permissions"
+    ):
         encode(corpus, Path("/sys/numtok"))
     assert not out.exists()
     with pytest.raises(JobError, match="is not the folder of a job"):
         numtok.finish_job(corpus)
 
 
-# Errors within shards -----------------------------------------------------------------------------------------------------
+# Errors within shards
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_the_others_finish_and_the_error_names_the_line_of_the_file(tmp_path: Path) -> None:
@@ -228,14 +309,27 @@ def test_the_others_finish_and_the_error_names_the_line_of_the_file(tmp_path: Pa
     lines[270] = '{"text": "row 268'
     lines[30] = '{"text": 7}'
     (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
-    with pytest.raises(JobError, match=r"2 of 8 shards failed \(0, 7\).*the others are done.*run the same command again") as caught:
-        numtok.encode_files(tmp_path / "a.jsonl", tmp_path / "out", numbers="bits", shards=8, workers=1)
+    with pytest.raises(
+        JobError,
+        match=r"2 of 8 shards failed \(0, 7\).*the others are done.*run the same command again",
+    ) as caught:
+        numtok.encode_files(
+            tmp_path / "a.jsonl", tmp_path / "out", numbers="bits", shards=8, workers=1
+        )
     assert set(caught.value.failures) == {0, 7}
-    assert caught.value.failures[0].startswith(f"{tmp_path}/a.jsonl:31: text column 'text' holds a number")
+    assert caught.value.failures[0].startswith(
+        f"{tmp_path}/a.jsonl:31: text column 'text' holds a number"
+    )
     assert caught.value.failures[7].startswith(f"{tmp_path}/a.jsonl:271:10: not valid JSON")
     assert len(list((tmp_path / "out").glob("*.parquet"))) == 6
     skipped = numtok.encode_files(
-        tmp_path / "a.jsonl", tmp_path / "out", numbers="bits", shards=8, workers=1, on_error="skip", overwrite=True
+        tmp_path / "a.jsonl",
+        tmp_path / "out",
+        numbers="bits",
+        shards=8,
+        workers=1,
+        on_error="skip",
+        overwrite=True,
     )
     assert (skipped.documents, skipped.skipped) == (298, 2)
 
@@ -246,7 +340,9 @@ def test_the_error_names_the_row_of_the_file(tmp_path: Path, kind: str) -> None:
     texts[81] = "1" * 60
     path = tmp_path / f"a.{kind}"
     if kind == "jsonl":
-        path.write_text("".join(json.dumps({"text": text}) + "\n\n" for text in texts))  # blank lines are no rows
+        path.write_text(
+            "".join(json.dumps({"text": text}) + "\n\n" for text in texts)
+        )  # blank lines are no rows
     elif kind == "txt":
         path.write_bytes("\r\n".join(texts).encode())
     else:
@@ -256,7 +352,9 @@ def test_the_error_names_the_row_of_the_file(tmp_path: Path, kind: str) -> None:
         numtok.encode_files(path, tmp_path / "out", **job)
     with pytest.raises(RepresentationError) as whole:
         numtok.encode_files(path, tmp_path / "out.parquet", numbers="fone:6,4", overflow="error")
-    assert list(caught.value.failures.values()) == [str(whole.value)] and "row 82" in str(whole.value)
+    assert list(caught.value.failures.values()) == [str(whole.value)] and "row 82" in str(
+        whole.value
+    )
 
 
 def test_bytes_that_are_not_utf8_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
@@ -267,34 +365,54 @@ def test_bytes_that_are_not_utf8_are_named_by_their_place_in_the_file(tmp_path: 
             numtok.encode_files(path, tmp_path / "out.parquet", numbers="bits")
         with pytest.raises(JobError) as caught:
             numtok.encode_files(path, tmp_path / f"{name}.d", numbers="bits", shards=5, workers=1)
-        assert list(caught.value.failures.values()) == [str(whole.value)] and ":91:" in str(whole.value)
+        assert list(caught.value.failures.values()) == [str(whole.value)] and ":91:" in str(
+            whole.value
+        )
 
 
 def test_the_columns_of_a_part_are_those_of_the_file(tmp_path: Path) -> None:
-    """Which column is the text, and the types of kept ones, is settled by the head of a file, not by that of each part."""
-    lines = [{"note": "a", "text": "is 1", "x": 1.5}] * 50 + [{"note": "b 2", "x": 2}] * 50 + [{"content": "5", "text": None}] * 50
+    """Which column is the text, and the types of kept ones, is settled by the head of a file, not
+    by that of each part.
+    """
+    lines = (
+        [{"note": "a", "text": "is 1", "x": 1.5}] * 50
+        + [{"note": "b 2", "x": 2}] * 50
+        + [{"content": "5", "text": None}] * 50
+    )
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     options: dict[str, Any] = {"numbers": "bits", "keep_columns": ["note", "x"]}
     numtok.encode_files(tmp_path / "a.jsonl", tmp_path / "one.parquet", **options)
     numtok.encode_files(tmp_path / "a.jsonl", tmp_path / "out", shards=6, **options)
     parts = jobs.table(tmp_path / "out")
-    assert parts.replace_schema_metadata(None).equals(pq.read_table(tmp_path / "one.parquet").replace_schema_metadata(None))
+    assert parts.replace_schema_metadata(None).equals(
+        pq.read_table(tmp_path / "one.parquet").replace_schema_metadata(None)
+    )
     assert pc.sum(parts["x"]).as_py() == 175.0
 
 
-# What the folder says ----------------------------------------------------------------------------------------------------
+# What the folder says
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_where_it_comes_from(corpus: Path, unbroken: Path) -> None:
     made = jobs.manifest(unbroken)
-    assert [given["path"] for given in made["inputs"]] == [str(path) for path in sorted(corpus.iterdir())]
+    assert [given["path"] for given in made["inputs"]] == [
+        str(path) for path in sorted(corpus.iterdir())
+    ]
     assert made["rows"] == sum(shard["rows"] for shard in made["shards"]) == 5 * jobs.ROWS
     assert {shard["file"]: shard["sha256"] for shard in made["shards"]} == jobs.shards(unbroken)
-    assert made["versions"]["pyarrow"] == pa.__version__ and made["versions"]["numtok"] == numtok.__version__
+    assert (
+        made["versions"]["pyarrow"] == pa.__version__
+        and made["versions"]["numtok"] == numtok.__version__
+    )
     assert made["options"]["keep_columns"] == ["id"] and made["options"]["compression"] == "zstd"
     schema = pq.read_schema(unbroken / "00001-of-00007.parquet")
     job = json.loads(schema.metadata[b"numtok_job"])
-    assert job["tokenizer"] == made["tokenizer"] and job["options"] == made["options"] and job["versions"] == made["versions"]
+    assert (
+        job["tokenizer"] == made["tokenizer"]
+        and job["options"] == made["options"]
+        and job["versions"] == made["versions"]
+    )
     assert json.loads(schema.metadata[b"numtok"])["tokenizer"] == made["tokenizer"]["fingerprint"]
     assert job["inputs"][0][0] == f"{corpus}/a.jsonl" and job["inputs"][0][1] > 0
 
@@ -305,4 +423,9 @@ def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path: Path) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("numtok.corpus.jobs.run.run_processes", None)
         made = numtok.Tokenizer.from_pretrained(numbers=[kind(0.5)])
-        assert numtok.encode_files(tmp_path / "a.txt", tmp_path / "out", tokenizer=made, shards=3, workers=2).documents == 50
+        assert (
+            numtok.encode_files(
+                tmp_path / "a.txt", tmp_path / "out", tokenizer=made, shards=3, workers=2
+            ).documents
+            == 50
+        )

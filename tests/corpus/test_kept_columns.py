@@ -26,10 +26,23 @@ def refuse_constant(name: str) -> Any:
     raise AssertionError(f"{name} is not JSON")
 
 
-def round_trip(path: Path, tokenizer: numtok.Tokenizer, *names: str, output: str = "back.jsonl") -> list[Any]:
-    encode_corpus([path], path.parent / "o.parquet", tokenizer, keep_text=True, keep_columns=names, overwrite=True)
+def round_trip(
+    path: Path, tokenizer: numtok.Tokenizer, *names: str, output: str = "back.jsonl"
+) -> list[Any]:
+    encode_corpus(
+        [path],
+        path.parent / "o.parquet",
+        tokenizer,
+        keep_text=True,
+        keep_columns=names,
+        overwrite=True,
+    )
     decode_corpus([path.parent / "o.parquet"], path.parent / output, tokenizer, overwrite=True)
-    return [json.loads(line, parse_constant=refuse_constant) for line in (path.parent / output).read_text().split("\n") if line]
+    return [
+        json.loads(line, parse_constant=refuse_constant)
+        for line in (path.parent / output).read_text().split("\n")
+        if line
+    ]
 
 
 def write(folder: Path, *lines: str, name: str = "a.jsonl") -> Path:
@@ -43,9 +56,16 @@ def test_columns_of_any_name_come_back(tokenizer: numtok.Tokenizer, tmp_path: Pa
     assert round_trip(write(tmp_path, *map(json.dumps, rows)), tokenizer, *names) == rows
 
 
-@pytest.mark.parametrize("name", ["number_value", "number_text", "text", "input_ids", "number_scaled"])
-def test_a_name_of_ours_is_refused_with_a_way_out(name: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
-    path = write(tmp_path, '{"text": "1", "number_value": 1, "number_text": 2, "input_ids": 3, "number_scaled": 4}')
+@pytest.mark.parametrize(
+    "name", ["number_value", "number_text", "text", "input_ids", "number_scaled"]
+)
+def test_a_name_of_ours_is_refused_with_a_way_out(
+    name: str, tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
+    path = write(
+        tmp_path,
+        '{"text": "1", "number_value": 1, "number_text": 2, "input_ids": 3, "number_scaled": 4}',
+    )
     with pytest.raises(InputError, match=f"column '{name}' cannot be kept"):
         encode_corpus([path], tmp_path / "o.parquet", tokenizer, keep_columns=[name])
 
@@ -54,12 +74,21 @@ LATE = [json.dumps({"text": "word " * 100, "x": {"a": 1, "b": [{"c": 1}]}}) for 
 
 
 @pytest.mark.parametrize("late", ['{"a": 1, "new": 2}', '{"a": 1, "b": [{"c": 1, "new": 2}]}'])
-def test_a_field_that_appears_late_is_told(late: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_a_field_that_appears_late_is_told(
+    late: str, tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     path = write(tmp_path, *LATE, '{"text": "last", "x": ' + late + "}")
-    with pytest.raises(InputError, match=r"a\.jsonl:4001: kept column 'x' holds a field 'new' that no row before had; put a row"):
+    with pytest.raises(
+        InputError,
+        match=(
+            r"a\.jsonl:4001: kept column 'x' holds a field 'new' that no row before had; put a row"
+        ),
+    ):
         encode_corpus([path], tmp_path / "o.parquet", tokenizer, keep_columns=["x"])
     assert not (tmp_path / "o.parquet").exists()
-    rows = round_trip(write(tmp_path, '{"text": "first", "x": ' + late + "}", *LATE[:5]), tokenizer, "x")
+    rows = round_trip(
+        write(tmp_path, '{"text": "first", "x": ' + late + "}", *LATE[:5]), tokenizer, "x"
+    )
     assert rows[0]["x"] | json.loads(late) == rows[0]["x"]
 
 
@@ -77,22 +106,39 @@ def test_a_field_that_appears_late_is_told(late: str, tokenizer: numtok.Tokenize
         "-9223372036854775809",
     ],
 )
-def test_numbers_that_cannot_be_held_are_refused(before: str | None, value: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_numbers_that_cannot_be_held_are_refused(
+    before: str | None, value: str, tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     rows = [] if before is None else [f'{{"text": "a", "n": {before}}}'] * 3
     for template in ("{}", "[{}]", '{{"a": {}}}'):
         shaped = [row.replace(f'"n": {before}', f'"n": {template.format(before)}') for row in rows]
         for name in ("a.jsonl", "a.json"):
             lines = [*shaped, f'{{"text": "b", "n": {template.format(value)}}}']
-            path = write(tmp_path, *(lines if name == "a.jsonl" else ["[" + ",\n".join(lines) + "]"]), name=name)
+            path = write(
+                tmp_path,
+                *(lines if name == "a.jsonl" else ["[" + ",\n".join(lines) + "]"]),
+                name=name,
+            )
             if before == "1.5" and value == "9223372036854775808":  # 2**63 is a float64
-                assert json.loads(value) == round_trip(path, tokenizer, "n")[-1]["n"] if template == "{}" else True
+                assert (
+                    json.loads(value) == round_trip(path, tokenizer, "n")[-1]["n"]
+                    if template == "{}"
+                    else True
+                )
                 continue
-            with pytest.raises(InputError, match=rf"{name}(:{len(lines)})?: kept column 'n' holds .*(strings|keep this column)"):
+            with pytest.raises(
+                InputError,
+                match=(
+                    rf"{name}(:{len(lines)})?: kept column 'n' holds .*(strings|keep this column)"
+                ),
+            ):
                 encode_corpus([path], tmp_path / "o.parquet", tokenizer, keep_columns=["n"])
 
 
 @pytest.mark.parametrize("value", ["9007199254740993", "true", '"1"', "[1]"])
-def test_a_value_of_another_kind_is_refused(value: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_a_value_of_another_kind_is_refused(
+    value: str, tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     path = write(tmp_path, '{"text": "a", "n": 1.5}', '{"text": "b", "n": ' + value + "}")
     with pytest.raises(InputError, match=r"a\.jsonl(:2)?: kept column 'n' holds"):
         encode_corpus([path], tmp_path / "o.parquet", tokenizer, keep_columns=["n"])
@@ -102,9 +148,16 @@ def test_a_value_of_another_kind_is_refused(value: str, tokenizer: numtok.Tokeni
         encode_corpus([first, second], tmp_path / "o.parquet", tokenizer, keep_columns=["n"])
 
 
-def test_what_json_cannot_hold_is_never_written_as_json(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_what_json_cannot_hold_is_never_written_as_json(
+    tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     path = write(tmp_path, '{"text": "a", "n": 1.5}', '{"text": "b", "n": NaN}')
-    with pytest.raises(OutputError, match=r"back\.jsonl: column 'n' of document 2 holds what JSON cannot \(nan\); write \.parquet"):
+    with pytest.raises(
+        OutputError,
+        match=(
+            r"back\.jsonl: column 'n' of document 2 holds what JSON cannot \(nan\); write \.parquet"
+        ),
+    ):
         round_trip(path, tokenizer, "n")
     assert not (tmp_path / "back.jsonl").exists()
     decode_corpus([tmp_path / "o.parquet"], tmp_path / "back.parquet", tokenizer)
@@ -126,16 +179,36 @@ def test_tables_of_other_types_are_not_rounded(tokenizer: numtok.Tokenizer, tmp_
         pq.write_table(pa.table({"text": ["a"] * len(before), "n": before}), first)
         pq.write_table(pa.table({"text": ["a"] * len(after), "n": after}), second)
         if fits:
-            encode_corpus([first, second], tmp_path / "o.parquet", tokenizer, keep_columns=["n"], overwrite=True)
+            encode_corpus(
+                [first, second],
+                tmp_path / "o.parquet",
+                tokenizer,
+                keep_columns=["n"],
+                overwrite=True,
+            )
         else:
-            with pytest.raises(InputError, match=r"2\.parquet: column 'n' is .* here but .* before"):
-                encode_corpus([first, second], tmp_path / "o.parquet", tokenizer, keep_columns=["n"], overwrite=True)
+            with pytest.raises(
+                InputError, match=r"2\.parquet: column 'n' is .* here but .* before"
+            ):
+                encode_corpus(
+                    [first, second],
+                    tmp_path / "o.parquet",
+                    tokenizer,
+                    keep_columns=["n"],
+                    overwrite=True,
+                )
 
 
 SCALARS = st.none() | st.booleans() | st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
-NUMBERS = st.integers() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = (
+    st.integers() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+)
 VALUES = st.recursive(
-    SCALARS | NUMBERS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=5
+    SCALARS | NUMBERS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    ),
+    max_leaves=5,
 )
 
 

@@ -1,4 +1,6 @@
-"""Kills at any moment, of the command and of its workers: the next run leaves what an unbroken one leaves, to the byte."""
+"""Kills at any moment, of the command and of its workers: the next run leaves what an unbroken one
+leaves, to the byte.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     for name in "ab":
         rows = (
-            json.dumps({"text": f"{name} {number}: " + f"{number / 7} of 1,234 is -{number}e3, " * 6}) for number in range(DOCUMENTS // 2)
+            json.dumps(
+                {"text": f"{name} {number}: " + f"{number / 7} of 1,234 is -{number}e3, " * 6}
+            )
+            for number in range(DOCUMENTS // 2)
         )
         (folder / f"{name}.jsonl").write_text("".join(row + "\n" for row in rows))
     return folder
@@ -51,8 +56,12 @@ def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 def everything(folder: Path) -> dict[str, str]:
-    """The SHA-256 of every file that a job leaves, but for its locks, which hold the number of a process."""
-    found = jobs.shards(folder) | {f"own/{name}": digest for name, digest in jobs.shards(folder / "__numtok").items()}
+    """The SHA-256 of every file that a job leaves, but for its locks, which hold the number of a
+    process.
+    """
+    found = jobs.shards(folder) | {
+        f"own/{name}": digest for name, digest in jobs.shards(folder / "__numtok").items()
+    }
     return {name: digest for name, digest in found.items() if not name.endswith("lock")}
 
 
@@ -75,12 +84,18 @@ def start(corpus: Path, folder: Path, workers: int = 2) -> subprocess.Popen[str]
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     with contextlib.suppress(psutil.NoSuchProcess):
-        return [child for child in psutil.Process(process.pid).children() if child.status() != psutil.STATUS_ZOMBIE]
+        return [
+            child
+            for child in psutil.Process(process.pid).children()
+            if child.status() != psutil.STATUS_ZOMBIE
+        ]
     return []
 
 
 def all_ended(processes: list[psutil.Process]) -> bool:
-    return not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes)
+    return not any(
+        process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes
+    )
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
@@ -101,8 +116,12 @@ def finish(corpus: Path, folder: Path, unbroken: dict[str, str]) -> None:
     assert len(jobs.table(folder)) == DOCUMENTS
 
 
-def kill_and_resume(corpus: Path, folder: Path, unbroken: dict[str, str], moments: int, seed: int) -> int:
-    """Kill the command, or one of its workers, at so many moments, in one job after the other; how many jobs it took."""
+def kill_and_resume(
+    corpus: Path, folder: Path, unbroken: dict[str, str], moments: int, seed: int
+) -> int:
+    """Kill the command, or one of its workers, at so many moments, in one job after the other; how
+    many jobs it took.
+    """
     chance, made = random.Random(seed), 0
     while moments > 0:
         out = folder / str(made)
@@ -152,16 +171,25 @@ def test_kills_at_a_few_moments(corpus: Path, unbroken: dict[str, str], tmp_path
 @pytest.mark.slow
 def test_kills_at_random_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
     """``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others."""
-    moments, seed = int(os.environ.get("NUMTOK_KILLS", "5")), int(os.environ.get("NUMTOK_SEED", "1"))
+    moments, seed = (
+        int(os.environ.get("NUMTOK_KILLS", "5")),
+        int(os.environ.get("NUMTOK_SEED", "1")),
+    )
     made = kill_and_resume(corpus, tmp_path, unbroken, moments, seed)
     print(f"{moments} kills over {made} jobs, seed {seed}")
 
 
-def test_an_interrupt_leaves_whole_shards(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+def test_an_interrupt_leaves_whole_shards(
+    corpus: Path, unbroken: dict[str, str], tmp_path: Path
+) -> None:
     """As it reaches the command while workers work: they tidy up, and are gone when it is."""
 
     def interrupt(progress: Progress) -> None:
-        if progress.shards is not None and progress.shards[0] > 0 and progress.read > progress.resumed:
+        if (
+            progress.shards is not None
+            and progress.shards[0] > 0
+            and progress.read > progress.resumed
+        ):
             raise KeyboardInterrupt
 
     before = set(psutil.Process().children())
@@ -183,18 +211,30 @@ for line in sys.stdin:
 """
 
 
-def test_a_worker_that_always_dies_fails_its_shard_only(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Something in one shard kills whoever encodes it, as too little memory would: the rest is done, and the error says so."""
+def test_a_worker_that_always_dies_fails_its_shard_only(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Something in one shard kills whoever encodes it, as too little memory would: the rest is
+    done, and the error says so.
+    """
     monkeypatch.setattr("numtok.corpus.jobs.pool.START", STAND_IN)
     with pytest.raises(
-        JobError, match=r"1 of 4 shards failed \(2\), .*its worker was killed \(SIGKILL\), 3 times; .*fewer --workers.*the others are done"
+        JobError,
+        match=(
+            r"1 of 4 shards failed \(2\), .*its worker was killed \(SIGKILL\), 3 times; .*fewer"
+            r" --workers.*the others are done"
+        ),
     ):
         numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
 
 
-def test_workers_that_cannot_begin_are_told(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_cannot_begin_are_told(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("numtok.corpus.jobs.pool.START", "raise SystemExit('no such library')")
-    with pytest.raises(JobError, match="a worker ended with status 1: no such library, before it could begin"):
+    with pytest.raises(
+        JobError, match="a worker ended with status 1: no such library, before it could begin"
+    ):
         numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
 
 
@@ -206,9 +246,16 @@ def test_two_runs_in_one_folder(corpus: Path, unbroken: dict[str, str], tmp_path
     def encode(**options: Any) -> numtok.corpus.summary.Summary:
         return numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=1, **options)
 
-    refused = rf"another run is working on this folder \(process {os.getpid()} on \S+\); wait until it ends"
+    refused = (
+        rf"another run is working on this folder \(process {os.getpid()} on \S+\); wait until it"
+        r" ends"
+    )
     with folder.lock("lock"):
-        for call in (encode, functools.partial(encode, shard=(1, 2)), functools.partial(numtok.finish_job, tmp_path / "out")):
+        for call in (
+            encode,
+            functools.partial(encode, shard=(1, 2)),
+            functools.partial(numtok.finish_job, tmp_path / "out"),
+        ):
             with pytest.raises(JobError, match=refused):
                 call()
     assert not (tmp_path / "out" / "__numtok" / "plan.json").exists()
@@ -231,12 +278,20 @@ def largest_file(size: int) -> Iterator[None]:
 
 
 def test_a_full_disk(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
-    """What cannot be written is told once, nothing half-written is left, and with room the same call goes on."""
+    """What cannot be written is told once, nothing half-written is left, and with room the same
+    call goes on.
+    """
     out = tmp_path / "out"
     numtok.encode_files(corpus, out, shards=SHARDS, workers=1, shard=(2, SHARDS))
     with (
         largest_file(10_000),
-        pytest.raises(JobError, match=r"1 of 8 shards failed \(0\).*File too large.*make room.*6 were not tried, as they would"),
+        pytest.raises(
+            JobError,
+            match=(
+                r"1 of 8 shards failed \(0\).*File too large.*make room.*6 were not tried, as they"
+                r" would"
+            ),
+        ),
     ):
         numtok.encode_files(corpus, out, shards=SHARDS, workers=1)
     assert sorted(path.name for path in out.iterdir()) == ["00001-of-00008.parquet", "__numtok"]

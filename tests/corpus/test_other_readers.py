@@ -1,4 +1,7 @@
-"""Parquet files as other programs read them: datasets, polars, DuckDB, pyarrow. Plain lists, which a reader reshapes by FORMAT.md alone."""
+"""Parquet files as other programs read them: datasets, polars, DuckDB, pyarrow.
+
+Plain lists, which a reader reshapes by FORMAT.md alone.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +51,24 @@ def tokenizer_with(name: str) -> numtok.Tokenizer:
 def encoded(folder: Path, name: str, **options: Any) -> tuple[Path, pa.RecordBatch]:
     """The file, and what it holds."""
     source = folder / "in.jsonl"
-    source.write_text("".join(json.dumps({"text": text, "id": n}) + "\n" for n, text in enumerate(TEXTS)))
+    source.write_text(
+        "".join(json.dumps({"text": text, "id": n}) + "\n" for n, text in enumerate(TEXTS))
+    )
     tokenizer = tokenizer_with(name)
-    encode_corpus([source], folder / "out.parquet", tokenizer, keep_columns=["id"], overwrite=True, **options)
+    encode_corpus(
+        [source], folder / "out.parquet", tokenizer, keep_columns=["id"], overwrite=True, **options
+    )
     return folder / "out.parquet", tokenizer.encode_batch(TEXTS)
 
 
 def flattened(batch: pa.RecordBatch) -> dict[str, list[Any]]:
     """The rows as nested lists, each tensor in one dimension."""
-    return {name: [row if row is None else [_flat(one) for one in row] for row in batch[name].to_pylist()] for name in batch.schema.names}
+    return {
+        name: [
+            row if row is None else [_flat(one) for one in row] for row in batch[name].to_pylist()
+        ]
+        for name in batch.schema.names
+    }
 
 
 def _flat(value: Any) -> Any:
@@ -73,7 +85,9 @@ def test_no_type_of_arrow_is_in_the_file(name: str, tmp_path: Path) -> None:
     for field in batch.schema:
         if isinstance(field.type.value_type, pa.FixedShapeTensorType):
             tensors = table[field.name].combine_chunks().flatten()  # as FORMAT.md says
-            matrix = tensors.flatten().to_numpy(zero_copy_only=False).reshape(-1, *shapes[field.name])
+            matrix = (
+                tensors.flatten().to_numpy(zero_copy_only=False).reshape(-1, *shapes[field.name])
+            )
             np.testing.assert_array_equal(matrix, batch[field.name].flatten().to_numpy_ndarray())
 
 
@@ -92,12 +106,17 @@ def test_tensors_come_back(name: str, tmp_path: Path) -> None:
         for number in range(len(found)):
             expected = rows[number + offset]
             for key, values in expected.items():
-                assert found[number][key].dtype == values.dtype and found[number][key].shape == values.shape
+                assert (
+                    found[number][key].dtype == values.dtype
+                    and found[number][key].shape == values.shape
+                )
                 np.testing.assert_array_equal(found[number][key], values)
         assert inner_shapes(found.schema) == inner_shapes(batch.schema)
     tokenizer = tokenizer_with(name)
     for one in (table, pq.read_table(kept)):
-        assert tokenizer.decode_batch(one.combine_chunks().to_batches()[0]).equals(tokenizer.decode_batch(batch))
+        assert tokenizer.decode_batch(one.combine_chunks().to_batches()[0]).equals(
+            tokenizer.decode_batch(batch)
+        )
 
 
 def test_the_values_are_not_copied() -> None:
@@ -115,7 +134,9 @@ def test_datasets(name: str, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     path, batch = encoded(tmp_path, name)
     expected = flattened(batch)
-    loaded = datasets.load_dataset("parquet", data_files=str(path), split="train", cache_dir=str(tmp_path / "cache"))
+    loaded = datasets.load_dataset(
+        "parquet", data_files=str(path), split="train", cache_dir=str(tmp_path / "cache")
+    )
     streamed = datasets.load_dataset("parquet", data_files=str(path), split="train", streaming=True)
     for rows in (list(loaded), list(streamed)):
         assert [row["id"] for row in rows] == list(range(len(TEXTS)))
@@ -134,7 +155,9 @@ def test_polars(name: str, tmp_path: Path) -> None:
     path, batch = encoded(tmp_path, name)
     for frame in (polars.read_parquet(path), polars.scan_parquet(path).collect()):
         for column, values in flattened(batch).items():
-            assert [row if row is None else list(map(_flat, row)) for row in frame[column].to_list()] == values, column
+            assert [
+                row if row is None else list(map(_flat, row)) for row in frame[column].to_list()
+            ] == values, column
 
 
 @each
@@ -142,7 +165,9 @@ def test_duckdb(name: str, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     path, batch = encoded(tmp_path, name)
     with duckdb.connect() as connection:
-        found = connection.execute(f"select {', '.join(batch.schema.names)} from '{path}'").fetchall()
+        found = connection.execute(
+            f"select {', '.join(batch.schema.names)} from '{path}'"
+        ).fetchall()
     for column, values in zip(flattened(batch).values(), zip(*found, strict=True), strict=True):
         assert [row if row is None else list(map(_flat, row)) for row in values] == column
 
@@ -151,9 +176,23 @@ def test_command_line(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "is 28.5"}\n')
     for tensors, options in ((False, []), (True, ["--tensors", "extension"])):
         out = tmp_path / "out.parquet"
-        command = ["encode", str(tmp_path / "in.jsonl"), "-o", str(out), "--numbers", "bits", "--overwrite", *options]
+        command = [
+            "encode",
+            str(tmp_path / "in.jsonl"),
+            "-o",
+            str(out),
+            "--numbers",
+            "bits",
+            "--overwrite",
+            *options,
+        ]
         result = CliRunner().invoke(cli, command)
         assert result.exit_code == 0, result.output
         assert ("extension" in str(pq.read_schema(out))) == tensors
-        assert CliRunner().invoke(cli, ["decode", str(out), "-o", str(tmp_path / "o.txt"), "--overwrite"]).exit_code == 0
+        assert (
+            CliRunner()
+            .invoke(cli, ["decode", str(out), "-o", str(tmp_path / "o.txt"), "--overwrite"])
+            .exit_code
+            == 0
+        )
         assert (tmp_path / "o.txt").read_text() == "is 28.5\n"

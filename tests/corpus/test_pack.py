@@ -1,4 +1,6 @@
-"""Packed rows: every token of every document once, in order, no number cut that fits, and the documents back from them."""
+"""Packed rows: every token of every document once, in order, no number cut that fits, and the
+documents back from them.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,20 @@ from numtok.tokenizer.end_token import end_token
 from numtok.tokenizer.stored import check_rows, conform
 from numtok.tokenizer.token_layout import to_token_layout
 
-WORDS = ["one", "-3.25", "12", "0", "the mass", "999999.5", "7 8 9", "1234567890123456789012345", "="]
-DOCUMENTS = st.lists(st.none() | st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=10)
+WORDS = [
+    "one",
+    "-3.25",
+    "12",
+    "0",
+    "the mass",
+    "999999.5",
+    "7 8 9",
+    "1234567890123456789012345",
+    "=",
+]
+DOCUMENTS = st.lists(
+    st.none() | st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), max_size=10
+)
 NUMBERS = ["xval,fone:3,2,bits", "place", "p10"]
 MODES = ["sequential", "best-fit"]
 END = "<|endoftext|>"
@@ -40,7 +54,9 @@ def tokenizer(numbers: str) -> numtok.Tokenizer:
     return numtok.Tokenizer.from_pretrained(None, numbers)
 
 
-def packed(tok: numtok.Tokenizer, batch: pa.RecordBatch, length: int, mode: str, step: int) -> pa.Table:
+def packed(
+    tok: numtok.Tokenizer, batch: pa.RecordBatch, length: int, mode: str, step: int
+) -> pa.Table:
     rows = PackedRows(batch.schema, length, mode, end_token(tok))
     coming = (batch.slice(at, step) for at in range(0, batch.num_rows, step))
     batches = [*itertools.chain.from_iterable(rows.arrange(part) for part in coming), *rows.rest()]
@@ -55,8 +71,14 @@ def pieces(table: pa.Table) -> list[tuple[int, int, dict[str, list[Any]]]]:
     found = []
     for row in table.to_pylist():
         begin = 0
-        for length, document, remaining in zip(row["seq_lengths"], row["seq_documents"], row["seq_remaining"], strict=True):
-            part = {name: values[begin : begin + length] for name, values in row.items() if not name.startswith("seq_")}
+        for length, document, remaining in zip(
+            row["seq_lengths"], row["seq_documents"], row["seq_remaining"], strict=True
+        ):
+            part = {
+                name: values[begin : begin + length]
+                for name, values in row.items()
+                if not name.startswith("seq_")
+            }
             found.append((document, remaining, part))
             begin += length
     return found
@@ -67,8 +89,12 @@ def pieces(table: pa.Table) -> list[tuple[int, int, dict[str, list[Any]]]]:
 @example("place", ["12 -3.25 999999.5 12 12 12"] * 3, 9, 1, 100)
 @example("p10", ["-3.25 one 12", None, "", None], 4, 2, 100)  # five tokens a number, four a row
 @example("p10", [None, None], 4, 2, 100)
-@given(st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 40), st.integers(1, 4), st.integers(1, 60))
-def test_nothing_is_lost(mode: str, numbers: str, texts: list[str | None], length: int, step: int, window: int) -> None:
+@given(
+    st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 40), st.integers(1, 4), st.integers(1, 60)
+)
+def test_nothing_is_lost(
+    mode: str, numbers: str, texts: list[str | None], length: int, step: int, window: int
+) -> None:
     tok = tokenizer(numbers)
     batch = tok.encode_batch(texts, keep_text=True)
     documents = to_token_layout(batch).drop_columns(["text"]).to_pylist()
@@ -77,7 +103,9 @@ def test_nothing_is_lost(mode: str, numbers: str, texts: list[str | None], lengt
         patch.setattr(pack, "WINDOW_ROWS", 1)
         patch.setattr(pack, "WRITTEN_BYTES", 1000)
         table = packed(tok, batch, length, mode, step)
-        assert table.equals(packed(tok, batch, length, mode, max(1, len(texts))))  # whatever the batches
+        assert table.equals(
+            packed(tok, batch, length, mode, max(1, len(texts)))
+        )  # whatever the batches
     assert all(len(row) <= length for row in table["input_ids"].to_pylist())
     back: dict[int, dict[str, list[Any]]] = {}
     left: dict[int, int] = {}
@@ -85,7 +113,9 @@ def test_nothing_is_lost(mode: str, numbers: str, texts: list[str | None], lengt
         whole = back.setdefault(document, {name: [] for name in part})
         for name, values in part.items():
             whole[name] += values
-        assert left.get(document, remaining + len(part["input_ids"])) == remaining + len(part["input_ids"])
+        assert left.get(document, remaining + len(part["input_ids"])) == remaining + len(
+            part["input_ids"]
+        )
         left[document] = remaining
     assert set(left.values()) <= {0}
     assert len(back) == len(texts)
@@ -97,20 +127,31 @@ def test_nothing_is_lost(mode: str, numbers: str, texts: list[str | None], lengt
         assert ended[0] == end_token(tok)
         assert back[number] == document
     if mode == "sequential":
-        assert [document for document, _, _ in pieces(table)] == sorted(document for document, _, _ in pieces(table))
+        assert [document for document, _, _ in pieces(table)] == sorted(
+            document for document, _, _ in pieces(table)
+        )
     check_cuts(tok, documents, table, length, mode)
 
 
-def check_cuts(tok: numtok.Tokenizer, documents: list[dict[str, Any]], table: pa.Table, length: int, mode: str) -> None:
-    """No number that fits a row lies in two, and in sequence a row is short only before a number that it has no room for."""
+def check_cuts(
+    tok: numtok.Tokenizer, documents: list[dict[str, Any]], table: pa.Table, length: int, mode: str
+) -> None:
+    """No number that fits a row lies in two, and in sequence a row is short only before a number
+    that it has no room for.
+    """
     spans = [dict(number_spans(tok, document)) for document in documents]
     read, before = [0] * len(documents), length
     for row in table.to_pylist():
-        for at, (size, document) in enumerate(zip(row["seq_lengths"], row["seq_documents"], strict=True)):
+        for at, (size, document) in enumerate(
+            zip(row["seq_lengths"], row["seq_documents"], strict=True)
+        ):
             first, read[document] = read[document], read[document] + size
             if at == 0 and mode == "sequential" and before < length:
                 assert before + spans[document][first] - first > length
-            assert not any(begin < read[document] < stop <= begin + length for begin, stop in spans[document].items())
+            assert not any(
+                begin < read[document] < stop <= begin + length
+                for begin, stop in spans[document].items()
+            )
         before = len(row["input_ids"])
 
 
@@ -118,13 +159,25 @@ def number_spans(tok: numtok.Tokenizer, document: dict[str, Any]) -> list[tuple[
     """First token and end of each number of a document, by a search of its own."""
     ids, first = document["input_ids"] or [], tok.representations[0]
     begins = [at for at, here in enumerate(document["number_mask"] or []) if here]
-    return [(at, ids.index(tok.tokens["[/NUM]"], at) + 1 if first.bracketed else at + (first.length or 1)) for at in begins]
+    return [
+        (
+            at,
+            ids.index(tok.tokens["[/NUM]"], at) + 1
+            if first.bracketed
+            else at + (first.length or 1),
+        )
+        for at in begins
+    ]
 
 
 @pytest.mark.parametrize("mode", MODES)
 @settings(max_examples=10, deadline=None)
-@given(st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 30), st.integers(1, 4), st.integers(1, 60))
-def test_documents_come_back_from_their_rows(mode: str, numbers: str, texts: list[str | None], length: int, step: int, window: int) -> None:
+@given(
+    st.sampled_from(NUMBERS), DOCUMENTS, st.integers(1, 30), st.integers(1, 4), st.integers(1, 60)
+)
+def test_documents_come_back_from_their_rows(
+    mode: str, numbers: str, texts: list[str | None], length: int, step: int, window: int
+) -> None:
     tok = tokenizer(numbers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pack, "WINDOW_TOKENS", window)
@@ -160,9 +213,17 @@ TEXTS = [f"{n} is -{n}.50 of 1,{n:03}.5\n" * (n % 9) if n % 5 else None for n in
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("suffix", "numbers"), [("parquet", "place"), ("arrow", "xval,fone:6,4"), ("parquet", "bits")])
-def test_the_command_packs_and_gives_every_byte_back(mode: str, suffix: str, numbers: str, tmp_path: Path) -> None:
-    source, output, back = corpus(tmp_path, TEXTS), tmp_path / f"packed.{suffix}", tmp_path / "back.jsonl"
+@pytest.mark.parametrize(
+    ("suffix", "numbers"), [("parquet", "place"), ("arrow", "xval,fone:6,4"), ("parquet", "bits")]
+)
+def test_the_command_packs_and_gives_every_byte_back(
+    mode: str, suffix: str, numbers: str, tmp_path: Path
+) -> None:
+    source, output, back = (
+        corpus(tmp_path, TEXTS),
+        tmp_path / f"packed.{suffix}",
+        tmp_path / "back.jsonl",
+    )
     options = ["--numbers", numbers, "--keep-text", "--pack", "64", "--pack-mode", mode, "--quiet"]
     result = CliRunner().invoke(cli, ["encode", str(source), "-o", str(output), *options])
     assert result.exit_code == 0, result.output
@@ -172,7 +233,16 @@ def test_the_command_packs_and_gives_every_byte_back(mode: str, suffix: str, num
     counted = numtok.corpus_stats(output)
     assert (counted.documents, counted.without_text) == (len(TEXTS), TEXTS.count(None))
     again = tmp_path / f"again.{suffix}"
-    numtok.encode_files(source, again, numbers=numbers, keep_text=True, pack=64, pack_mode=mode, end_token=END, workers=1)  # type: ignore[arg-type]
+    numtok.encode_files(
+        source,
+        again,
+        numbers=numbers,
+        keep_text=True,
+        pack=64,
+        pack_mode=mode,
+        end_token=END,
+        workers=1,
+    )  # type: ignore[arg-type]
     assert again.read_bytes() == output.read_bytes()
 
 
@@ -180,23 +250,40 @@ def test_a_normalizing_tokenizer_gives_its_texts_back(tmp_path: Path) -> None:
     """``seq_text`` has what ids and numbers do not say; frames belong to documents, not to rows."""
     tok = numtok.Tokenizer(trained.config("bert"), ["xval"])
     texts = ["Héllo 5 WORLDS " * 9, None, "", "plain 7.50", "ALSO -1"]
-    numtok.encode_files(corpus(tmp_path, texts), tmp_path / "a.parquet", tokenizer=tok, keep_text=True, add_special_tokens=True, pack=16)
+    numtok.encode_files(
+        corpus(tmp_path, texts),
+        tmp_path / "a.parquet",
+        tokenizer=tok,
+        keep_text=True,
+        add_special_tokens=True,
+        pack=16,
+    )
     table = pq.read_table(tmp_path / "a.parquet")
     described = json.loads(table.schema.metadata[b"numtok"])
     assert described["pack"] == {"length": 16, "mode": "sequential"}
     assert (
-        described["frame"] == json.loads(tok.batch_schema(add_special_tokens=True).metadata[b"numtok"])["frame"]
+        described["frame"]
+        == json.loads(tok.batch_schema(add_special_tokens=True).metadata[b"numtok"])["frame"]
     )  # ends with [SEP] already
     numtok.decode_files(tmp_path / "a.parquet", tmp_path / "back.jsonl", tokenizer=tok)
-    assert [json.loads(line)["text"] for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()] == texts
+    assert [
+        json.loads(line)["text"]
+        for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()
+    ] == texts
 
 
 def test_missing_rows_are_noticed(tmp_path: Path) -> None:
     tok = tokenizer("place")
     table = packed(tok, tok.encode_batch(TEXTS), 32, "sequential", 7)
-    for kept in ([*range(5), *range(6, table.num_rows)], [*range(table.num_rows - 1)], [1, 0, *range(2, table.num_rows)]):
+    for kept in (
+        [*range(5), *range(6, table.num_rows)],
+        [*range(table.num_rows - 1)],
+        [1, 0, *range(2, table.num_rows)],
+    ):
         unpacker = Unpacker(table.schema, "a.parquet")
-        with pytest.raises(SchemaError, match=r"a\.parquet: .*(not whole|do not follow one another)"):
+        with pytest.raises(
+            SchemaError, match=r"a\.parquet: .*(not whole|do not follow one another)"
+        ):
             for batch in table.take(kept).combine_chunks().to_batches():
                 list(unpacker.documents(batch))
             unpacker.finish()
@@ -207,15 +294,25 @@ def test_missing_rows_are_noticed(tmp_path: Path) -> None:
     [
         ({"pack": 0}, InputError, "pack=0 must be the tokens of a row"),
         ({"pack": 8, "layout": "number"}, InputError, "packed rows are in token layout.*leave out"),
-        ({"pack": 8, "keep_columns": ["id"]}, InputError, "'id' cannot be kept: a packed row holds pieces of several"),
-        ({"pack_mode": "best-fit"}, InputError, "pack_mode='best-fit' is for packed rows; give pack"),
+        (
+            {"pack": 8, "keep_columns": ["id"]},
+            InputError,
+            "'id' cannot be kept: a packed row holds pieces of several",
+        ),
+        (
+            {"pack_mode": "best-fit"},
+            InputError,
+            "pack_mode='best-fit' is for packed rows; give pack",
+        ),
         ({"pack": 8, "pack_mode": "worst"}, InputError, "pack_mode='worst' is unknown"),
         ({"pack": 8, "end_token": "<stop>"}, TokenizerError, "'<stop>' is no token"),
         ({"pack": 8, "end_token": 1 << 20}, TokenizerError, "is no token"),
         ({"pack": 8, "end_token": "[NUM]"}, TokenizerError, "numbers are made of"),
     ],
 )
-def test_what_cannot_be_packed(options: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path) -> None:
+def test_what_cannot_be_packed(
+    options: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(kind, match=message):
         numtok.encode_files(corpus(tmp_path, ["one 2"]), tmp_path / "a.parquet", **options)
     assert not (tmp_path / "a.parquet").exists()
@@ -223,6 +320,8 @@ def test_what_cannot_be_packed(options: dict[str, Any], kind: type[Exception], m
 
 def test_the_end_token_is_found_or_asked_for() -> None:
     assert end_token(tokenizer("place")) == 0
-    assert end_token(tokenizer("place"), "a") == end_token(tokenizer("place"), tokenizer("place").config["model"]["vocab"]["a"])
+    assert end_token(tokenizer("place"), "a") == end_token(
+        tokenizer("place"), tokenizer("place").config["model"]["vocab"]["a"]
+    )
     with pytest.raises(TokenizerError, match="none of the usual end tokens; name the one"):
         end_token(numtok.Tokenizer({**trained.config("gpt2"), "added_tokens": []}, ["xval"]))

@@ -27,7 +27,15 @@ from numtok.corpus.summary import SAMPLE_BYTES
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import InputError, NumtokError, OutputError, RepresentationError, SchemaError
 
-TEXTS = ["pH 7.4 at -12.5e-3", "", None, "no numbers", "1,234 and 007\nand\t½ １２", "🎈 5" * 3, "B2B v1.2.3 [NUM] 9"]
+TEXTS = [
+    "pH 7.4 at -12.5e-3",
+    "",
+    None,
+    "no numbers",
+    "1,234 and 007\nand\t½ １２",
+    "🎈 5" * 3,
+    "B2B v1.2.3 [NUM] 9",
+]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +44,9 @@ def tokenizer() -> numtok.Tokenizer:
 
 
 def write_rows(path: Path, texts: list[str | None]) -> Path:
-    path.write_text("".join(json.dumps({"id": k, "text": text}) + "\n" for k, text in enumerate(texts)))
+    path.write_text(
+        "".join(json.dumps({"id": k, "text": text}) + "\n" for k, text in enumerate(texts))
+    )
     return path
 
 
@@ -48,17 +58,27 @@ def column(path: Path, name: str) -> list[Any]:
     return [value for batch in read_encoded(path) for value in batch.column(name).to_pylist()]
 
 
-# The flow ---------------------------------------------------------------------------------------------------------------
+# The flow
+# ---------------------------------------------------------------------------------------------------------------
 
 
-def collect(items: Any, work: Any, workers: int = 4, budget: int = 1000, size: int = 10, tick: Any = lambda: None) -> list[Any]:
+def collect(
+    items: Any,
+    work: Any,
+    workers: int = 4,
+    budget: int = 1000,
+    size: int = 10,
+    tick: Any = lambda: None,
+) -> list[Any]:
     taken: list[Any] = []
 
     @contextmanager
     def sink() -> Iterator[Any]:
         yield taken.append
 
-    run_ordered(items, lambda item: (item, work(item)), sink, lambda item: size, workers, budget, tick)
+    run_ordered(
+        items, lambda item: (item, work(item)), sink, lambda item: size, workers, budget, tick
+    )
     return taken
 
 
@@ -117,12 +137,25 @@ def test_an_item_is_let_go_of_once_there_is_its_result() -> None:
 
         yield take
 
-    run_ordered((item() for _ in range(3)), lambda one: [ref() for ref in made].index(one), sink, lambda one: 10, 1, 1000)
+    run_ordered(
+        (item() for _ in range(3)),
+        lambda one: [ref() for ref in made].index(one),
+        sink,
+        lambda one: 10,
+        1,
+        1000,
+    )
     assert alive == [False, False, False]
 
 
 def test_an_item_larger_than_the_budget_passes_alone() -> None:
-    assert [item for item, _ in collect(range(5), lambda item: item, budget=3, size=10)] == [0, 1, 2, 3, 4]
+    assert [item for item, _ in collect(range(5), lambda item: item, budget=3, size=10)] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
     budget = Budget(10)
     assert budget.take(100, 0.0)
     assert not budget.take(1, 0.0)
@@ -181,7 +214,14 @@ def test_a_sink_that_fails_to_open_or_to_close_is_raised() -> None:
 
     for sink, message in ((no_open, "no place"), (no_close, "no end")):
         with pytest.raises(OutputError, match=message):
-            run_ordered(iter(range(10**9 if sink is no_open else 10)), lambda item: item, sink, lambda item: 1, 2, 100)
+            run_ordered(
+                iter(range(10**9 if sink is no_open else 10)),
+                lambda item: item,
+                sink,
+                lambda item: 1,
+                2,
+                100,
+            )
 
 
 @pytest.mark.parametrize("where", ["read", "tick"])
@@ -214,16 +254,26 @@ def test_an_interrupt_closes_the_sink_as_an_error_does(where: str) -> None:
     assert len(ended) == 1
 
 
-# Encoding ---------------------------------------------------------------------------------------------------------------
+# Encoding
+# ---------------------------------------------------------------------------------------------------------------
 
 
-def test_rows_are_those_of_encode_batch_in_order_for_any_workers(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_rows_are_those_of_encode_batch_in_order_for_any_workers(
+    tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     texts = [f"row {k}: {k * 37 % 1001} of {k}.{k:03} " + "word " * (k % 200) for k in range(3000)]
     source = write_rows(tmp_path / "in.jsonl", texts)
     expected = tokenizer.encode_batch(texts)
     for workers, batch_bytes in ((1, 1 << 20), (8, 1 << 12)):
         output = tmp_path / f"{workers}.parquet"
-        summary = encode_corpus([source], output, tokenizer, workers=workers, batch_bytes=batch_bytes, keep_columns=["id"])
+        summary = encode_corpus(
+            [source],
+            output,
+            tokenizer,
+            workers=workers,
+            batch_bytes=batch_bytes,
+            keep_columns=["id"],
+        )
         assert column(output, "id") == list(range(3000))
         for name in ("input_ids", "number_index", "number_value", "number_scaled", "number_bits"):
             assert column(output, name) == expected.column(name).to_pylist(), name
@@ -232,31 +282,50 @@ def test_rows_are_those_of_encode_batch_in_order_for_any_workers(tokenizer: numt
         assert summary.output_bytes == output.stat().st_size
 
 
-def test_nulls_empty_texts_and_everything_else_come_back(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_nulls_empty_texts_and_everything_else_come_back(
+    tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     source = write_rows(tmp_path / "in.jsonl", TEXTS)
     encode_corpus([source], tmp_path / "a.arrow", tokenizer, keep_text=True, keep_columns=["id"])
     assert column(tmp_path / "a.arrow", "input_ids")[2] is None
     decode_corpus([tmp_path / "a.arrow"], tmp_path / "back.jsonl", tokenizer)
     rows = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text().splitlines()]
     assert rows == [{"text": text, "id": k} for k, text in enumerate(TEXTS)]
-    decode_corpus([tmp_path / "a.arrow"], tmp_path / "back.parquet")  # the tokenizer by the file's metadata
+    decode_corpus(
+        [tmp_path / "a.arrow"], tmp_path / "back.parquet"
+    )  # the tokenizer by the file's metadata
     assert pq.read_table(tmp_path / "back.parquet").column("text").to_pylist() == TEXTS
 
 
 @pytest.mark.parametrize(
     ("numbers", "leading_space"),
-    [("xval", "auto"), ("bits", "separate"), ("place", "auto"), ("digits:2,places", "auto"), ("place", "separate"), ("subword", "auto")],
+    [
+        ("xval", "auto"),
+        ("bits", "separate"),
+        ("place", "auto"),
+        ("digits:2,places", "auto"),
+        ("place", "separate"),
+        ("subword", "auto"),
+    ],
 )
-def test_the_metadata_give_the_tokenizer_back(numbers: str, leading_space: str, tmp_path: Path) -> None:
+def test_the_metadata_give_the_tokenizer_back(
+    numbers: str, leading_space: str, tmp_path: Path
+) -> None:
     from numtok.representations import parse
 
-    made = numtok.Tokenizer.from_pretrained(numbers=parse(numbers), grammar=numtok.Grammar.data(), leading_space=leading_space)
-    encode_corpus([write_rows(tmp_path / "in.jsonl", TEXTS)], tmp_path / "a.parquet", made, keep_text=True)
+    made = numtok.Tokenizer.from_pretrained(
+        numbers=parse(numbers), grammar=numtok.Grammar.data(), leading_space=leading_space
+    )
+    encode_corpus(
+        [write_rows(tmp_path / "in.jsonl", TEXTS)], tmp_path / "a.parquet", made, keep_text=True
+    )
     again = tokenizer_of(tmp_path / "a.parquet")
     assert again.fingerprint == made.fingerprint
     assert again.representations == made.representations
     decode_corpus([tmp_path / "a.parquet"], tmp_path / "b.jsonl", again)
-    assert [json.loads(line)["text"] for line in (tmp_path / "b.jsonl").read_text().splitlines()] == TEXTS
+    assert [
+        json.loads(line)["text"] for line in (tmp_path / "b.jsonl").read_text().splitlines()
+    ] == TEXTS
 
 
 def test_every_input_format(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
@@ -279,20 +348,38 @@ def test_every_input_format(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None
     assert column(tmp_path / "out.parquet", "number_value") == [[1.0], [2.5], [-3000.0]] * 8
 
 
-def test_kept_columns_take_the_types_of_the_first_file(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_kept_columns_take_the_types_of_the_first_file(
+    tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "1", "n": 1.5}\n')
     (tmp_path / "b.jsonl").write_text('{"text": "2", "n": 2}\n')
-    encode_corpus([tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=["n"])
+    encode_corpus(
+        [tmp_path / "a.jsonl", tmp_path / "b.jsonl"],
+        tmp_path / "o.parquet",
+        tokenizer,
+        keep_columns=["n"],
+    )
     assert column(tmp_path / "o.parquet", "n") == [1.5, 2.0]
-    with pytest.raises(InputError, match=r"a\.jsonl:1: kept column 'n' holds a fraction, but int64 before"):
-        encode_corpus([tmp_path / "b.jsonl", tmp_path / "a.jsonl"], tmp_path / "p.parquet", tokenizer, keep_columns=["n"])
+    with pytest.raises(
+        InputError, match=r"a\.jsonl:1: kept column 'n' holds a fraction, but int64 before"
+    ):
+        encode_corpus(
+            [tmp_path / "b.jsonl", tmp_path / "a.jsonl"],
+            tmp_path / "p.parquet",
+            tokenizer,
+            keep_columns=["n"],
+        )
     assert not (tmp_path / "p.parquet").exists()
 
 
 @pytest.mark.parametrize("keep", [[], ["id"]])
-def test_an_empty_input_gives_a_file_without_rows(keep: list[str], tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_an_empty_input_gives_a_file_without_rows(
+    keep: list[str], tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
-    summary = encode_corpus([tmp_path / "empty.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=keep)
+    summary = encode_corpus(
+        [tmp_path / "empty.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=keep
+    )
     assert (summary.documents, summary.tokens_before) == (0, None)
     assert pq.read_table(tmp_path / "o.parquet").num_rows == 0
     decode_corpus([tmp_path / "o.parquet"], tmp_path / "o.jsonl", tokenizer)
@@ -304,29 +391,53 @@ def test_summary_counts(tmp_path: Path) -> None:
     made = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     summary = encode_corpus([source], tmp_path / "o.parquet", made)
     assert (summary.documents, summary.numbers, summary.left_as_text) == (3, 3, {"xval": 1})
-    assert summary.tokens_before == pytest.approx((4 + 5 + 2) / 3)  # digits are single tokens in the default tokenizer
+    assert summary.tokens_before == pytest.approx(
+        (4 + 5 + 2) / 3
+    )  # digits are single tokens in the default tokenizer
     assert summary.tokens_after == pytest.approx((1 + 5 + 1) / 3)
-    clipped = encode_corpus([source], tmp_path / "c.parquet", numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="clip")]))
+    clipped = encode_corpus(
+        [source],
+        tmp_path / "c.parquet",
+        numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="clip")]),
+    )
     assert clipped.clipped == {"xval": 1}
-    spelled = encode_corpus([source], tmp_path / "s.parquet", numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()]))
+    spelled = encode_corpus(
+        [source],
+        tmp_path / "s.parquet",
+        numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()]),
+    )
     assert spelled.tokens_after == pytest.approx(((4 + 2) + (5 + 2) + (2 + 2)) / 3)
 
 
-def test_what_numbers_cost_takes_no_second_engine_where_other_texts_tell_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = json.loads((ROOT / "numtok" / "default" / "tokenizer.json").read_text("utf-8")) | {"normalizer": {"type": "NFC"}}
+def test_what_numbers_cost_takes_no_second_engine_where_other_texts_tell_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = json.loads((ROOT / "numtok" / "default" / "tokenizer.json").read_text("utf-8")) | {
+        "normalizer": {"type": "NFC"}
+    }
     (tmp_path / "tokenizer.json").write_text(json.dumps(config), "utf-8")
     made = numtok.Tokenizer.from_pretrained(tmp_path / "tokenizer.json")
     asked: list[str] = []
     slow = TokenizersEngine.first_tokens
-    monkeypatch.setattr(TokenizersEngine, "first_tokens", lambda self, text, places: [asked.append(text), slow(self, text, places)][1])
+    monkeypatch.setattr(
+        TokenizersEngine,
+        "first_tokens",
+        lambda self, text, places: [asked.append(text), slow(self, text, places)][1],
+    )
     texts = ["a 1 b", "12 and 3", "e\u0301 777"]  # the normalizer changes the last
-    summary = encode_corpus([write_rows(tmp_path / "in.jsonl", texts)], tmp_path / "o.parquet", made)
+    summary = encode_corpus(
+        [write_rows(tmp_path / "in.jsonl", texts)], tmp_path / "o.parquet", made
+    )
     assert asked == [] and summary.tokens_before == pytest.approx((1 + 2 + 1) / 3)
-    alone = encode_corpus([write_rows(tmp_path / "in.jsonl", texts[2:])], tmp_path / "o.parquet", made, overwrite=True)
+    alone = encode_corpus(
+        [write_rows(tmp_path / "in.jsonl", texts[2:])], tmp_path / "o.parquet", made, overwrite=True
+    )
     assert asked and alone.tokens_before == 3
 
 
-def test_progress_is_told_from_the_calling_thread_and_ends_complete(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_progress_is_told_from_the_calling_thread_and_ends_complete(
+    tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     source = write_rows(tmp_path / "in.jsonl", ["row 1 " * 100] * 2000)
     seen, threads = [], set()
 
@@ -334,20 +445,27 @@ def test_progress_is_told_from_the_calling_thread_and_ends_complete(tokenizer: n
         seen.append(one)
         threads.add(threading.current_thread())
 
-    encode_corpus([source], tmp_path / "o.parquet", tokenizer, batch_bytes=1 << 14, progress=progress)
+    encode_corpus(
+        [source], tmp_path / "o.parquet", tokenizer, batch_bytes=1 << 14, progress=progress
+    )
     assert threads == {threading.main_thread()}
     assert seen[-1].read == seen[-1].total == source.stat().st_size
     assert seen[-1].documents == 2000
     assert [one.read for one in seen] == sorted(one.read for one in seen)
 
 
-# Failures ---------------------------------------------------------------------------------------------------------------
+# Failures
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path: Path) -> None:
-    source = write_rows(tmp_path / "in.jsonl", ["fine 1"] * 5000 + ["bad 1e400"] + ["fine 1"] * 5000)
+    source = write_rows(
+        tmp_path / "in.jsonl", ["fine 1"] * 5000 + ["bad 1e400"] + ["fine 1"] * 5000
+    )
     strict = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(overflow="error")])
-    with pytest.raises(RepresentationError, match=r"in\.jsonl, row 5001: byte 4: xval cannot hold 1e400"):
+    with pytest.raises(
+        RepresentationError, match=r"in\.jsonl, row 5001: byte 4: xval cannot hold 1e400"
+    ):
         encode_corpus([source], tmp_path / "o.parquet", strict, batch_bytes=1 << 14)
     assert only_file(tmp_path) == ["in.jsonl"]
 
@@ -360,13 +478,19 @@ def test_an_error_in_a_document_names_file_and_row_and_leaves_nothing(tmp_path: 
         (b'{"text": 5}\n', r"in\.jsonl:4001: text column 'text' holds a number"),
     ],
 )
-def test_a_bad_line_stops_or_is_skipped(line: bytes, message: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_a_bad_line_stops_or_is_skipped(
+    line: bytes, message: str, tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     good = b'{"text": "row 1"}\n'
     (tmp_path / "in.jsonl").write_bytes(good * 4000 + line + good * 10)
     with pytest.raises(InputError, match=message):
-        encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, batch_bytes=1 << 14)
+        encode_corpus(
+            [tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, batch_bytes=1 << 14
+        )
     assert only_file(tmp_path) == ["in.jsonl"]
-    summary = encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, on_error="skip")
+    summary = encode_corpus(
+        [tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, on_error="skip"
+    )
     assert (summary.documents, summary.skipped) == (4010, 1)
 
 
@@ -383,17 +507,29 @@ def test_output_that_must_not_be_touched(tokenizer: numtok.Tokenizer, tmp_path: 
         decode_corpus([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
 
 
-@pytest.mark.parametrize("name", ["text", "input_ids", "number_scaled", "number_mask", "seq_lengths"])
-def test_a_kept_column_must_not_look_like_ours(name: str, tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
-    (tmp_path / "in.jsonl").write_text('{"text": "1", "input_ids": [1], "number_scaled": 1, "number_mask": 1, "seq_lengths": 1}\n')
+@pytest.mark.parametrize(
+    "name", ["text", "input_ids", "number_scaled", "number_mask", "seq_lengths"]
+)
+def test_a_kept_column_must_not_look_like_ours(
+    name: str, tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
+    (tmp_path / "in.jsonl").write_text(
+        '{"text": "1", "input_ids": [1], "number_scaled": 1, "number_mask": 1, "seq_lengths": 1}\n'
+    )
     with pytest.raises(InputError, match=f"column '{name}' cannot be kept"):
-        encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=[name])
+        encode_corpus(
+            [tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer, keep_columns=[name]
+        )
 
 
-def test_decoding_with_another_tokenizer_is_refused(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
+def test_decoding_with_another_tokenizer_is_refused(
+    tokenizer: numtok.Tokenizer, tmp_path: Path
+) -> None:
     encode_corpus([write_rows(tmp_path / "in.jsonl", ["1"])], tmp_path / "o.parquet", tokenizer)
     other = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()])
-    with pytest.raises(SchemaError, match=r"o\.parquet: the batch was encoded by another tokenizer"):
+    with pytest.raises(
+        SchemaError, match=r"o\.parquet: the batch was encoded by another tokenizer"
+    ):
         decode_corpus([tmp_path / "o.parquet"], tmp_path / "b.jsonl", other)
     pq.write_table(pa.table({"text": ["1"]}), tmp_path / "foreign.parquet")
     with pytest.raises(SchemaError, match=r"foreign\.parquet: .*not written by numtok"):
@@ -406,32 +542,41 @@ def test_lines_of_text_cannot_hold_line_breaks(tokenizer: numtok.Tokenizer, tmp_
     encode_corpus([tmp_path / "in.txt"], tmp_path / "o.parquet", tokenizer, keep_text=True)
     decode_corpus([tmp_path / "o.parquet"], tmp_path / "b.txt", tokenizer)
     assert (tmp_path / "b.txt").read_bytes() == (tmp_path / "in.txt").read_bytes()
-    encode_corpus([write_rows(tmp_path / "in.jsonl", ["fine", "a\nb"])], tmp_path / "p.parquet", tokenizer)
+    encode_corpus(
+        [write_rows(tmp_path / "in.jsonl", ["fine", "a\nb"])], tmp_path / "p.parquet", tokenizer
+    )
     with pytest.raises(OutputError, match=r"document 2 has a line break.*jsonl"):
         decode_corpus([tmp_path / "p.parquet"], tmp_path / "c.txt", tokenizer)
     assert not (tmp_path / "c.txt").exists()
 
 
-def test_a_bug_in_a_thread_is_raised_with_its_place(tokenizer: numtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_a_thread_is_raised_with_its_place(
+    tokenizer: numtok.Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr(tokenizer, "encode_with_report", broken)
     with pytest.raises(ZeroDivisionError) as caught:
-        encode_corpus([write_rows(tmp_path / "in.jsonl", ["1", "2"])], tmp_path / "o.parquet", tokenizer)
+        encode_corpus(
+            [write_rows(tmp_path / "in.jsonl", ["1", "2"])], tmp_path / "o.parquet", tokenizer
+        )
     assert not isinstance(caught.value, NumtokError)
     assert "rows 1 to 2 of" in caught.value.__notes__[0]
     assert only_file(tmp_path) == ["in.jsonl"]
 
 
-# Large ------------------------------------------------------------------------------------------------------------------
+# Large
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_line_of_20_megabytes(tmp_path: Path) -> None:
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal()])
     """More than one block of any kind holds."""
     text = "It was 1,234.5 m or 7% more than -0.5e-3. " * (20_000_000 // 42)
-    (tmp_path / "in.jsonl").write_text('{"text": "small 1"}\n' + json.dumps({"text": text}) + '\n{"text": "small 2"}\n')
+    (tmp_path / "in.jsonl").write_text(
+        '{"text": "small 1"}\n' + json.dumps({"text": text}) + '\n{"text": "small 2"}\n'
+    )
     started = time.process_time()
     summary = encode_corpus([tmp_path / "in.jsonl"], tmp_path / "o.parquet", tokenizer)
     assert time.process_time() - started < 12
@@ -453,7 +598,9 @@ def test_a_literal_of_a_million_digits(tmp_path: Path) -> None:
 
 def test_what_is_put_aside_is_small_though_a_document_is_long(tmp_path: Path) -> None:
     """What numbers cost is measured on it, by far slower than encoding."""
-    (tmp_path / "in.jsonl").write_text(json.dumps({"text": "It was 1,234.5 m or 7% more. " * 100_000}) + '\n{"text": "small 2"}\n')
+    (tmp_path / "in.jsonl").write_text(
+        json.dumps({"text": "It was 1,234.5 m or 7% more. " * 100_000}) + '\n{"text": "small 2"}\n'
+    )
     reader = Reader(find_inputs([tmp_path / "in.jsonl"]), EncodeSettings())
     assert sum(len(piece.batch.texts) for piece in reader.with_kept_columns(())[0]) == 2
     assert SAMPLE_BYTES - 100 < sum(texts.nbytes for texts in reader.sampled) < SAMPLE_BYTES + 100

@@ -1,4 +1,6 @@
-"""Shards on a real Ray cluster of two nodes: the same bytes as on one machine, also when a node is killed in the middle."""
+"""Shards on a real Ray cluster of two nodes: the same bytes as on one machine, also when a node is
+killed in the middle.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ import pytest
 import numtok
 from numtok.errors import JobError
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra"),
+]
 SHARDS, PATIENCE = 8, 120.0
 
 
@@ -29,7 +34,9 @@ SHARDS, PATIENCE = 8, 120.0
 def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
-    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    started = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
     started.add_node(num_cpus=1)
     yield started
     started.shutdown()
@@ -40,7 +47,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of which a shard takes about a second."""
     path = tmp_path_factory.mktemp("corpus") / "in.jsonl"
     text = " ".join(f"{number / 7} of 1,234 is -{number}e3;" for number in range(400))
-    path.write_text("".join(json.dumps({"text": f"{row}: {text}"}) + "\n" for row in range(SHARDS * 150)))
+    path.write_text(
+        "".join(json.dumps({"text": f"{row}: {text}"}) + "\n" for row in range(SHARDS * 150))
+    )
     return path
 
 
@@ -55,7 +64,10 @@ def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 def command(corpus: Path, folder: Path, address: str) -> Iterator[subprocess.Popen[str]]:
     given = ["encode", str(corpus), "-o", f"{folder}/", "--shards", str(SHARDS), "--ray", address]
     with subprocess.Popen(
-        [sys.executable, "-m", "numtok_cli.main", *given], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "numtok_cli.main", *given],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as running:
         yield running
 
@@ -64,7 +76,9 @@ def receipts(folder: Path) -> int:
     return len(list((folder / "__numtok").glob("0*.json")))
 
 
-def test_a_cluster_writes_the_same_bytes(cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+def test_a_cluster_writes_the_same_bytes(
+    cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path
+) -> None:
     with command(corpus, tmp_path / "out", cluster.address) as running:
         _, told = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, told
@@ -72,32 +86,52 @@ def test_a_cluster_writes_the_same_bytes(cluster: Any, corpus: Path, unbroken: d
     assert (tmp_path / "out" / "__numtok" / "manifest.json").is_file()
 
 
-def test_a_shard_that_fails_for_good_is_told_and_the_others_are_done(cluster: Any, tmp_path: Path) -> None:
+def test_a_shard_that_fails_for_good_is_told_and_the_others_are_done(
+    cluster: Any, tmp_path: Path
+) -> None:
     (tmp_path / "in").mkdir()
     for name in "abc":
-        (tmp_path / "in" / f"{name}.jsonl").write_text('{"text": "5 km"}\n' * 10 + ("{broken\n" if name == "b" else ""))
+        (tmp_path / "in" / f"{name}.jsonl").write_text(
+            '{"text": "5 km"}\n' * 10 + ("{broken\n" if name == "b" else "")
+        )
     with command(tmp_path / "in", tmp_path / "out", cluster.address) as running:
         _, told = running.communicate(timeout=PATIENCE)
     assert running.returncode == 1
-    assert f"1 of {SHARDS} shards failed" in told and "b.jsonl:11:2" in told and "run the same command again" in told
+    assert (
+        f"1 of {SHARDS} shards failed" in told
+        and "b.jsonl:11:2" in told
+        and "run the same command again" in told
+    )
     assert receipts(tmp_path / "out") == SHARDS - 1
 
 
-def test_a_node_that_is_killed_is_made_up_for(cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+def test_a_node_that_is_killed_is_made_up_for(
+    cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path
+) -> None:
     node = cluster.add_node(num_cpus=2)
     with command(corpus, tmp_path / "out", cluster.address) as running:
         before = time.monotonic()
-        while receipts(tmp_path / "out") < 1 and running.poll() is None and time.monotonic() < before + PATIENCE:
+        while (
+            receipts(tmp_path / "out") < 1
+            and running.poll() is None
+            and time.monotonic() < before + PATIENCE
+        ):
             time.sleep(0.05)
         cluster.remove_node(node, allow_graceful=False)
-        assert running.poll() is None and receipts(tmp_path / "out") < SHARDS, "it was over before the node was killed"
+        assert running.poll() is None and receipts(tmp_path / "out") < SHARDS, (
+            "it was over before the node was killed"
+        )
         _, told = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, told
     assert jobs.shards(tmp_path / "out") == unbroken
 
 
-def kill_nodes(cluster: Any, corpus: Path, folder: Path, unbroken: dict[str, str], moments: int, seed: int) -> int:
-    """Kill a node at so many moments of jobs, one after the other, several in each; how many jobs it took."""
+def kill_nodes(
+    cluster: Any, corpus: Path, folder: Path, unbroken: dict[str, str], moments: int, seed: int
+) -> int:
+    """Kill a node at so many moments of jobs, one after the other, several in each; how many jobs
+    it took.
+    """
     chance, made = random.Random(seed), 0
     while moments > 0:
         out = folder / str(made)
@@ -105,21 +139,30 @@ def kill_nodes(cluster: Any, corpus: Path, folder: Path, unbroken: dict[str, str
             with command(corpus, out, cluster.address) as running:
                 while moments > 0 and running.poll() is None:
                     node = cluster.add_node(num_cpus=2)
-                    end = time.monotonic() + 6 * chance.random()  # its processes take about half of that to start
+                    end = (
+                        time.monotonic() + 6 * chance.random()
+                    )  # its processes take about half of that to start
                     while time.monotonic() < end and running.poll() is None:
                         time.sleep(0.01)
                     moments -= running.poll() is None
                     cluster.remove_node(node, allow_graceful=False)
                 _, told = running.communicate(timeout=PATIENCE)
-            assert running.returncode == 0 or "its task died" in told, told  # a shard that lost its node each time is left to the next run
+            assert running.returncode == 0 or "its task died" in told, (
+                told
+            )  # a shard that lost its node each time is left to the next run
         assert jobs.shards(out) == unbroken
         made += 1
     return made
 
 
-def test_nodes_killed_at_random_moments(cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+def test_nodes_killed_at_random_moments(
+    cluster: Any, corpus: Path, unbroken: dict[str, str], tmp_path: Path
+) -> None:
     """``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others."""
-    moments, seed = int(os.environ.get("NUMTOK_KILLS", "3")), int(os.environ.get("NUMTOK_SEED", "1"))
+    moments, seed = (
+        int(os.environ.get("NUMTOK_KILLS", "3")),
+        int(os.environ.get("NUMTOK_SEED", "1")),
+    )
     made = kill_nodes(cluster, corpus, tmp_path, unbroken, moments, seed)
     print(f"{moments} nodes killed over {made} jobs, seed {seed}")
 
@@ -135,7 +178,12 @@ def test_blocks_of_ray_data(cluster: Any, corpus: Path) -> None:
 
     ray.init(address=cluster.address, log_to_driver=False)
     try:
-        rows = ray.data.read_json(str(corpus)).limit(50).map_batches(encode, batch_format="pyarrow").take_all()
+        rows = (
+            ray.data.read_json(str(corpus))
+            .limit(50)
+            .map_batches(encode, batch_format="pyarrow")
+            .take_all()
+        )
     finally:
         ray.shutdown()
     texts = [json.loads(line)["text"] for line in corpus.read_text().splitlines()]

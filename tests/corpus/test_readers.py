@@ -1,4 +1,6 @@
-"""Readers: whatever the format and compression, the documents come back as they were; hostile files end in an error that helps."""
+"""Readers: whatever the format and compression, the documents come back as they were; hostile files
+end in an error that helps.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +47,15 @@ def compress(data: bytes, suffix: str) -> bytes:
     return {"": data, ".bz2": bz2.compress(data), ".xz": lzma.compress(data)}[suffix]
 
 
-# Round trips ----------------------------------------------------------------------------------------------------------
+# Round trips
+# ----------------------------------------------------------------------------------------------------------
 
 
 def as_jsonl(texts: list[str | None], ascii_only: bool = True) -> bytes:
-    return "".join(json.dumps({"id": row, "text": text}, ensure_ascii=ascii_only) + "\n" for row, text in enumerate(texts)).encode()
+    return "".join(
+        json.dumps({"id": row, "text": text}, ensure_ascii=ascii_only) + "\n"
+        for row, text in enumerate(texts)
+    ).encode()
 
 
 def as_csv(texts: list[str], delimiter: str = ",") -> bytes:
@@ -60,7 +66,9 @@ def as_csv(texts: list[str], delimiter: str = ",") -> bytes:
 
 
 def as_arrow(texts: list[str | None], stream: bool, rows: int = 3) -> bytes:
-    table = pa.table({"text": pa.array(texts, pa.string()), "id": pa.array(range(len(texts)), pa.int64())})
+    table = pa.table(
+        {"text": pa.array(texts, pa.string()), "id": pa.array(range(len(texts)), pa.int64())}
+    )
     sink = pa.BufferOutputStream()
     with (pa.ipc.new_stream if stream else pa.ipc.new_file)(sink, table.schema) as writer:
         writer.write_table(table, rows)
@@ -101,8 +109,12 @@ def test_csv_comes_back(texts: list[str], suffix: str) -> None:
 
 
 @settings(max_examples=60)
-@given(TEXTS, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", ".gz", ".zst"]), st.integers(3, 60))
-def test_lines_of_text_come_back(texts: list[str], line_break: str, suffix: str, batch_bytes: int) -> None:
+@given(
+    TEXTS, st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", ".gz", ".zst"]), st.integers(3, 60)
+)
+def test_lines_of_text_come_back(
+    texts: list[str], line_break: str, suffix: str, batch_bytes: int
+) -> None:
     texts = [text.replace("\n", " ").rstrip("\r") for text in texts]
     if texts:
         texts[0] = texts[0].lstrip("\ufeff")
@@ -110,7 +122,9 @@ def test_lines_of_text_come_back(texts: list[str], line_break: str, suffix: str,
         data = "".join(text + line_break for text in texts).encode()
         path = write(Path(folder), "a.txt" + suffix, compress(data, suffix))
         assert read_all(path, batch_bytes=batch_bytes) == texts
-        path = write(Path(folder), "b.txt" + suffix, compress(data.removesuffix(line_break.encode()), suffix))
+        path = write(
+            Path(folder), "b.txt" + suffix, compress(data.removesuffix(line_break.encode()), suffix)
+        )
         if texts and texts[-1]:  # without its line break, an empty last line is no line
             assert read_all(path, batch_bytes=batch_bytes) == texts
 
@@ -121,14 +135,20 @@ def test_whole_file_is_one_document(tmp_path: Path) -> None:
     assert read_all(write(tmp_path, "empty.txt", b""), text_unit="file") == []
     error = failure(write(tmp_path, "bad.txt", b"ok\nno \xff"), text_unit="file")
     assert (error.line, error.column) == (2, 4)
-    [batch] = read_batches(find_inputs([tmp_path / "bad.txt"])[0], text_unit="file", on_error="skip")
+    [batch] = read_batches(
+        find_inputs([tmp_path / "bad.txt"])[0], text_unit="file", on_error="skip"
+    )
     assert (len(batch.texts), batch.skipped) == (0, 1)
 
 
-# Rows, batches, positions ---------------------------------------------------------------------------------------------
+# Rows, batches, positions
+# ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet", "a.arrow", "a.feather", "a.jsonl.gz", "a.csv.zst", "a.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["a.jsonl", "a.csv", "a.parquet", "a.arrow", "a.feather", "a.jsonl.gz", "a.csv.zst", "a.json"],
+)
 def test_batches_are_bounded_and_know_their_place(tmp_path: Path, name: str) -> None:
     texts = [f"{row} " + "x" * (row % 700) for row in range(2000)]
     data: dict[str, bytes] = {
@@ -145,17 +165,29 @@ def test_batches_are_bounded_and_know_their_place(tmp_path: Path, name: str) -> 
     batches = list(read_batches(source, batch_bytes=20_000))
     assert len(batches) > 10
     assert max(batch.texts.nbytes for batch in batches) < 100_000
-    assert [batch.first_row for batch in batches] == [sum(len(b.texts) for b in batches[:index]) for index in range(len(batches))]
+    assert [batch.first_row for batch in batches] == [
+        sum(len(b.texts) for b in batches[:index]) for index in range(len(batches))
+    ]
     assert [batch.position for batch in batches] == sorted(batch.position for batch in batches)
-    assert source.size - 8 <= batches[-1].position <= source.size, "an IPC stream ends in 8 bytes that say so"
+    assert source.size - 8 <= batches[-1].position <= source.size, (
+        "an IPC stream ends in 8 bytes that say so"
+    )
     assert [text for batch in batches for text in batch.texts.to_pylist()] == texts
 
 
 def test_first_row_counts_skipped_rows_and_not_blank_lines(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.jsonl", '{"text":"0"}\n\noops\n{"text":"2"}\n{"text":3}\n\n{"text":"4"}\n')
+    path = write(
+        tmp_path, "a.jsonl", '{"text":"0"}\n\noops\n{"text":"2"}\n{"text":3}\n\n{"text":"4"}\n'
+    )
     batches = list(read_batches(find_inputs([path])[0], on_error="skip", batch_bytes=14))
-    assert [(batch.first_row, batch.texts.to_pylist(), batch.skipped) for batch in batches if batch.skipped] == [(1, [], 1), (3, [], 1)]
-    assert [(batch.first_row, batch.texts.to_pylist()) for batch in batches if len(batch.texts)] == [(0, ["0"]), (2, ["2"]), (4, ["4"])]
+    assert [
+        (batch.first_row, batch.texts.to_pylist(), batch.skipped)
+        for batch in batches
+        if batch.skipped
+    ] == [(1, [], 1), (3, [], 1)]
+    assert [
+        (batch.first_row, batch.texts.to_pylist()) for batch in batches if len(batch.texts)
+    ] == [(0, ["0"]), (2, ["2"]), (4, ["4"])]
 
 
 def test_kept_columns(tmp_path: Path) -> None:
@@ -173,7 +205,9 @@ def test_kept_columns(tmp_path: Path) -> None:
         "x": [None] * 3,
     }
     assert batch.kept["when"].type == pa.string(), "dates stay as written"
-    [batch] = read_batches(find_inputs([path])[0], keep_columns=["n"], kept_types={"n": pa.float64()})
+    [batch] = read_batches(
+        find_inputs([path])[0], keep_columns=["n"], kept_types={"n": pa.float64()}
+    )
     assert batch.kept["n"].type == pa.float64()
     [batch] = read_batches(find_inputs([path])[0], text_column="text", keep_columns=["text"])
     assert batch.kept["text"].equals(batch.texts)
@@ -186,23 +220,42 @@ def test_kept_column_that_changes_its_type(tmp_path: Path) -> None:
     assert "several kinds" in str(failure(path, keep_columns=["n"]))
     error = failure(path, keep_columns=["n"], kept_types={"n": pa.int64()})
     assert error.line == 4 and "'n'" in str(error)
-    [batch] = read_batches(find_inputs([path])[0], keep_columns=["n"], kept_types={"n": pa.int64()}, on_error="skip")
-    assert (batch.kept["n"].to_pylist(), batch.texts.to_pylist(), batch.skipped) == ([1, 1, 1, 2], ["a", "a", "a", "c"], 1)
+    [batch] = read_batches(
+        find_inputs([path])[0], keep_columns=["n"], kept_types={"n": pa.int64()}, on_error="skip"
+    )
+    assert (batch.kept["n"].to_pylist(), batch.texts.to_pylist(), batch.skipped) == (
+        [1, 1, 1, 2],
+        ["a", "a", "a", "c"],
+        1,
+    )
 
 
 def test_kept_columns_of_tables(tmp_path: Path) -> None:
-    table = pa.table({"n": [1, 2], "text": pa.array(["a", None]), "d": pa.array(["x", "y"]).dictionary_encode()})
+    table = pa.table(
+        {"n": [1, 2], "text": pa.array(["a", None]), "d": pa.array(["x", "y"]).dictionary_encode()}
+    )
     pq.write_table(table, tmp_path / "a.parquet")
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
         writer.write_table(table)
     write(tmp_path, "a.csv", "n,text,d\n007,a,x\nNA,,y\n")
-    for name, numbers, texts in (("a.parquet", [1, 2], ["a", None]), ("a.arrow", [1, 2], ["a", None]), ("a.csv", ["007", "NA"], ["a", ""])):
+    for name, numbers, texts in (
+        ("a.parquet", [1, 2], ["a", None]),
+        ("a.arrow", [1, 2], ["a", None]),
+        ("a.csv", ["007", "NA"], ["a", ""]),
+    ):
         [batch] = read_batches(find_inputs([tmp_path / name])[0], keep_columns=["d", "n"])
-        assert (batch.kept["n"].to_pylist(), batch.kept["d"].to_pylist(), batch.texts.to_pylist()) == (numbers, ["x", "y"], texts)
-    assert "int64 before" in str(failure(tmp_path / "a.parquet", keep_columns=["d"], kept_types={"d": pa.int64()}))
+        assert (
+            batch.kept["n"].to_pylist(),
+            batch.kept["d"].to_pylist(),
+            batch.texts.to_pylist(),
+        ) == (numbers, ["x", "y"], texts)
+    assert "int64 before" in str(
+        failure(tmp_path / "a.parquet", keep_columns=["d"], kept_types={"d": pa.int64()})
+    )
 
 
-# Which column ---------------------------------------------------------------------------------------------------------
+# Which column
+# ---------------------------------------------------------------------------------------------------------
 
 
 def table_files(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
@@ -222,10 +275,16 @@ def table_files(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
 
 def test_to_find_the_columns_a_long_document_is_not_copied(tmp_path: Path) -> None:
     text = 'a \\ "quoted" line\n, {"id": ½} ' * (1 << 18) + "\\"  # 9 MB
-    path = write(tmp_path, "a.jsonl", json.dumps({"id": 7, "title": "é", "text": text}, ensure_ascii=False).encode() + b"\n")
+    path = write(
+        tmp_path,
+        "a.jsonl",
+        json.dumps({"id": 7, "title": "é", "text": text}, ensure_ascii=False).encode() + b"\n",
+    )
     block = next(read_blocks(ByteStream(find_inputs([path])[0]), 1 << 24))
     tracemalloc.start()
-    columns = _settle_columns(block, find_inputs([path])[0], ReadOptions(keep_columns=("id", "title")))
+    columns = _settle_columns(
+        block, find_inputs([path])[0], ReadOptions(keep_columns=("id", "title"))
+    )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert columns == Columns("text", {"id": pa.int64(), "title": pa.string()})
@@ -238,7 +297,11 @@ def test_the_text_column_is_found_or_asked_for(tmp_path: Path) -> None:
         assert read_all(path) == ["c"]
         assert read_all(path, text_column="title") == ["t"]
         error = failure(path, text_column="txt")
-        assert "'txt'" in str(error) and "'title', 'body'" in str(error) and "--text-column" in str(error)
+        assert (
+            "'txt'" in str(error)
+            and "'title', 'body'" in str(error)
+            and "--text-column" in str(error)
+        )
         assert "'nope'" in str(failure(path, keep_columns=["nope"]))
     for path in table_files(tmp_path, [{"id": 1, "note": "only string"}]):
         assert read_all(path) == ["only string"]
@@ -252,23 +315,41 @@ def test_text_that_is_not_a_string(tmp_path: Path) -> None:
         path = write(tmp_path, "a.jsonl", f'{{"text":"ok"}}\n\n{{"text":{json.dumps(value)}}}\n')
         error = failure(path)
         assert error.line == 3 and "not a string" in str(error)
-        error = failure(write(tmp_path, "a.json", f'[{{"text":"ok"}},\n{{"text":{json.dumps(value)}}}]'))
+        error = failure(
+            write(tmp_path, "a.json", f'[{{"text":"ok"}},\n{{"text":{json.dumps(value)}}}]')
+        )
         assert error.line == 2 and "not a string" in str(error)
     pq.write_table(pa.table({"text": [1, 2]}), tmp_path / "a.parquet")
     assert "int64" in str(failure(tmp_path / "a.parquet", text_column="text"))
 
 
 @pytest.mark.parametrize(
-    "dtype", [pa.string_view(), pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string()), pa.large_string()]
+    "dtype",
+    [
+        pa.string_view(),
+        pa.binary(),
+        pa.large_binary(),
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.large_string(),
+    ],
 )
 def test_other_arrow_kinds_of_text(tmp_path: Path, dtype: pa.DataType) -> None:
-    table = pa.table({"text": pa.array(["é", None, ""]).cast(pa.binary() if "binary" in str(dtype) else pa.string()).cast(dtype)})
+    table = pa.table(
+        {
+            "text": (
+                pa.array(["é", None, ""])
+                .cast(pa.binary() if "binary" in str(dtype) else pa.string())
+                .cast(dtype)
+            )
+        }
+    )
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
         writer.write_table(table)
     assert read_all(tmp_path / "a.arrow", text_column="text") == ["é", None, ""]
 
 
-# JSON lines: awkward but right ----------------------------------------------------------------------------------------
+# JSON lines: awkward but right
+# ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -322,7 +403,9 @@ def test_awkward_json_lines(tmp_path: Path, data: bytes, texts: list[str | None]
         ('{"text":"a"}\n'.encode("utf-16"), 1, None, "UTF-16"),
     ],
 )
-def test_broken_json_lines(tmp_path: Path, data: bytes, line: int, column: int | None, reason: str) -> None:
+def test_broken_json_lines(
+    tmp_path: Path, data: bytes, line: int, column: int | None, reason: str
+) -> None:
     path = write(tmp_path, "a.jsonl", data)
     for batch_bytes in (8 << 20, 5):
         error = failure(path, batch_bytes=batch_bytes)
@@ -339,12 +422,20 @@ def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
     [batch] = read_batches(find_inputs([path])[0], on_error="skip")
     assert (batch.texts.to_pylist(), batch.skipped) == (["a", "", "c"], 2)
     error = failure(path)
-    assert (error.line, error.column) == (2, 2) and "byte offset 3" in str(error) and "iconv" in str(error)
+    assert (
+        (error.line, error.column) == (2, 2)
+        and "byte offset 3" in str(error)
+        and "iconv" in str(error)
+    )
 
 
 def test_a_very_long_line_takes_linear_time(tmp_path: Path) -> None:
     def seconds(size: int) -> float:
-        path = write(tmp_path, "long.jsonl", b'{"text":"a"}\n{"text":"' + b"1 2 " * (size >> 2) + b'"}\n{"text":"b"}\n')
+        path = write(
+            tmp_path,
+            "long.jsonl",
+            b'{"text":"a"}\n{"text":"' + b"1 2 " * (size >> 2) + b'"}\n{"text":"b"}\n',
+        )
         start = time.perf_counter()
         assert [len(text or "") for text in read_all(path, batch_bytes=64 << 10)] == [1, size, 1]
         return time.perf_counter() - start
@@ -353,7 +444,8 @@ def test_a_very_long_line_takes_linear_time(tmp_path: Path) -> None:
     assert large < 40 * small + 1, "8 times the size; quadratic would be 64 times"
 
 
-# .json ----------------------------------------------------------------------------------------------------------------
+# .json
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -386,16 +478,23 @@ def test_json_documents(tmp_path: Path, data: str, texts: list[str | None]) -> N
         (b"[1]", 1, None, "not an object"),
     ],
 )
-def test_broken_json_documents(tmp_path: Path, data: bytes, line: int, column: int | None, reason: str) -> None:
+def test_broken_json_documents(
+    tmp_path: Path, data: bytes, line: int, column: int | None, reason: str
+) -> None:
     error = failure(write(tmp_path, "a.json", data))
     assert (error.line, error.column) == (line, column) and reason in str(error)
 
 
-# CSV ------------------------------------------------------------------------------------------------------------------
+# CSV
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def test_csv_keeps_what_is_written(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.csv", '\ufeffid,text\r\n1,007\r\n2,NA\r\n3,\r\n4,"a ""b""\r\nc, d"\r\n\r\n5,1e5\r\n')
+    path = write(
+        tmp_path,
+        "a.csv",
+        '\ufeffid,text\r\n1,007\r\n2,NA\r\n3,\r\n4,"a ""b""\r\nc, d"\r\n\r\n5,1e5\r\n',
+    )
     assert read_all(path) == ["007", "NA", "", 'a "b"\r\nc, d', "1e5"]
     assert read_all(write(tmp_path, "b.tsv", "text\tn\n1,5\t2\n")) == ["1,5"]
     assert (
@@ -410,7 +509,10 @@ def test_csv_row_longer_than_a_block(tmp_path: Path) -> None:
     texts = [str(row) for row in range(5000)] + ["x\n" * 40_000] + ["end"]
     path = write(tmp_path, "a.csv", as_csv(texts))
     assert read_all(path, batch_bytes=10_000) == texts
-    assert read_all(write(tmp_path, "a.csv.gz", gzip.compress(as_csv(texts))), batch_bytes=10_000) == texts
+    assert (
+        read_all(write(tmp_path, "a.csv.gz", gzip.compress(as_csv(texts))), batch_bytes=10_000)
+        == texts
+    )
 
 
 @pytest.mark.parametrize(
@@ -424,11 +526,16 @@ def test_csv_row_longer_than_a_block(tmp_path: Path) -> None:
     ],
 )
 def test_broken_csv(tmp_path: Path, data: bytes, line: int | None, reason: str) -> None:
-    error = failure(write(tmp_path, "a.csv", data), text_column="text") if b"x" in data else failure(write(tmp_path, "a.csv", data))
+    error = (
+        failure(write(tmp_path, "a.csv", data), text_column="text")
+        if b"x" in data
+        else failure(write(tmp_path, "a.csv", data))
+    )
     assert error.line == line and reason in str(error)
 
 
-# Damage ---------------------------------------------------------------------------------------------------------------
+# Damage
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst", ".bz2", ".xz"])
@@ -442,25 +549,46 @@ def test_damaged_compression(tmp_path: Path, suffix: str, stem: str) -> None:
         "a.arrow": as_arrow(list(texts), False),
     }
     whole = compress(plain.get(stem, as_jsonl(list(texts))), suffix)
-    for data in (whole[: len(whole) // 2], whole[:-3], b"this is not compressed at all", whole[:20] + b"????" + whole[24:]):
+    for data in (
+        whole[: len(whole) // 2],
+        whole[:-3],
+        b"this is not compressed at all",
+        whole[:20] + b"????" + whole[24:],
+    ):
         error = failure(write(tmp_path, stem + suffix, data))
         assert "fetch it again" in str(error) and "Arrow" not in str(error)
-    several = write(tmp_path, "several.txt" + suffix, compress(b"a\n", suffix) + compress(b"b\n", suffix))
+    several = write(
+        tmp_path, "several.txt" + suffix, compress(b"a\n", suffix) + compress(b"b\n", suffix)
+    )
     assert read_all(several) == ["a", "b"]
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
 def test_damaged_tables(tmp_path: Path, name: str) -> None:
     texts: list[str | None] = [f"row {row}" for row in range(3000)]
-    whole = as_parquet(texts) if name == "a.parquet" else as_arrow(texts, stream=name == "a.feather", rows=500)
-    for data in (b"", whole[:4], b"hello world" * 20, whole[: len(whole) // 2], whole[:-1] if name != "a.feather" else whole[:100]):
+    whole = (
+        as_parquet(texts)
+        if name == "a.parquet"
+        else as_arrow(texts, stream=name == "a.feather", rows=500)
+    )
+    for data in (
+        b"",
+        whole[:4],
+        b"hello world" * 20,
+        whole[: len(whole) // 2],
+        whole[:-1] if name != "a.feather" else whole[:100],
+    ):
         error = failure(write(tmp_path, name, data))
         assert "cut short or damaged" in str(error)
 
 
 def test_broken_utf8_and_offsets_in_tables(tmp_path: Path) -> None:
-    bad_text = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")])
-    bad_offsets = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\x40\0\0\0\1\0\0\0"), pa.py_buffer(b"ab")])
+    bad_text = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")]
+    )
+    bad_offsets = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\x40\0\0\0\1\0\0\0"), pa.py_buffer(b"ab")]
+    )
     for column in (bad_text, bad_offsets):
         batch = pa.record_batch({"text": column})
         with pa.ipc.new_stream(tmp_path / "a.arrow", batch.schema) as writer:
@@ -470,7 +598,8 @@ def test_broken_utf8_and_offsets_in_tables(tmp_path: Path) -> None:
     assert "'text'" in str(failure(tmp_path / "a.parquet"))
 
 
-# Finding inputs -------------------------------------------------------------------------------------------------------
+# Finding inputs
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -499,7 +628,9 @@ def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert names("*.md", format="txt") == ["README.md"]
     assert names(".", format="csv") == ["sub/c.csv"]
     assert find_inputs(["a.TXT.GZ"]) == [Source("a.TXT.GZ", "txt", "gzip", 0)]
-    assert find_inputs(["-"]) == [Source("-", "jsonl")] and find_inputs(["-"], "csv") == [Source("-", "csv")]
+    assert find_inputs(["-"]) == [Source("-", "jsonl")] and find_inputs(["-"], "csv") == [
+        Source("-", "csv")
+    ]
     write(tmp_path, "odd[1]*.txt", b"")
     assert names("odd[1]*.txt") == ["odd[1]*.txt"], "a real name wins over the pattern"
     (tmp_path / "empty").mkdir()
@@ -523,9 +654,16 @@ def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "txt", "parquet", "arrow", "json"])
-def test_standard_input_and_pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_standard_input_and_pipes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
     texts = ["a", "b 1"]
-    plain = {"csv": as_csv(texts), "txt": b"a\nb 1\n", "parquet": as_parquet(list(texts)), "arrow": as_arrow(list(texts), stream=True)}
+    plain = {
+        "csv": as_csv(texts),
+        "txt": b"a\nb 1\n",
+        "parquet": as_parquet(list(texts)),
+        "arrow": as_arrow(list(texts), stream=True),
+    }
     data = plain.get(form, as_jsonl(list(texts)))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
     [source] = find_inputs(["-"], form)

@@ -34,7 +34,8 @@ from numtok.errors import InputError, OutputError, SchemaError
 from numtok.representations import FloatBits, FoNE
 from numtok.tokenizer.stored import plain, plain_schema
 
-# Of a file that could hold all of these columns: FoNE twice is none, but what FORMAT.md says of the types is the same.
+# Of a file that could hold all of these columns: FoNE twice is none, but what FORMAT.md says of the
+# types is the same.
 METADATA = numtok.Tokenizer.from_pretrained(None, [FloatBits(), FoNE(8, 7)]).batch_schema().metadata
 NAMES = ["a.parquet", "a.arrow", "a.feather", "a.ipc"]
 
@@ -42,7 +43,9 @@ NAMES = ["a.parquet", "a.arrow", "a.feather", "a.ipc"]
 def tensors(dtype: pa.DataType, shape: list[int], count: int) -> pa.Array:
     size = int(np.prod(shape))
     values = pa.array(np.arange(count * size) % 2, dtype)  # (count * size,)
-    return pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(dtype, shape), pa.FixedSizeListArray.from_arrays(values, size))
+    return pa.ExtensionArray.from_storage(
+        pa.fixed_shape_tensor(dtype, shape), pa.FixedSizeListArray.from_arrays(values, size)
+    )
 
 
 def ragged(counts: list[int], values: pa.Array, large: bool = False) -> pa.Array:
@@ -55,16 +58,24 @@ def encoded(counts: list[int], large: bool = False) -> pa.RecordBatch:
     """A batch as the tokenizer writes it: counts[i] numbers in document i."""
     n = sum(counts)
     columns = {
-        "input_ids": ragged([2 * count for count in counts], pa.array(np.arange(2 * n), pa.int32()), large),
-        "number_index": ragged(counts, pa.array(np.concatenate([np.arange(c) for c in [0, *counts]]), pa.int32())),
+        "input_ids": ragged(
+            [2 * count for count in counts], pa.array(np.arange(2 * n), pa.int32()), large
+        ),
+        "number_index": ragged(
+            counts, pa.array(np.concatenate([np.arange(c) for c in [0, *counts]]), pa.int32())
+        ),
         "number_value": ragged(counts, pa.array(np.arange(n) * 0.5)),
         "number_text": ragged(counts, pa.array([str(i) for i in range(n)], pa.string())),
         "number_bits": ragged(counts, tensors(pa.uint8(), [32], n), large),
         "number_fourier": ragged(counts, tensors(pa.float32(), [15, 2], n)),
         "number_digits": ragged(counts, tensors(pa.uint8(), [15], n)),
-        "place_value": ragged([2 * count for count in counts], pa.array(np.arange(2 * n) % 7, pa.int16())),
+        "place_value": ragged(
+            [2 * count for count in counts], pa.array(np.arange(2 * n) % 7, pa.int16())
+        ),
     }
-    fields = [pa.field(name, column.type, metadata={"about": name}) for name, column in columns.items()]
+    fields = [
+        pa.field(name, column.type, metadata={"about": name}) for name, column in columns.items()
+    ]
     return pa.record_batch(list(columns.values()), schema=pa.schema(fields, METADATA))
 
 
@@ -73,7 +84,9 @@ def ids(rows: int, each: int = 100, seed: int = 0) -> pa.RecordBatch:
     return pa.record_batch({"input_ids": ragged([each] * rows, pa.array(values))})
 
 
-def write(path: Path, batches: list[pa.RecordBatch], schema: pa.Schema | None = None, **options: Any) -> Path:
+def write(
+    path: Path, batches: list[pa.RecordBatch], schema: pa.Schema | None = None, **options: Any
+) -> Path:
     with open_writer(path, schema or batches[0].schema, **options) as writer:
         for batch in batches:
             writer.write(batch)
@@ -85,18 +98,27 @@ def read(path: Path, **options: Any) -> pa.Table:
 
 
 def assert_same_schema(schema: pa.Schema, expected: pa.Schema) -> None:
-    """Types and all metadata; Parquet calls the items of a list ``element``, which Arrow does not count as a difference of type."""
+    """Types and all metadata; Parquet calls the items of a list ``element``, which Arrow does not
+    count as a difference of type.
+    """
     assert schema.equals(expected, check_metadata=False)
     assert schema.metadata == expected.metadata
     assert [field.metadata for field in schema] == [field.metadata for field in expected]
 
 
-# What is written comes back -------------------------------------------------------------------------------------------
+# What is written comes back
+# -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
-@given(st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=4), st.sampled_from(NAMES), st.booleans())
-def test_round_trip_with_tensors(tmp_path_factory: pytest.TempPathFactory, counts: list[list[int]], name: str, large: bool) -> None:
+@given(
+    st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=4),
+    st.sampled_from(NAMES),
+    st.booleans(),
+)
+def test_round_trip_with_tensors(
+    tmp_path_factory: pytest.TempPathFactory, counts: list[list[int]], name: str, large: bool
+) -> None:
     batches = [encoded(some, large) for some in counts]
     path = write(tmp_path_factory.mktemp("out") / name, batches)
     table = read(path)
@@ -117,37 +139,71 @@ def test_no_rows_still_have_a_schema(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_slices_nulls_and_other_metadata(tmp_path: Path, name: str) -> None:
     whole = encoded([1, 0, 3, 2])
-    nulls = pa.RecordBatch.from_arrays([pa.nulls(2, field.type) for field in whole.schema], schema=whole.schema)
+    nulls = pa.RecordBatch.from_arrays(
+        [pa.nulls(2, field.type) for field in whole.schema], schema=whole.schema
+    )
     batches = [whole.slice(1, 2), nulls, whole.slice(3).replace_schema_metadata({"other": "x"})]
     table = read(write(tmp_path / name, batches))
-    assert table.equals(pa.Table.from_batches([batch.replace_schema_metadata(whole.schema.metadata) for batch in batches]))
+    assert table.equals(
+        pa.Table.from_batches(
+            [batch.replace_schema_metadata(whole.schema.metadata) for batch in batches]
+        )
+    )
     assert table.schema.metadata == whole.schema.metadata, "the metadata is that of open_writer"
 
 
 @pytest.mark.parametrize(
-    ("name", "compression"), [*(("a.parquet", c) for c in ("zstd", "lz4", "snappy", "gzip", None)), ("a.arrow", "lz4"), ("a.arrow", "none")]
+    ("name", "compression"),
+    [
+        *(("a.parquet", c) for c in ("zstd", "lz4", "snappy", "gzip", None)),
+        ("a.arrow", "lz4"),
+        ("a.arrow", "none"),
+    ],
 )
 def test_compressions(tmp_path: Path, name: str, compression: str | None) -> None:
     batch = encoded([3, 4])
-    assert read(write(tmp_path / name, [batch], compression=compression)).equals(pa.Table.from_batches([batch]))
+    assert read(write(tmp_path / name, [batch], compression=compression)).equals(
+        pa.Table.from_batches([batch])
+    )
 
 
 def test_tensors_come_back_without_copies(tmp_path: Path) -> None:
     batch = encoded([2, 3])
     for name in NAMES:
-        column = read(write(tmp_path / name, [batch], compression=None)).column("number_fourier").chunk(0).values
+        column = (
+            read(write(tmp_path / name, [batch], compression=None))
+            .column("number_fourier")
+            .chunk(0)
+            .values
+        )
         assert column.to_numpy_ndarray().shape == (5, 15, 2)
-        assert np.shares_memory(column.to_numpy_ndarray(), column.storage.flatten().to_numpy(zero_copy_only=True))
+        assert np.shares_memory(
+            column.to_numpy_ndarray(), column.storage.flatten().to_numpy(zero_copy_only=True)
+        )
 
 
 def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
     group = pq.read_metadata(write(tmp_path / "a.parquet", [encoded([50] * 50)])).row_group(0)
-    stored = {group.column(i).path_in_schema.split(".")[0]: group.column(i) for i in range(group.num_columns)}
-    for name, encoding in {"input_ids": "BYTE_STREAM_SPLIT", "number_index": "DELTA_BINARY_PACKED", "number_fourier": "PLAIN"}.items():
+    stored = {
+        group.column(i).path_in_schema.split(".")[0]: group.column(i)
+        for i in range(group.num_columns)
+    }
+    for name, encoding in {
+        "input_ids": "BYTE_STREAM_SPLIT",
+        "number_index": "DELTA_BINARY_PACKED",
+        "number_fourier": "PLAIN",
+    }.items():
         assert encoding in stored[name].encodings and not stored[name].has_dictionary_page, name
-    for name in ("number_value", "number_bits", "number_digits", "place_value"):  # the last is declared by nobody
+    for name in (
+        "number_value",
+        "number_bits",
+        "number_digits",
+        "place_value",
+    ):  # the last is declared by nobody
         assert stored[name].has_dictionary_page, name
-    assert stored["number_bits"].total_uncompressed_size < stored["number_bits"].num_values // 3, "a bit is a bit, its place one as well"
+    assert stored["number_bits"].total_uncompressed_size < stored["number_bits"].num_values // 3, (
+        "a bit is a bit, its place one as well"
+    )
     assert {column.compression for column in stored.values()} == {"ZSTD"}
 
 
@@ -155,7 +211,10 @@ def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
 def test_threads_do_not_change_a_byte(tmp_path: Path, compression: str) -> None:
     batches = [encoded([5] * 40), encoded([0, 3]), *(encoded([k % 7] * 30) for k in range(20))]
     options = {"row_group_bytes": 20_000, "compression": compression}
-    files = [write(tmp_path / f"{threads}.parquet", batches, threads=threads, **options) for threads in (1, 2, 5)]
+    files = [
+        write(tmp_path / f"{threads}.parquet", batches, threads=threads, **options)
+        for threads in (1, 2, 5)
+    ]
     assert pq.read_metadata(files[0]).num_row_groups > 10
     assert len({file.read_bytes() for file in files}) == 1
     assert read(files[2]).equals(pa.Table.from_batches(batches))
@@ -172,7 +231,11 @@ TENSORS = {
 
 @settings(max_examples=30)
 @given(
-    st.lists(st.lists(st.one_of(st.none(), st.integers(0, 9), st.just(200)), max_size=8), min_size=1, max_size=3),
+    st.lists(
+        st.lists(st.one_of(st.none(), st.integers(0, 9), st.just(200)), max_size=8),
+        min_size=1,
+        max_size=3,
+    ),
     st.sampled_from(sorted(TENSORS)),
     st.sampled_from([1, 2, 9, 16, 255]),
     st.integers(1, 5000),
@@ -180,34 +243,59 @@ TENSORS = {
 )
 @example([[70_000, None, 0, 50_000]], "number_bits", 2, tensor_pages.PAGE_BYTES, "zstd")
 def test_tensors_in_pages_come_back_from_arrow(
-    tmp_path_factory: pytest.TempPathFactory, counts: list[list[int | None]], name: str, limit: int, page: int, compression: str
+    tmp_path_factory: pytest.TempPathFactory,
+    counts: list[list[int | None]],
+    name: str,
+    limit: int,
+    page: int,
+    compression: str,
 ) -> None:
-    # Rows of so many numbers, None for a null row; pages of about so many bytes; values below a limit, which settles how many bits each takes.
+    # Rows of so many numbers, None for a null row; pages of about so many bytes; values below a
+    # limit, which settles how many bits each takes.
     kind, shape = TENSORS[name]
     batches = []
     for rows in counts:
         given = tensors(kind, shape, sum(count or 0 for count in rows))
-        values = pa.array(np.random.default_rng(len(rows)).integers(0, limit, len(given) * math.prod(shape)), kind)
+        values = pa.array(
+            np.random.default_rng(len(rows)).integers(0, limit, len(given) * math.prod(shape)), kind
+        )
         storage = pa.FixedSizeListArray.from_arrays(values, math.prod(shape))
         offsets = pa.array(np.cumsum([0, *(count or 0 for count in rows)]), pa.int32())
         mask = pa.array([count is None for count in rows], pa.bool_())
-        column = pa.ListArray.from_arrays(offsets, pa.ExtensionArray.from_storage(given.type, storage), mask=mask)
+        column = pa.ListArray.from_arrays(
+            offsets, pa.ExtensionArray.from_storage(given.type, storage), mask=mask
+        )
         columns = {"input_ids": pa.nulls(len(rows), pa.list_(pa.int32())), name.split()[0]: column}
-        batches.append(pa.record_batch(list(columns.values()), schema=pa.schema([(n, c.type) for n, c in columns.items()], METADATA)))
+        batches.append(
+            pa.record_batch(
+                list(columns.values()),
+                schema=pa.schema([(n, c.type) for n, c in columns.items()], METADATA),
+            )
+        )
     assert tensor_pages.is_tensor(pa.list_(tensors(kind, shape, 0).type.storage_type))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tensor_pages, "PAGE_BYTES", page)
         path = write(tmp_path_factory.mktemp("out") / "a.parquet", batches, compression=compression)
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        assert file.read().cast(plain_schema(batches[0].schema)).equals(pa.Table.from_batches([plain(batch) for batch in batches]))
+        assert (
+            file.read()
+            .cast(plain_schema(batches[0].schema))
+            .equals(pa.Table.from_batches([plain(batch) for batch in batches]))
+        )
 
 
 def test_row_groups_are_told_as_arrow_would(tmp_path: Path) -> None:
-    # Each is made as a file of its own; what the footer says of their places is held to the file that Arrow itself writes.
+    # Each is made as a file of its own; what the footer says of their places is held to the file
+    # that Arrow itself writes.
     batches = [ids(300, seed=seed) for seed in range(20)]
     joined = pq.read_metadata(write(tmp_path / "a.parquet", batches, row_group_bytes=100_000))
     with pq.ParquetWriter(
-        tmp_path / "b.parquet", ids(1).schema, compression="zstd", compression_level=1, write_statistics=False, write_page_checksum=True
+        tmp_path / "b.parquet",
+        ids(1).schema,
+        compression="zstd",
+        compression_level=1,
+        write_statistics=False,
+        write_page_checksum=True,
     ) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -222,7 +310,12 @@ def test_row_groups_are_bounded(tmp_path: Path) -> None:
     metadata = pq.read_metadata(path)
     sizes = [metadata.row_group(i).num_rows * 400 for i in range(metadata.num_row_groups)]
     assert max(sizes) < 160_000 and len(sizes) < 14
-    assert read(path).column("input_ids").combine_chunks().equals(pa.Table.from_batches(batches).column("input_ids").combine_chunks())
+    assert (
+        read(path)
+        .column("input_ids")
+        .combine_chunks()
+        .equals(pa.Table.from_batches(batches).column("input_ids").combine_chunks())
+    )
     assert max(batch.nbytes for batch in read_encoded(path, batch_bytes=20_000)) < 30_000
 
 
@@ -234,8 +327,11 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_a_disk_that_fails_while_more_is_made(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The system tells such an error once, to whoever asks first; here, that is not the end of the file.
+def test_a_disk_that_fails_while_more_is_made(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The system tells such an error once, to whoever asks first; here, that is not the end of the
+    # file.
     asked: list[int] = []
 
     def fsync(descriptor: int) -> None:
@@ -250,13 +346,19 @@ def test_a_disk_that_fails_while_more_is_made(tmp_path: Path, name: str, monkeyp
     assert os.listdir(tmp_path) == []
 
 
-# The name appears only with a whole file ------------------------------------------------------------------------------
+# The name appears only with a whole file
+# ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
-def test_an_exception_leaves_nothing(tmp_path: Path, name: str, error: type[BaseException], capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(error, match="stop"), open_writer(tmp_path / name, ids(1).schema, row_group_bytes=1) as writer:
+def test_an_exception_leaves_nothing(
+    tmp_path: Path, name: str, error: type[BaseException], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with (
+        pytest.raises(error, match="stop"),
+        open_writer(tmp_path / name, ids(1).schema, row_group_bytes=1) as writer,
+    ):
         writer.write(ids(10))
         assert [file.name.startswith(f".{name}.") for file in tmp_path.iterdir()] == [True]
         raise error("stop")
@@ -270,7 +372,10 @@ def test_an_existing_file_stays(tmp_path: Path) -> None:
     path.write_text("mine")
     with pytest.raises(OutputError, match=r"exists already.*--overwrite"):
         write(path, [ids(1)])
-    with pytest.raises(ValueError, match="stop"), open_writer(path, ids(1).schema, overwrite=True) as writer:
+    with (
+        pytest.raises(ValueError, match="stop"),
+        open_writer(path, ids(1).schema, overwrite=True) as writer,
+    ):
         writer.write(ids(1))
         raise ValueError("stop")
     assert path.read_text() == "mine"
@@ -327,7 +432,10 @@ def run(script: str, *arguments: str) -> subprocess.Popen[str]:
     return interrupts.start(command, env=environment)
 
 
-@pytest.mark.parametrize(("name", "stop"), [("a.parquet", signal.SIGINT), ("a.arrow", signal.SIGINT), ("a.parquet", signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("name", "stop"),
+    [("a.parquet", signal.SIGINT), ("a.arrow", signal.SIGINT), ("a.parquet", signal.SIGKILL)],
+)
 def test_a_killed_process_leaves_no_file(tmp_path: Path, name: str, stop: signal.Signals) -> None:
     process = run(
         """
@@ -356,7 +464,8 @@ def test_a_killed_process_leaves_no_file(tmp_path: Path, name: str, stop: signal
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 def test_a_full_disk(tmp_path: Path, name: str) -> None:
-    # A limit on the file size is as real as a full disk: write() itself fails, in the middle or only in the footer.
+    # A limit on the file size is as real as a full disk: write() itself fails, in the middle or
+    # only in the footer.
     process = run(
         """
         for limit in (0, 1000, 1_000_000, 1_170_000):
@@ -375,7 +484,12 @@ def test_a_full_disk(tmp_path: Path, name: str) -> None:
     said = output.splitlines()
     assert len(said) == 4
     for line in said:
-        assert str(tmp_path / name) in line and "File too large, after" in line and "nothing is left" in line and line.endswith(" 27")
+        assert (
+            str(tmp_path / name) in line
+            and "File too large, after" in line
+            and "nothing is left" in line
+            and line.endswith(" 27")
+        )
 
 
 def test_a_folder_without_permission() -> None:
@@ -394,13 +508,22 @@ def test_a_folder_without_permission() -> None:
         shutil.rmtree(folder)
 
 
-# Reading what is not ours ---------------------------------------------------------------------------------------------
+# Reading what is not ours
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
 def test_files_that_are_not_whole(tmp_path: Path, name: str) -> None:
     whole = write(tmp_path / name, [ids(100)]).read_bytes()
-    for data in (b"", b"PAR1", b"ARROW1\0\0", b"hello world", b"\xff\xff\xff\xff\x10\0\0\0", whole[: len(whole) // 2], whole[:-1]):
+    for data in (
+        b"",
+        b"PAR1",
+        b"ARROW1\0\0",
+        b"hello world",
+        b"\xff\xff\xff\xff\x10\0\0\0",
+        whole[: len(whole) // 2],
+        whole[:-1],
+    ):
         path = tmp_path / f"broken-{name}"
         path.write_bytes(data)
         with pytest.raises(InputError) as caught:

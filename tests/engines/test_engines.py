@@ -1,4 +1,6 @@
-"""The ``[NUM]`` contract: ids are those of the source tokenizer with an added token in place of every number, whatever stands beside it."""
+"""The ``[NUM]`` contract: ids are those of the source tokenizer with an added token in place of
+every number, whatever stands beside it.
+"""
 
 from __future__ import annotations
 
@@ -34,35 +36,58 @@ from numtok.tokenizer.tokenizer import Tokenizer
 
 Config = dict[str, Any]
 TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
-FAST = ["gpt2", "gpt2_prefix_space", "neox", "llama3", "qwen", "roberta"]  # kinds that gigatoken encodes
+FAST = [
+    "gpt2",
+    "gpt2_prefix_space",
+    "neox",
+    "llama3",
+    "qwen",
+    "roberta",
+]  # kinds that gigatoken encodes
 ENGINES = [(kind, "tokenizers") for kind in trained.KINDS] + [(kind, "gigatoken") for kind in FAST]
 
 
 @kept
-def tokenizer(kind: str, engine: str, representation: Representation = TAKES_ALL, leading_space: str = "auto") -> Tokenizer:
-    return Tokenizer(trained.config(kind), [representation], engine=engine, leading_space=leading_space)
+def tokenizer(
+    kind: str, engine: str, representation: Representation = TAKES_ALL, leading_space: str = "auto"
+) -> Tokenizer:
+    return Tokenizer(
+        trained.config(kind), [representation], engine=engine, leading_space=leading_space
+    )
 
 
 @kept
 def oracle(kind: str, parse_special: bool = False, separate: bool = False) -> Oracle:
-    return Oracle(trained.config(kind), tokenizer(kind, "tokenizers", TAKES_ALL, "separate" if separate else "auto").tokens, parse_special)
+    return Oracle(
+        trained.config(kind),
+        tokenizer(kind, "tokenizers", TAKES_ALL, "separate" if separate else "auto").tokens,
+        parse_special,
+    )
 
 
 @kept
 def spelled_oracle(kind: str) -> Oracle:
-    return Oracle(trained.config(kind), tokenizer(kind, "tokenizers", PlaceValue(overflow="clip")).tokens)
+    return Oracle(
+        trained.config(kind), tokenizer(kind, "tokenizers", PlaceValue(overflow="clip")).tokens
+    )
 
 
-def check(documents: list[str | None], got: list[list[int] | None], expected: list[list[int] | None]) -> None:
+def check(
+    documents: list[str | None], got: list[list[int] | None], expected: list[list[int] | None]
+) -> None:
     """Equal, or the first document that is not."""
     for text, ours, theirs in zip(documents, got, expected, strict=True):
         assert ours == theirs, repr(text)
 
 
-def check_numbers(tok: Tokenizer, batch: pa.RecordBatch, places: list[list[tuple[int, int]]]) -> None:
+def check_numbers(
+    tok: Tokenizer, batch: pa.RecordBatch, places: list[list[tuple[int, int]]]
+) -> None:
     """Every number token is a number's, in order, and none other."""
     ours = {tok.tokens[NUM], tok.tokens.get(f" {NUM}", -1)}
-    for ids, index, spans in zip(batch["input_ids"].to_pylist(), batch["number_index"].to_pylist(), places, strict=True):
+    for ids, index, spans in zip(
+        batch["input_ids"].to_pylist(), batch["number_index"].to_pylist(), places, strict=True
+    ):
         if ids is None:
             assert index is None
         else:
@@ -72,8 +97,14 @@ def check_numbers(tok: Tokenizer, batch: pa.RecordBatch, places: list[list[tuple
 
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
 def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
-    every = triples(NUMBERS[::2])[::4] if engine == "gigatoken" else triples(NUMBERS[1:2])[len(kind) % 4 :: 4]
-    documents: list[str | None] = list(every)  # every pair of fragments stands around one of four numbers
+    every = (
+        triples(NUMBERS[::2])[::4]
+        if engine == "gigatoken"
+        else triples(NUMBERS[1:2])[len(kind) % 4 :: 4]
+    )
+    documents: list[str | None] = list(
+        every
+    )  # every pair of fragments stands around one of four numbers
     tok, reference = tokenizer(kind, engine), oracle(kind)
     batch = tok.encode_batch(documents)
     check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
@@ -83,15 +114,32 @@ def test_contract_beside_every_fragment(kind: str, engine: str) -> None:
 @pytest.mark.parametrize(("kind", "engine"), ENGINES)
 @pytest.mark.thorough
 @settings(max_examples=examples(8, thorough=200))
-@given(documents=many_rows, parse_special=st.booleans(), add_special_tokens=st.booleans(), separate=st.booleans())
+@given(
+    documents=many_rows,
+    parse_special=st.booleans(),
+    add_special_tokens=st.booleans(),
+    separate=st.booleans(),
+)
 def test_contract(
-    kind: str, engine: str, documents: list[str | None], parse_special: bool, add_special_tokens: bool, separate: bool
+    kind: str,
+    engine: str,
+    documents: list[str | None],
+    parse_special: bool,
+    add_special_tokens: bool,
+    separate: bool,
 ) -> None:
-    tok, reference = tokenizer(kind, engine, TAKES_ALL, "separate" if separate else "auto"), oracle(kind, parse_special, separate)
+    tok, reference = (
+        tokenizer(kind, engine, TAKES_ALL, "separate" if separate else "auto"),
+        oracle(kind, parse_special, separate),
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EngineWarning)
-        batch = tok.encode_batch(documents, add_special_tokens=add_special_tokens, parse_special=parse_special)
-    check(documents, batch["input_ids"].to_pylist(), reference.encode(documents, add_special_tokens))
+        batch = tok.encode_batch(
+            documents, add_special_tokens=add_special_tokens, parse_special=parse_special
+        )
+    check(
+        documents, batch["input_ids"].to_pylist(), reference.encode(documents, add_special_tokens)
+    )
     check_numbers(tok, batch, reference.numbers(documents))
 
 
@@ -99,8 +147,12 @@ def test_contract(
 @pytest.mark.thorough
 @settings(max_examples=examples(5, thorough=12))
 @given(documents=many_rows)
-def test_contract_of_spelled_out_numbers(kind: str, engine: str, documents: list[str | None]) -> None:
-    """What stands around a spelled-out number is what stands around ``[NUM]``; its digits' tokens never occur by other ways."""
+def test_contract_of_spelled_out_numbers(
+    kind: str, engine: str, documents: list[str | None]
+) -> None:
+    """What stands around a spelled-out number is what stands around ``[NUM]``; its digits' tokens
+    never occur by other ways.
+    """
     tok = tokenizer(kind, engine, PlaceValue(overflow="clip"))
     batch = tok.encode_batch(documents)
     reference = spelled_oracle(kind)
@@ -110,7 +162,9 @@ def test_contract_of_spelled_out_numbers(kind: str, engine: str, documents: list
         for token in ids or []:
             if not inside:
                 kept.append(token)
-            inside = token in (tok.tokens[NUM], tok.tokens.get(f" {NUM}")) or (inside and token != end)
+            inside = token in (tok.tokens[NUM], tok.tokens.get(f" {NUM}")) or (
+                inside and token != end
+            )
         collapsed.append(kept)
     check(documents, collapsed, reference.encode(documents))
     assert not inside
@@ -124,34 +178,55 @@ def test_subword_leaves_text_alone(kind: str, engine: str, documents: list[str |
     tok, source = tokenizer(kind, engine, Subword()), oracle(kind).plain_source
     batch = tok.encode_batch(documents)
     places = oracle(kind).numbers(documents)
-    for text, ids, index, spans in zip(documents, batch["input_ids"].to_pylist(), batch["number_index"].to_pylist(), places, strict=True):
+    for text, ids, index, spans in zip(
+        documents,
+        batch["input_ids"].to_pylist(),
+        batch["number_index"].to_pylist(),
+        places,
+        strict=True,
+    ):
         if text is None:
             assert ids is None and index is None
             continue
         encoding = source.encode(text, add_special_tokens=False)
         assert ids == encoding.ids, repr(text)
-        # The token that holds the number's first character; a normalizer that drops characters may leave it without one.
+        # The token that holds the number's first character; a normalizer that drops characters may
+        # leave it without one.
         tokens = [encoding.char_to_token(start) for start, _ in spans]
-        assert [a for a, b in zip(index, tokens, strict=True) if b is not None] == [b for b in tokens if b is not None], repr(text)
+        assert [a for a, b in zip(index, tokens, strict=True) if b is not None] == [
+            b for b in tokens if b is not None
+        ], repr(text)
 
 
 def test_the_places_of_many_numbers_in_a_long_text_take_linear_time() -> None:
-    """Each was looked for from the front of the text; an accent apart from its letter leaves the text to the engine that tells places."""
+    """Each was looked for from the front of the text; an accent apart from its letter leaves the
+    text to the engine that tells places.
+    """
     text = "e\u0301 " + "it was 1,234.5 m or 7%, " * 20_000
     tok = tokenizer("neox", "gigatoken", Subword())
     started = time.process_time()
     batch = tok.encode_batch([text])
     assert time.process_time() - started < 3
     ids, index = batch["input_ids"][0].values, batch["number_index"][0].values
-    assert len(index) == 40_000 and len({ids[int(place)].as_py() for place in index.to_numpy()[::2]}) == 1
+    assert (
+        len(index) == 40_000
+        and len({ids[int(place)].as_py() for place in index.to_numpy()[::2]}) == 1
+    )
 
 
 @pytest.mark.parametrize("kind", FAST)
 @settings(max_examples=30)
 @given(documents=many_rows, offset=st.integers(0, 6), length=st.integers(0, 8), large=st.booleans())
-def test_engines_agree_on_slices(kind: str, documents: list[str | None], offset: int, length: int, large: bool) -> None:
-    array = pa.array(["0 9", *documents], pa.large_string() if large else pa.string()).slice(offset, length)
-    ours, theirs = tokenizer(kind, "gigatoken").encode_batch(array), tokenizer(kind, "tokenizers").encode_batch(array)
+def test_engines_agree_on_slices(
+    kind: str, documents: list[str | None], offset: int, length: int, large: bool
+) -> None:
+    array = pa.array(["0 9", *documents], pa.large_string() if large else pa.string()).slice(
+        offset, length
+    )
+    ours, theirs = (
+        tokenizer(kind, "gigatoken").encode_batch(array),
+        tokenizer(kind, "tokenizers").encode_batch(array),
+    )
     assert ours.equals(theirs, check_metadata=True)
     assert ours.equals(tokenizer(kind, "gigatoken").encode_batch(array.to_pylist()))
 
@@ -170,7 +245,8 @@ def test_long_runs(kind: str) -> None:
     check(documents, ours, oracle(kind).encode(documents))
 
 
-# In context ------------------------------------------------------------------------------------------------------------
+# In context
+# ------------------------------------------------------------------------------------------------------------
 
 GPT2 = ["gpt2", "neox"]
 RUN_OF_SPACES = regex.compile(r"  \Z")
@@ -180,15 +256,19 @@ MARK_BEFORE = regex.compile(r"[^\p{White_Space}\p{L}\p{N}]\Z")
 
 
 def is_torn(text: str, start: int, stop: int, runs_of_spaces: bool) -> bool:
-    """Whether taking out the number at [start, stop) changes how GPT-2's pre-tokenizer cuts the text around it.
+    """Whether taking out the number at [start, stop) changes how GPT-2's pre-tokenizer cuts the
+    text around it.
 
     It does if and only if
-    - a character of category N that is not part of the number touches it (``10²``, ``½5``): GPT-2 sees one run of digits;
-    - two or more white-space characters precede it, and the last is not a space (``\\n\\n5``): GPT-2 sets the last one apart, for the word
-      that follows; at the end of a text, which a number token is, it does not;
-    - the number begins with a sign or a dot that follows another mark (``(-5``, ``=.5``): GPT-2 sees one run of marks;
-    - the tokenizer has runs of spaces as added tokens, and two or more spaces precede the number: the added token takes the number's space.
-    """
+    - a character of category N that is not part of the number touches it (``10²``, ``½5``): GPT-2
+      sees one run of digits;
+    - two or more white-space characters precede it, and the last is not a space (``\\n\\n5``):
+      GPT-2 sets the last one apart, for the word that follows; at the end of a text, which a number
+      token is, it does not;
+    - the number begins with a sign or a dot that follows another mark (``(-5``, ``=.5``): GPT-2
+      sees one run of marks;
+    - the tokenizer has runs of spaces as added tokens, and two or more spaces precede the number:
+      the added token takes the number's space."""
     before, after, digit = text[:start], text[stop:], NUMERIC_AFTER.match(text, start)
     return bool(
         (digit and NUMERIC_BEFORE.search(before))
@@ -200,7 +280,9 @@ def is_torn(text: str, start: int, stop: int, runs_of_spaces: bool) -> bool:
 
 
 def ids_in_context(source: Source, text: str, places: list[tuple[int, int]]) -> list[int]:
-    """Ids of the text as it stands, without the tokens that overlap a number or the space before it."""
+    """Ids of the text as it stands, without the tokens that overlap a number or the space before
+    it.
+    """
     encoding = source.encode(text, add_special_tokens=False)
     taken = [(start - (text[start - 1 : start] == " "), stop) for start, stop in places]
     kept, at = [], 0
@@ -227,7 +309,9 @@ def words_of() -> Any:
 def check_is_torn(text: str, start: int, stop: int) -> None:
     """A number is torn out of a word exactly if the words around it are others without it."""
     cut = start - (text[start - 1 : start] == " ")
-    around = words_of()(text[:cut]) + [(first + stop, last + stop) for first, last in words_of()(text[stop:])]
+    around = words_of()(text[:cut]) + [
+        (first + stop, last + stop) for first, last in words_of()(text[stop:])
+    ]
     inside = [place for place in words_of()(text) if place[1] <= cut or place[0] >= stop]
     assert is_torn(text, start, stop, runs_of_spaces=False) == (around != inside), repr(text)
 
@@ -241,7 +325,9 @@ def test_the_condition_is_exact_beside_every_fragment() -> None:
 
 @given(document=texts)
 def test_the_condition_is_exact(document: str) -> None:
-    assume(all(unicodedata.category(character) != "Cn" for character in document))  # the libraries know other new characters
+    assume(
+        all(unicodedata.category(character) != "Cn" for character in document)
+    )  # the libraries know other new characters
     for start, stop in oracle("gpt2").numbers([document])[0]:
         check_is_torn(document, start, stop)
 
@@ -249,7 +335,9 @@ def test_the_condition_is_exact(document: str) -> None:
 @pytest.mark.parametrize("kind", GPT2)
 @given(document=texts)
 def test_text_keeps_the_ids_it_has_in_context(kind: str, document: str) -> None:
-    """Where no number is torn out of a word, the text around all of them has the ids it has with the numbers in place."""
+    """Where no number is torn out of a word, the text around all of them has the ids it has with
+    the numbers in place.
+    """
     _in_context(kind, [document])
 
 
@@ -261,12 +349,15 @@ def test_text_keeps_the_ids_it_has_beside_every_fragment(kind: str) -> None:
 def _in_context(kind: str, documents: list[str]) -> None:
     tok, source = tokenizer(kind, "gigatoken"), oracle(kind).plain_source
     places = oracle(kind).numbers(list(documents))
-    for text, spans, ids in zip(documents, places, tok.encode_batch(documents)["input_ids"].to_pylist(), strict=True):
+    for text, spans, ids in zip(
+        documents, places, tok.encode_batch(documents)["input_ids"].to_pylist(), strict=True
+    ):
         if spans and not any(is_torn(text, start, stop, kind == "neox") for start, stop in spans):
             assert ids_around_numbers(tok, ids) == ids_in_context(source, text, spans), repr(text)
 
 
-# Real tokenizers -------------------------------------------------------------------------------------------------------
+# Real tokenizers
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module", params=["gpt2_json", "neox_json"])
@@ -276,13 +367,18 @@ def real(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture(scope="module")
 def real_tokenizers(real: Path) -> tuple[Tokenizer, Tokenizer, Oracle]:
-    fast, slow = (Tokenizer.from_pretrained(real, [TAKES_ALL], engine=engine) for engine in ("gigatoken", "tokenizers"))
+    fast, slow = (
+        Tokenizer.from_pretrained(real, [TAKES_ALL], engine=engine)
+        for engine in ("gigatoken", "tokenizers")
+    )
     return fast, slow, Oracle(json.loads(real.read_text("utf-8")), fast.tokens)
 
 
 def test_contract_of_real_tokenizers(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle]) -> None:
     fast, slow, reference = real_tokenizers
-    documents: list[str | None] = list(triples(NUMBERS[1::2])[::4])  # every pair of fragments around one of four numbers
+    documents: list[str | None] = list(
+        triples(NUMBERS[1::2])[::4]
+    )  # every pair of fragments around one of four numbers
     batch = fast.encode_batch(documents)
     check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
     check_numbers(fast, batch, reference.numbers(documents))
@@ -290,7 +386,9 @@ def test_contract_of_real_tokenizers(real_tokenizers: tuple[Tokenizer, Tokenizer
     assert fast.encode_batch(few).equals(slow.encode_batch(few), check_metadata=True)
 
 
-def test_contract_of_real_tokenizers_on_random_text(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle]) -> None:
+def test_contract_of_real_tokenizers_on_random_text(
+    real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle],
+) -> None:
     fast, slow, reference = real_tokenizers
 
     @settings(max_examples=40)
@@ -304,49 +402,71 @@ def test_contract_of_real_tokenizers_on_random_text(real_tokenizers: tuple[Token
 
 
 def pieces(documents: list[str], size: int = 2000) -> list[str | None]:
-    """The same text in rows of that many characters: the other library's time is not linear in the length of a row."""
+    """The same text in rows of that many characters: the other library's time is not linear in the
+    length of a row.
+    """
     return [text[start : start + size] for text in documents for start in range(0, len(text), size)]
 
 
-def test_contract_on_wikipedia(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], wiki_texts: list[str]) -> None:
+def test_contract_on_wikipedia(
+    real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], wiki_texts: list[str]
+) -> None:
     fast, slow, reference = real_tokenizers
     documents = pieces(wiki_texts[::8])
     batch = fast.encode_batch(documents)
     check(documents, batch["input_ids"].to_pylist(), reference.encode(documents))
     whole = fast.encode_batch(wiki_texts[::40])
     assert whole.equals(slow.encode_batch(wiki_texts[::40]), check_metadata=True)
-    check(list(wiki_texts[::40]), whole["input_ids"].to_pylist(), reference.encode(list(wiki_texts[::40])))
+    check(
+        list(wiki_texts[::40]),
+        whole["input_ids"].to_pylist(),
+        reference.encode(list(wiki_texts[::40])),
+    )
 
 
-def test_wikipedia_in_context(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], wiki_texts: list[str]) -> None:
+def test_wikipedia_in_context(
+    real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], wiki_texts: list[str]
+) -> None:
     """On real text: pieces without torn numbers keep all their ids, and few numbers are torn."""
     fast, _, reference = real_tokenizers
     runs_of_spaces = any(token["content"] == "  " for token in fast.config["added_tokens"])
     documents = pieces(wiki_texts[::10], 200)
     torn, count = 0, 0
     for text, spans, row in zip(
-        documents, reference.numbers(documents), fast.encode_batch(documents)["input_ids"].to_pylist(), strict=True
+        documents,
+        reference.numbers(documents),
+        fast.encode_batch(documents)["input_ids"].to_pylist(),
+        strict=True,
     ):
         here = [is_torn(text or "", start, stop, runs_of_spaces) for start, stop in spans]
         torn, count = torn + sum(here), count + len(here)
         if here and not any(here):
-            assert ids_around_numbers(fast, row) == ids_in_context(reference.plain_source, text or "", spans), repr(text)
+            assert ids_around_numbers(fast, row) == ids_in_context(
+                reference.plain_source, text or "", spans
+            ), repr(text)
     assert 0 < torn < 0.05 * count
 
 
 @pytest.mark.parametrize("text", ["a\n\n5", "a (-5", 'a "-5', "a  5"])
-def test_the_condition_is_needed(real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], text: str) -> None:
-    """Texts that it rules out do differ (``10²`` does in words; in ids only where the vocabulary has such a merge)."""
+def test_the_condition_is_needed(
+    real_tokenizers: tuple[Tokenizer, Tokenizer, Oracle], text: str
+) -> None:
+    """Texts that it rules out do differ (``10²`` does in words; in ids only where the vocabulary
+    has such a merge).
+    """
     fast, _, reference = real_tokenizers
     runs_of_spaces = any(token["content"] == "  " for token in fast.config["added_tokens"])
     spans = reference.numbers([text])[0]
     torn = text != "a  5" or runs_of_spaces
     assert [is_torn(text, start, stop, runs_of_spaces) for start, stop in spans] == [torn]
     ids = fast.encode_batch([text])["input_ids"].to_pylist()[0]
-    assert (ids_around_numbers(fast, ids) != ids_in_context(reference.plain_source, text, spans)) == torn
+    assert (
+        ids_around_numbers(fast, ids) != ids_in_context(reference.plain_source, text, spans)
+    ) == torn
 
 
-# Choice of the engine --------------------------------------------------------------------------------------------------
+# Choice of the engine
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
@@ -355,7 +475,8 @@ def test_auto_takes_gigatoken_where_it_can(kind: str) -> None:
         warnings.simplefilter("always")
         tok = Tokenizer(trained.config(kind), [TAKES_ALL])
     assert tok.engine.name == ("gigatoken" if kind in FAST else "tokenizers")
-    # Silence about kinds for which nobody expects the fast engine; one warning where a byte-level tokenizer misses it.
+    # Silence about kinds for which nobody expects the fast engine; one warning where a byte-level
+    # tokenizer misses it.
     assert [one.category for one in caught] == ([EngineWarning] if kind == "lstrip_token" else [])
     if caught:
         assert "<left>" in str(caught[0].message)
@@ -366,7 +487,12 @@ def test_auto_takes_gigatoken_where_it_can(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in trained.KINDS if kind not in FAST])
 def test_gigatoken_refuses(kind: str) -> None:
-    with pytest.raises(TokenizerError, match=r"engine='gigatoken' cannot be used for this tokenizer: .*(byte-level|<left>|<right_1>)"):
+    with pytest.raises(
+        TokenizerError,
+        match=(
+            r"engine='gigatoken' cannot be used for this tokenizer: .*(byte-level|<left>|<right_1>)"
+        ),
+    ):
         Tokenizer(trained.config(kind), [TAKES_ALL], engine="gigatoken")
 
 
@@ -376,22 +502,38 @@ def test_gigatoken_refuses(kind: str) -> None:
     ids=["end", "inside", "space"],
 )
 def test_special_tokens_that_hide_others(special: str, ordinary: str, text: str) -> None:
-    """A special token is passed over as a whole, also where it is not parsed, and what overlaps it is no token either."""
+    """A special token is passed over as a whole, also where it is not parsed, and what overlaps it
+    is no token either.
+    """
     source = trained.source("gpt2")
-    source.add_tokens([AddedToken(special, special=True, normalized=False), AddedToken(ordinary, special=False, normalized=False)])
+    source.add_tokens(
+        [
+            AddedToken(special, special=True, normalized=False),
+            AddedToken(ordinary, special=False, normalized=False),
+        ]
+    )
     with pytest.warns(EngineWarning, match="overlaps"):
         tok = Tokenizer.from_pretrained(source, [TAKES_ALL])
-    assert tok.encode_batch([text])["input_ids"].to_pylist() == Oracle(json.loads(source.to_str()), tok.tokens).encode([text])
+    assert tok.encode_batch([text])["input_ids"].to_pylist() == Oracle(
+        json.loads(source.to_str()), tok.tokens
+    ).encode([text])
 
 
 @pytest.mark.parametrize("representation", [TAKES_ALL, PlaceValue(), Subword()], ids=repr)
-def test_rows_with_special_tokens_that_strip_are_encoded_apart(representation: Representation) -> None:
+def test_rows_with_special_tokens_that_strip_are_encoded_apart(
+    representation: Representation,
+) -> None:
     """Each row as alone, by whichever engine; a null row stays null."""
-    fast, slow = (Tokenizer(trained.config("roberta"), [representation], engine=engine) for engine in ("auto", "tokenizers"))
+    fast, slow = (
+        Tokenizer(trained.config("roberta"), [representation], engine=engine)
+        for engine in ("auto", "tokenizers")
+    )
     assert fast.has_fast_engine(parse_special=True)  # no warning: it is the fast one
     rows = ["5 <mask> 7 of <mask>", None, "8 and 1,234 é", "", "<|endoftext|>", "-3 9"]
     for documents in (rows, rows[2:4], rows[:2], rows[::-1], pa.array(rows).slice(1, 4)):
-        assert fast.encode_batch(documents, parse_special=True).equals(slow.encode_batch(documents, parse_special=True))
+        assert fast.encode_batch(documents, parse_special=True).equals(
+            slow.encode_batch(documents, parse_special=True)
+        )
 
 
 def test_special_tokens_of_normalized_text_are_left_to_tokenizers() -> None:
@@ -401,7 +543,9 @@ def test_special_tokens_of_normalized_text_are_left_to_tokenizers() -> None:
     rows = ["5 <mask> 6 <mask>7", "é <mask>"]
     with pytest.warns(EngineWarning, match="<mask>"):
         batch = tok.encode_batch(rows, parse_special=True)
-    assert batch["input_ids"].to_pylist() == Oracle(json.loads(source.to_str()), tok.tokens, parse_special=True).encode(list(rows))
+    assert batch["input_ids"].to_pylist() == Oracle(
+        json.loads(source.to_str()), tok.tokens, parse_special=True
+    ).encode(list(rows))
 
 
 def test_unknown_engine() -> None:
@@ -436,7 +580,9 @@ def test_self_check_catches_a_wrong_engine(monkeypatch: pytest.MonkeyPatch, faul
         Tokenizer(trained.config("gpt2"), [TAKES_ALL], engine="gigatoken")
 
 
-def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     allocated: list[int] = []
     tokens = GigatokenPool.tokens
 
@@ -444,9 +590,15 @@ def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(monkeyp
         allocated.append(pa.total_allocated_bytes() - before if len(text) > MOST_KEPT else 0)
         return tokens(source, text, offsets)
 
-    encoding, composed = tokenizer("neox", "gigatoken"), "cafe\u0301 "  # by the complete tokenizer, so that there is a gap in the rest
+    encoding, composed = (
+        tokenizer("neox", "gigatoken"),
+        "cafe\u0301 ",
+    )  # by the complete tokenizer, so that there is a gap in the rest
     encoding.encode_batch([composed])
     monkeypatch.setattr(GigatokenPool, "tokens", noted)
-    before, text = pa.total_allocated_bytes(), f"a few words, {composed}" + "and many more words " * (MOST_KEPT // 16)
+    before, text = (
+        pa.total_allocated_bytes(),
+        f"a few words, {composed}" + "and many more words " * (MOST_KEPT // 16),
+    )
     encoding.encode_batch([text])  # Arrow's own array, and a copy without the gap
     assert 1.9 * len(text) < max(allocated) < 2.2 * len(text)

@@ -1,4 +1,6 @@
-"""A tokenizer folder that is damaged, or was made to harm, is one clear error that names the folder; never another exception, and never a wrong tokenizer."""
+"""A tokenizer folder that is damaged, or was made to harm, is one clear error that names the
+folder; never another exception, and never a wrong tokenizer.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ MUST_FAIL = [
 
 
 def outcomes(kind: str, folder: Path, load: Callable[[Path], Any]) -> dict[str, str]:
-    """What became of every variant: "good", "named" for an error that names the folder, or what else it was."""
+    """What became of every variant: "good", "named" for an error that names the folder, or what
+    else it was.
+    """
     found = {}
     for name, config, options in hostile_folders.variants(kind, folder):
         (folder / "tokenizer.json").write_text(config, "utf-8")
@@ -59,13 +63,23 @@ def use(folder: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("kind", "several"), [pytest.param("gpt2", 500, marks=pytest.mark.slow), ("t5", 400)])
+@pytest.mark.parametrize(
+    ("kind", "several"), [pytest.param("gpt2", 500, marks=pytest.mark.slow), ("t5", 400)]
+)
 def test_every_variant_is_one_clear_error(kind: str, several: int, tmp_path: Path) -> None:
     found = outcomes(kind, tmp_path, use)
     assert len(found) > several
     wrong = {name: what for name, what in found.items() if what not in ("good", "named")}
-    assert {name: what for name, what in wrong.items() if not any(one in name for one in LATER) or not what.startswith("not named")} == {}
-    assert [name for name, what in found.items() if what == "good" and any(one in name for one in MUST_FAIL)] == []
+    assert {
+        name: what
+        for name, what in wrong.items()
+        if not any(one in name for one in LATER) or not what.startswith("not named")
+    } == {}
+    assert [
+        name
+        for name, what in found.items()
+        if what == "good" and any(one in name for one in MUST_FAIL)
+    ] == []
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -88,14 +102,18 @@ DAMAGES: list[tuple[str, str, str]] = [
 def test_what_the_error_says(name: str, text: str, message: str, tmp_path: Path) -> None:
     Tokenizer(trained.config("bert"), "xval").save_pretrained(tmp_path)
     saved = (tmp_path / name).read_text("utf-8")
-    (tmp_path / name).write_text(saved.replace('{\n  "format": 1', text) if "format" in text else text, "utf-8")
+    (tmp_path / name).write_text(
+        saved.replace('{\n  "format": 1', text) if "format" in text else text, "utf-8"
+    )
     with pytest.raises(TokenizerError, match=message) as caught:
         Tokenizer.from_pretrained(tmp_path)
     assert str(tmp_path / name) in str(caught.value)
 
 
 def test_a_panic_is_an_error(tmp_path: Path) -> None:
-    config = trained.config("bert") | {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}
+    config = trained.config("bert") | {
+        "normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}
+    }
     (tmp_path / "tokenizer.json").write_text(json.dumps(config))
     with pytest.raises(TokenizerError, match="tokenizers cannot load it"):
         Tokenizer.from_pretrained(tmp_path)
@@ -104,11 +122,20 @@ def test_a_panic_is_an_error(tmp_path: Path) -> None:
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "name", "vocab", "content", "id", "a"]), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "name", "vocab", "content", "id", "a"]), inner, max_size=3
+        )
     ),
     max_leaves=6,
 )
-GOOD = {"format": 1, "grammar": {}, "numbers": [{"name": "xval"}], "leading_space": "auto", "tokens": []}
+GOOD = {
+    "format": 1,
+    "grammar": {},
+    "numbers": [{"name": "xval"}],
+    "leading_space": "auto",
+    "tokens": [],
+}
 KEYS = ["format", "grammar", "numbers", "leading_space", "tokens"]
 
 
@@ -121,7 +148,10 @@ def test_any_settings(changed: dict[str, Any], whole: bool) -> None:
 
 
 @given(
-    st.dictionaries(st.sampled_from(["model", "added_tokens", "normalizer", "pre_tokenizer", "decoder"]), json_values),
+    st.dictionaries(
+        st.sampled_from(["model", "added_tokens", "normalizer", "pre_tokenizer", "decoder"]),
+        json_values,
+    ),
     json_values,
     json_values,
 )

@@ -1,4 +1,6 @@
-"""Texts that hold private-use characters, of which one stands in for numbers while ``tokenizers`` has the text: whatever the text holds, another is found."""
+"""Texts that hold private-use characters, of which one stands in for numbers while ``tokenizers``
+has the text: whatever the text holds, another is found.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,18 @@ from numtok.tokenizer.tokenizer import Tokenizer
 TAKES_ALL = XVal(overflow="clip")
 BASIC = "".join(map(chr, range(0xE000, 0xF900)))
 HIGH = "".join(
-    map(chr, [*range(0x10_0000, 0x10_FFFE, 7), *range(0xF_0000, 0xF_FFFE, 97), 0x10_0000, 0x10_0001, 0x10_0002, 0x10_8000, 0xF_8000])
+    map(
+        chr,
+        [
+            *range(0x10_0000, 0x10_FFFE, 7),
+            *range(0xF_0000, 0xF_FFFE, 97),
+            0x10_0000,
+            0x10_0001,
+            0x10_0002,
+            0x10_8000,
+            0xF_8000,
+        ],
+    )
 )
 TEXTS = [
     f"a 5 {BASIC[:16]} b -7.5",
@@ -42,23 +55,34 @@ def test_drop_in_takes_any_of_them(kind: str) -> None:
     ours = hf_cases.ours(kind)
     for text in TEXTS:
         got: Any = ours(text, add_special_tokens=False, return_numbers=True)
-        assert got["input_ids"] == ours.numtok.encode(text, parse_special=True)["input_ids"].tolist()
+        assert (
+            got["input_ids"] == ours.numtok.encode(text, parse_special=True)["input_ids"].tolist()
+        )
         with_numbers = ours.decode(got["input_ids"], number_value=got["number_value"])
-        as_source = hf_cases.source(kind).decode(hf_cases.source(kind)(text, add_special_tokens=False)["input_ids"])
+        as_source = hf_cases.source(kind).decode(
+            hf_cases.source(kind)(text, add_special_tokens=False)["input_ids"]
+        )
         kept = "".join(character for character in as_source if ord(character) >= 0xE000)
         assert "".join(character for character in with_numbers if ord(character) >= 0xE000) == kept
 
 
 def test_many_marks_beside_a_few_characters() -> None:
-    """A representation of tens of thousands of tokens finds room between characters that lie far apart."""
+    """A representation of tens of thousands of tokens finds room between characters that lie far
+    apart.
+    """
     ours = hf_cases.build_ours("llama", numbers=(FP15(overflow="clip"),))
     text = "a 5 \U00100000\U000f0000\U00108000\U000f8000 b"
-    assert ours(text, add_special_tokens=False)["input_ids"] == ours.numtok.encode(text)["input_ids"].tolist()
+    assert (
+        ours(text, add_special_tokens=False)["input_ids"]
+        == ours.numtok.encode(text)["input_ids"].tolist()
+    )
 
 
 def test_used_and_unused() -> None:
     text = "a\ue000é\uf8ff中\U000f0000🙂\U0010fffd5\uffff"
-    assert used_in(text).tolist() == sorted(ord(character) for character in text if ord(character) >= 0xE000)
+    assert used_in(text).tolist() == sorted(
+        ord(character) for character in text if ord(character) >= 0xE000
+    )
     taken = used_in(HIGH + BASIC)
     assert not set(unused(taken, 1000).tolist()) & set(taken.tolist())
     everything = "".join(chr(code) for first, last in RANGES for code in range(first, last))

@@ -1,4 +1,6 @@
-"""Text that stays in one piece over its numbers: nothing is encoded twice, tables are no heaps of documents, and the ids are those of ``tokenizers``."""
+"""Text that stays in one piece over its numbers: nothing is encoded twice, tables are no heaps of
+documents, and the ids are those of ``tokenizers``.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +50,17 @@ RUNS = [
     "   \n",
 ]
 whites = st.text(" \t\n\r\x0b\u00a0\u2028", min_size=1, max_size=5)
-pieces = st.one_of(st.sampled_from([*SPACES, *RUNS, *NORMALISED, *NUMBERS]), whites, st.sampled_from(FRAGMENTS))
+pieces = st.one_of(
+    st.sampled_from([*SPACES, *RUNS, *NORMALISED, *NUMBERS]), whites, st.sampled_from(FRAGMENTS)
+)
 texts = st.lists(pieces, max_size=14).map("".join)
 
 
 @functools.cache
 def tokenizer(kind: str, leading_space: str) -> Tokenizer:
-    return Tokenizer(trained.config(kind), [TAKES_ALL], engine="gigatoken", leading_space=leading_space)
+    return Tokenizer(
+        trained.config(kind), [TAKES_ALL], engine="gigatoken", leading_space=leading_space
+    )
 
 
 @functools.cache
@@ -70,17 +76,33 @@ def oracle(kind: str, leading_space: str) -> Oracle:
     long=st.booleans(),  # as if the text were so long that its rows are put together
     new=st.booleans(),  # with an empty table of pieces
 )
-@example(documents=["a ", "  b"], leading_space="auto", long=False, new=False)  # a run of spaces over the end of a row
-@example(documents=["a\n\n\n5", "(\t\t5", "½5²", "e\u0301\n\t5   5"], leading_space="separate", long=True, new=True)
-@example(documents=["(年\n5\n", "m²5²", "—\n", "", "\u00a0", "'s"], leading_space="auto", long=True, new=True)
-def test_contract_among_white_space_and_delicate_places(kind: str, documents: list[str], leading_space: str, long: bool, new: bool) -> None:
+@example(
+    documents=["a ", "  b"], leading_space="auto", long=False, new=False
+)  # a run of spaces over the end of a row
+@example(
+    documents=["a\n\n\n5", "(\t\t5", "½5²", "e\u0301\n\t5   5"],
+    leading_space="separate",
+    long=True,
+    new=True,
+)
+@example(
+    documents=["(年\n5\n", "m²5²", "—\n", "", "\u00a0", "'s"],
+    leading_space="auto",
+    long=True,
+    new=True,
+)
+def test_contract_among_white_space_and_delicate_places(
+    kind: str, documents: list[str], leading_space: str, long: bool, new: bool
+) -> None:
     tok = tokenizer(kind, leading_space)
     if new:
         tok.engine._known = no_pieces()  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(split, "SMALL_TEXT", -1 if long else SMALL_TEXT)
         ids = tok.encode_batch(documents)["input_ids"].to_pylist()
-    for text, ours, theirs in zip(documents, ids, oracle(kind, leading_space).encode(list(documents)), strict=True):
+    for text, ours, theirs in zip(
+        documents, ids, oracle(kind, leading_space).encode(list(documents)), strict=True
+    ):
         assert ours == theirs, repr(text)
 
 
@@ -94,7 +116,9 @@ def test_contract_between_every_two_runs(kind: str, leading_space: str) -> None:
         for word, middle in (("a", "5"), ("=", "-7"), ("1.2.3", "e\u0301"))
     ]
     ids = tokenizer(kind, leading_space).encode_batch(documents)["input_ids"].to_pylist()
-    for text, ours, theirs in zip(documents, ids, oracle(kind, leading_space).encode(list(documents)), strict=True):
+    for text, ours, theirs in zip(
+        documents, ids, oracle(kind, leading_space).encode(list(documents)), strict=True
+    ):
         assert ours == theirs, repr(text)
 
 
@@ -102,16 +126,25 @@ def test_more_runs_than_the_table_holds() -> None:
     chance = random.Random(3)
     documents = ["a" + "".join(chance.choices(" \t\n", k=12)) + "5" for _ in range(6000)]
     tok = Tokenizer(trained.config("neox"), [TAKES_ALL], engine="gigatoken")
-    assert tok.encode_batch(documents)["input_ids"].to_pylist() == oracle("neox", "auto").encode(list(documents))
+    assert tok.encode_batch(documents)["input_ids"].to_pylist() == oracle("neox", "auto").encode(
+        list(documents)
+    )
 
 
 def test_added_tokens_with_white_space_are_found() -> None:
     """Whatever word or run of spaces they begin or end in."""
     source = trained.source("neox")
-    source.add_tokens([AddedToken(content, special=False, normalized=True) for content in ("\n  <a>", "x é", "<b>\t")])
+    source.add_tokens(
+        [
+            AddedToken(content, special=False, normalized=True)
+            for content in ("\n  <a>", "x é", "<b>\t")
+        ]
+    )
     tok = Tokenizer.from_pretrained(source, [TAKES_ALL], engine="gigatoken")
     documents = ["b\n  <a> 5", "b   <a>5", "ax e\u0301 5", "x  é", "<b>\t5 <b>\t\t7"]
-    assert tok.encode_batch(documents)["input_ids"].to_pylist() == Oracle(json.loads(source.to_str()), tok.tokens).encode(list(documents))
+    assert tok.encode_batch(documents)["input_ids"].to_pylist() == Oracle(
+        json.loads(source.to_str()), tok.tokens
+    ).encode(list(documents))
 
 
 def test_short_texts_in_threads() -> None:
@@ -120,10 +153,13 @@ def test_short_texts_in_threads() -> None:
     texts = [f"a {k}\n\t\t{k}  b" for k in range(400)]
     expected = tok.encode_batch(texts)["input_ids"].to_pylist()
     with ThreadPoolExecutor(4) as pool:
-        assert [ids.tolist() for ids in pool.map(lambda text: tok.encode(text).input_ids, texts)] == expected
+        assert [
+            ids.tolist() for ids in pool.map(lambda text: tok.encode(text).input_ids, texts)
+        ] == expected
 
 
-# What gigatoken is given ---------------------------------------------------------------------------------------------------
+# What gigatoken is given
+# ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -135,8 +171,17 @@ def given_to_gigatoken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         encode = getattr(gigatoken.Tokenizer, name)
 
         def encode_and_count(self: Any, documents: Any, *given: Any, **options: Any) -> Any:
-            listed = [documents] if isinstance(documents, bytes) else documents if isinstance(documents, list) else documents.to_list()
-            sizes.extend(len(document if isinstance(document, bytes) else document.encode()) for document in listed)
+            listed = (
+                [documents]
+                if isinstance(documents, bytes)
+                else documents
+                if isinstance(documents, list)
+                else documents.to_list()
+            )
+            sizes.extend(
+                len(document if isinstance(document, bytes) else document.encode())
+                for document in listed
+            )
             return encode(self, documents, *given, **options)
 
         return encode_and_count
@@ -152,7 +197,12 @@ WORDS = "The quick brown fox jumps over the lazy dog and runs on. " * 20
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "text",
-    [WORDS + "two  spaces " + WORDS, WORDS + "cafe\u0301 " + WORDS, WORDS + "<|reserved_13|> " + WORDS, "if x:\n        return y\n" * 200],
+    [
+        WORDS + "two  spaces " + WORDS,
+        WORDS + "cafe\u0301 " + WORDS,
+        WORDS + "<|reserved_13|> " + WORDS,
+        "if x:\n        return y\n" * 200,
+    ],
     ids=["spaces", "mark", "token", "code"],
 )
 def test_nothing_is_encoded_twice(kind: str, text: str, given_to_gigatoken: list[int]) -> None:
@@ -177,7 +227,9 @@ def test_a_table_is_one_document(kind: str, given_to_gigatoken: list[int]) -> No
 @pytest.mark.parametrize("long", [False, True], ids=["short", "long"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("row", ["ab", "a\n", "年", "²", "", " a", "a  "])
-def test_many_rows_of_which_nothing_is_taken_out(kind: str, row: str, long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_of_which_nothing_is_taken_out(
+    kind: str, row: str, long: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Then the text that is left is longer than the given one, by what keeps the rows apart."""
     tok = tokenizer(kind, "auto")
     monkeypatch.setattr(split, "SMALL_TEXT", -1 if long else SMALL_TEXT)
@@ -186,10 +238,13 @@ def test_many_rows_of_which_nothing_is_taken_out(kind: str, row: str, long: bool
         assert tok.encode_batch([row] * count)["input_ids"].to_pylist() == [one] * count
 
 
-# What is relied on ---------------------------------------------------------------------------------------------------------
+# What is relied on
+# ---------------------------------------------------------------------------------------------------------
 
 CLASSES = rules_of(two_forms=True, line_ends=False, whole_runs=0).classes
-characters = st.one_of(st.sampled_from([*" \t\n\r'sdABé½/.-_\u0301\u00a0\u2028年"]), st.characters(codec="utf-8"))
+characters = st.one_of(
+    st.sampled_from([*" \t\n\r'sdABé½/.-_\u0301\u00a0\u2028年"]), st.characters(codec="utf-8")
+)
 around = st.text(characters, max_size=8)
 white = st.text(" \t\n\r\x0b\x0c", max_size=4)
 
@@ -201,31 +256,54 @@ def cut(pattern: str) -> Any:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("pattern", [GPT2, LLAMA3, QWEN2, GPT4O], ids=["gpt2", "llama3", "qwen2", "gpt4o"])
+@pytest.mark.parametrize(
+    "pattern", [GPT2, LLAMA3, QWEN2, GPT4O], ids=["gpt2", "llama3", "qwen2", "gpt4o"]
+)
 @given(before=around, run=white, after=around)
-def test_known_patterns_cut_where_it_is_relied_on(pattern: str, before: str, run: str, after: str) -> None:
+def test_known_patterns_cut_where_it_is_relied_on(
+    pattern: str, before: str, run: str, after: str
+) -> None:
     words = cut(pattern)
     if before and not before[-1].isspace():
-        assert words(f"{before} {after}") == words(before) + words(f" {after}")  # between a word and a space
+        assert words(f"{before} {after}") == words(before) + words(
+            f" {after}"
+        )  # between a word and a space
     if not any(word.isnumeric() for word in (before[-1:], after[:1])):
         digits = words("000")
         assert words(f"x000{after}") == ["x", *digits, *words(after)]  # around digits
         if not before[-1:].isspace():
             assert words(f"{before}000") == words(before) + digits
-            inside = words(f"{before} 000{after}")  # and around a space with digits, whatever that is by itself
+            inside = words(
+                f"{before} 000{after}"
+            )  # and around a space with digits, whatever that is by itself
             assert inside == words(before) + words(" 000") + words(after)
     if CLASSES[ord(after[:1] or "a")] & (AFTER_LETTERS | NUMERIC):
-        for letter in ("a", "Z", "é", "年", "ש", *[letter for letter in before[-1:] if CLASSES[ord(letter)] & LETTER]):
-            assert words(f"{before}{letter}{after}") == words(f"{before}{letter}") + words(after)  # behind a letter
+        for letter in (
+            "a",
+            "Z",
+            "é",
+            "年",
+            "ש",
+            *[letter for letter in before[-1:] if CLASSES[ord(letter)] & LETTER],
+        ):
+            assert words(f"{before}{letter}{after}") == words(f"{before}{letter}") + words(
+                after
+            )  # behind a letter
     if pattern != GPT2 and run.endswith(("\n", "\r")) and not after[:1].isspace():
-        assert words(f"{before}{run}{after}") == words(f"{before}{run}") + words(after)  # behind the last line end
+        assert words(f"{before}{run}{after}") == words(f"{before}{run}") + words(
+            after
+        )  # behind the last line end
 
 
 def test_other_pre_tokenizers_are_not_taken_for_known_ones() -> None:
     for kind in KINDS:
         known = trained.config(kind)["pre_tokenizer"]
         assert known_cuts(known) is not None
-        changed = json.loads(json.dumps(known).replace("|", "|x|", 1).replace('"add_prefix_space": false', '"add_prefix_space": true'))
+        changed = json.loads(
+            json.dumps(known)
+            .replace("|", "|x|", 1)
+            .replace('"add_prefix_space": false', '"add_prefix_space": true')
+        )
         assert known_cuts(changed) is None
     assert known_cuts({"type": "Sequence", "pretokenizers": []}) is None
     assert known_cuts({"type": "Whitespace"}) is None
@@ -236,7 +314,12 @@ def test_other_pre_tokenizers_are_not_taken_for_known_ones() -> None:
     [
         (
             "pre_tokenizer",
-            {"type": "Split", "pattern": {"Regex": "[0-9][0-9][0-9]"}, "behavior": "Isolated", "invert": False},
+            {
+                "type": "Split",
+                "pattern": {"Regex": "[0-9][0-9][0-9]"},
+                "behavior": "Isolated",
+                "invert": False,
+            },
             "[0-9][0-9][0-9]",
         ),
         ("pre_tokenizer", {"type": "Digits", "individual_digits": True}, "pre_tokenizer"),
@@ -244,7 +327,9 @@ def test_other_pre_tokenizers_are_not_taken_for_known_ones() -> None:
     ],
     ids=["falcon", "starcoder", "lowercase"],
 )
-def test_the_warning_names_the_part_that_gigatoken_cannot_read(part: str, content: Any, named: str) -> None:
+def test_the_warning_names_the_part_that_gigatoken_cannot_read(
+    part: str, content: Any, named: str
+) -> None:
     config = trained.config("gpt2")
     if part == "pre_tokenizer":
         content = {"type": "Sequence", "pretokenizers": [content, config["pre_tokenizer"]]}

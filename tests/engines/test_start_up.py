@@ -1,4 +1,6 @@
-"""A start loads what it needs and nothing else, and what one run found out the next one takes over: the same ids, whatever became of what was kept."""
+"""A start loads what it needs and nothing else, and what one run found out the next one takes over:
+the same ids, whatever became of what was kept.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,16 @@ def keeping_in(cache: Path) -> Iterator[None]:
 
 
 def encode_one_line(cache: Path | str, *arguments: Any) -> list[Any]:
-    """Of a new process: the ids, which of the heavy packages it loaded, and which tokenizers beside the one it needs."""
+    """Of a new process: the ids, which of the heavy packages it loaded, and which tokenizers beside
+    the one it needs.
+    """
     environment = {**os.environ, "NUMTOK_CACHE": str(cache)}
-    done = subprocess.run([sys.executable, "-c", ENCODE, *map(str, arguments)], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ENCODE, *map(str, arguments)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     found: list[Any] = ast.literal_eval(done.stdout)
     return found
@@ -63,7 +72,10 @@ def test_a_start_loads_neither_pandas_nor_a_second_engine(tmp_path: Path) -> Non
 def test_a_start_with_added_tokens_and_a_normalizer(tmp_path: Path, neox_json: Path) -> None:
     with keeping_in(tmp_path):
         ids = Tokenizer.from_pretrained(neox_json).encode(LINE).input_ids.tolist()
-    assert ids == Tokenizer.from_pretrained(neox_json, engine="tokenizers").encode(LINE).input_ids.tolist()
+    assert (
+        ids
+        == Tokenizer.from_pretrained(neox_json, engine="tokenizers").encode(LINE).input_ids.tolist()
+    )
     assert encode_one_line(tmp_path, neox_json) == [ids, [], []]  # the two spaces come from a table
 
 
@@ -71,7 +83,9 @@ def test_the_verdict_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "made" / "new"))
     compared: list[Any] = []
     compare = choose._compare
-    monkeypatch.setattr(choose, "_compare", lambda *arguments: compared.append(arguments) or compare(*arguments))
+    monkeypatch.setattr(
+        choose, "_compare", lambda *arguments: compared.append(arguments) or compare(*arguments)
+    )
     ids = [Tokenizer.from_pretrained().encode(LINE).input_ids.tolist() for _ in range(2)]
     assert len(compared) == 1 and ids[0] == ids[1]
     assert (tmp_path / "made" / "new").stat().st_mode & 0o777 == 0o700
@@ -82,7 +96,9 @@ def test_the_verdict_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(compared) == 3
 
 
-def test_another_version_of_an_engine_is_compared_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_of_an_engine_is_compared_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
     Tokenizer.from_pretrained()
     before = facts(tmp_path)
@@ -103,8 +119,12 @@ def test_what_failed_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert facts(tmp_path) == []
 
 
-@pytest.mark.parametrize("harm", ["cut short", "a bit flipped", "empty", "another version's", "a folder"])
-def test_what_is_damaged_is_found_out_anew(harm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "harm", ["cut short", "a bit flipped", "empty", "another version's", "a folder"]
+)
+def test_what_is_damaged_is_found_out_anew(
+    harm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
     assert kept.once("name", ["given"], lambda: "right") == "right"
     (path,) = facts(tmp_path)
@@ -122,10 +142,14 @@ def test_what_is_damaged_is_found_out_anew(harm: str, tmp_path: Path, monkeypatc
             }[harm]
         )
     assert kept.once("name", ["given"], lambda: "found anew") == "found anew"
-    assert kept.once("name", ["given"], lambda: "third") == ("third" if harm == "a folder" else "found anew")
+    assert kept.once("name", ["given"], lambda: "third") == (
+        "third" if harm == "a folder" else "found anew"
+    )
 
 
-def test_runs_at_the_same_time_find_whole_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_at_the_same_time_find_whole_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
     long = "x" * 100_000
 
@@ -138,7 +162,9 @@ def test_runs_at_the_same_time_find_whole_files(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights are not a mode there")
-def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_others_can_write_to_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
     kept.once("name", ["given"], lambda: "planted")
     tmp_path.chmod(0o777)
@@ -146,10 +172,15 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypat
     assert kept.once("name", ["given"], lambda: "own") == "own"
 
 
-def test_a_home_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_written_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("no folder can be made in a file, by root neither")
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "file" / "numtok"))
-    assert Tokenizer.from_pretrained().encode("5").input_ids.tolist() == Tokenizer.from_pretrained().encode("5").input_ids.tolist()
+    assert (
+        Tokenizer.from_pretrained().encode("5").input_ids.tolist()
+        == Tokenizer.from_pretrained().encode("5").input_ids.tolist()
+    )
 
 
 def test_the_folder_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,21 +205,29 @@ def loaded_by(cache: Path, *arguments: str) -> tuple[list[str], list[str]]:
     with keeping_in(cache):
         cli(list(arguments), standalone_mode=False)
     environment = {**os.environ, "NUMTOK_CACHE": str(cache)}
-    done = subprocess.run([sys.executable, "-c", OTHERS, *arguments], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", OTHERS, *arguments], env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     heavy, own = done.stdout.splitlines()[-1].split("] [")
     return ast.literal_eval(heavy + "]"), ast.literal_eval("[" + own)
 
 
 def test_inspecting_a_line_loads_nothing_of_files(tmp_path: Path) -> None:
-    assert loaded_by(tmp_path, "inspect", "A mass of -1.5e3 kg", "--numbers", "xval,bits", "--numbers", "subword") == ([], [])
+    assert loaded_by(
+        tmp_path, "inspect", "A mass of -1.5e3 kg", "--numbers", "xval,bits", "--numbers", "subword"
+    ) == ([], [])
 
 
 @pytest.mark.parametrize(("suffix", "needs"), [("parquet", ["pyarrow.parquet"]), ("arrow", [])])
-def test_encoding_a_line_loads_one_reader_and_one_writer(suffix: str, needs: list[str], tmp_path: Path) -> None:
+def test_encoding_a_line_loads_one_reader_and_one_writer(
+    suffix: str, needs: list[str], tmp_path: Path
+) -> None:
     (tmp_path / "line.jsonl").write_text(json.dumps({"text": LINE}))
     output = str(tmp_path / f"line.{suffix}")
-    heavy, own = loaded_by(tmp_path / "cache", "encode", str(tmp_path / "line.jsonl"), "-o", output, "--overwrite")
+    heavy, own = loaded_by(
+        tmp_path / "cache", "encode", str(tmp_path / "line.jsonl"), "-o", output, "--overwrite"
+    )
     assert heavy == needs
     readers = {"arrow", "csv_table", "encoded", "json_document", "jsonl", "parquet", "text"}
     assert readers & {name.rpartition(".")[2] for name in own if ".read." in name} == {"jsonl"}
@@ -197,13 +236,26 @@ def test_encoding_a_line_loads_one_reader_and_one_writer(suffix: str, needs: lis
 
 def test_much_text_and_numbers_hard_to_round_do_not_load_pandas(tmp_path: Path) -> None:
     """It takes as long to load as a hundred megabytes take to encode, and 24 MiB in each process."""
-    lines = [json.dumps({"text": f"{row} and 0.{'1234567890' * 4}{row}: " + "word " * 3000}) for row in range(100)]
+    lines = [
+        json.dumps({"text": f"{row} and 0.{'1234567890' * 4}{row}: " + "word " * 3000})
+        for row in range(100)
+    ]
     (tmp_path / "in.jsonl").write_text("\n".join([*lines, '{"text": null}']))
-    heavy, _ = loaded_by(tmp_path / "cache", "encode", str(tmp_path / "in.jsonl"), "-o", str(tmp_path / "out.parquet"), "--overwrite")
+    heavy, _ = loaded_by(
+        tmp_path / "cache",
+        "encode",
+        str(tmp_path / "in.jsonl"),
+        "-o",
+        str(tmp_path / "out.parquet"),
+        "--overwrite",
+    )
     assert "pandas" not in heavy and "awkward" in heavy
 
 
 def test_tokenizers_of_one_source_share_what_gigatoken_makes_of_it() -> None:
-    first, other = Tokenizer.from_pretrained(numbers="xval").engine, Tokenizer.from_pretrained(numbers="p10").engine
+    first, other = (
+        Tokenizer.from_pretrained(numbers="xval").engine,
+        Tokenizer.from_pretrained(numbers="p10").engine,
+    )
     assert isinstance(first, choose.GigatokenEngine) and isinstance(other, choose.GigatokenEngine)
     assert first._bare is other._bare

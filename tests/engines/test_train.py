@@ -20,27 +20,58 @@ from numtok.engines.train import END_OF_TEXT, between_numbers, save_tokenizer, t
 from numtok.errors import InputError, OutputError, TokenizerError
 
 DEFAULT = DEFAULT_FOLDER / "tokenizer.json"
-TEXTS = [f"the {k} red apples of room B{k} cost {k}.{k % 100:02} dollars in 19{k % 100:02}, v1.2.3\n" for k in range(300)]
+TEXTS = [
+    f"the {k} red apples of room B{k} cost {k}.{k % 100:02} dollars in 19{k % 100:02}, v1.2.3\n"
+    for k in range(300)
+]
 
 
 def test_what_is_left_between_numbers() -> None:
-    texts = ["The 12 apples", None, "cost $3.50,", "7", " 8", "a  9", "B2B x-1 -5", "日本5年", "", "end"]
+    texts = [
+        "The 12 apples",
+        None,
+        "cost $3.50,",
+        "7",
+        " 8",
+        "a  9",
+        "B2B x-1 -5",
+        "日本5年",
+        "",
+        "end",
+    ]
     expected = ["The", " apples", "cost $", ",", "a ", "B", "B x-", "日本", "年", "end"]
     assert between_numbers(TextRows.of(texts), numtok.Grammar()) == expected
 
 
-@given(st.lists(st.one_of(st.none(), st.text(st.sampled_from("ab 0123.,-eé日\n"), max_size=20)), max_size=8), st.integers(0, 3))
+@given(
+    st.lists(
+        st.one_of(st.none(), st.text(st.sampled_from("ab 0123.,-eé日\n"), max_size=20)), max_size=8
+    ),
+    st.integers(0, 3),
+)
 def test_pieces_are_those_of_a_slow_reference(texts: list[str | None], skip: int) -> None:
     expected: list[str] = []
     for text in texts[skip:]:
         at, pieces = 0, []
         for number in numtok.extract(text or "", numtok.Grammar()):
-            space = number.start > 0 and (text or "")[number.start - 1] == " " and number.start - 1 >= at
+            space = (
+                number.start > 0
+                and (text or "")[number.start - 1] == " "
+                and number.start - 1 >= at
+            )
             pieces.append((text or "")[at : number.start - space])
             at = number.stop
         pieces.append((text or "")[at:])
-        expected += [part for piece in pieces for part in "".join("\0" if c in "0123456789" else c for c in piece).split("\0") if part]
-    assert between_numbers(TextRows.of(pa.array(texts, pa.string()).slice(skip)), numtok.Grammar()) == expected
+        expected += [
+            part
+            for piece in pieces
+            for part in "".join("\0" if c in "0123456789" else c for c in piece).split("\0")
+            if part
+        ]
+    assert (
+        between_numbers(TextRows.of(pa.array(texts, pa.string()).slice(skip)), numtok.Grammar())
+        == expected
+    )
 
 
 def test_a_trained_tokenizer_has_no_merge_with_a_digit() -> None:
@@ -48,7 +79,9 @@ def test_a_trained_tokenizer_has_no_merge_with_a_digit() -> None:
     vocabulary = config["model"]["vocab"]
     assert config["normalizer"] is None
     assert config["decoder"]["type"] == "ByteLevel"
-    assert {key: config["pre_tokenizer"][key] for key in ("type", "add_prefix_space", "use_regex")} == {
+    assert {
+        key: config["pre_tokenizer"][key] for key in ("type", "add_prefix_space", "use_regex")
+    } == {
         "type": "ByteLevel",
         "add_prefix_space": False,
         "use_regex": True,
@@ -61,18 +94,28 @@ def test_a_trained_tokenizer_has_no_merge_with_a_digit() -> None:
 
 def test_texts_may_be_strings_or_arrow_arrays() -> None:
     expected = train_tokenizer(TEXTS, 300)
-    assert train_tokenizer([pa.array(TEXTS[:100]), pa.chunked_array([TEXTS[100:]])], 300) == expected
+    assert (
+        train_tokenizer([pa.array(TEXTS[:100]), pa.chunked_array([TEXTS[100:]])], 300) == expected
+    )
     assert train_tokenizer(iter([*TEXTS, pa.array([None], pa.string())]), 300) == expected
 
 
 def test_training_is_deterministic_across_processes(tmp_path: Path) -> None:
     program = (
-        "import json, sys; from numtok.engines.train import *; save_tokenizer(train_tokenizer(json.load(sys.stdin), 500), sys.argv[1])"
+        "import json, sys; from numtok.engines.train import *;"
+        " save_tokenizer(train_tokenizer(json.load(sys.stdin), 500), sys.argv[1])"
     )
     for seed in ("1", "2"):
         environment = {"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin"}
-        subprocess.run([sys.executable, "-c", program, tmp_path / seed], input=json.dumps(TEXTS).encode(), check=True, env=environment)
-    assert (tmp_path / "1" / "tokenizer.json").read_bytes() == (tmp_path / "2" / "tokenizer.json").read_bytes()
+        subprocess.run(
+            [sys.executable, "-c", program, tmp_path / seed],
+            input=json.dumps(TEXTS).encode(),
+            check=True,
+            env=environment,
+        )
+    assert (tmp_path / "1" / "tokenizer.json").read_bytes() == (
+        tmp_path / "2" / "tokenizer.json"
+    ).read_bytes()
 
 
 def test_what_cannot_be_trained(tmp_path: Path) -> None:
@@ -87,7 +130,8 @@ def test_what_cannot_be_trained(tmp_path: Path) -> None:
     assert (tmp_path / "tokenizer.json").read_text() == "mine"
 
 
-# The default tokenizer --------------------------------------------------------------------------------------------------
+# The default tokenizer
+# --------------------------------------------------------------------------------------------------
 
 
 def test_the_default_tokenizer_has_the_properties() -> None:
@@ -97,7 +141,9 @@ def test_the_default_tokenizer_has_the_properties() -> None:
     assert len(vocabulary) == 16_000
     assert sorted(vocabulary.values()) == list(range(16_000))
     assert [token["content"] for token in config["added_tokens"]] == [END_OF_TEXT]
-    assert not [token for token in vocabulary if len(token) > 1 and any("0" <= c <= "9" for c in token)]
+    assert not [
+        token for token in vocabulary if len(token) > 1 and any("0" <= c <= "9" for c in token)
+    ]
     assert all(isinstance(merge, str) for merge in config["model"]["merges"])
     assert len({token for token in vocabulary if len(token) == 1}) == 256  # every byte
 
@@ -109,7 +155,10 @@ def test_the_default_tokenizer_loads_everywhere_with_the_same_ids() -> None:
     assert list(gigatoken.Tokenizer.from_json(DEFAULT.read_text("utf-8")).encode(text)) == expected
     assert tokenizers.Tokenizer.from_file(str(DEFAULT)).decode(expected) == text
     transformers = pytest.importorskip("transformers")
-    assert transformers.PreTrainedTokenizerFast(tokenizer_file=str(DEFAULT))(text)["input_ids"] == expected
+    assert (
+        transformers.PreTrainedTokenizerFast(tokenizer_file=str(DEFAULT))(text)["input_ids"]
+        == expected
+    )
     subword = numtok.Tokenizer.from_pretrained(numbers=[numtok.Subword()])
     assert subword.engine.name == "gigatoken"
     assert subword.encode(text).input_ids.tolist() == expected

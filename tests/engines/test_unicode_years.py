@@ -1,4 +1,6 @@
-"""The engines read Unicode data of different years: on text that normalisation may change, both must still give the same ids."""
+"""The engines read Unicode data of different years: on text that normalisation may change, both
+must still give the same ids.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +13,60 @@ from numtok.arrays.unicode_classes import CODE_POINTS, flags
 from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
 
-# Marks of many combining classes, old and new, and second characters of compositions: what stands beside them may change place, or join them.
+# Marks of many combining classes, old and new, and second characters of compositions: what stands
+# beside them may change place, or join them.
 PARTNERS = "\u0301\u0345\u0323\u0327\u0338\u093c\u094d\u0f71\u0f81\u302a\u3099\u05b0\u11a8\u1161\u0eba\u1abf\U00011d44\U00011930\U00016d67"
 AROUND = ["{}", "a{}", "{}b", "a{}b", "a {} b", "{}{}", "5{}", "{}5", "a {}5{} 7", "½{}-5"]
 
 
 @kept
 def engines(kind: str) -> tuple[Tokenizer, Tokenizer]:
-    fast, slow = (Tokenizer(trained.config(kind), [XVal(overflow="clip")], engine=engine) for engine in ("gigatoken", "tokenizers"))
+    fast, slow = (
+        Tokenizer(trained.config(kind), [XVal(overflow="clip")], engine=engine)
+        for engine in ("gigatoken", "tokenizers")
+    )
     return fast, slow
 
 
 def matching(pattern: str) -> list[str]:
     """Every character that matches."""
     match = regex.compile(f"(?V1){pattern}").match
-    return [chr(code) for code in range(CODE_POINTS) if not 0xD800 <= code < 0xE000 and match(chr(code))]
+    return [
+        chr(code) for code in range(CODE_POINTS) if not 0xD800 <= code < 0xE000 and match(chr(code))
+    ]
 
 
 def differing(kind: str, texts: list[str]) -> list[str]:
     fast, slow = (tok.encode_batch(texts)["input_ids"] for tok in engines(kind))
-    return [] if fast.equals(slow) else [text for text, a, b in zip(texts, fast.to_pylist(), slow.to_pylist(), strict=True) if a != b]
+    return (
+        []
+        if fast.equals(slow)
+        else [
+            text
+            for text, a, b in zip(texts, fast.to_pylist(), slow.to_pylist(), strict=True)
+            if a != b
+        ]
+    )
 
 
-@pytest.mark.parametrize(("kind", "step"), [("neox", 5), ("qwen", 5), pytest.param("neox", 1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kind", "step"), [("neox", 5), ("qwen", 5), pytest.param("neox", 1, marks=pytest.mark.slow)]
+)
 def test_every_mark_beside_everything(kind: str, step: int) -> None:
-    """All of category M, all with a combining class, and all that NFC may change, beside letters, numbers and marks in both orders."""
-    marks = matching(r"[[\p{M}\P{Canonical_Combining_Class=0}\p{NFC_Quick_Check=No}\p{NFC_Quick_Check=Maybe}]--\p{Cn}]")
+    """All of category M, all with a combining class, and all that NFC may change, beside letters,
+    numbers and marks in both orders.
+    """
+    marks = matching(
+        r"[[\p{M}\P{Canonical_Combining_Class=0}\p{NFC_Quick_Check=No}\p{NFC_Quick_Check=Maybe}]--\p{Cn}]"
+    )
     assert len(marks) > 3000
     marks = marks[::step]  # both normalise alike
-    pairs = [f"a{first}{second}" for mark in marks for other in PARTNERS for first, second in ((mark, other), (other, mark))]
+    pairs = [
+        f"a{first}{second}"
+        for mark in marks
+        for other in PARTNERS
+        for first, second in ((mark, other), (other, mark))
+    ]
     assert differing(kind, pairs) == []
     assert differing(kind, [form.replace("{}", mark) for mark in marks for form in AROUND]) == []
 
@@ -48,12 +75,19 @@ def test_every_composed_character_beside_marks() -> None:
     """All with a canonical or compatibility decomposition, Hangul syllables among them."""
     composed = matching(r"[\p{NFKD_Quick_Check=No}--\p{Cn}]")
     assert len(composed) > 13_000
-    texts = [f"a{one}" for one in composed] + [f"{one}{mark}" for one in composed for mark in "\u0301\u11a8\u1abf"]
+    texts = [f"a{one}" for one in composed] + [
+        f"{one}{mark}" for one in composed for mark in "\u0301\u11a8\u1abf"
+    ]
     assert differing("neox", texts) == []
 
 
 def test_what_is_newer() -> None:
-    """The flag finds characters that are known to be newer than the data of ``tokenizers``, and spares those that French, Hindi or Korean is made of."""
+    """The flag finds characters that are known to be newer than the data of ``tokenizers``, and
+    spares those that French, Hindi or Korean is made of.
+    """
     newer = flags("nfc_newer")
     assert all(newer[ord(mark)] for mark in "\u0c3c\u0eba\u1abf\U00011d44\u0378")
-    assert not any(newer[ord(mark)] for mark in "\u0301\u0308\u093c\u094d\u0e38\u05b0\u11a8\u1161\u3099\ufb1d가é")
+    assert not any(
+        newer[ord(mark)]
+        for mark in "\u0301\u0308\u093c\u094d\u0e38\u05b0\u11a8\u1161\u3099\ufb1d가é"
+    )

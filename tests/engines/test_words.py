@@ -1,4 +1,6 @@
-"""Words whose ids are kept: every text has the ids that ``tokenizers`` gives to it whole, and what comes again is not asked for again."""
+"""Words whose ids are kept: every text has the ids that ``tokenizers`` gives to it whole, and what
+comes again is not asked for again.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from numtok.tokenizer.tokenizer import Tokenizer
 KINDS = [*trained.KINDS, "gpt4o"]
 SENTENCE = "The mass is -1.5e3 kg, i.e. about 3,300 pounds; it's 10 km away."
 
-# What may change with what is beside it: marks, spaces of other kinds, added tokens that strip, what stands in for a space or a number, line ends.
+# What may change with what is beside it: marks, spaces of other kinds, added tokens that strip,
+# what stands in for a space or a number, line ends.
 WORDS = [
     *("a", "don't", "'s", "?!", "5", "-3", "x5", "½", "[NUM]", "_", "\u2581", "a\u2581", "\u2581a", "\U00100000", "\ufdd0"),
     *("é", "e\u0301", "\u0301", "\u0301a", "ﬁ", "İ", "ς", "Å", "×", "Привет", "ʼ", "\u0483", "\u0600", "一", "\u200b", "\u200d", "\ufeff", "🙂"),
@@ -50,17 +53,24 @@ def oracle(kind: str, parse_special: bool) -> Oracle:
 @settings(max_examples=examples(15, thorough=300))
 @given(rows=documents, parse_special=st.booleans())
 @example(rows=[f"{before} {after}" for before in WORDS for after in WORDS], parse_special=True)
-@example(rows=[f"a {before} b 5 {after} c" for before in WORDS for after in WORDS[::5]], parse_special=False)
+@example(
+    rows=[f"a {before} b 5 {after} c" for before in WORDS for after in WORDS[::5]],
+    parse_special=False,
+)
 def test_words_have_the_ids_of_whole_texts(kind: str, rows: list[str], parse_special: bool) -> None:
     got = tokenizer(kind).encode_batch(rows, parse_special=parse_special)["input_ids"].to_pylist()
-    for text, ours, theirs in zip(rows, got, oracle(kind, parse_special).encode(list(rows)), strict=True):
+    for text, ours, theirs in zip(
+        rows, got, oracle(kind, parse_special).encode(list(rows)), strict=True
+    ):
         assert ours == theirs, text
 
 
 def test_text_is_cut_at_single_spaces_between_characters_that_stand_alone() -> None:
     text = "it is 5\u00a0km  of é ça e\u0301 e\u0301 一 d\n e f "
     data = np.frombuffer(text.encode(), np.uint8)
-    words, per_piece = words_of(data, np.array([[0, len(data)], [0, 0], [3, 5]]), np.array([True, False, False]))
+    words, per_piece = words_of(
+        data, np.array([[0, len(data)], [0, 0], [3, 5]]), np.array([True, False, False])
+    )
     assert [word.decode("utf-8", "replace") for word in words] == [
         *("�it", " is", " 5\u00a0km  of", " é", " ça", " e\u0301 e\u0301 一 d\n e", " f "),
         *("�", "�is"),
@@ -82,7 +92,9 @@ def asked(monkeypatch: pytest.MonkeyPatch, tok: Tokenizer) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_comes_again_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_what_comes_again_is_not_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     tok = Tokenizer(trained.config(kind), [XVal()], engine="tokenizers")
     texts = asked(monkeypatch, tok)
     first = tok.encode_batch([SENTENCE, None, SENTENCE])
@@ -93,10 +105,15 @@ def test_what_comes_again_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(("most", "longest"), [(2, 64), (5, 64), (1 << 17, 3)])
-def test_room_for_few_words_changes_nothing(monkeypatch: pytest.MonkeyPatch, most: int, longest: int) -> None:
+def test_room_for_few_words_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, most: int, longest: int
+) -> None:
     monkeypatch.setattr(words_module, "MOST_KEPT", most)
     monkeypatch.setattr(words_module, "LONGEST_KEPT", longest)
-    tok, reference = Tokenizer(trained.config("t5"), [XVal()], engine="tokenizers"), oracle("t5", False)
+    tok, reference = (
+        Tokenizer(trained.config("t5"), [XVal()], engine="tokenizers"),
+        oracle("t5", False),
+    )
     for rows in (["a 5 b"], [SENTENCE, "", SENTENCE], ["b a 5 b", "7 a 5"], ["c d e f"]):
         assert tok.encode_batch(rows)["input_ids"].to_pylist() == reference.encode(list(rows))
     assert isinstance(tok.engine, WordsEngine)
@@ -117,7 +134,13 @@ def _split(pattern: str) -> dict[str, Any]:
 
 
 def added(content: str, **flags: bool) -> dict[str, Any]:
-    usual = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    usual = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": False,
+    }
     return {"id": 5000, "content": content, **usual, **flags}
 
 
@@ -144,14 +167,26 @@ def test_bpe_over_whole_texts_is_left_whole_if_it_merges_across_spaces() -> None
     config = trained.config("llama_legacy")
     assert isinstance(Tokenizer(config, [XVal()]).engine, SpecialRowsEngine)
     model = config["model"]
-    across = model | {"vocab": model["vocab"] | {"a\u2581": len(model["vocab"]) + 900}, "merges": [*model["merges"], ["a", "\u2581"]]}
+    across = model | {
+        "vocab": model["vocab"] | {"a\u2581": len(model["vocab"]) + 900},
+        "merges": [*model["merges"], ["a", "\u2581"]],
+    }
     assert isinstance(Tokenizer(config | {"model": across}, [XVal()]).engine, TokenizersEngine)
-    assert isinstance(Tokenizer(config | {"model": model | {"ignore_merges": True}}, [XVal()]).engine, TokenizersEngine)
-    assert isinstance(Tokenizer(config | {"model": model | {"dropout": 0.5}}, [XVal()]).engine, TokenizersEngine)
+    assert isinstance(
+        Tokenizer(config | {"model": model | {"ignore_merges": True}}, [XVal()]).engine,
+        TokenizersEngine,
+    )
+    assert isinstance(
+        Tokenizer(config | {"model": model | {"dropout": 0.5}}, [XVal()]).engine, TokenizersEngine
+    )
 
 
-@pytest.mark.parametrize(("kind", "token"), [("lstrip_token", "<right_1>"), ("llama_legacy", "<|0.00|>")])
-def test_rows_with_tokens_that_change_the_space_behind_them_are_encoded_apart(kind: str, token: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "token"), [("lstrip_token", "<right_1>"), ("llama_legacy", "<|0.00|>")]
+)
+def test_rows_with_tokens_that_change_the_space_behind_them_are_encoded_apart(
+    kind: str, token: str
+) -> None:
     tok = tokenizer(kind)
     assert isinstance(tok.engine, SpecialRowsEngine)
     rows = [f"a {token} b 5", "a b 5", f"{token} 5 <left> 6"]

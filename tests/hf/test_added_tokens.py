@@ -1,4 +1,6 @@
-"""A vocabulary that grows: tokens added by the user, models that are resized, tokenizers trained anew."""
+"""A vocabulary that grows: tokens added by the user, models that are resized, tokenizers trained
+anew.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,22 @@ ADDITIONS: dict[str, Any] = {
     "words": lambda one: one.add_tokens(["zyx", "new word", "the", "<9>", "zyx"]),
     "one": lambda one: one.add_tokens("q8q"),
     "nothing": lambda one: one.add_tokens([]),
-    "flags": lambda one: one.add_tokens([AddedToken("<left 3>", lstrip=True, normalized=False), AddedToken("single", single_word=True)]),
+    "flags": lambda one: one.add_tokens(
+        [
+            AddedToken("<left 3>", lstrip=True, normalized=False),
+            AddedToken("single", single_word=True),
+        ]
+    ),
     "special": lambda one: one.add_tokens(["<special 4>"], special_tokens=True),
-    "extra": lambda one: one.add_special_tokens({"extra_special_tokens": ["<extra 6>", AddedToken("<extra>", rstrip=True)]}),
-    "more": lambda one: one.add_special_tokens({"extra_special_tokens": ["<extra 6>"]}, replace_extra_special_tokens=False),
-    "pad": lambda one: one.add_special_tokens({"pad_token": "[PAD]", "mask_token": AddedToken("<m 1>", lstrip=True)}),
+    "extra": lambda one: one.add_special_tokens(
+        {"extra_special_tokens": ["<extra 6>", AddedToken("<extra>", rstrip=True)]}
+    ),
+    "more": lambda one: one.add_special_tokens(
+        {"extra_special_tokens": ["<extra 6>"]}, replace_extra_special_tokens=False
+    ),
+    "pad": lambda one: one.add_special_tokens(
+        {"pad_token": "[PAD]", "mask_token": AddedToken("<m 1>", lstrip=True)}
+    ),
     "attribute": lambda one: setattr(one, "pad_token", one.convert_ids_to_tokens(7)),
     "bad": lambda one: one.add_tokens([5]),
     "bad key": lambda one: one.add_special_tokens({"nonsense_token": "a"}),
@@ -46,7 +59,12 @@ PIECES = [
 
 @pytest.mark.parametrize(
     ("kind", "addition"),
-    [*((kind, name) for kind in ("roberta", "bert") for name in ADDITIONS), ("t5", "flags"), ("llama", "extra"), ("llama", "words")],
+    [
+        *((kind, name) for kind in ("roberta", "bert") for name in ADDITIONS),
+        ("t5", "flags"),
+        ("llama", "extra"),
+        ("llama", "words"),
+    ],
 )
 def test_added_tokens(kind: str, addition: str) -> None:
     tok, stock = build_ours(kind), stock_with_numbers(kind)
@@ -84,39 +102,76 @@ def test_resize(kind: str) -> None:
 
     tok = ours(kind)
     torch.manual_seed(0)
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(source(kind)), n_positions=64, n_embd=8, n_layer=1, n_head=1))
+    model = GPT2LMHeadModel(
+        GPT2Config(vocab_size=len(source(kind)), n_positions=64, n_embd=8, n_layer=1, n_head=1)
+    )
     model.resize_token_embeddings(len(tok))
     batch = tok(["a 5 b -3", "7"], padding=True, return_tensors="pt")
     assert int(batch["input_ids"].max()) < model.get_input_embeddings().weight.shape[0]
-    assert model(**{key: value for key, value in batch.items() if key != "token_type_ids"}).logits.shape[-1] == len(tok)
+    assert model(
+        **{key: value for key, value in batch.items() if key != "token_type_ids"}
+    ).logits.shape[-1] == len(tok)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_train_new_from_iterator(kind: str) -> None:
-    """Trained anew on text without numbers, it is the source trained anew, and knows numbers as before."""
-    corpus = [["the nation and the station", "naïve café texts"], ["a number of tokens in text"] * 3]
-    options: dict[str, Any] = {"vocab_size": 400, "show_progress": False, "new_special_tokens": ["<new>"]}
-    stock, tok = source(kind).train_new_from_iterator(corpus, **options), ours(kind).train_new_from_iterator(corpus, **options)
+    """Trained anew on text without numbers, it is the source trained anew, and knows numbers as
+    before.
+    """
+    corpus = [
+        ["the nation and the station", "naïve café texts"],
+        ["a number of tokens in text"] * 3,
+    ]
+    options: dict[str, Any] = {
+        "vocab_size": 400,
+        "show_progress": False,
+        "new_special_tokens": ["<new>"],
+    }
+    stock, tok = (
+        source(kind).train_new_from_iterator(corpus, **options),
+        ours(kind).train_new_from_iterator(corpus, **options),
+    )
     assert type(tok) is type(ours(kind))
-    assert tok.numtok.representations == ours(kind).numtok.representations and tok.numtok.grammar == ours(kind).numtok.grammar
+    assert (
+        tok.numtok.representations == ours(kind).numtok.representations
+        and tok.numtok.grammar == ours(kind).numtok.grammar
+    )
     assert tok.numtok.tokens.keys() == ours(kind).numtok.tokens.keys()
-    assert tok.special_tokens_map == stock.special_tokens_map and tok.all_special_ids == stock.all_special_ids
-    assert tok.extra_special_tokens == stock.extra_special_tokens and tok.model_max_length == stock.model_max_length
-    if kind in ("bert", "t5"):  # tokenizers trains these another way each time: compare with what it trained this time
-        stock = PreTrainedTokenizerFast(tokenizer_object=tok.backend_tokenizer, **dict(stock.init_kwargs))
+    assert (
+        tok.special_tokens_map == stock.special_tokens_map
+        and tok.all_special_ids == stock.all_special_ids
+    )
+    assert (
+        tok.extra_special_tokens == stock.extra_special_tokens
+        and tok.model_max_length == stock.model_max_length
+    )
+    if kind in (
+        "bert",
+        "t5",
+    ):  # tokenizers trains these another way each time: compare with what it trained this time
+        stock = PreTrainedTokenizerFast(
+            tokenizer_object=tok.backend_tokenizer, **dict(stock.init_kwargs)
+        )
     for text in ("the nations <new> and texts", "a </s> naïve", "tokens"):
-        got, expected = tok(text, return_offsets_mapping=True), stock(text, return_offsets_mapping=True)
+        got, expected = (
+            tok(text, return_offsets_mapping=True),
+            stock(text, return_offsets_mapping=True),
+        )
         same(dict(got), dict(expected), text)
         assert tok.decode(got["input_ids"]) == stock.decode(got["input_ids"])
     assert tok("[NUM]", add_special_tokens=False)["input_ids"] != [tok.convert_tokens_to_ids(NUM)]
     got = tok("the number 5, -3", return_numbers=True)
-    assert [value for value, one in zip(got["number_value"], got["number_mask"], strict=True) if one] == [5.0, -3.0]
+    assert [
+        value for value, one in zip(got["number_value"], got["number_mask"], strict=True) if one
+    ] == [5.0, -3.0]
     checks.check_same_ids_as_core(tok, ["the nation 5", "7 a"])
     assert ours(kind)("the nation")["input_ids"] == source(kind)("the nation")["input_ids"]
 
 
 def test_an_added_token_in_another_case() -> None:
-    """Where the source lower-cases, it sees its added token in any case; the digits in it are no numbers in any case."""
+    """Where the source lower-cases, it sees its added token in any case; the digits in it are no
+    numbers in any case.
+    """
     tok, stock = build_ours("bert"), copy.deepcopy(source("bert"))
     for one in (tok, stock):
         one.add_tokens(["<9A>"])

@@ -1,4 +1,6 @@
-"""Arrow in, Arrow out: ``encode_arrow`` gives what a call gives, with the other columns of the table, in ``datasets`` too."""
+"""Arrow in, Arrow out: ``encode_arrow`` gives what a call gives, with the other columns of the
+table, in ``datasets`` too.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from numtok.hf import NumberTokenizer
 from numtok.representations import FloatBits, FoNE, XVal
 
 
-@pytest.mark.filterwarnings("ignore::numtok.engines.choose.EngineWarning")  # of tokens that strip spaces
+@pytest.mark.filterwarnings(
+    "ignore::numtok.engines.choose.EngineWarning"
+)  # of tokens that strip spaces
 @pytest.mark.parametrize("settings", ["default", "combined", "spelled"])
 @pytest.mark.parametrize("kind", ["bert", "roberta", "llama3"])
 def test_map_to_arrow(kind: str, settings: str) -> None:
@@ -29,7 +33,9 @@ def test_map_to_arrow(kind: str, settings: str) -> None:
     tok = build_ours(kind, **SETTINGS[settings])
     dataset = datasets.Dataset.from_dict({"text": TEXTS}).with_format("arrow")
     for options in ({}, {"max_length": 5}, {"add_special_tokens": False}, {"return_numbers": True}):
-        mapped = dataset.map(tok.encode_arrow, batched=True, remove_columns=["text"], fn_kwargs=options).with_format(None)
+        mapped = dataset.map(
+            tok.encode_arrow, batched=True, remove_columns=["text"], fn_kwargs=options
+        ).with_format(None)
         expected = tok(TEXTS, truncation="max_length" in options, **options)
         assert set(mapped.column_names) == set(expected), options
         for name, rows in expected.items():
@@ -39,7 +45,9 @@ def test_map_to_arrow(kind: str, settings: str) -> None:
 
 
 @pytest.mark.parametrize(("removed", "num_proc"), [(None, None), (["text"], None), (None, 2)])
-def test_map_to_arrow_keeps_the_other_columns(removed: list[str] | None, num_proc: int | None, tmp_path: Any) -> None:
+def test_map_to_arrow_keeps_the_other_columns(
+    removed: list[str] | None, num_proc: int | None, tmp_path: Any
+) -> None:
     """Their values, order and kinds (a class label, nested lists), as after an ordinary map."""
     datasets = pytest.importorskip("datasets")
     tok = build_ours("gpt2", return_numbers=True)
@@ -50,20 +58,36 @@ def test_map_to_arrow_keeps_the_other_columns(removed: list[str] | None, num_pro
         "labels": label,
         "spans": datasets.List(datasets.Value("int64")),
     }
-    columns = {"id": [f"row {n}" for n in range(7)], "text": [f"it is {n}.5" for n in range(7)], "labels": [n % 2 for n in range(7)]}
+    columns = {
+        "id": [f"row {n}" for n in range(7)],
+        "text": [f"it is {n}.5" for n in range(7)],
+        "labels": [n % 2 for n in range(7)],
+    }
     columns["spans"] = [[n] * (n % 3) for n in range(7)]
-    datasets.Dataset.from_dict(columns, features=datasets.Features(kinds)).save_to_disk(str(tmp_path / "data"))
+    datasets.Dataset.from_dict(columns, features=datasets.Features(kinds)).save_to_disk(
+        str(tmp_path / "data")
+    )
     dataset = datasets.load_from_disk(str(tmp_path / "data"))
     options = {"batched": True, "batch_size": 3, "remove_columns": removed}
     ordinary = dataset.map(lambda rows: dict(tok(rows["text"])), **options)
     kept = {} if removed else {"fn_kwargs": {"keep_column": True}}
-    mapped = dataset.with_format("arrow").map(tok.encode_arrow, num_proc=num_proc, **options, **kept).with_format(None)
+    mapped = (
+        dataset.with_format("arrow")
+        .map(tok.encode_arrow, num_proc=num_proc, **options, **kept)
+        .with_format(None)
+    )
     assert mapped.column_names == ordinary.column_names
     assert mapped[:] == ordinary[:]
     assert all(mapped.features[name] == kinds[name] for name in kinds if name in mapped.features)
-    again = mapped.with_format("arrow").map(lambda table: tok.encode_arrow(table, column="id"), batched=True).with_format(None)
+    again = (
+        mapped.with_format("arrow")
+        .map(lambda table: tok.encode_arrow(table, column="id"), batched=True)
+        .with_format(None)
+    )
     assert "id" not in again.column_names
-    assert again["input_ids"][:] == tok(columns["id"])["input_ids"]  # replaced, as by an ordinary map
+    assert (
+        again["input_ids"][:] == tok(columns["id"])["input_ids"]
+    )  # replaced, as by an ordinary map
     assert again["labels"][:] == columns["labels"]
 
 
@@ -89,34 +113,74 @@ def test_arrow_of_any_kind() -> None:
 def test_arrow_is_the_call(kind: str, name: str) -> None:
     tokenizer = NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name])
     rows = [text for text in MIXED_TEXTS if "1e400" not in text]
-    for given_rows in (pa.table({"text": rows}), pa.record_batch({"text": rows}), pa.chunked_array([rows[:2], rows[2:]]), pa.array(rows)):
-        for options in ({"return_numbers": True}, {"return_numbers": False, "max_length": 6}, {"add_special_tokens": False}):
+    for given_rows in (
+        pa.table({"text": rows}),
+        pa.record_batch({"text": rows}),
+        pa.chunked_array([rows[:2], rows[2:]]),
+        pa.array(rows),
+    ):
+        for options in (
+            {"return_numbers": True},
+            {"return_numbers": False, "max_length": 6},
+            {"add_special_tokens": False},
+        ):
             table = tokenizer.encode_arrow(given_rows, **options)
-            cut = {"truncation": True, "max_length": options["max_length"]} if "max_length" in options else {}
-            called = tokenizer(rows, **({name: value for name, value in options.items() if name != "max_length"} | cut))
+            cut = (
+                {"truncation": True, "max_length": options["max_length"]}
+                if "max_length" in options
+                else {}
+            )
+            called = tokenizer(
+                rows,
+                **({name: value for name, value in options.items() if name != "max_length"} | cut),
+            )
             assert table.to_pydict() == dict(called)
 
 
 @pytest.mark.parametrize("compact", [False, True])
 def test_every_bit_of_a_float64(compact: bool) -> None:
-    """In a call, as lists and as tensors, padded, and in Arrow: compact, as int64 of the same bits, as torch has them."""
+    """In a call, as lists and as tensors, padded, and in Arrow: compact, as int64 of the same bits,
+    as torch has them.
+    """
     tokenizer = NumberTokenizer.from_pretrained(
-        None, numbers=FloatBits(width=64, compact=compact), return_numbers=True, pad_token="<|endoftext|>"
+        None,
+        numbers=FloatBits(width=64, compact=compact),
+        return_numbers=True,
+        pad_token="<|endoftext|>",
     )
-    rows, values = ["a -0.30000000000000004 and 5e-324", "none", "7.000000000000001"], [-0.30000000000000004, 5e-324, 7.000000000000001]
+    rows, values = (
+        ["a -0.30000000000000004 and 5e-324", "none", "7.000000000000001"],
+        [-0.30000000000000004, 5e-324, 7.000000000000001],
+    )
     words = [struct.unpack(">q", struct.pack(">d", value))[0] for value in values]
-    expected = words if compact else [[int(bit) for bit in f"{word & 0xFFFFFFFFFFFFFFFF:064b}"] for word in words]
+    expected = (
+        words
+        if compact
+        else [[int(bit) for bit in f"{word & 0xFFFFFFFFFFFFFFFF:064b}"] for word in words]
+    )
     called = dict(tokenizer(rows))
-    marks = [(row, at) for row, mask in enumerate(called["number_mask"]) for at, found in enumerate(mask) if found]
+    marks = [
+        (row, at)
+        for row, mask in enumerate(called["number_mask"])
+        for at, found in enumerate(mask)
+        if found
+    ]
     assert [called["number_bits"][row][at] for row, at in marks] == expected
     assert tokenizer.encode_arrow(pa.array(rows)).to_pydict() == called
     padded = tokenizer(rows, padding=True, return_tensors="pt")
     assert padded["number_bits"][padded["number_mask"]].tolist() == expected
     if compact:  # a file holds them without a sign, and so do the lists that datasets makes of it
         unsigned = {
-            name: [[one % 2**64 for one in row] for row in given] if name == "number_bits" else given for name, given in called.items()
+            name: [[one % 2**64 for one in row] for row in given]
+            if name == "number_bits"
+            else given
+            for name, given in called.items()
         }
-        assert tokenizer.pad(unsigned)["number_bits"] == tokenizer.pad(called)["number_bits"] == padded["number_bits"].tolist()
+        assert (
+            tokenizer.pad(unsigned)["number_bits"]
+            == tokenizer.pad(called)["number_bits"]
+            == padded["number_bits"].tolist()
+        )
 
 
 def test_arrow_says_what_is_wrong() -> None:
@@ -128,20 +192,34 @@ def test_arrow_says_what_is_wrong() -> None:
     with pytest.raises(InputError, match="got int64"):
         tokenizer.encode_arrow(pa.array([1]))
     with pytest.raises(InputError, match="max_length=1 leaves no room for the special tokens"):
-        NumberTokenizer.from_tokenizer(build_source("bert")).encode_arrow(pa.array(["a"]), max_length=1)
+        NumberTokenizer.from_tokenizer(build_source("bert")).encode_arrow(
+            pa.array(["a"]), max_length=1
+        )
 
 
 def test_arrow_in_datasets(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
-    tokenizer = NumberTokenizer.from_pretrained(None, numbers=[XVal(), FloatBits(), FoNE(6, 4)], return_numbers=True)
+    tokenizer = NumberTokenizer.from_pretrained(
+        None, numbers=[XVal(), FloatBits(), FoNE(6, 4)], return_numbers=True
+    )
     rows = ["a 0.1 and -3", "none", "7"] * 5
     dataset = datasets.Dataset.from_dict({"text": rows})
-    mapped = dataset.with_format("arrow").map(tokenizer.encode_arrow, batched=True, batch_size=4, remove_columns=["text"])
+    mapped = dataset.with_format("arrow").map(
+        tokenizer.encode_arrow, batched=True, batch_size=4, remove_columns=["text"]
+    )
     expected = tokenizer(rows)
     got = mapped.with_format("numpy", dtype=None)[:]
     for name, values in expected.items():
         for ours, theirs in zip(got[name], values, strict=True):
-            assert np.array_equal(np.asarray(ours, np.asarray(theirs).dtype), np.asarray(theirs)), name
-    assert got["number_value"][0].dtype == np.float64 and got["number_fourier"][0].shape[1:] == (10, 2)
+            assert np.array_equal(np.asarray(ours, np.asarray(theirs).dtype), np.asarray(theirs)), (
+                name
+            )
+    assert got["number_value"][0].dtype == np.float64 and got["number_fourier"][0].shape[1:] == (
+        10,
+        2,
+    )
     mapped.save_to_disk(str(tmp_path / "saved"))
-    assert datasets.load_from_disk(str(tmp_path / "saved")).with_format(None)[0]["number_value"] == expected["number_value"][0]
+    assert (
+        datasets.load_from_disk(str(tmp_path / "saved")).with_format(None)[0]["number_value"]
+        == expected["number_value"][0]
+    )

@@ -15,9 +15,15 @@ from hf_compare import compare
 
 from numtok.representations import NUM
 
-CHAT = [{"role": "user", "content": "what is it? [NUM]"}, {"role": "assistant", "content": "a  number of\n things"}]
+CHAT = [
+    {"role": "user", "content": "what is it? [NUM]"},
+    {"role": "assistant", "content": "a  number of\n things"},
+]
 
-CHAT_WITH_NUMBERS = [{"role": "user", "content": "add 1,234 and -5 [NUM]"}, {"role": "assistant", "content": "1229, or 1.2e3"}]
+CHAT_WITH_NUMBERS = [
+    {"role": "user", "content": "add 1,234 and -5 [NUM]"},
+    {"role": "assistant", "content": "1229, or 1.2e3"},
+]
 
 CHAT_OPTIONS: list[dict[str, Any]] = [
     {"tokenize": False},
@@ -40,24 +46,43 @@ def test_chats_without_numbers(options: dict[str, Any]) -> None:
     tok, stock = ours("llama"), source("llama")
     assert tok.chat_template == stock.chat_template == CHAT_TEMPLATE
     for chat in (CHAT, [CHAT, CHAT[:1]]):
-        compare(tok, stock, lambda one: one.apply_chat_template(chat, **options), options)  # noqa: B023
+        compare(tok, stock, lambda one: one.apply_chat_template(chat, **options), options)
 
 
-@pytest.mark.parametrize("options", [{}, {"add_generation_prompt": True}, {"return_assistant_tokens_mask": True}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"add_generation_prompt": True}, {"return_assistant_tokens_mask": True}],
+    ids=str,
+)
 def test_chats_with_numbers(options: dict[str, Any]) -> None:
     tok = ours("llama")
-    rendered = tok.apply_chat_template(CHAT_WITH_NUMBERS, tokenize=False, add_generation_prompt=bool(options.get("add_generation_prompt")))
+    rendered = tok.apply_chat_template(
+        CHAT_WITH_NUMBERS,
+        tokenize=False,
+        add_generation_prompt=bool(options.get("add_generation_prompt")),
+    )
     expected = oracle("llama").call(rendered, add_special_tokens=False)
     got = tok.apply_chat_template(CHAT_WITH_NUMBERS, **options)
     assert got["input_ids"] == expected.rows[0].ids
     if "return_assistant_tokens_mask" in options:
         first, last = rendered.index("1229"), rendered.index("1.2e3") + len("1.2e3") + len("</s>")
-        marked = [span for span, mark in zip(expected.rows[0].offsets, got["assistant_masks"], strict=True) if mark]
+        marked = [
+            span
+            for span, mark in zip(expected.rows[0].offsets, got["assistant_masks"], strict=True)
+            if mark
+        ]
         assert marked[0][0] == first and marked[-1][1] == last
-    on = tok.apply_chat_template(CHAT_WITH_NUMBERS, tokenizer_kwargs={"return_numbers": True}, **options)
+    on = tok.apply_chat_template(
+        CHAT_WITH_NUMBERS, tokenizer_kwargs={"return_numbers": True}, **options
+    )
     number_checks.check_streams(on, expected, oracle("llama"))
     values = on["number_value"]
-    assert [value for value, mark in zip(values, on["number_mask"], strict=True) if mark] == [1234.0, -5.0, 1229.0, 1200.0]
+    assert [value for value, mark in zip(values, on["number_mask"], strict=True) if mark] == [
+        1234.0,
+        -5.0,
+        1229.0,
+        1200.0,
+    ]
 
 
 def test_sanitized_chats_with_numbers() -> None:

@@ -36,9 +36,13 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 def test_copies(settings: str, way: str) -> None:
     for kind in ("bert", "roberta"):
         tok = build_ours(kind, **SETTINGS[settings])
-        checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)  # before anything is made on demand
+        checks.check_same_tokenizer(
+            tok, COPIES[way](tok), TEXTS
+        )  # before anything is made on demand
         checks.check_same_tokenizer(tok, COPIES[way](tok), TEXTS)  # and after
-        assert ("number_value" in COPIES[way](tok)("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
+        assert ("number_value" in COPIES[way](tok)("a 5")) == bool(
+            SETTINGS[settings].get("return_numbers")
+        )
 
 
 def test_a_deep_copy_is_independent() -> None:
@@ -47,8 +51,13 @@ def test_a_deep_copy_is_independent() -> None:
     other = copy.deepcopy(tok)
     other.add_tokens(["<9>"])
     other.padding_side = "left"
-    assert "<9>" not in tok.get_vocab() and len(other) == len(tok) + 1 and tok.padding_side == "right"
-    values = [tok("<9> 5", return_numbers=True)["number_value"], other("<9> 5", return_numbers=True)["number_value"]]
+    assert (
+        "<9>" not in tok.get_vocab() and len(other) == len(tok) + 1 and tok.padding_side == "right"
+    )
+    values = [
+        tok("<9> 5", return_numbers=True)["number_value"],
+        other("<9> 5", return_numbers=True)["number_value"],
+    ]
     assert [sum(value != 1 for value in one) for one in values] == [2, 1]
 
 
@@ -56,6 +65,8 @@ def test_class_may_be_swapped() -> None:
     """As serving engines do it: a copy whose class is a subclass made on the spot."""
     tok = build_ours("roberta")
     other = copy.copy(tok)
-    other.__class__ = type(f"Cached{type(tok).__name__}", (type(tok),), {"get_vocab": lambda self: tok.get_vocab()})
+    other.__class__ = type(
+        f"Cached{type(tok).__name__}", (type(tok),), {"get_vocab": lambda self: tok.get_vocab()}
+    )
     same(other(TEXTS, return_numbers=True), tok(TEXTS, return_numbers=True))
     assert other.decode(tok(TEXTS[0])["input_ids"]) == tok.decode(tok(TEXTS[0])["input_ids"])

@@ -13,7 +13,9 @@ pytest.importorskip("transformers")
 
 
 @pytest.mark.slow
-def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("accelerate")
     pytest.importorskip("datasets")
@@ -26,5 +28,8 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     module.main()
     out = capsys.readouterr().out
     assert len(re.findall(r"^\d+ \+ \d+ = ?-?[\d.]+    \(right: \d+\)$", out, re.M)) == 5
-    after, before = map(float, re.search(r"off by ([\d.]+) on average, before training by ([\d.]+)$", out, re.M).groups())  # type: ignore[union-attr]
+    after, before = map(
+        float,
+        re.search(r"off by ([\d.]+) on average, before training by ([\d.]+)$", out, re.M).groups(),
+    )  # type: ignore[union-attr]
     assert after < 20 < 80 < before  # 10.3 in one run; always writing 99 is off by 33

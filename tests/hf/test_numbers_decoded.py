@@ -36,7 +36,11 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 @example(documents=["a 5 b", "-3 and 1,234 [NUM]", "", "none", "007 . , 5 's"])
 @example(documents=["1e-5 0.1 123456789.125", "-0"])
 def test_decode(kind: str, documents: list[str]) -> None:
-    texts_ = [text for text in documents if all(math.isfinite(place.value) for place in oracle(kind).places([text])[0])] or ["5"]
+    texts_ = [
+        text
+        for text in documents
+        if all(math.isfinite(place.value) for place in oracle(kind).places([text])[0])
+    ] or ["5"]
     number_checks.check_number_decode(ours(kind), oracle(kind), texts_)
 
 
@@ -52,7 +56,9 @@ def test_decode(kind: str, documents: list[str]) -> None:
 @given(documents=st.lists(texts, min_size=1, max_size=3))
 @example(documents=["a 5 b", "-3 and 1,234 [NUM]", "none", "007 . , 5 's +0.50"])
 def test_decode_spelled_out(kind: str, numbers: str, documents: list[str]) -> None:
-    number_checks.check_number_decode(ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers]), documents)
+    number_checks.check_number_decode(
+        ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers]), documents
+    )
 
 
 def test_place_value_is_lossless() -> None:
@@ -65,7 +71,12 @@ def test_decode_refuses() -> None:
     """Values that do not go with the ids."""
     tok = ours("bert")
     got = tok("a 5 b", return_numbers=True)
-    for bad in ([5.0, 6.0], [[1.0] * len(got["input_ids"])], "nonsense", [1.0] * (len(got["input_ids"]) + 1)):
+    for bad in (
+        [5.0, 6.0],
+        [[1.0] * len(got["input_ids"])],
+        "nonsense",
+        [1.0] * (len(got["input_ids"]) + 1),
+    ):
         with pytest.raises((NumtokError, ValueError, TypeError)):
             tok.decode(got["input_ids"], number_value=bad)
     with pytest.raises((NumtokError, ValueError, TypeError)):
@@ -93,7 +104,8 @@ def test_streaming_decode(kind: str) -> None:
         whole = tok.decode(ids, skip_special_tokens=True)
         assert (
             "".join(filter(None, pieces)) == whole
-            and "".join(checks.stream_text(tok, ids, skip_special_tokens=True)).strip() == whole.strip()
+            and "".join(checks.stream_text(tok, ids, skip_special_tokens=True)).strip()
+            == whole.strip()
         )
         assert whole.count(NUM) == len(oracle(kind).places([text])[0])
 

@@ -1,4 +1,6 @@
-"""Text with numbers: ids as if ``[NUM]`` were an added token, offsets of the numbers as written, streams row for row."""
+"""Text with numbers: ids as if ``[NUM]`` were an added token, offsets of the numbers as written,
+streams row for row.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,30 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.thorough
 @settings(max_examples=examples(8, thorough=25))
 @given(call=inputs.calls())
-@example(call=inputs.Call(NUMBER_TEXTS, options={"padding": True, "return_tensors": "pt", "return_offsets_mapping": True}))
-@example(call=inputs.Call(NUMBER_TEXTS[::-1], NUMBER_TEXTS, options={"return_offsets_mapping": True}))
 @example(
-    call=inputs.Call([["a", "5", "b -3", ""], ["-7", "[NUM]", " 8"]], options={"is_split_into_words": True, "return_offsets_mapping": True})
+    call=inputs.Call(
+        NUMBER_TEXTS,
+        options={"padding": True, "return_tensors": "pt", "return_offsets_mapping": True},
+    )
 )
-@example(call=inputs.Call("a <|2.5|> 5", options={"split_special_tokens": True, "return_offsets_mapping": True}))
+@example(
+    call=inputs.Call(NUMBER_TEXTS[::-1], NUMBER_TEXTS, options={"return_offsets_mapping": True})
+)
+@example(
+    call=inputs.Call(
+        [["a", "5", "b -3", ""], ["-7", "[NUM]", " 8"]],
+        options={"is_split_into_words": True, "return_offsets_mapping": True},
+    )
+)
+@example(
+    call=inputs.Call(
+        "a <|2.5|> 5", options={"split_special_tokens": True, "return_offsets_mapping": True}
+    )
+)
 def test_calls(kind: str, call: inputs.Call) -> None:
-    number_checks.check_numbers(ours(kind), oracle(kind), call.text, call.text_pair, call.sides, **call.options)
+    number_checks.check_numbers(
+        ours(kind), oracle(kind), call.text, call.text_pair, call.sides, **call.options
+    )
 
 
 @every_kind
@@ -52,13 +70,37 @@ def test_calls(kind: str, call: inputs.Call) -> None:
 @settings(max_examples=examples(5, thorough=15))
 @given(call=inputs.cuts())
 @example(
-    call=inputs.Call("1 2 a 3 4 b 5 6 7", options={"truncation": True, "max_length": 5, "stride": 1, "return_overflowing_tokens": True})
+    call=inputs.Call(
+        "1 2 a 3 4 b 5 6 7",
+        options={
+            "truncation": True,
+            "max_length": 5,
+            "stride": 1,
+            "return_overflowing_tokens": True,
+        },
+    )
 )
-@example(call=inputs.Call("1 2 a 3", "4 b 5 6 7", {"truncation_side": "left"}, {"truncation": "only_second", "max_length": 9}))
-@example(call=inputs.Call("1 2 a 3 4 b 5 6 7", None, {"truncation_side": "left"}, {"truncation": True, "max_length": 5}))
+@example(
+    call=inputs.Call(
+        "1 2 a 3",
+        "4 b 5 6 7",
+        {"truncation_side": "left"},
+        {"truncation": "only_second", "max_length": 9},
+    )
+)
+@example(
+    call=inputs.Call(
+        "1 2 a 3 4 b 5 6 7",
+        None,
+        {"truncation_side": "left"},
+        {"truncation": True, "max_length": 5},
+    )
+)
 def test_cut_and_filled(kind: str, call: inputs.Call) -> None:
     """Whatever cuts the ids cuts the streams, row for row."""
-    number_checks.check_numbers(ours(kind), oracle(kind), call.text, call.text_pair, call.sides, **call.options)
+    number_checks.check_numbers(
+        ours(kind), oracle(kind), call.text, call.text_pair, call.sides, **call.options
+    )
 
 
 @every_kind
@@ -68,7 +110,12 @@ def test_beside_every_fragment(kind: str) -> None:
     expected = reference.call(documents, return_offsets_mapping=True)
     got = tok(documents, return_offsets_mapping=True, return_numbers=True)
     for text, ids, offsets, values, row in zip(
-        documents, got["input_ids"], got["offset_mapping"], got["number_value"], expected.rows, strict=True
+        documents,
+        got["input_ids"],
+        got["offset_mapping"],
+        got["number_value"],
+        expected.rows,
+        strict=True,
     ):
         assert ids == row.ids and list(values) == row.stream("number_value"), repr(text)
         assert offsets == row.offsets, repr(text)
@@ -76,18 +123,41 @@ def test_beside_every_fragment(kind: str) -> None:
 
 LARGE: dict[str, dict[str, Any]] = {
     "plain": {},
-    "padded": {"padding": True, "return_tensors": "np", "return_special_tokens_mask": True, "return_token_type_ids": True},
-    "padded on the left": {"padding": True, "padding_side": "left", "pad_to_multiple_of": 8, "return_length": True},
-    "cut": {"truncation": True, "max_length": 6, "return_tensors": "pt", "padding": "max_length", "return_attention_mask": False},
+    "padded": {
+        "padding": True,
+        "return_tensors": "np",
+        "return_special_tokens_mask": True,
+        "return_token_type_ids": True,
+    },
+    "padded on the left": {
+        "padding": True,
+        "padding_side": "left",
+        "pad_to_multiple_of": 8,
+        "return_length": True,
+    },
+    "cut": {
+        "truncation": True,
+        "max_length": 6,
+        "return_tensors": "pt",
+        "padding": "max_length",
+        "return_attention_mask": False,
+    },
     "cut, alone": {"truncation": "only_first", "max_length": 4, "add_special_tokens": False},
     "longer than the padding": {"padding": "max_length", "max_length": 3, "truncation": False},
     "with offsets": {"return_offsets_mapping": True},
-    "overflow": {"truncation": True, "max_length": 6, "stride": 1, "return_overflowing_tokens": True},
+    "overflow": {
+        "truncation": True,
+        "max_length": 6,
+        "stride": 1,
+        "return_overflowing_tokens": True,
+    },
     "split": {"split_special_tokens": True},
 }
 
 
-@pytest.mark.parametrize("kind", ["neox", "llama3", "roberta", pytest.param("real gpt2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kind", ["neox", "llama3", "roberta", pytest.param("real gpt2", marks=pytest.mark.slow)]
+)
 def test_large_batches(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the way that large batches take; with and without numbers, on either side."""
     monkeypatch.setattr(quick_way, "SMALL", 0)
@@ -96,11 +166,19 @@ def test_large_batches(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, options in LARGE.items():
         side = "left" if len(name) % 2 else "right"
         if name != "overflow":
-            number_checks.check_large_batch(tok, reference, documents, {"truncation_side": side, "padding_side": side}, **options)
+            number_checks.check_large_batch(
+                tok,
+                reference,
+                documents,
+                {"truncation_side": side, "padding_side": side},
+                **options,
+            )
         number_checks.check_numbers(tok, reference, documents[::9], **options)
 
 
-@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in REAL), *KINDS])
+@pytest.mark.parametrize(
+    "kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in REAL), *KINDS]
+)
 def test_same_ids_as_the_core(kind: str) -> None:
     checks.check_same_ids_as_core(ours(kind), NUMBER_TEXTS)
 
@@ -113,7 +191,14 @@ def test_one_form(kind: str, call: inputs.Call) -> None:
     """``leading_space="separate"``: the space before a number is a token of its own."""
     tok = ours(kind, leading_space="separate")
     assert f" {NUM}" not in tok.get_vocab()
-    number_checks.check_numbers(tok, oracle(kind, leading_space="separate"), call.text, call.text_pair, call.sides, **call.options)
+    number_checks.check_numbers(
+        tok,
+        oracle(kind, leading_space="separate"),
+        call.text,
+        call.text_pair,
+        call.sides,
+        **call.options,
+    )
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama", "roberta"])
@@ -123,7 +208,9 @@ def test_one_form(kind: str, call: inputs.Call) -> None:
 def test_other_grammars(kind: str, call: inputs.Call) -> None:
     for grammar in (Grammar.data(), Grammar.from_pattern(r"\d+")):
         tok, reference = ours(kind, grammar=grammar), oracle(kind, grammar=grammar)
-        number_checks.check_numbers(tok, reference, call.text, call.text_pair, call.sides, **call.options)
+        number_checks.check_numbers(
+            tok, reference, call.text, call.text_pair, call.sides, **call.options
+        )
 
 
 @pytest.mark.parametrize("numbers", SINGLE)
@@ -132,12 +219,18 @@ def test_other_grammars(kind: str, call: inputs.Call) -> None:
 @settings(max_examples=examples(2, thorough=6))
 @given(call=inputs.calls())
 @example(call=inputs.Call(NUMBER_TEXTS, options={"padding": True, "return_tensors": "np"}))
-@example(call=inputs.Call(NUMBER_TEXTS, options={"padding": True, "return_tensors": "pt", "padding_side": "left"}))
+@example(
+    call=inputs.Call(
+        NUMBER_TEXTS, options={"padding": True, "return_tensors": "pt", "padding_side": "left"}
+    )
+)
 @example(call=inputs.Call(["none", "a"], options={"padding": True, "return_tensors": "np"}))
 def test_streams(kind: str, numbers: str, call: inputs.Call) -> None:
     """What each representation adds, under the names of the schema."""
     tok, reference = ours(kind, SINGLE[numbers]), oracle(kind, SINGLE[numbers])
-    number_checks.check_numbers(tok, reference, call.text, call.text_pair, call.sides, **call.options)
+    number_checks.check_numbers(
+        tok, reference, call.text, call.text_pair, call.sides, **call.options
+    )
 
 
 @pytest.mark.parametrize("numbers", SPELLED)
@@ -146,11 +239,18 @@ def test_streams(kind: str, numbers: str, call: inputs.Call) -> None:
 @settings(max_examples=examples(2, thorough=7))
 @given(call=inputs.calls())
 @example(call=inputs.Call(NUMBER_TEXTS, options={"padding": True, "return_tensors": "pt"}))
-@example(call=inputs.Call(NUMBER_TEXTS[0], options={"truncation": True, "max_length": 5, "return_overflowing_tokens": True}))
+@example(
+    call=inputs.Call(
+        NUMBER_TEXTS[0],
+        options={"truncation": True, "max_length": 5, "return_overflowing_tokens": True},
+    )
+)
 @example(call=inputs.Call(["a -5", "7"], options={"is_split_into_words": True}))
 def test_spelled_out(kind: str, numbers: str, call: inputs.Call) -> None:
     tok, reference = ours(kind, SPELLED[numbers]), oracle(kind, SPELLED[numbers])
-    number_checks.check_numbers(tok, reference, call.text, call.text_pair, call.sides, **call.options)
+    number_checks.check_numbers(
+        tok, reference, call.text, call.text_pair, call.sides, **call.options
+    )
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
@@ -185,7 +285,9 @@ def test_number_tokens(kind: str) -> None:
     assert not tokens & set(tok(literal)["input_ids"])
     assert tok(literal)["input_ids"] == source(kind)(literal)["input_ids"]
     both = tok("a [NUM] 5 [NUM]", return_numbers=True)
-    assert [k in tokens for k in both["input_ids"]] == [bool(k) for k in both["number_mask"]] and sum(both["number_mask"]) == 1
+    assert [k in tokens for k in both["input_ids"]] == [
+        bool(k) for k in both["number_mask"]
+    ] and sum(both["number_mask"]) == 1
     five = tok("a 5")["input_ids"]
     assert NUM in tok.decode(five, skip_special_tokens=True)
     assert tokens & set(tok("a 5", split_special_tokens=True)["input_ids"])
@@ -195,12 +297,24 @@ def test_number_tokens(kind: str) -> None:
 def test_exact_values() -> None:
     """Longer than float64, beyond its range, the smallest, and both zeros."""
     tok = ours("bert")
-    texts = ["9007199254740993", "0.1", "-0", "0", "1e400", "-1e400", "4.9e-324", "123456789012345678901234567890", "1" + "0" * 5000]
+    texts = [
+        "9007199254740993",
+        "0.1",
+        "-0",
+        "0",
+        "1e400",
+        "-1e400",
+        "4.9e-324",
+        "123456789012345678901234567890",
+        "1" + "0" * 5000,
+    ]
     got = tok(texts, add_special_tokens=False, return_numbers=True, return_tensors="np")
     assert got["number_value"].dtype == np.float64
     expected = [float(text) for text in texts]
     assert got["number_value"][:, 0].tolist() == expected
-    assert [math.copysign(1, value) for value in got["number_value"][:, 0]] == [math.copysign(1, value) for value in expected]
+    assert [math.copysign(1, value) for value in got["number_value"][:, 0]] == [
+        math.copysign(1, value) for value in expected
+    ]
 
 
 def test_a_number_that_does_not_fit_stays_text() -> None:
@@ -230,7 +344,10 @@ def test_off_unless_asked(kind: str) -> None:
             assert (names <= set(tok(text, return_numbers=switch))) == expected
     assert names <= set(asked("a 5")) and not names & set(unasked("a 5"))
     got = unasked("a 5", text_target="6 7 8", return_numbers=True)
-    assert got["labels"] == unasked("6 7 8")["input_ids"] and got["number_value"] == unasked("a 5", return_numbers=True)["number_value"]
+    assert (
+        got["labels"] == unasked("6 7 8")["input_ids"]
+        and got["number_value"] == unasked("a 5", return_numbers=True)["number_value"]
+    )
     assert unasked.encode("a 5", return_numbers=True) == unasked.encode("a 5")
 
 
@@ -247,7 +364,11 @@ def test_bad_input_beside_numbers(kind: str) -> None:
         ("5 \ud800", None),
     ):
         for options in ({}, {"is_split_into_words": True}, {"return_numbers": True}):
-            theirs = outcome(lambda: stock(text, pair, **{k: v for k, v in options.items() if k != "return_numbers"}))  # noqa: B023
+            theirs = outcome(
+                lambda: stock(
+                    text, pair, **{k: v for k, v in options.items() if k != "return_numbers"}
+                )
+            )
             assert isinstance(theirs, BaseException)
-            same(outcome(lambda: tok(text, pair, **options)), theirs, (text, pair))  # noqa: B023
+            same(outcome(lambda: tok(text, pair, **options)), theirs, (text, pair))
     number_checks.check_numbers(tok, oracle(kind), "a 5")

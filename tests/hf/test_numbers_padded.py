@@ -24,14 +24,18 @@ def test_padding_of_streams(kind: str, side: str, numbers: str) -> None:
         {"return_tensors": "np"},
         {"return_tensors": "pt"},
     ):
-        number_checks.check_number_padding(tok, reference, ["a 5", "no number", "-3 4 5 b 1,234 text"], side, **options)
+        number_checks.check_number_padding(
+            tok, reference, ["a 5", "no number", "-3 4 5 b 1,234 text"], side, **options
+        )
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama"])
 def test_padding_of_place_values(kind: str) -> None:
     tok, reference = ours(kind, SPELLED["place value"]), oracle(kind, SPELLED["place value"])
     for side in ("left", "right"):
-        number_checks.check_number_padding(tok, reference, ["a 5", "no number", "-3.25 text"], side, return_tensors="pt")
+        number_checks.check_number_padding(
+            tok, reference, ["a 5", "no number", "-3.25 text"], side, return_tensors="pt"
+        )
 
 
 def test_padding_forms() -> None:
@@ -41,9 +45,14 @@ def test_padding_forms() -> None:
     columns = {key: [one[key] for one in features] for key in features[0]}
     padded = tok.pad(features)
     assert tok.pad(columns)["number_value"] == padded["number_value"]
-    assert tok.pad([features[0], dict(reversed(features[1].items()))])["number_value"] == padded["number_value"]
+    assert (
+        tok.pad([features[0], dict(reversed(features[1].items()))])["number_value"]
+        == padded["number_value"]
+    )
     alone = tok.pad(features[1], padding="max_length", max_length=6)
-    assert list(alone["number_value"]) == [1.0, 7.0, 1.0, 1.0, 1.0, 1.0] and [bool(k) for k in alone["number_mask"]] == [0, 1, 0, 0, 0, 0]
+    assert list(alone["number_value"]) == [1.0, 7.0, 1.0, 1.0, 1.0, 1.0] and [
+        bool(k) for k in alone["number_mask"]
+    ] == [0, 1, 0, 0, 0, 0]
     arrays = [{key: np.array(value) for key, value in one.items()} for one in features]
     both = tok.pad(arrays)
     assert isinstance(both["input_ids"], np.ndarray) and both["number_value"].dtype == np.float64

@@ -1,4 +1,6 @@
-"""An option of ours that is misspelt is an error that names it; transformers' own options go through as they come."""
+"""An option of ours that is misspelt is an error that names it; transformers' own options go
+through as they come.
+"""
 
 from __future__ import annotations
 
@@ -40,4 +42,7 @@ def test_what_takes_no_options_of_others_takes_no_misspelt_ones() -> None:
 def test_other_options_go_through() -> None:
     tok = NumberTokenizer.from_pretrained(None, padding_side="left", model_max_length=7)
     assert tok.padding_side == "left" and tok.model_max_length == 7
-    assert dict(tok("a text", nonsense=5, return_tensors="np")).keys() == dict(tok("a text", return_tensors="np")).keys()
+    assert (
+        dict(tok("a text", nonsense=5, return_tensors="np")).keys()
+        == dict(tok("a text", return_tensors="np")).keys()
+    )

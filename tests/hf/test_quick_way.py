@@ -28,7 +28,11 @@ from numtok.hf.texts import Call
 
 BYTE_LEVEL, OTHERS = ["gpt2", "llama3", "roberta"], ["bert", "t5", "llama", "legacy"]
 KINDS = BYTE_LEVEL + OTHERS
-CASES = [(kind, name) for kind in BYTE_LEVEL for name in REPRESENTATIONS] + [(kind, "xval and bits") for kind in OTHERS] + [("t5", "place")]
+CASES = (
+    [(kind, name) for kind in BYTE_LEVEL for name in REPRESENTATIONS]
+    + [(kind, "xval and bits") for kind in OTHERS]
+    + [("t5", "place")]
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,7 +45,10 @@ def every_batch_is_worth_while() -> Iterator[None]:
 @kept
 def both_ways(kind: str, name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
     """Two tokenizers: one takes the quick way, one does not."""
-    quick, general = (NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name]) for _ in range(2))
+    quick, general = (
+        NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS[name])
+        for _ in range(2)
+    )
     assert quick.numtok.has_fast_engine(parse_special=True)
     for tokenizer, fast in ((quick, True), (general, False)):
         tokenizer.backend_state().has_fast_engine = fast
@@ -70,36 +77,69 @@ calls = st.fixed_dictionaries(
 @pytest.mark.parametrize(("kind", "name"), CASES)
 @pytest.mark.thorough
 @settings(max_examples=examples(3, thorough=7))
-@given(rows=st.lists(texts, min_size=1, max_size=4), options=calls, sides=st.tuples(*[st.sampled_from(["left", "right"])] * 2))
+@given(
+    rows=st.lists(texts, min_size=1, max_size=4),
+    options=calls,
+    sides=st.tuples(*[st.sampled_from(["left", "right"])] * 2),
+)
 @example(rows=MIXED_TEXTS, options={"return_numbers": True}, sides=("right", "right"))
-@example(rows=MIXED_TEXTS, options={"return_numbers": True, "padding": True, "truncation": True, "max_length": 5}, sides=("left", "left"))
-@example(rows=["5 <mask> 6", "7", "of 8"], options={"return_numbers": True}, sides=("right", "right"))
+@example(
+    rows=MIXED_TEXTS,
+    options={"return_numbers": True, "padding": True, "truncation": True, "max_length": 5},
+    sides=("left", "left"),
+)
+@example(
+    rows=["5 <mask> 6", "7", "of 8"], options={"return_numbers": True}, sides=("right", "right")
+)
 @example(rows=["<|endoftext|>5"], options={"return_numbers": True}, sides=("left", "left"))
-@example(rows=["", ""], options={"return_numbers": True, "padding": True, "return_special_tokens_mask": True}, sides=("right", "left"))
-def test_quick_is_general(kind: str, name: str, rows: list[str], options: dict[str, Any], sides: tuple[str, str]) -> None:
+@example(
+    rows=["", ""],
+    options={"return_numbers": True, "padding": True, "return_special_tokens_mask": True},
+    sides=("right", "left"),
+)
+def test_quick_is_general(
+    kind: str, name: str, rows: list[str], options: dict[str, Any], sides: tuple[str, str]
+) -> None:
     quick, general = both_ways(kind, name)
     for tokenizer in (quick, general):
         tokenizer.padding_side, tokenizer.truncation_side = sides
-    padded = options.get("padding", False) is not False and not (options["padding"] == "max_length" and not options.get("truncation"))
+    padded = options.get("padding", False) is not False and not (
+        options["padding"] == "max_length" and not options.get("truncation")
+    )
     for tensors in (None, "np", "pt") if padded else (None,):
-        compare(quick, general, lambda one: one(rows, **options, return_tensors=tensors), (rows, options, tensors))  # noqa: B023
+        compare(
+            quick,
+            general,
+            lambda one: one(rows, **options, return_tensors=tensors),
+            (rows, options, tensors),
+        )
 
 
 def encoded(tokenizer: NumberTokenizer, text: Any, pair: Any, options: dict[str, Any]) -> Any:
     """What the quick way makes of a call; None if it takes the general way."""
-    return quick_way.encode_quickly(tokenizer, tokenizer.backend_state(), Call(text, pair, True, options))
+    return quick_way.encode_quickly(
+        tokenizer, tokenizer.backend_state(), Call(text, pair, True, options)
+    )
 
 
 def test_the_quick_way_is_taken() -> None:
     quick, general = both_ways("gpt2", "xval and bits")
     assert isinstance(encoded(quick, MIXED_TEXTS, None, {}), quick_way.LazyBatchEncoding)
     assert encoded(general, MIXED_TEXTS, None, {}) is None
-    for options in ({"return_overflowing_tokens": True}, {"is_split_into_words": True}, {"split_special_tokens": True}, {"stride": 1}):
+    for options in (
+        {"return_overflowing_tokens": True},
+        {"is_split_into_words": True},
+        {"split_special_tokens": True},
+        {"stride": 1},
+    ):
         assert encoded(quick, MIXED_TEXTS, None, options) is None, options
     assert encoded(quick, MIXED_TEXTS, MIXED_TEXTS, {}) is None
     assert isinstance(encoded(quick, MIXED_TEXTS[0], None, {}), quick_way.LazyBatchEncoding)
     for kind in OTHERS:
-        assert isinstance(encoded(both_ways(kind, "xval and bits")[0], MIXED_TEXTS, None, {}), quick_way.LazyBatchEncoding)
+        assert isinstance(
+            encoded(both_ways(kind, "xval and bits")[0], MIXED_TEXTS, None, {}),
+            quick_way.LazyBatchEncoding,
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,9 +148,19 @@ def test_a_page_alone_is_general(kind: str) -> None:
     quick, general = both_ways(kind, "xval and bits")
     cut = {"padding": "max_length", "max_length": 9, "truncation": True, "return_length": True}
     for text in (*MIXED_TEXTS, "5 <mask> 6"):
-        for options in ({}, cut, cut | {"return_tensors": "np"}, {"return_length": True, "return_special_tokens_mask": True}):
+        for options in (
+            {},
+            cut,
+            cut | {"return_tensors": "np"},
+            {"return_length": True, "return_special_tokens_mask": True},
+        ):
             for streams in (False, True):
-                compare(quick, general, lambda one: one(text, return_numbers=streams, **options), (text, options))  # noqa: B023
+                compare(
+                    quick,
+                    general,
+                    lambda one: one(text, return_numbers=streams, **options),
+                    (text, options),
+                )
 
 
 def test_encodings_are_those_of_the_call() -> None:
@@ -118,9 +168,15 @@ def test_encodings_are_those_of_the_call() -> None:
     quick, general = both_ways("gpt2", "place")
     for tokenizer in (quick, general):
         tokenizer.padding_side, tokenizer.truncation_side = "left", "left"
-    ours, theirs = (one(MIXED_TEXTS, padding=True, truncation=True, max_length=6) for one in (quick, general))
+    ours, theirs = (
+        one(MIXED_TEXTS, padding=True, truncation=True, max_length=6) for one in (quick, general)
+    )
     quick.padding_side, quick.truncation_side = "right", "right"
-    assert [one.ids for one in ours.encodings] == [one.ids for one in theirs.encodings] == ours["input_ids"]
+    assert (
+        [one.ids for one in ours.encodings]
+        == [one.ids for one in theirs.encodings]
+        == ours["input_ids"]
+    )
     assert ours.char_to_token(0, 3) == theirs.char_to_token(0, 3)
 
 
@@ -131,19 +187,25 @@ def trimming(name: str) -> Any:
         "spaces": processors.ByteLevel(trim_offsets=True, add_prefix_space=False),
         "added space": processors.ByteLevel(trim_offsets=True, add_prefix_space=True),
         "around": processors.RobertaProcessing(end, end, trim_offsets=True, add_prefix_space=False),
-        "twice": processors.Sequence([processors.ByteLevel(trim_offsets=True, add_prefix_space=False)] * 2),
+        "twice": processors.Sequence(
+            [processors.ByteLevel(trim_offsets=True, add_prefix_space=False)] * 2
+        ),
         "none": None,
     }[name]
 
 
 @kept
 def trimmed(name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
-    """One that takes the quick way, and one that does not; with NFC, and added tokens that are runs of spaces."""
+    """One that takes the quick way, and one that does not; with NFC, and added tokens that are runs
+    of spaces.
+    """
     pair = []
     for fast in (True, False):
         source = trained.source("neox")
         source.post_processor = trimming(name)
-        made = NumberTokenizer.from_tokenizer(PreTrainedTokenizerFast(tokenizer_object=source, pad_token="<|endoftext|>"))
+        made = NumberTokenizer.from_tokenizer(
+            PreTrainedTokenizerFast(tokenizer_object=source, pad_token="<|endoftext|>")
+        )
         made.backend_state().has_fast_engine = fast
         pair.append(made)
     return pair[0], pair[1]
@@ -152,20 +214,38 @@ def trimmed(name: str) -> tuple[NumberTokenizer, NumberTokenizer]:
 @pytest.mark.parametrize("name", ["spaces", "added space", "around", "twice", "none"])
 @pytest.mark.thorough
 @settings(max_examples=examples(7, thorough=20))
-@given(rows=st.lists(texts, min_size=1, max_size=4), special=st.booleans(), cut=st.booleans(), side=st.sampled_from(["left", "right"]))
-@example(rows=["  a 5  6 ", " e\u0301 7", "\u0301 8", "今年 9年", "         10\t\t11"], special=True, cut=False, side="right")
+@given(
+    rows=st.lists(texts, min_size=1, max_size=4),
+    special=st.booleans(),
+    cut=st.booleans(),
+    side=st.sampled_from(["left", "right"]),
+)
+@example(
+    rows=["  a 5  6 ", " e\u0301 7", "\u0301 8", "今年 9年", "         10\t\t11"],
+    special=True,
+    cut=False,
+    side="right",
+)
 @example(rows=[" a  b  5 6", " 7  8"], special=True, cut=True, side="left")
-def test_offsets_are_general(name: str, rows: list[str], special: bool, cut: bool, side: str) -> None:
+def test_offsets_are_general(
+    name: str, rows: list[str], special: bool, cut: bool, side: str
+) -> None:
     quick, general = trimmed(name)
     quick.truncation_side = general.truncation_side = side
     options = {"return_offsets_mapping": True, "add_special_tokens": special}
-    options |= {"truncation": True, "max_length": 6, "padding": True, "return_tensors": "np"} if cut else {}
+    options |= (
+        {"truncation": True, "max_length": 6, "padding": True, "return_tensors": "np"}
+        if cut
+        else {}
+    )
     compare(quick, general, lambda one: one(rows, **options), (rows, options))
 
 
 def test_offsets_take_the_quick_way() -> None:
     quick, _ = trimmed("spaces")
-    assert encoded(quick, ["a 5 é", " e\u0301 6"], None, {"return_offsets_mapping": True}) is not None
+    assert (
+        encoded(quick, ["a 5 é", " e\u0301 6"], None, {"return_offsets_mapping": True}) is not None
+    )
     for name in ("twice", "added space"):
         assert encoded(trimmed(name)[0], ["a 5"], None, {"return_offsets_mapping": True}) is None
 
@@ -194,7 +274,9 @@ ODD = [
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_offsets_of_words_are_general(kind: str) -> None:
-    """Where tokens stand is told by the words that were encoded before, between numbers too, and by the general way where that is not enough."""
+    """Where tokens stand is told by the words that were encoded before, between numbers too, and by
+    the general way where that is not enough.
+    """
     quick, general = both_ways(kind, "xval and bits")
     batches = [
         MIXED_TEXTS,
@@ -202,7 +284,12 @@ def test_offsets_of_words_are_general(kind: str) -> None:
         ["", "7 8", "no number"],
     ]
     for rows in [*batches, *batches, ["x" * 70_000 + " 5 y"]]:
-        compare(quick, general, lambda one: one(rows, return_offsets_mapping=True, return_numbers=True), rows)  # noqa: B023
+        compare(
+            quick,
+            general,
+            lambda one: one(rows, return_offsets_mapping=True, return_numbers=True),
+            rows,
+        )
     assert encoded(quick, ["a 5 é", " 6"], None, {"return_offsets_mapping": True}) is not None
     assert encoded(quick, ["x" * 70_000], None, {"return_offsets_mapping": True}) is None
 
@@ -220,8 +307,12 @@ SENTENCES = [
 
 @pytest.mark.parametrize("kind", ["gpt2", "roberta", "bert", "t5", "legacy"])
 def test_short_is_general(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A short text alone, encoded the short way and the general one: what is returned, and encodings made later."""
-    ours = NumberTokenizer.from_tokenizer(build_source(kind), numbers=REPRESENTATIONS["xval and bits"])
+    """A short text alone, encoded the short way and the general one: what is returned, and
+    encodings made later.
+    """
+    ours = NumberTokenizer.from_tokenizer(
+        build_source(kind), numbers=REPRESENTATIONS["xval and bits"]
+    )
 
     def generally(text: str, options: dict[str, Any]) -> Any:
         with monkeypatch.context() as patch:
@@ -237,27 +328,47 @@ def test_short_is_general(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
             {"return_special_tokens_mask": True},
             {"return_offsets_mapping": True},
         ):
-            compare(ours, generally, lambda one: one(text, options) if one is generally else one(text, **options), (text, options))  # noqa: B023
+            compare(
+                ours,
+                generally,
+                lambda one: one(text, options) if one is generally else one(text, **options),
+                (text, options),
+            )
 
 
 def test_the_short_way_is_taken() -> None:
-    ours = NumberTokenizer.from_tokenizer(build_source("bert"), numbers=REPRESENTATIONS["xval and bits"])
+    ours = NumberTokenizer.from_tokenizer(
+        build_source("bert"), numbers=REPRESENTATIONS["xval and bits"]
+    )
     state = ours.backend_state()
     assert encode_shortly(ours, state, Call("The 5 of 1,234", None, False, {})) is not None
-    for call in (Call("no", None, False, {}), Call("a 5", "b", False, {}), Call("a 5", None, True, {}), Call(["a 5"], None, False, {})):
+    for call in (
+        Call("no", None, False, {}),
+        Call("a 5", "b", False, {}),
+        Call("a 5", None, True, {}),
+        Call(["a 5"], None, False, {}),
+    ):
         assert encode_shortly(ours, state, call) is None
-    assert encode_shortly(ours, state, Call("a 5", None, False, {"return_offsets_mapping": True})) is None
+    assert (
+        encode_shortly(ours, state, Call("a 5", None, False, {"return_offsets_mapping": True}))
+        is None
+    )
 
 
 @pytest.mark.filterwarnings("ignore:using the slower engine")
 def test_offsets_leave_out_the_spaces_at_both_ends_of_a_token() -> None:
-    """As a post-processor that trims has it, also where words are not cut before their spaces, so that tokens end with them."""
+    """As a post-processor that trims has it, also where words are not cut before their spaces, so
+    that tokens end with them.
+    """
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokens = [*alphabet, "a\u0120", "\u0120b", "\u0120b\u0120"]
     merges = [("a", "\u0120"), ("\u0120", "b"), ("\u0120b", "\u0120")]
     backend = Backend(models.BPE({token: number for number, token in enumerate(tokens)}, merges))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    backend.post_processor, backend.decoder = processors.ByteLevel(trim_offsets=True, add_prefix_space=False), decoders.ByteLevel()
+    backend.post_processor, backend.decoder = (
+        processors.ByteLevel(trim_offsets=True, add_prefix_space=False),
+        decoders.ByteLevel(),
+    )
     stock = PreTrainedTokenizerFast(tokenizer_object=backend)
     tok = NumberTokenizer.from_tokenizer(stock)
     tok.backend_state().has_fast_engine = True  # the quick way, whether worth while or not

@@ -1,4 +1,6 @@
-"""Saving and loading: everything comes back, other programs read what is saved, and AutoTokenizer finds the class."""
+"""Saving and loading: everything comes back, other programs read what is saved, and AutoTokenizer
+finds the class.
+"""
 
 from __future__ import annotations
 
@@ -37,27 +39,48 @@ KINDS = ["gpt2", "bert", "t5", "llama", "roberta"]
 def test_saved_and_loaded(kind: str, settings: str, tmp_path: Path) -> None:
     tok = build_ours(kind, **SETTINGS[settings])
     tok.save_pretrained(tmp_path)
-    for loaded in (hf.NumberTokenizer.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(str(tmp_path))):
+    for loaded in (
+        hf.NumberTokenizer.from_pretrained(tmp_path),
+        AutoTokenizer.from_pretrained(str(tmp_path)),
+    ):
         checks.check_same_tokenizer(tok, loaded, TEXTS)
         assert ("number_value" in loaded("a 5")) == bool(SETTINGS[settings].get("return_numbers"))
         loaded.save_pretrained(tmp_path / "again")
-    for name in ("tokenizer.json", "numtok.json"):  # the configuration may gain what transformers notes about loading
-        assert json.loads((tmp_path / name).read_text()) == json.loads((tmp_path / "again" / name).read_text()), name
+    for name in (
+        "tokenizer.json",
+        "numtok.json",
+    ):  # the configuration may gain what transformers notes about loading
+        assert json.loads((tmp_path / name).read_text()) == json.loads(
+            (tmp_path / "again" / name).read_text()
+        ), name
     core = numtok.Tokenizer.from_pretrained(tmp_path)
     assert core.fingerprint == tok.numtok.fingerprint
-    assert core.encode(TEXTS[0], add_special_tokens=True).input_ids.tolist() == tok(TEXTS[0])["input_ids"]
+    assert (
+        core.encode(TEXTS[0], add_special_tokens=True).input_ids.tolist()
+        == tok(TEXTS[0])["input_ids"]
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_saved(kind: str, tmp_path: Path) -> None:
-    """JSON, a template, and one line of Python; other programs read a tokenizer that knows the number token."""
+    """JSON, a template, and one line of Python; other programs read a tokenizer that knows the
+    number token.
+    """
     tok = ours(kind)
     tok.save_pretrained(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
     assert names >= {"tokenizer.json", "tokenizer_config.json", "numtok.json"}
     code = [path for path in tmp_path.iterdir() if path.suffix == ".py"]
-    assert len(code) == 1 and {path.suffix for path in tmp_path.iterdir()} <= {".json", ".py", ".jinja"}
-    lines = [line for line in code[0].read_text().splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    assert len(code) == 1 and {path.suffix for path in tmp_path.iterdir()} <= {
+        ".json",
+        ".py",
+        ".jinja",
+    }
+    lines = [
+        line
+        for line in code[0].read_text().splitlines()
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     assert len(lines) == 1 and lines[0].startswith("from numtok.hf import NumberTokenizer")
     configured = json.loads((tmp_path / "tokenizer_config.json").read_text())
     assert "AutoTokenizer" in configured["auto_map"] and "Fast" not in configured["tokenizer_class"]
@@ -67,20 +90,42 @@ def test_what_is_saved(kind: str, tmp_path: Path) -> None:
     assert plain.token_to_id(NUM) == number and number in plain.encode(f"a{NUM}b").ids
     stock = PreTrainedTokenizerFast.from_pretrained(tmp_path)
     assert type(stock) is PreTrainedTokenizerFast and len(stock) == len(tok)
-    assert number in stock(f"a{NUM}b")["input_ids"] and stock("a text")["input_ids"] == source(kind)("a text")["input_ids"]
-    assert number in stock(f"a{NUM}", split_special_tokens=True)["input_ids"] and number not in stock.all_special_ids
+    assert (
+        number in stock(f"a{NUM}b")["input_ids"]
+        and stock("a text")["input_ids"] == source(kind)("a text")["input_ids"]
+    )
+    assert (
+        number in stock(f"a{NUM}", split_special_tokens=True)["input_ids"]
+        and number not in stock.all_special_ids
+    )
 
 
 def test_loading_with_other_settings(tmp_path: Path) -> None:
     """What is given goes before what was saved; a folder without ours is a source."""
     build_source("roberta").save_pretrained(tmp_path / "stock")
-    tok = hf.NumberTokenizer.from_pretrained(tmp_path / "stock", numbers=[TAKES_ALL], padding_side="left", model_max_length=7)
-    assert tok.padding_side == "left" and tok.model_max_length == 7 and tok.numtok.representations == (TAKES_ALL,)
-    assert tok(TEXTS[0])["input_ids"] == ours("roberta")(TEXTS[0])["input_ids"] and "number_value" not in tok(TEXTS[0])
-    assert hf.NumberTokenizer.from_pretrained(str(tmp_path / "stock")).numtok.representations == (XVal(),)
+    tok = hf.NumberTokenizer.from_pretrained(
+        tmp_path / "stock", numbers=[TAKES_ALL], padding_side="left", model_max_length=7
+    )
+    assert (
+        tok.padding_side == "left"
+        and tok.model_max_length == 7
+        and tok.numtok.representations == (TAKES_ALL,)
+    )
+    assert tok(TEXTS[0])["input_ids"] == ours("roberta")(TEXTS[0])[
+        "input_ids"
+    ] and "number_value" not in tok(TEXTS[0])
+    assert hf.NumberTokenizer.from_pretrained(str(tmp_path / "stock")).numtok.representations == (
+        XVal(),
+    )
     tok.save_pretrained(tmp_path / "ours")
-    other = hf.NumberTokenizer.from_pretrained(tmp_path / "ours", numbers=[FoNE(3, 2)], grammar=Grammar.data(), return_numbers=True)
-    assert other.numtok.representations == (FoNE(3, 2),) and other.numtok.grammar == Grammar.data() and other.padding_side == "left"
+    other = hf.NumberTokenizer.from_pretrained(
+        tmp_path / "ours", numbers=[FoNE(3, 2)], grammar=Grammar.data(), return_numbers=True
+    )
+    assert (
+        other.numtok.representations == (FoNE(3, 2),)
+        and other.numtok.grammar == Grammar.data()
+        and other.padding_side == "left"
+    )
     assert "number_fourier" in other("a 5") and "number_scaled" not in other("a 5")
     wrapped = hf.NumberTokenizer.from_tokenizer(AutoTokenizer.from_pretrained(tmp_path / "ours"))
     assert len(wrapped) == len(tok) and wrapped(TEXTS)["input_ids"] == tok(TEXTS)["input_ids"]
@@ -93,7 +138,11 @@ def test_from_tokenizer_leaves_the_source_alone() -> None:
     tok.add_tokens(["zyx"])
     tok.pad_token = "[SEP]"
     tok(TEXTS, padding=True, truncation=True, max_length=4)
-    assert stock.backend_tokenizer.to_str() == before and set(vars(stock)) == names and stock.pad_token == "[PAD]"
+    assert (
+        stock.backend_tokenizer.to_str() == before
+        and set(vars(stock)) == names
+        and stock.pad_token == "[PAD]"
+    )
     assert type(stock) is PreTrainedTokenizerFast
 
 
@@ -110,10 +159,11 @@ def test_beside_a_model(model: str, tmp_path: Path) -> None:
 
 
 def test_new_process(tmp_path: Path) -> None:
-    """AutoTokenizer where nobody imported numtok: a plain tokenizer, with trust ours, and ours once the class is imported; pickle and dill.
+    """AutoTokenizer where nobody imported numtok: a plain tokenizer, with trust ours, and ours once
+    the class is imported; pickle and dill.
 
-    And as a worker that was spawned has it: the call comes by a pickle, and so do its results go back.
-    """
+    And as a worker that was spawned has it: the call comes by a pickle, and so do its results go
+        back."""
     tok = ours("roberta")
     tok.save_pretrained(tmp_path / "saved")
     GPT2Config().save_pretrained(tmp_path / "saved")
@@ -149,7 +199,9 @@ def test_new_process(tmp_path: Path) -> None:
     assert seen["plain"][0] != "NumberTokenizer" and seen["plain"][2] == number
     for way in ("trusted", "imported", "pickle", "dill"):
         assert seen[way] == ["NumberTokenizer", tok(TEXTS)["input_ids"], number], way
-    for text, found in zip(TEXTS, pickle.loads((tmp_path / "found.pickle").read_bytes()), strict=True):
+    for text, found in zip(
+        TEXTS, pickle.loads((tmp_path / "found.pickle").read_bytes()), strict=True
+    ):
         same(found, pickle.loads(pickle.dumps(call(text))), text)  # encodings and all
 
 

@@ -1,4 +1,6 @@
-"""Calls leave no state behind; what is changed between calls counts from then on; calls may run at the same time."""
+"""Calls leave no state behind; what is changed between calls counts from then on; calls may run at
+the same time.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +23,32 @@ from hf_inputs import NUMBER_TEXTS
 from hf_oracle import Oracle
 from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers, processors
 
-CUT = {"truncation": True, "max_length": 6, "stride": 1, "padding": "max_length", "return_overflowing_tokens": True}
+CUT = {
+    "truncation": True,
+    "max_length": 6,
+    "stride": 1,
+    "padding": "max_length",
+    "return_overflowing_tokens": True,
+}
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "llama"])
 @pytest.mark.thorough
 @settings(max_examples=examples(4, thorough=10))
 @given(calls=st.lists(st.one_of(inputs.calls(), inputs.cuts()), min_size=2, max_size=5))
-@example(calls=[inputs.Call(NUMBER_TEXTS, None, {"truncation_side": "left"}, CUT), inputs.Call("a 5", "6", {"padding_side": "left"})])
+@example(
+    calls=[
+        inputs.Call(NUMBER_TEXTS, None, {"truncation_side": "left"}, CUT),
+        inputs.Call("a 5", "6", {"padding_side": "left"}),
+    ]
+)
 def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
     tok = ours(kind)
     names = set(vars(tok))
     for call in calls:
-        number_checks.check_numbers(tok, oracle(kind), call.text, call.text_pair, call.sides, **call.options)
+        number_checks.check_numbers(
+            tok, oracle(kind), call.text, call.text_pair, call.sides, **call.options
+        )
         number_checks.check_numbers(tok, oracle(kind), ["a 5 [NUM]", "another, longer text 1,234"])
     assert set(vars(tok)) <= names | {"cache", "deprecation_warnings"}
 
@@ -42,7 +57,12 @@ def test_no_state_is_kept(kind: str, calls: list[inputs.Call]) -> None:
 def test_the_backend_is_left_as_a_call_of_the_base_class_leaves_it(kind: str) -> None:
     """Whoever encodes with it next finds the truncation and padding of the last call."""
     tok, stock = build_ours(kind), copy.deepcopy(source(kind))
-    for options in (CUT, {"truncation": True, "max_length": 7, "stride": 2}, {"padding": True, "pad_to_multiple_of": 4}, {}):
+    for options in (
+        CUT,
+        {"truncation": True, "max_length": 7, "stride": 2},
+        {"padding": True, "pad_to_multiple_of": 4},
+        {},
+    ):
         for one in (tok, stock):
             one(["a b c d e f g h", "a"], **options)
         assert tok.backend_tokenizer.truncation == stock.backend_tokenizer.truncation
@@ -55,18 +75,32 @@ CHANGES: dict[str, Any] = {
     "model_max_length": lambda one: setattr(one, "model_max_length", 5),
     "no pad_token": lambda one: setattr(one, "pad_token", None),
     "pad_token": lambda one: setattr(one, "pad_token", one.convert_ids_to_tokens(9)),
-    "sides": lambda one: (setattr(one, "padding_side", "left"), setattr(one, "truncation_side", "left")),
+    "sides": lambda one: (
+        setattr(one, "padding_side", "left"),
+        setattr(one, "truncation_side", "left"),
+    ),
     "inputs": lambda one: setattr(one, "model_input_names", ["input_ids"]),
-    "post-processor": lambda one: setattr(one.backend_tokenizer, "post_processor", processors.ByteLevel(trim_offsets=True)),
-    "normalizer": lambda one: setattr(one.backend_tokenizer, "normalizer", normalizers.Replace("a", "bb")),
-    "pre-tokenizer": lambda one: setattr(one.backend_tokenizer, "pre_tokenizer", pre_tokenizers.WhitespaceSplit()),
+    "post-processor": lambda one: setattr(
+        one.backend_tokenizer, "post_processor", processors.ByteLevel(trim_offsets=True)
+    ),
+    "normalizer": lambda one: setattr(
+        one.backend_tokenizer, "normalizer", normalizers.Replace("a", "bb")
+    ),
+    "pre-tokenizer": lambda one: setattr(
+        one.backend_tokenizer, "pre_tokenizer", pre_tokenizers.WhitespaceSplit()
+    ),
     "decoder": lambda one: setattr(one.backend_tokenizer, "decoder", decoders.Replace("a", "ccc")),
-    "backend, one token more": lambda one: one.backend_tokenizer.add_tokens([AddedToken("<8 a>", normalized=False)]),
+    "backend, one token more": lambda one: one.backend_tokenizer.add_tokens(
+        [AddedToken("<8 a>", normalized=False)]
+    ),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("kind", ["bert", "llama3", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("t5", "llama"))])
+@pytest.mark.parametrize(
+    "kind",
+    ["bert", "llama3", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("t5", "llama"))],
+)
 def test_changed_after_use(kind: str, change: str) -> None:
     """Attributes and parts of the backend that are set after calls count from then on."""
     tok, stock = build_ours(kind), copy.deepcopy(source(kind))
@@ -79,7 +113,10 @@ def test_changed_after_use(kind: str, change: str) -> None:
     added = [tok.numtok.tokens[form] for form in tok.numtok.tokens]
     if change == "backend, one token more":  # its id comes after theirs
         assert tok.convert_tokens_to_ids("<8 a>") == max(added) + 1
-        assert tok("a <8 a> 5", return_numbers=True)["number_value"].count(1.0) == len(tok("a <8 a> 5")["input_ids"]) - 1
+        assert (
+            tok("a <8 a> 5", return_numbers=True)["number_value"].count(1.0)
+            == len(tok("a <8 a> 5")["input_ids"]) - 1
+        )
         return
     reference = Oracle(stock, tok.numtok)
     for text in ("a 5 of a [NUM] -3", ["aa 1,234 <|2.5|>", "x"], "none <|2.5|> at all"):
@@ -92,8 +129,13 @@ def test_changed_after_use(kind: str, change: str) -> None:
 def test_encodings_of_a_large_batch_are_of_its_time() -> None:
     """What is done to the tokenizer after a call does not reach back."""
     tok = build_ours("llama3")
-    documents = ["a zyx 5 of [NUM] words " * 40] * 7  # above the size at which encodings are made later
-    got, expected = tok(documents, truncation=True, max_length=9), ours("llama3")(documents[:1], truncation=True, max_length=9)
+    documents = [
+        "a zyx 5 of [NUM] words " * 40
+    ] * 7  # above the size at which encodings are made later
+    got, expected = (
+        tok(documents, truncation=True, max_length=9),
+        ours("llama3")(documents[:1], truncation=True, max_length=9),
+    )
     tok.add_tokens(["zyx"])
     tok.truncation_side = "left"
     tok.pad_token = "<|endoftext|>"
@@ -111,5 +153,7 @@ def test_in_threads() -> None:
     documents = ["a 5 b -3", "[NUM] 7", "none", "1,234 [NUM] <|0.00|>"] * 20
     expected = [ours("bert")(text, return_numbers=True)["number_value"] for text in documents]
     with ThreadPoolExecutor(4) as pool:
-        got: list[Any] = list(pool.map(lambda text: tok(text, return_numbers=True)["number_value"], documents))
+        got: list[Any] = list(
+            pool.map(lambda text: tok(text, return_numbers=True)["number_value"], documents)
+        )
     assert got == expected

@@ -1,4 +1,6 @@
-"""The conformance suite fails on tokenizers that are wrong: each check, on a subclass with one deliberate fault."""
+"""The conformance suite fails on tokenizers that are wrong: each check, on a subclass with one
+deliberate fault.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,17 @@ class Fault:
     fresh: bool = field(default=False)
 
 
-def numbers(text: Any = TEXT, pair: Any = None, sides: Any = None, **options: Any) -> Callable[[Any, Any, Oracle], None]:
-    return lambda tok, stock, reference: number_checks.check_numbers(tok, reference, text, pair, sides, **options)
+def numbers(
+    text: Any = TEXT, pair: Any = None, sides: Any = None, **options: Any
+) -> Callable[[Any, Any, Oracle], None]:
+    return lambda tok, stock, reference: number_checks.check_numbers(
+        tok, reference, text, pair, sides, **options
+    )
 
 
-def plain(text: Any = "a naïve  text [NUM] <|0.00|>", pair: Any = None, **options: Any) -> Callable[[Any, Any, Oracle], None]:
+def plain(
+    text: Any = "a naïve  text [NUM] <|0.00|>", pair: Any = None, **options: Any
+) -> Callable[[Any, Any, Oracle], None]:
     return lambda tok, stock, reference: checks.check_call(tok, stock, text, pair, **options)
 
 
@@ -92,7 +100,9 @@ def surfaces(tok: Any, stock: Any, reference: Oracle) -> None:
 
 
 def added(tok: Any, stock: Any, reference: Oracle) -> None:
-    checks.check_added_tokens(tok, stock_with_numbers(KIND), lambda one: one.add_tokens(["zyx"]), lambda: ["a zyx"])
+    checks.check_added_tokens(
+        tok, stock_with_numbers(KIND), lambda one: one.add_tokens(["zyx"]), lambda: ["a zyx"]
+    )
 
 
 def last_by_one(ids: list[Any]) -> list[Any]:
@@ -110,33 +120,62 @@ FAULTS: dict[str, Fault] = {
     "ids off by one, spelled": Fault(faults.row(last_by_one, "input_ids"), numbers(), SPELLED),
     "types": Fault(faults.row(last_by_one, "token_type_ids"), plain()),
     "attention": Fault(faults.row(lambda mask: [0, *mask[1:]], "attention_mask"), numbers()),
-    "special mask": Fault(faults.row(lambda mask: [0] * len(mask), "special_tokens_mask"), plain(return_special_tokens_mask=True)),
+    "special mask": Fault(
+        faults.row(lambda mask: [0] * len(mask), "special_tokens_mask"),
+        plain(return_special_tokens_mask=True),
+    ),
     "offsets": Fault(faults.row(collapsed, "offset_mapping"), numbers(return_offsets_mapping=True)),
     "offsets, surfaces": Fault(faults.row(collapsed, "offset_mapping"), surfaces),
-    "offsets, text": Fault(faults.row(collapsed, "offset_mapping"), plain(return_offsets_mapping=True)),
+    "offsets, text": Fault(
+        faults.row(collapsed, "offset_mapping"), plain(return_offsets_mapping=True)
+    ),
     "offsets of encodings": Fault(faults.encoded("offsets", collapsed), numbers()),
     "offsets of encodings, text": Fault(faults.encoded("offsets", collapsed), aligned),
     "ids of encodings": Fault(faults.encoded("ids", last_by_one), numbers()),
     "words of encodings": Fault(faults.encoded("words", lambda words: words[::-1]), numbers()),
     "words of encodings, text": Fault(faults.encoded("words", lambda words: words[::-1]), aligned),
-    "tokens of encodings": Fault(faults.encoded("tokens", lambda tokens: [token.replace(NUM, "\ue000") for token in tokens]), numbers()),
-    "sequences of encodings": Fault(faults.encoded("sequence_ranges", lambda ranges: {}), numbers(TEXT, "a 7")),
+    "tokens of encodings": Fault(
+        faults.encoded("tokens", lambda tokens: [token.replace(NUM, "\ue000") for token in tokens]),
+        numbers(),
+    ),
+    "sequences of encodings": Fault(
+        faults.encoded("sequence_ranges", lambda ranges: {}), numbers(TEXT, "a 7")
+    ),
     "overflow of encodings": Fault(faults.encoded("overflowing", lambda rows: []), numbers(**CUT)),
-    "special mask of encodings": Fault(faults.encoded("special_tokens_mask", lambda mask: [0] * len(mask)), numbers()),
+    "special mask of encodings": Fault(
+        faults.encoded("special_tokens_mask", lambda mask: [0] * len(mask)), numbers()
+    ),
     "streams not truncated": Fault(faults.StreamsNotTruncated, numbers(**CUT)),
-    "streams cut on the right": Fault(faults.StreamsCutOnTheRight, numbers(sides={"truncation_side": "left"}, **CUT)),
-    "values off by one": Fault(faults.row(lambda values: [values[-1], *values[:-1]], "number_value"), numbers()),
+    "streams cut on the right": Fault(
+        faults.StreamsCutOnTheRight, numbers(sides={"truncation_side": "left"}, **CUT)
+    ),
+    "values off by one": Fault(
+        faults.row(lambda values: [values[-1], *values[:-1]], "number_value"), numbers()
+    ),
     "values of zero": Fault(faults.ZeroIsNoNumber, numbers()),
     "values in single precision": Fault(faults.SinglePrecision, numbers("a 0.1")),
     "values are zero elsewhere": Fault(
-        faults.row(lambda values: [0.0 if value == 1 else value for value in values], "number_value"), numbers()
+        faults.row(
+            lambda values: [0.0 if value == 1 else value for value in values], "number_value"
+        ),
+        numbers(),
     ),
     "no mask": Fault(faults.row(lambda mask: [False] * len(mask), "number_mask"), numbers()),
-    "another scale": Fault(faults.row(lambda values: [2 * value for value in values], "number_scaled"), numbers()),
-    "other phases": Fault(faults.row(lambda values: [-value for value in map(np.asarray, values)], "number_fourier"), numbers(), COMBINED),
-    "other places": Fault(faults.row(lambda values: [0] * len(values), "place_value"), numbers(), SPELLED),
+    "another scale": Fault(
+        faults.row(lambda values: [2 * value for value in values], "number_scaled"), numbers()
+    ),
+    "other phases": Fault(
+        faults.row(lambda values: [-value for value in map(np.asarray, values)], "number_fourier"),
+        numbers(),
+        COMBINED,
+    ),
+    "other places": Fault(
+        faults.row(lambda values: [0] * len(values), "place_value"), numbers(), SPELLED
+    ),
     "streams always": Fault(faults.StreamsAlways, numbers()),
-    "overflow mapping": Fault(faults.NoOverflow, numbers(["a", TEXT], return_overflowing_tokens=True, **CUT)),
+    "overflow mapping": Fault(
+        faults.NoOverflow, numbers(["a", TEXT], return_overflowing_tokens=True, **CUT)
+    ),
     "no class": Fault(faults.PlainDict, plain()),
     "other tensors": Fault(faults.WideTensors, plain(return_tensors="np")),
     "literal": Fault(faults.LiteralIsNumber, plain()),
@@ -146,11 +185,17 @@ FAULTS: dict[str, Fault] = {
     "changed text": Fault(faults.Stripped, plain(return_offsets_mapping=True)),
     "truncation stays": Fault(faults.TruncationStays, state),
     "attributes appear": Fault(faults.Counts, state),
-    "special tokens are not split": Fault(faults.SpecialTokensAreWhole, plain("a [SEP] b", split_special_tokens=True)),
-    "special tokens are not split beside numbers": Fault(faults.SpecialTokensAreWhole, numbers("<|2.5|> 7", split_special_tokens=True)),
+    "special tokens are not split": Fault(
+        faults.SpecialTokensAreWhole, plain("a [SEP] b", split_special_tokens=True)
+    ),
+    "special tokens are not split beside numbers": Fault(
+        faults.SpecialTokensAreWhole, numbers("<|2.5|> 7", split_special_tokens=True)
+    ),
     "takes anything": Fault(faults.TakesAnything, refused([5])),
     "other errors": Fault(faults.OtherErrors, refused([5])),
-    "other errors beside numbers": Fault(faults.OtherErrors, numbers(["5", "a b"], return_tensors="pt")),
+    "other errors beside numbers": Fault(
+        faults.OtherErrors, numbers(["5", "a b"], return_tensors="pt")
+    ),
     "no pair": Fault(faults.NoPair, plain("a", "b")),
     "no pair beside numbers": Fault(faults.NoPair, numbers("a", "5")),
     "pads streams on the right": Fault(faults.PadsStreamsOnTheRight, padded, COMBINED),

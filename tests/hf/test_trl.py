@@ -1,4 +1,6 @@
-"""The drop-in in trl's trainers, for real, and what is said when a stock model would never see the values."""
+"""The drop-in in trl's trainers, for real, and what is said when a stock model would never see the
+values.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,20 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 datasets = pytest.importorskip("datasets")
 
-from numtok.hf import NumberTokenizer  # noqa: E402
-from numtok.hf import batch as quick_way  # noqa: E402
+from numtok.hf import NumberTokenizer
+from numtok.hf import batch as quick_way
 
-TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
+TEMPLATE = (
+    "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}{% if"
+    " add_generation_prompt %}assistant: {% endif %}"
+)
 SUMS = [(n, n + 3.5) for n in range(12)]
 
 
 def made(*numbers: Any, **options: Any) -> NumberTokenizer:
-    tokenizer = NumberTokenizer.from_pretrained(None, numbers=list(numbers) or None, eos_token="<|endoftext|>", **options)
+    tokenizer = NumberTokenizer.from_pretrained(
+        None, numbers=list(numbers) or None, eos_token="<|endoftext|>", **options
+    )
     tokenizer.pad_token = tokenizer.eos_token
     tokenizer.chat_template = TEMPLATE
     return tokenizer
@@ -48,7 +55,8 @@ def said() -> Iterator[list[str]]:
     logger.setLevel(level)
 
 
-# What is said ---------------------------------------------------------------------------------------------------------------------------------------
+# What is said
+# ---------------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_bare_numbers_are_told_once_with_the_way_out(said: list[str]) -> None:
@@ -59,7 +67,12 @@ def test_bare_numbers_are_told_once_with_the_way_out(said: list[str]) -> None:
     assert tokenizer("5")["input_ids"] == tokenizer("11")["input_ids"]
     tokenizer(["7", "8"]), tokenizer.encode("9"), tokenizer.encode_arrow(pa.array(["5"]))
     assert len(said) == 1
-    for words in ("5 and 11 get the same ids", "return_numbers=True", "NumberModel", "numbers=[numtok.PlaceValue()]"):
+    for words in (
+        "5 and 11 get the same ids",
+        "return_numbers=True",
+        "NumberModel",
+        "numbers=[numtok.PlaceValue()]",
+    ):
         assert words in said[0]
     assert datasets.fingerprint.Hasher.hash(tokenizer) == before
     pickle.loads(pickle.dumps(tokenizer))("6")
@@ -67,7 +80,9 @@ def test_bare_numbers_are_told_once_with_the_way_out(said: list[str]) -> None:
 
 
 @pytest.mark.parametrize("call", ["one", "many", "arrow", "chat"])
-def test_every_way_to_encode_says_it(call: str, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_way_to_encode_says_it(
+    call: str, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(quick_way, "SMALL", 0)  # the size from which the fast engine is used
     tokenizer = made(ExponentBins())
     many = ["a number 5"] * 6
@@ -81,26 +96,38 @@ def test_every_way_to_encode_says_it(call: str, said: list[str], monkeypatch: py
     assert len(said) == 1
 
 
-def test_nothing_is_said_where_values_are_seen(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_said_where_values_are_seen(
+    said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for numbers in (PlaceValue(), P10(), Subword()):
         tokenizer = made(numbers)
         tokenizer("5 and 11"), tokenizer.encode_arrow(pa.array(["5"]))
     made(XVal(), return_numbers=True)("5")
     tokenizer = made(XVal())
-    tokenizer(["5"] * 3, return_numbers=True), tokenizer.encode_arrow(pa.array(["5"]), return_numbers=True)
+    (
+        tokenizer(["5"] * 3, return_numbers=True),
+        tokenizer.encode_arrow(pa.array(["5"]), return_numbers=True),
+    )
     monkeypatch.setenv("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     tokenizer("5")
     assert not said
 
 
-# trl's trainers -------------------------------------------------------------------------------------------------------------------------------------
+# trl's trainers
+# -------------------------------------------------------------------------------------------------------------------------------------
 
 
 def model(tokenizer: NumberTokenizer) -> Any:
     torch.manual_seed(0)
-    ends = {"bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    ends = {
+        "bos_token_id": None,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
     return transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(vocab_size=len(tokenizer), n_positions=128, n_embd=8, n_layer=1, n_head=1, **ends)
+        transformers.GPT2Config(
+            vocab_size=len(tokenizer), n_positions=128, n_embd=8, n_layer=1, n_head=1, **ends
+        )
     )
 
 
@@ -109,8 +136,22 @@ def conversation(user: str, assistant: str) -> list[dict[str, str]]:
 
 
 def settings(folder: Path, **more: Any) -> dict[str, Any]:
-    quiet = {"report_to": [], "save_strategy": "no", "disable_tqdm": True, "use_cpu": True, "bf16": False, "logging_steps": 1}
-    return {"output_dir": str(folder), "max_steps": 2, "per_device_train_batch_size": 4, "max_length": 64, **quiet, **more}
+    quiet = {
+        "report_to": [],
+        "save_strategy": "no",
+        "disable_tqdm": True,
+        "use_cpu": True,
+        "bf16": False,
+        "logging_steps": 1,
+    }
+    return {
+        "output_dir": str(folder),
+        "max_steps": 2,
+        "per_device_train_batch_size": 4,
+        "max_length": 64,
+        **quiet,
+        **more,
+    }
 
 
 def seen_by(kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
@@ -119,7 +160,13 @@ def seen_by(kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     original = kind.compute_loss
 
     def compute_loss(self: Any, model: Any, inputs: Any, *rest: Any, **more: Any) -> Any:
-        batches.append({name: value.clone() for name, value in inputs.items() if isinstance(value, torch.Tensor)})
+        batches.append(
+            {
+                name: value.clone()
+                for name, value in inputs.items()
+                if isinstance(value, torch.Tensor)
+            }
+        )
         return original(self, model, inputs, *rest, **more)
 
     monkeypatch.setattr(kind, "compute_loss", compute_loss)
@@ -134,20 +181,39 @@ def check_training(trainer: Any) -> None:
 
 @pytest.mark.parametrize(
     ("numbers", "way"),
-    [(PlaceValue(), "packed"), pytest.param(P10(), "chat", marks=pytest.mark.slow), (XVal(), "packed")],
+    [
+        (PlaceValue(), "packed"),
+        pytest.param(P10(), "chat", marks=pytest.mark.slow),
+        (XVal(), "packed"),
+    ],
     ids=["place", "p10", "xval"],
 )
-def test_sft(numbers: Any, way: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sft(
+    numbers: Any, way: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trl = pytest.importorskip("trl")
     tokenizer, batches = made(numbers), seen_by(trl.SFTTrainer, monkeypatch)
     rows: dict[str, list[Any]] = {"text": [f"{n} plus 3.5 is {total}" for n, total in SUMS]}
     if way == "chat":
-        rows = {"messages": [conversation(f"what is {n} plus 3.5", f"{total}") for n, total in SUMS]}
+        rows = {
+            "messages": [conversation(f"what is {n} plus 3.5", f"{total}") for n, total in SUMS]
+        }
     arguments = trl.SFTConfig(**settings(tmp_path, packing=way == "packed", packing_strategy="bfd"))
     if way == "packed":
         monkeypatch.setattr(logging.getLogger("trl"), "disabled", True)  # its advice on attention
-    check_training(trl.SFTTrainer(model(tokenizer), arguments, train_dataset=datasets.Dataset.from_dict(rows), processing_class=tokenizer))
-    texts = " ".join(tokenizer.decode(line) for batch in batches for line in batch["input_ids"].reshape(len(batch["input_ids"]), -1))
+    check_training(
+        trl.SFTTrainer(
+            model(tokenizer),
+            arguments,
+            train_dataset=datasets.Dataset.from_dict(rows),
+            processing_class=tokenizer,
+        )
+    )
+    texts = " ".join(
+        tokenizer.decode(line)
+        for batch in batches
+        for line in batch["input_ids"].reshape(len(batch["input_ids"]), -1)
+    )
     if isinstance(numbers, XVal):
         assert len(said) >= 1 and "[NUM]" in texts and "3.5" not in texts
         return
@@ -157,20 +223,35 @@ def test_sft(numbers: Any, way: str, said: list[str], tmp_path: Path, monkeypatc
     assert 3.5 in found and len(found & {total for _, total in SUMS}) >= 4
 
 
-@pytest.mark.parametrize(("numbers", "way"), [(PlaceValue(), "chat"), (XVal(), "plain")], ids=["place", "xval"])
-def test_dpo(numbers: Any, way: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("numbers", "way"), [(PlaceValue(), "chat"), (XVal(), "plain")], ids=["place", "xval"]
+)
+def test_dpo(
+    numbers: Any, way: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trl = pytest.importorskip("trl")
     tokenizer, batches = made(numbers), seen_by(trl.DPOTrainer, monkeypatch)
-    asked, right, wrong = [f"what is {n} plus 3.5? " for n, _ in SUMS], [f"{total}" for _, total in SUMS], [f"{n}.25" for n, _ in SUMS]
+    asked, right, wrong = (
+        [f"what is {n} plus 3.5? " for n, _ in SUMS],
+        [f"{total}" for _, total in SUMS],
+        [f"{n}.25" for n, _ in SUMS],
+    )
     rows: dict[str, list[Any]] = {"prompt": asked, "chosen": right, "rejected": wrong}
     if way == "chat":
         pairs = {"chosen": right, "rejected": wrong}
         rows = {"prompt": [conversation(text, "")[:1] for text in asked]}
-        rows |= {name: [conversation("", text)[1:] for text in answers] for name, answers in pairs.items()}
+        rows |= {
+            name: [conversation("", text)[1:] for text in answers]
+            for name, answers in pairs.items()
+        }
     arguments = trl.DPOConfig(**settings(tmp_path))
     check_training(
         trl.DPOTrainer(
-            model(tokenizer), model(tokenizer), args=arguments, train_dataset=datasets.Dataset.from_dict(rows), processing_class=tokenizer
+            model(tokenizer),
+            model(tokenizer),
+            args=arguments,
+            train_dataset=datasets.Dataset.from_dict(rows),
+            processing_class=tokenizer,
         )
     )
     texts = [tokenizer.decode(line) for batch in batches for line in batch["input_ids"]]
@@ -180,5 +261,7 @@ def test_dpo(numbers: Any, way: str, said: list[str], tmp_path: Path, monkeypatc
         return
     assert not said
     for text in texts:
-        number, added, answer = [found.value for found in numtok.extract(text.split("<|endoftext|>")[0])]
+        number, added, answer = [
+            found.value for found in numtok.extract(text.split("<|endoftext|>")[0])
+        ]
         assert float(added) == 3.5 and float(answer) in (float(number) + 3.5, float(number) + 0.25)

@@ -1,4 +1,6 @@
-"""The drop-in with the grammars of the world: numbers found, written back in their marks, and saved."""
+"""The drop-in with the grammars of the world: numbers found, written back in their marks, and
+saved.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,20 @@ from numtok.representations import parse
     ids=["european", "swiss", "indian"],
 )
 @pytest.mark.parametrize("numbers", ["xval", "place"])
-def test_found_decoded_and_saved(grammar: Grammar, text: str, values: list[float], numbers: str, tmp_path: Path) -> None:
-    tok = NumberTokenizer.from_pretrained(DEFAULT_FOLDER, numbers=parse(numbers), grammar=grammar, return_numbers=True)
+def test_found_decoded_and_saved(
+    grammar: Grammar, text: str, values: list[float], numbers: str, tmp_path: Path
+) -> None:
+    tok = NumberTokenizer.from_pretrained(
+        DEFAULT_FOLDER, numbers=parse(numbers), grammar=grammar, return_numbers=True
+    )
     tok.save_pretrained(tmp_path)
     for one in (tok, AutoTokenizer.from_pretrained(str(tmp_path))):
         encoded = one(text)
-        found = [value for value, mask in zip(encoded["number_value"], encoded["number_mask"], strict=True) if mask]
+        found = [
+            value
+            for value, mask in zip(encoded["number_value"], encoded["number_mask"], strict=True)
+            if mask
+        ]
         assert found == values
         decoded = (
             one.decode(encoded["input_ids"], number_value=encoded["number_value"])

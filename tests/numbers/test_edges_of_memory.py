@@ -1,4 +1,6 @@
-"""Nothing is read outside of the text, where there may be no memory at all: a text that is a page of its own, between two that must not be touched."""
+"""Nothing is read outside of the text, where there may be no memory at all: a text that is a page
+of its own, between two that must not be touched.
+"""
 
 from __future__ import annotations
 
@@ -31,5 +33,7 @@ print(scan(texts).text().to_pylist(), flush=True)
 @pytest.mark.parametrize("at", ["begin", "end"])
 def test_numbers_at_the_edges_of_a_page(at: str) -> None:
     text = "12 of 345.5, and more words behind which there is room, up to -7 and 89"
-    done = subprocess.run([sys.executable, "-c", SCRIPT, text, at], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, text, at], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, "['12', '345.5', '-7', '89']\n"), done.stderr

@@ -27,7 +27,9 @@ from numtok.numbers.long_floats import LARGEST_POWER, powers_of_five
 
 
 def rounded(value: Decimal, significand_bits: int, smallest: int, largest: int) -> float:
-    """``value`` rounded once to nearest even, in a format with subnormals: multiples of 2**smallest, overflow at 2**largest."""
+    """``value`` rounded once to nearest even, in a format with subnormals: multiples of
+    2**smallest, overflow at 2**largest.
+    """
     sign = -1.0 if value.is_signed() else 1.0
     if not value or value.adjusted() < -400:
         return sign * 0.0
@@ -39,7 +41,9 @@ def rounded(value: Decimal, significand_bits: int, smallest: int, largest: int) 
         exponent -= 1  # now 2**exponent <= magnitude < 2**(exponent + 1)
     unit = max(exponent - significand_bits + 1, smallest)
     significand = round(magnitude / Fraction(2) ** unit)  # a Fraction rounds halves to even
-    return sign * (math.inf if significand >= 2 ** (largest - unit) else math.ldexp(significand, unit))
+    return sign * (
+        math.inf if significand >= 2 ** (largest - unit) else math.ldexp(significand, unit)
+    )
 
 
 def rounded64(value: Decimal) -> float:
@@ -70,13 +74,24 @@ def check(literals: Sequence[str]) -> None:
     """Every conversion of every literal."""
     numbers = Numbers.parse(literals)
     decimals = [Decimal(literal) for literal in literals]
-    assert [value.as_tuple() for value in numbers.to_decimal()] == [value.as_tuple() for value in decimals]
+    assert [value.as_tuple() for value in numbers.to_decimal()] == [
+        value.as_tuple() for value in decimals
+    ]
     assert numbers.is_zero().tolist() == [not value for value in decimals]
-    assert bits(numbers.to_float64()) == bits(np.array([rounded64(value) for value in decimals], np.float64))
+    assert bits(numbers.to_float64()) == bits(
+        np.array([rounded64(value) for value in decimals], np.float64)
+    )
     singles = np.array([rounded32(value) for value in decimals], np.float32)
-    held = [bool(np.isfinite(single)) and bool(single or not value) for single, value in zip(singles, decimals, strict=True)]
+    held = [
+        bool(np.isfinite(single)) and bool(single or not value)
+        for single, value in zip(singles, decimals, strict=True)
+    ]
     assert bits(numbers.to_float32()) == bits(singles)
-    assert numbers.fit_float32().tolist() == held == numbers.select(np.arange(len(numbers))).fit_float32().tolist()
+    assert (
+        numbers.fit_float32().tolist()
+        == held
+        == numbers.select(np.arange(len(numbers))).fit_float32().tolist()
+    )
     assert Numbers.parse(literals).fit_float32().tolist() == held  # before anything else was asked
     formatted = numbers.format()
     formatted.validate(full=True)
@@ -90,9 +105,43 @@ def check(literals: Sequence[str]) -> None:
 # ---- Hard cases
 
 HARD = [
-    *("0", "-0", "0.0", "-0.000", "0e5", "-0e5", "000", "0e-400", "0e99999999999999999", "0e-99999999999999999", "0.0000000"),
-    *("1", "-1", "007", "1.0", "1.50", "100", "1e5", "1e-5", "1E+5", "10e-1", "0.1", "0.3", "123456789.123456789"),
-    *("1e22", "1e23", "9007199254740992", "9007199254740993", "9007199254740994", "9007199254740991e22", "9007199254740992e-22"),
+    *(
+        "0",
+        "-0",
+        "0.0",
+        "-0.000",
+        "0e5",
+        "-0e5",
+        "000",
+        "0e-400",
+        "0e99999999999999999",
+        "0e-99999999999999999",
+        "0.0000000",
+    ),
+    *(
+        "1",
+        "-1",
+        "007",
+        "1.0",
+        "1.50",
+        "100",
+        "1e5",
+        "1e-5",
+        "1E+5",
+        "10e-1",
+        "0.1",
+        "0.3",
+        "123456789.123456789",
+    ),
+    *(
+        "1e22",
+        "1e23",
+        "9007199254740992",
+        "9007199254740993",
+        "9007199254740994",
+        "9007199254740991e22",
+        "9007199254740992e-22",
+    ),
     *(
         "700114000000000000000",
         "700114000000000000014",
@@ -108,14 +157,49 @@ HARD = [
         "123e18",
     ),
     *("0.000001", "0.0000001", "0.00000012", "0.0000010", "0.00000100", "12e-7", "-0.00000012"),
-    *("1e400", "-1e400", "1e-400", "-1e-400", "1e99999999999999", "1e-99999999999999", "9" * 400, "0." + "0" * 400 + "1"),
-    *("31415926535897932384626433832795028841971693993751058209749445", "0.271828182845904523536028747135266249775724709369995957496696"),
-    # float64: the largest, the boundary to infinity, the smallest normal, subnormals, half of the smallest
-    *("1.7976931348623157e308", "1.7976931348623158e308", "1.7976931348623159e308", "1.797693134862315807e308", "1.797693134862315808e308"),
-    *("2.2250738585072014e-308", "2.2250738585072011e-308", "4.9e-324", "2.4703282292062327e-324", "2.4703282292062328e-324", "7.4e-324"),
+    *(
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "-1e-400",
+        "1e99999999999999",
+        "1e-99999999999999",
+        "9" * 400,
+        "0." + "0" * 400 + "1",
+    ),
+    *(
+        "31415926535897932384626433832795028841971693993751058209749445",
+        "0.271828182845904523536028747135266249775724709369995957496696",
+    ),
+    # float64: the largest, the boundary to infinity, the smallest normal, subnormals, half of the
+    # smallest
+    *(
+        "1.7976931348623157e308",
+        "1.7976931348623158e308",
+        "1.7976931348623159e308",
+        "1.797693134862315807e308",
+        "1.797693134862315808e308",
+    ),
+    *(
+        "2.2250738585072014e-308",
+        "2.2250738585072011e-308",
+        "4.9e-324",
+        "2.4703282292062327e-324",
+        "2.4703282292062328e-324",
+        "7.4e-324",
+    ),
     # float32: the same
-    *("3.4028234663852886e38", "3.4028235677973366e38", "3.4028235677973367e38", "340282356779733661637539395458142568447"),
-    *("340282356779733661637539395458142568448", "340282356779733661637539395458142568449", "-340282356779733661637539395458142568448"),
+    *(
+        "3.4028234663852886e38",
+        "3.4028235677973366e38",
+        "3.4028235677973367e38",
+        "340282356779733661637539395458142568447",
+    ),
+    *(
+        "340282356779733661637539395458142568448",
+        "340282356779733661637539395458142568449",
+        "-340282356779733661637539395458142568448",
+    ),
     *(
         "1.1754943508222875e-38",
         "1.1754942807573643e-38",
@@ -151,32 +235,62 @@ def beside(value: Decimal) -> list[str]:
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     minus, whole = "-" if sign else "", int("".join(map(str, digits)))
-    return [f"{minus}{whole}e{exponent}", f"{minus}{whole}{'0' * 30}1e{exponent - 31}", f"{minus}{whole - 1}{'9' * 31}e{exponent - 31}"]
+    return [
+        f"{minus}{whole}e{exponent}",
+        f"{minus}{whole}{'0' * 30}1e{exponent - 31}",
+        f"{minus}{whole - 1}{'9' * 31}e{exponent - 31}",
+    ]
 
 
 def test_halfway_between_two_float32() -> None:
     dice = random.Random(4)
-    patterns = [0, 1, 2, 0x007FFFFF, 0x00800000, 0x00FFFFFF, 0x7F7FFFFE, 0x7F7FFFFF, *(dice.randrange(0x7F800000) for _ in range(600))]
+    patterns = [
+        0,
+        1,
+        2,
+        0x007FFFFF,
+        0x00800000,
+        0x00FFFFFF,
+        0x7F7FFFFE,
+        0x7F7FFFFF,
+        *(dice.randrange(0x7F800000) for _ in range(600)),
+    ]
     below = np.array(patterns, np.uint32).view(np.float32).astype(np.float64)
-    above = np.array([pattern + 1 for pattern in patterns], np.uint32).view(np.float32).astype(np.float64)
+    above = (
+        np.array([pattern + 1 for pattern in patterns], np.uint32)
+        .view(np.float32)
+        .astype(np.float64)
+    )
     above[np.isinf(above)] = 2.0**128
-    middles = (below + above) / 2  # 25 significant bits: exact in float64, among subnormals and before infinity too
+    middles = (
+        below + above
+    ) / 2  # 25 significant bits: exact in float64, among subnormals and before infinity too
     check([literal for middle in middles.tolist() for literal in beside(Decimal(middle))])
 
 
 def test_more_digits_than_a_double_has() -> None:
-    """What Clinger's fast path leaves: 16 to 21 digits, and powers of ten beyond its table; and halfway between two integers."""
+    """What Clinger's fast path leaves: 16 to 21 digits, and powers of ten beyond its table; and
+    halfway between two integers.
+    """
     dice = random.Random(6)
-    literals = [f"{dice.randrange(10 ** dice.randrange(1, 22))}e{dice.randrange(-150, 150)}" for _ in range(4000)]
+    literals = [
+        f"{dice.randrange(10 ** dice.randrange(1, 22))}e{dice.randrange(-150, 150)}"
+        for _ in range(4000)
+    ]
     literals += [f"{dice.randrange(10**6)}.{dice.randrange(10**12):012}" for _ in range(500)]
     literals += [str((dice.getrandbits(53) | 1) << dice.randrange(11)) for _ in range(500)]
-    literals += [str((2 * dice.getrandbits(24) | 1 << 25 | 1) << dice.randrange(38) | dice.getrandbits(1)) for _ in range(500)]
+    literals += [
+        str((2 * dice.getrandbits(24) | 1 << 25 | 1) << dice.randrange(38) | dice.getrandbits(1))
+        for _ in range(500)
+    ]
     check(literals)
     assert Numbers.parse(literals).to_float64().tolist() == [float(literal) for literal in literals]
 
 
 def test_the_table_of_powers_of_five() -> None:
-    """Lemire 2021, section 5: 5**q to 128 bits that begin with 1, truncated; rounded up where 5**-q has at most 64 bits, for -27 <= q < 0."""
+    """Lemire 2021, section 5: 5**q to 128 bits that begin with 1, truncated; rounded up where 5**-q
+    has at most 64 bits, for -27 <= q < 0.
+    """
     table = powers_of_five()
     for q in range(-LARGEST_POWER, LARGEST_POWER + 1):
         held = int(table[q + LARGEST_POWER, 0]) << 64 | int(table[q + LARGEST_POWER, 1])
@@ -190,11 +304,24 @@ def test_the_table_of_powers_of_five() -> None:
 
 def test_halfway_between_two_float64() -> None:
     dice = random.Random(5)
-    patterns = [0, 1, 2, (1 << 52) - 1, 1 << 52, 0x7FEFFFFFFFFFFFFE, 0x7FEFFFFFFFFFFFFF, *(dice.randrange(0x7FF << 52) for _ in range(150))]
+    patterns = [
+        0,
+        1,
+        2,
+        (1 << 52) - 1,
+        1 << 52,
+        0x7FEFFFFFFFFFFFFE,
+        0x7FEFFFFFFFFFFFFF,
+        *(dice.randrange(0x7FF << 52) for _ in range(150)),
+    ]
     literals = []
     for pattern in patterns:
         below = Fraction(float(np.array(pattern, np.uint64).view(np.float64)))
-        above = Fraction(2) ** 1024 if pattern == 0x7FEFFFFFFFFFFFFF else Fraction(float(np.array(pattern + 1, np.uint64).view(np.float64)))
+        above = (
+            Fraction(2) ** 1024
+            if pattern == 0x7FEFFFFFFFFFFFFF
+            else Fraction(float(np.array(pattern + 1, np.uint64).view(np.float64)))
+        )
         middle = (below + above) / 2  # its denominator is a power of two: as a decimal it ends
         places = middle.denominator.bit_length() - 1
         literals += beside(Decimal(middle.numerator * 5**places).scaleb(-places))
@@ -203,18 +330,34 @@ def test_halfway_between_two_float64() -> None:
 
 def test_float32_of_all_magnitudes_survive_their_shortest_decimal() -> None:
     values = np.arange(0, 0x7F800000, 99_991).astype(np.uint32).view(np.float32)
-    assert bits(Numbers.parse([np.format_float_scientific(value) for value in values]).to_float32()) == bits(values)
+    assert bits(
+        Numbers.parse([np.format_float_scientific(value) for value in values]).to_float32()
+    ) == bits(values)
 
 
 def test_a_million_digits() -> None:
     digits = "".join(random.Random(6).choices("123456789", k=1_000_000))
     begin = time.perf_counter()
     numbers = Numbers.parse(
-        [digits, f"0.{digits}", f"-{digits}e-1000000", f"{'0' * 1_000_000}7", f"0.{'0' * 1_000_000}7", f"1{'0' * 1_000_000}"]
+        [
+            digits,
+            f"0.{digits}",
+            f"-{digits}e-1000000",
+            f"{'0' * 1_000_000}7",
+            f"0.{'0' * 1_000_000}7",
+            f"1{'0' * 1_000_000}",
+        ]
     )
     first = float(f"0.{digits[:40]}")
     assert numbers.to_float64().tolist() == [math.inf, first, -first, 7.0, 0.0, math.inf]
-    assert numbers.to_float32().tolist() == [math.inf, np.float32(first), -np.float32(first), 7.0, 0.0, math.inf]
+    assert numbers.to_float32().tolist() == [
+        math.inf,
+        np.float32(first),
+        -np.float32(first),
+        7.0,
+        0.0,
+        math.inf,
+    ]
     values = numbers.to_decimal()
     assert values[0] == Decimal(digits)
     assert values[2].as_tuple() == Decimal(f"-0.{digits}").as_tuple()
@@ -233,7 +376,9 @@ def literals(draw: st.DrawFn) -> str:
     digits = draw(st.text("0123456789", min_size=1, max_size=40))
     point = draw(st.integers(1, len(digits)))
     sign = draw(st.sampled_from(["", "-", "+"]))
-    exponent = draw(st.none() | st.integers(-30, 30) | st.integers(-400, 400) | st.integers(-(10**16), 10**16))
+    exponent = draw(
+        st.none() | st.integers(-30, 30) | st.integers(-400, 400) | st.integers(-(10**16), 10**16)
+    )
     fraction = f".{digits[point:]}" if digits[point:] else ""
     return f"{sign}{digits[:point]}{fraction}" + ("" if exponent is None else f"e{exponent}")
 
@@ -247,7 +392,9 @@ def test_all_conversions(given_literals: list[str]) -> None:
 @pytest.mark.thorough
 @given(st.lists(st.decimals(allow_nan=False, allow_infinity=False), max_size=20))
 def test_parse_takes_decimals(values: list[Decimal]) -> None:
-    assert [value.as_tuple() for value in Numbers.parse(values).to_decimal()] == [value.as_tuple() for value in values]
+    assert [value.as_tuple() for value in Numbers.parse(values).to_decimal()] == [
+        value.as_tuple() for value in values
+    ]
 
 
 @pytest.mark.thorough
@@ -277,7 +424,10 @@ def test_parse_takes_integers_that_python_does_not_print() -> None:
 def test_value_with_the_digits_held() -> None:
     """``±digits × 10**exponent``, digits as written."""
     numbers = Numbers.parse(["-007.50e3", "1,234.5", ".5", "2.e+3", "٤٢"])
-    digits = [numbers.digits[a:b].tolist() for a, b in zip(numbers.digit_offsets[:-1], numbers.digit_offsets[1:], strict=True)]
+    digits = [
+        numbers.digits[a:b].tolist()
+        for a, b in zip(numbers.digit_offsets[:-1], numbers.digit_offsets[1:], strict=True)
+    ]
     assert digits == [[0, 0, 7, 5, 0], [1, 2, 3, 4, 5], [5], [2], [4, 2]]
     assert numbers.exponent.tolist() == [1, -1, -1, 3, 0]
     assert numbers.negative.tolist() == [True, False, False, False, False]
@@ -288,18 +438,28 @@ LARGEST = 10**17 - 1  # the largest exponent that the grammar reads
 
 @st.composite
 def any_number(draw: st.DrawFn) -> tuple[bool, list[int], int]:
-    """(negative, digits, exponent), with all the digits that `scan` can find and every exponent that goes with them."""
+    """(negative, digits, exponent), with all the digits that `scan` can find and every exponent
+    that goes with them.
+    """
     digits = draw(st.lists(st.integers(0, 9), min_size=1, max_size=30))
     lowest = -LARGEST - len(digits)
-    near = st.integers(0, 40).map(lambda step: lowest + step) | st.integers(0, 40).map(lambda step: LARGEST - step)
-    return draw(st.booleans()), digits, draw(st.integers(-40, 40) | near | st.integers(lowest, LARGEST))
+    near = st.integers(0, 40).map(lambda step: lowest + step) | st.integers(0, 40).map(
+        lambda step: LARGEST - step
+    )
+    return (
+        draw(st.booleans()),
+        digits,
+        draw(st.integers(-40, 40) | near | st.integers(lowest, LARGEST)),
+    )
 
 
 def numbers_of(rows: list[tuple[bool, list[int], int]]) -> Numbers:
     negative, digits, exponent = zip(*rows, strict=True)
     flat = np.array([digit for row in digits for digit in row], np.uint8)
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in digits])])
-    return Numbers.from_digits(np.array(negative, np.bool_), flat, offsets, np.array(exponent, np.int64))
+    return Numbers.from_digits(
+        np.array(negative, np.bool_), flat, offsets, np.array(exponent, np.int64)
+    )
 
 
 @pytest.mark.thorough
@@ -321,7 +481,15 @@ def test_what_format_writes_scan_reads(rows: list[tuple[bool, list[int], int]]) 
         assert before == after
 
 
-@pytest.mark.parametrize("literal", ["123e99999999999999999", "0.1e-99999999999999999", "-0.00e-99999999999999999", "0e-99999999999999999"])
+@pytest.mark.parametrize(
+    "literal",
+    [
+        "123e99999999999999999",
+        "0.1e-99999999999999999",
+        "-0.00e-99999999999999999",
+        "0e-99999999999999999",
+    ],
+)
 def test_largest_exponents(literal: str) -> None:
     written = numtok.scan([literal]).format()
     assert Numbers.parse(written).to_decimal() == [Decimal(literal)]
@@ -330,7 +498,9 @@ def test_largest_exponents(literal: str) -> None:
 
 @pytest.mark.parametrize("exponent", [LARGEST + 1, -LARGEST - 3, 2**62])
 def test_exponents_that_no_text_has(exponent: int) -> None:
-    with pytest.raises(InputError, match=f"number 1: its exponent {exponent} has more than 17 digits"):
+    with pytest.raises(
+        InputError, match=f"number 1: its exponent {exponent} has more than 17 digits"
+    ):
         numbers_of([(False, [7], 0), (False, [1, 2], exponent)])
 
 
@@ -386,7 +556,11 @@ def test_zero_minus_zero_and_nothing_are_different() -> None:
     assert numbers.is_zero().tolist() == [True, True, True, False]
     assert numbers.negative.tolist() == [False, True, False, False]
     assert [str(value) for value in numbers.to_decimal()] == ["0", "-0", "0.00", "1"]
-    assert np.signbit(numbers.to_float64()).tolist() == np.signbit(numbers.to_float32()).tolist() == [False, True, False, False]
+    assert (
+        np.signbit(numbers.to_float64()).tolist()
+        == np.signbit(numbers.to_float32()).tolist()
+        == [False, True, False, False]
+    )
     assert numbers.per_document().tolist() == [0, 2, 2, 2, 4]
 
 
@@ -403,14 +577,22 @@ def dtypes(numbers: Numbers) -> dict[str, str]:
 
 def columns(numbers: Numbers) -> list[Any]:
     return [
-        *zip(numbers.document.tolist(), numbers.start.tolist(), numbers.text().to_pylist(), map(str, numbers.to_decimal()), strict=True)
+        *zip(
+            numbers.document.tolist(),
+            numbers.start.tolist(),
+            numbers.text().to_pylist(),
+            map(str, numbers.to_decimal()),
+            strict=True,
+        )
     ]
 
 
 def test_select() -> None:
     numbers = numtok.scan(["1 -22 3.50", None, "é 4e7 0"])
     everything = columns(numbers)
-    assert columns(numbers.select(np.array([True, False, True, True, False]))) == [everything[i] for i in (0, 2, 3)]
+    assert columns(numbers.select(np.array([True, False, True, True, False]))) == [
+        everything[i] for i in (0, 2, 3)
+    ]
     assert columns(numbers.select(np.array([4, 0, 0, -1]))) == [everything[i] for i in (4, 0, 0, 4)]
     assert columns(numbers.select(np.arange(5, dtype=np.int32))) == everything
     for nothing in (np.array([], np.int64), np.zeros(5, np.bool_)):
@@ -423,7 +605,9 @@ def test_select() -> None:
 
 @given(st.lists(literals(), min_size=1, max_size=20), st.data(), st.booleans())
 @example(["7"] * 80, None, True)  # more than are few
-def test_less_is_select_of_the_others(given_literals: list[str], data: st.DataObject | None, floats: bool) -> None:
+def test_less_is_select_of_the_others(
+    given_literals: list[str], data: st.DataObject | None, floats: bool
+) -> None:
     def numbers() -> Numbers:
         found = numtok.scan([" ".join(given_literals)])
         if floats:
@@ -431,10 +615,19 @@ def test_less_is_select_of_the_others(given_literals: list[str], data: st.DataOb
         return found
 
     count = len(numbers())
-    drawn = [True] * count if data is None else data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
-    expected, less = numbers().select(~np.array(drawn, np.bool_)), numbers().less(np.array(drawn, np.bool_))
+    drawn = (
+        [True] * count
+        if data is None
+        else data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    )
+    expected, less = (
+        numbers().select(~np.array(drawn, np.bool_)),
+        numbers().less(np.array(drawn, np.bool_)),
+    )
     assert less == expected
-    assert bits(less.to_float64()) == bits(expected.to_float64()) and bits(less.to_float32()) == bits(expected.to_float32())
+    assert bits(less.to_float64()) == bits(expected.to_float64()) and bits(
+        less.to_float32()
+    ) == bits(expected.to_float32())
     assert less.fit_float32().tolist() == expected.fit_float32().tolist()
 
 
@@ -456,7 +649,9 @@ def test_per_document() -> None:
 
 
 def test_text() -> None:
-    numbers = numtok.scan(pa.array(["skip 0", "é −1,000 年２", "(5)"]).slice(1), Grammar(accounting=True))
+    numbers = numtok.scan(
+        pa.array(["skip 0", "é −1,000 年２", "(5)"]).slice(1), Grammar(accounting=True)
+    )
     assert numbers.text().to_pylist() == ["−1,000", "２", "(5)"]
     assert numbers.text().type == numbers.format().type == pa.large_string()
     assert numtok.scan([]).text().to_pylist() == []
@@ -482,7 +677,12 @@ def test_types() -> None:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_parse_takes_arrow_arrays(kind: pa.DataType) -> None:
     array = pa.array(["9", "1,000", "-2.5", "7e3"], kind)
-    assert [str(value) for value in Numbers.parse(array).to_decimal()] == ["9", "1000", "-2.5", "7E+3"]
+    assert [str(value) for value in Numbers.parse(array).to_decimal()] == [
+        "9",
+        "1000",
+        "-2.5",
+        "7E+3",
+    ]
     assert [str(value) for value in Numbers.parse(array[1:3]).to_decimal()] == ["1000", "-2.5"]
     assert len(Numbers.parse(pa.chunked_array([array, array]))) == 8
     assert len(Numbers.parse(array[:0])) == 0
@@ -490,21 +690,52 @@ def test_parse_takes_arrow_arrays(kind: pa.DataType) -> None:
 
 @pytest.mark.parametrize(
     "literal",
-    ["", " 1", "1 ", "x", "1 2", "1,23", "1.2.3", "nan", "inf", "-", ".", "1.", "$5", "5kg", "--5", "0x1F", "e5", "1e", "½", "12:30"],
+    [
+        "",
+        " 1",
+        "1 ",
+        "x",
+        "1 2",
+        "1,23",
+        "1.2.3",
+        "nan",
+        "inf",
+        "-",
+        ".",
+        "1.",
+        "$5",
+        "5kg",
+        "--5",
+        "0x1F",
+        "e5",
+        "1e",
+        "½",
+        "12:30",
+    ],
 )
 @pytest.mark.parametrize("row", [0, 1, 2])
 def test_parse_names_the_row(literal: str, row: int) -> None:
     given_literals = ["1", "2", "3"]
     given_literals[row] = literal
     for form in (given_literals, pa.array(given_literals)):
-        with pytest.raises(InputError, match=f"^row {row}: .* is not one finite decimal number$") as caught:
+        with pytest.raises(
+            InputError, match=f"^row {row}: .* is not one finite decimal number$"
+        ) as caught:
             Numbers.parse(form)
         assert repr(literal) in str(caught.value)
 
 
 @pytest.mark.parametrize(
     "values",
-    [[1, None], [1, float("nan")], [1, math.inf], [1, Decimal("NaN")], [1, Decimal("Infinity")], [1, "two"], pa.array(["1", None])],
+    [
+        [1, None],
+        [1, float("nan")],
+        [1, math.inf],
+        [1, Decimal("NaN")],
+        [1, Decimal("Infinity")],
+        [1, "two"],
+        pa.array(["1", None]),
+    ],
 )
 def test_parse_takes_finite_numbers_only(values: Any) -> None:
     with pytest.raises(InputError, match=r"^row 1: "):

@@ -1,4 +1,6 @@
-"""The scanner: the examples of the grammar, then equality with the oracle on hostile text, then inputs, errors and speed."""
+"""The scanner: the examples of the grammar, then equality with the oracle on hostile text, then
+inputs, errors and speed.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +155,11 @@ EXAMPLES_WITH_OPTIONS: list[tuple[str, Grammar, list[str]]] = [
     ("1e5 2.5E3 7 e5", Grammar(exponent=False), ["7"]),
     (".5 0.5 -.5", Grammar(leading_dot=False), ["5", "0.5", "5"]),
     ("１２ ٤٢ 5٤ 6", Grammar(unicode_digits=False), ["5", "6"]),
-    ("(1,234) (-5) f(3) (10x6) (7 8) (.5) (9", Grammar(accounting=True), ["(1,234)", "-5", "3", "10", "6", "7", "8", "(.5)", "9"]),
+    (
+        "(1,234) (-5) f(3) (10x6) (7 8) (.5) (9",
+        Grammar(accounting=True),
+        ["(1,234)", "-5", "3", "10", "6", "7", "8", "(.5)", "9"],
+    ),
 ]
 
 VALUES = {
@@ -173,16 +179,22 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), EXAMPLES.items(), ids=[ascii(text)[:40] for text in EXAMPLES])
+@pytest.mark.parametrize(
+    ("text", "expected"), EXAMPLES.items(), ids=[ascii(text)[:40] for text in EXAMPLES]
+)
 def test_examples(text: str, expected: list[str]) -> None:
     assert surfaces(text) == expected
-    assert [surface for _, _, surface, _ in find_numbers(text, Grammar())] == expected, "the oracle itself"
+    assert [surface for _, _, surface, _ in find_numbers(text, Grammar())] == expected, (
+        "the oracle itself"
+    )
 
 
 @pytest.mark.parametrize(("text", "grammar", "expected"), EXAMPLES_WITH_OPTIONS)
 def test_examples_with_options(text: str, grammar: Grammar, expected: list[str]) -> None:
     assert surfaces(text, grammar) == expected
-    assert [surface for _, _, surface, _ in find_numbers(text, grammar)] == expected, "the oracle itself"
+    assert [surface for _, _, surface, _ in find_numbers(text, grammar)] == expected, (
+        "the oracle itself"
+    )
 
 
 @pytest.mark.parametrize(("text", "expected"), VALUES.items())
@@ -193,7 +205,9 @@ def test_values(text: str, expected: str) -> None:
 
 
 def test_accounting_negates() -> None:
-    values = [number.value for number in numtok.extract("(1,234) (0) (-5)", Grammar(accounting=True))]
+    values = [
+        number.value for number in numtok.extract("(1,234) (0) (-5)", Grammar(accounting=True))
+    ]
     assert [str(value) for value in values] == ["-1234", "-0", "-5"]
 
 
@@ -227,32 +241,61 @@ def test_equals_oracle_with_options(texts: list[str], grammar: Grammar) -> None:
 
 @pytest.mark.thorough
 def test_equals_oracle_however_options_meet() -> None:
-    """Less clever than Hypothesis, but many texts: of all combinations so many that any three options meet in every way, or in a thorough run any four."""
+    """Less clever than Hypothesis, but many texts: of all combinations so many that any three
+    options meet in every way, or in a thorough run any four.
+    """
     dice, meet = random.Random(2), examples(3, thorough=4)
     groupings = [None, *SEPARATORS]
     combinations = itertools.product(range(len(groupings)), *[[True, False]] * 5)
     for which, *switches in combinations:
         a, b, c, d, e = switches
-        if (which + a + b + c + d + e) % 2 == 0 if meet == 4 else (which + a + b + d) % 2 or (a + b + c + e) % 2:
+        if (
+            (which + a + b + c + d + e) % 2 == 0
+            if meet == 4
+            else (which + a + b + d) % 2 or (a + b + c + e) % 2
+        ):
             continue
         grammar = Grammar(groupings[which], *switches)
         texts = ["".join(dice.choices(PIECES, k=dice.randrange(30))) for _ in range(15)]
         if grammar.grouping:
             texts = [text.replace(",", grammar.grouping) for text in texts]
         found, expected = rows_of(numtok.scan(texts, grammar)), rows_of_oracle(texts, grammar)
-        assert found == expected, (grammar, [texts[row] for row in sorted({pair[0] for pair in set(found) ^ set(expected)})])
+        assert found == expected, (
+            grammar,
+            [texts[row] for row in sorted({pair[0] for pair in set(found) ^ set(expected)})],
+        )
 
 
 def test_digits_of_every_length_beside_everything() -> None:
-    """Before and behind the point: what is copied eight bytes at a time, what is too long for it, and every end of either."""
+    """Before and behind the point: what is copied eight bytes at a time, what is too long for it,
+    and every end of either.
+    """
     dice = random.Random(3)
-    beside = [*" \t\n,.-+–−()'/:eExXaZ_é\u00a0½٤", "", "", " -", "–-", "a-", "1,", "e5", "x2", "km", ".5", ",5"]
+    beside = [
+        *" \t\n,.-+–−()'/:eExXaZ_é\u00a0½٤",
+        "",
+        "",
+        " -",
+        "–-",
+        "a-",
+        "1,",
+        "e5",
+        "x2",
+        "km",
+        ".5",
+        ",5",
+    ]
     texts = []
     for whole, fraction in itertools.product(range(27), range(-1, 27)):
         digits = (
-            "".join(dice.choices("0123456789", k=whole)) + ("." if fraction >= 0 else "") + "".join(dice.choices("0123456789", k=fraction))
+            "".join(dice.choices("0123456789", k=whole))
+            + ("." if fraction >= 0 else "")
+            + "".join(dice.choices("0123456789", k=fraction))
         )
-        texts += [f"{dice.choice(beside)}{digits}{dice.choice(beside)}{dice.choice(beside)}" for _ in range(3)]
+        texts += [
+            f"{dice.choice(beside)}{digits}{dice.choice(beside)}{dice.choice(beside)}"
+            for _ in range(3)
+        ]
     texts += [
         "abcdefab-cdef-abcd-efab-123456789012 is one",
         "abcdefab-cdef-abcd-1234-abcdefabcdef",
@@ -265,16 +308,28 @@ def test_digits_of_every_length_beside_everything() -> None:
 
 @pytest.mark.parametrize("unicode_digits", [True, False])
 def test_characters_of_every_class_beside_a_number(unicode_digits: bool) -> None:
-    """The edges of every range of letters and digits: before a number, before its sign, after it, between two, and beside a dot."""
-    edges = {edge + side for name in ("letter", "digit") for pair in ranges()[name] for edge in pair for side in (-1, 0)}
-    characters = [chr(code) for code in sorted(edges | set(range(256))) if not 0xD800 <= code < 0xE000]
+    """The edges of every range of letters and digits: before a number, before its sign, after it,
+    between two, and beside a dot.
+    """
+    edges = {
+        edge + side
+        for name in ("letter", "digit")
+        for pair in ranges()[name]
+        for edge in pair
+        for side in (-1, 0)
+    }
+    characters = [
+        chr(code) for code in sorted(edges | set(range(256))) if not 0xD800 <= code < 0xE000
+    ]
     grammar = Grammar(unicode_digits=unicode_digits)
     texts = [f"{c}1 {c}-1 1{c} 1{c}1 {c}.5 1.{c}" for c in characters]
     assert rows_of(numtok.scan(texts, grammar)) == rows_of_oracle(texts, grammar)
 
 
 def test_digits_of_every_script() -> None:
-    digits = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Nd"]
+    digits = [
+        chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Nd"
+    ]
     numbers = numtok.scan(digits)
     assert numbers.text().to_pylist() == digits
     assert numbers.digits.tolist() == [unicodedata.decimal(digit) for digit in digits]
@@ -284,28 +339,42 @@ def test_equals_oracle_on_wikipedia(wiki_texts: list[str]) -> None:
     wiki_texts = wiki_texts[::5]
     numbers = numtok.scan(wiki_texts)
     bounds = numbers.per_document()
-    found = list(zip(numbers.text().to_pylist(), numbers.start.tolist(), numbers.to_decimal(), strict=True))
+    found = list(
+        zip(numbers.text().to_pylist(), numbers.start.tolist(), numbers.to_decimal(), strict=True)
+    )
     for document, text in enumerate(wiki_texts):
         expected = find_numbers(text, Grammar())
         here = found[bounds[document] : bounds[document + 1]]
-        assert [(surface, value) for surface, _, value in here] == [(surface, value) for _, _, surface, value in expected], (
-            f"document {document}"
+        assert [(surface, value) for surface, _, value in here] == [
+            (surface, value) for _, _, surface, value in expected
+        ], f"document {document}"
+        starts = (
+            np.cumsum([0, *(len(character.encode()) for character in text)])[
+                [start for start, *_ in expected]
+            ]
+            if expected
+            else []
         )
-        starts = np.cumsum([0, *(len(character.encode()) for character in text)])[[start for start, *_ in expected]] if expected else []
         assert [start for _, start, _ in here] == list(starts), f"document {document}"
 
 
 def test_batch_equals_single() -> None:
     dice = random.Random(3)
     texts = ["".join(dice.choices(PIECES, k=dice.randrange(40))) for _ in range(500)]
-    expected = [(row, *found[1:]) for row, text in enumerate(texts) for found in rows_of(numtok.scan([text]))]
+    expected = [
+        (row, *found[1:])
+        for row, text in enumerate(texts)
+        for found in rows_of(numtok.scan([text]))
+    ]
     assert rows_of(numtok.scan(texts)) == expected
 
 
 @pytest.mark.parametrize("joint", [" ", ",", "x", "-", "\n"])
 @pytest.mark.parametrize("rows", [1, 50])
 def test_more_numbers_than_expected(joint: str, rows: int) -> None:
-    """Denser than the room first set aside: the scanner stops, and goes on with more, also inside a chain."""
+    """Denser than the room first set aside: the scanner stops, and goes on with more, also inside a
+    chain.
+    """
     texts = [joint.join(["1", "23", "4.5", "1e3"] * 1000)] * rows
     numbers = numtok.scan(texts)
     assert numbers.text().to_pylist() == ["1", "23", "4.5", "1e3"] * 1000 * rows
@@ -313,7 +382,20 @@ def test_more_numbers_than_expected(joint: str, rows: int) -> None:
     assert numbers.digits.tobytes() == bytes([1, 2, 3, 4, 5, 1]) * 1000 * rows
 
 
-@pytest.mark.parametrize("text", [f"a {UUID}", "1,234,567.89e-12x3", "(1,234)", "é −.5", "a 0x1F", "v1.2.3", "1e5.5", "abc1", "２３，年4"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a {UUID}",
+        "1,234,567.89e-12x3",
+        "(1,234)",
+        "é −.5",
+        "a 0x1F",
+        "v1.2.3",
+        "1e5.5",
+        "abc1",
+        "２３，年4",
+    ],
+)
 @pytest.mark.parametrize("grammar", [Grammar(), Grammar(accounting=True)])
 def test_rows_do_not_see_each_other(text: str, grammar: Grammar) -> None:
     """Rows lie side by side in memory: cut one anywhere, and each part is read as if it were alone."""
@@ -327,10 +409,20 @@ def test_uuid_with_digits_anywhere(separator: str) -> None:
     """However few of its characters are digits, a UUID is recognised from any of them."""
     forms = [
         separator.join(groups)
-        for groups in (["abcdefab", "cdef", "abcd", "efab", "cdefabcdefab"], ["abcdabcd", "abcd", "abcd", "abcd", "dcbadcbadcba"])
+        for groups in (
+            ["abcdefab", "cdef", "abcd", "efab", "cdefabcdefab"],
+            ["abcdabcd", "abcd", "abcd", "abcd", "dcbadcbadcba"],
+        )
     ]
-    masks = [{k} for k in range(36)] + [set(range(a, b)) for a, b in itertools.combinations((0, 8, 9, 13, 14, 18, 19, 23, 24, 36), 2)]
-    texts = ["".join("7" if k in mask and c != separator else c for k, c in enumerate(form)) for form in forms for mask in masks]
+    masks = [{k} for k in range(36)] + [
+        set(range(a, b))
+        for a, b in itertools.combinations((0, 8, 9, 13, 14, 18, 19, 23, 24, 36), 2)
+    ]
+    texts = [
+        "".join("7" if k in mask and c != separator else c for k, c in enumerate(form))
+        for form in forms
+        for mask in masks
+    ]
     assert rows_of(numtok.scan(texts)) == rows_of_oracle(texts, Grammar())
     assert (len(numtok.scan(texts)) == 0) == (separator == "-")
 
@@ -365,7 +457,9 @@ KINDS: dict[str, Callable[[list[str | None]], Any]] = {
     "dictionary of string_view": lambda texts: as_dictionary(texts, pa.string_view()),
     "one chunk": lambda texts: pa.chunked_array([pa.array(texts, pa.string())]),
     "chunks": lambda texts: pa.chunked_array([texts[:2], [], texts[2:5], texts[5:]], pa.string()),
-    "chunks of string_view": lambda texts: pa.chunked_array([texts[:4], texts[4:]], pa.string_view()),
+    "chunks of string_view": lambda texts: pa.chunked_array(
+        [texts[:4], texts[4:]], pa.string_view()
+    ),
     "chunks of dictionaries": lambda texts: pa.chunked_array(
         [as_dictionary(texts[:4], pa.string()), as_dictionary(texts[4:], pa.string())]
     ),
@@ -381,11 +475,17 @@ def test_kinds_of_input(kind: str) -> None:
     assert rows_of(numbers) == rows_of_oracle(TEXTS, Grammar())
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("list", "tuple", "generator", "numpy")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in ("list", "tuple", "generator", "numpy")]
+)
 def test_slices(kind: str) -> None:
     whole = KINDS[kind](TEXTS)
     for first, last in itertools.combinations_with_replacement(range(len(TEXTS) + 1), 2):
-        expected = [(document - first, surface) for document, surface in EXPECTED if first <= document < last]
+        expected = [
+            (document - first, surface)
+            for document, surface in EXPECTED
+            if first <= document < last
+        ]
         assert with_documents(numtok.scan(whole[first:last])) == expected
 
 
@@ -400,13 +500,23 @@ def test_nothing(kind: str) -> None:
 
 
 def test_arrays_without_values() -> None:
-    for texts in (pa.nulls(3), pa.chunked_array([], pa.string()), pa.nulls(2, pa.string()), pa.array([], pa.string_view())):
+    for texts in (
+        pa.nulls(3),
+        pa.chunked_array([], pa.string()),
+        pa.nulls(2, pa.string()),
+        pa.array([], pa.string_view()),
+    ):
         numbers = numtok.scan(texts)
         assert (len(numbers), len(numbers.rows)) == (0, len(texts))
 
 
 def test_a_null_row_hides_its_bytes() -> None:
-    hidden = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 1, 3], np.int32)), pa.py_buffer(b"1\xff2"), pa.py_buffer(b"\x01"))
+    hidden = pa.StringArray.from_buffers(
+        2,
+        pa.py_buffer(np.array([0, 1, 3], np.int32)),
+        pa.py_buffer(b"1\xff2"),
+        pa.py_buffer(b"\x01"),
+    )
     assert with_documents(numtok.scan(hidden)) == [(0, "1")]
 
 
@@ -423,14 +533,20 @@ def test_foreign_memory_that_is_not_aligned() -> None:
     raw = pa.py_buffer(b"?" + b"abc 12345678 defg 9")
     for shift in range(1, 3):
         data = raw.slice(shift)
-        array = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, data.size], np.int32)), data)
-        assert surfaces(array[0].as_py()) == numtok.scan(array).text().to_pylist() == ["12345678", "9"]
+        array = pa.StringArray.from_buffers(
+            1, pa.py_buffer(np.array([0, data.size], np.int32)), data
+        )
+        assert (
+            surfaces(array[0].as_py()) == numtok.scan(array).text().to_pylist() == ["12345678", "9"]
+        )
 
 
 # ---- Errors
 
 
-DAMAGED = pa.StringArray.from_buffers(3, pa.py_buffer(np.array([0, 1, 3, 4], np.int32)), pa.py_buffer(b"1 \xff2"))
+DAMAGED = pa.StringArray.from_buffers(
+    3, pa.py_buffer(np.array([0, 1, 3, 4], np.int32)), pa.py_buffer(b"1 \xff2")
+)
 
 
 @pytest.mark.parametrize(
@@ -444,7 +560,9 @@ DAMAGED = pa.StringArray.from_buffers(3, pa.py_buffer(np.array([0, 1, 3, 4], np.
     ],
 )
 def test_invalid_utf8_names_document_and_byte(texts: Any) -> None:
-    with pytest.raises(InputError, match=r"^document 1, byte 1: 0xFF is not valid UTF-8; .*errors='replace'"):
+    with pytest.raises(
+        InputError, match=r"^document 1, byte 1: 0xFF is not valid UTF-8; .*errors='replace'"
+    ):
         numtok.scan(texts)
 
 
@@ -454,9 +572,18 @@ def test_invalid_utf8_outside_a_slice_is_not_read() -> None:
 
 @pytest.mark.parametrize("offsets", [[0, 7, 3], [0, 1 << 20, 3], [0, -5, 3], [3, 2, 3]])
 def test_damaged_offsets(offsets: list[int]) -> None:
-    """Such as a hostile file may hold. Arrow itself, asked to convert such an array, reads outside its memory."""
-    damaged = pa.StringArray.from_buffers(2, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"1 2"))
-    for texts in (damaged, pa.chunked_array([damaged] * 2), pa.DictionaryArray.from_arrays(pa.array([0, 1]), damaged)):
+    """Such as a hostile file may hold.
+
+    Arrow itself, asked to convert such an array, reads outside its memory.
+    """
+    damaged = pa.StringArray.from_buffers(
+        2, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"1 2")
+    )
+    for texts in (
+        damaged,
+        pa.chunked_array([damaged] * 2),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1]), damaged),
+    ):
         with pytest.raises(InputError, match="damaged"):
             numtok.scan(texts)
 
@@ -534,11 +661,20 @@ def test_linear_time(name: str) -> None:
 
 
 SIMPLE = r"[-+]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][-+]?\d+)?"
-simple_numbers = st.sampled_from(["1", "-2.50", "+3", "1e5", "-7.25E-3", "007", "1,234,567", "٤٢", "0", "-0"])
+simple_numbers = st.sampled_from(
+    ["1", "-2.50", "+3", "1e5", "-7.25E-3", "007", "1,234,567", "٤٢", "0", "-0"]
+)
 
 
 @pytest.mark.thorough
-@given(st.lists(st.lists(simple_numbers | st.sampled_from(["word", "é", "年", "(", "="]), max_size=8).map(" ".join), max_size=4))
+@given(
+    st.lists(
+        st.lists(simple_numbers | st.sampled_from(["word", "é", "年", "(", "="]), max_size=8).map(
+            " ".join
+        ),
+        max_size=4,
+    )
+)
 def test_pattern_equals_built_in_on_simple_text(texts: list[str]) -> None:
     found, expected = numtok.scan(texts, Grammar.from_pattern(SIMPLE)), numtok.scan(texts)
     assert rows_of(found) == rows_of(expected)
@@ -550,8 +686,13 @@ def test_pattern_equals_built_in_on_simple_text(texts: list[str]) -> None:
 
 def test_pattern_with_context() -> None:
     prices = Grammar.from_pattern(r"\$(?P<number>\d+(?:\.\d\d)?)")
-    assert [(number.text, number.start) for number in numtok.extract("é: $5, 6, $7.25", prices)] == [("5", 4), ("7.25", 11)]
-    assert with_documents(numtok.scan(pa.array(["$1", None, "2", "$3"]), prices)) == [(0, "1"), (3, "3")]
+    assert [
+        (number.text, number.start) for number in numtok.extract("é: $5, 6, $7.25", prices)
+    ] == [("5", 4), ("7.25", 11)]
+    assert with_documents(numtok.scan(pa.array(["$1", None, "2", "$3"]), prices)) == [
+        (0, "1"),
+        (3, "3"),
+    ]
     swiss = Grammar.from_pattern(r"\d+(?:'\d{3})*", grouping="'")
     assert numtok.extract("1'234'567", swiss)[0].value == 1234567
     assert len(numtok.scan(["no number"], prices)) == 0
@@ -561,13 +702,20 @@ def test_pattern_that_backtracks_without_end(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(scan_pattern, "SECONDS", 0.2)
     endless = Grammar.from_pattern(r"(?:\d|\d\d)+(?=x)|\d{2}")
     assert rows_of(numtok.scan(["12 13x"], endless))
-    message = r"document 1: the number pattern .* did not come to an end within 0\.201 seconds on this text of 62 characters, '1111"
+    message = (
+        r"document 1: the number pattern .* did not come to an end within 0\.201 seconds on this"
+        r" text of 62 characters, '1111"
+    )
     with pytest.raises(GrammarError, match=message):
         numtok.scan(["12", "1" * 60 + "yx"], endless)
 
 
 def test_pattern_reads_the_same_exponents() -> None:
-    texts = ["1e12345678901234567", "1e-12345678901234567", "1e-00000000000000000012345678901234567"]
+    texts = [
+        "1e12345678901234567",
+        "1e-12345678901234567",
+        "1e-00000000000000000012345678901234567",
+    ]
     assert rows_of(numtok.scan(texts, Grammar.from_pattern(SIMPLE))) == rows_of(numtok.scan(texts))
     with pytest.raises(GrammarError, match="document 1, byte 2: the exponent"):
         numtok.scan(["7", "a 1e123456789012345678"], Grammar.from_pattern(SIMPLE))
@@ -587,14 +735,22 @@ def test_patterns_that_cannot_be_used(pattern: str, message: str) -> None:
         Grammar.from_pattern(pattern)
 
 
-@pytest.mark.parametrize(("pattern", "text"), [("[a-z]+", "é x"), (r"\d+x\d+", "é 1x2"), ("1,", "é 1,"), (r"\.", "é ."), ("-", "é -")])
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [("[a-z]+", "é x"), (r"\d+x\d+", "é 1x2"), ("1,", "é 1,"), (r"\.", "é ."), ("-", "é -")],
+)
 def test_pattern_that_finds_no_number(pattern: str, text: str) -> None:
-    with pytest.raises(GrammarError, match=r"document 1, byte 3: the pattern matched .* does not read as a decimal number"):
+    with pytest.raises(
+        GrammarError,
+        match=r"document 1, byte 3: the pattern matched .* does not read as a decimal number",
+    ):
         numtok.scan(["", text], Grammar.from_pattern(pattern))
 
 
 def test_pattern_with_overlapping_numbers() -> None:
-    with pytest.raises(GrammarError, match="document 0: the pattern's matches overlap at character 2"):
+    with pytest.raises(
+        GrammarError, match="document 0: the pattern's matches overlap at character 2"
+    ):
         numtok.scan(["123"], Grammar.from_pattern(r"\d(?=(?P<number>\d+))"))
 
 
@@ -602,11 +758,24 @@ def test_pattern_with_overlapping_numbers() -> None:
 
 
 @pytest.mark.thorough
-@given(grammars | st.just(Grammar.prose()) | st.just(Grammar.data()) | st.just(Grammar.from_pattern(SIMPLE, grouping=None)))
+@given(
+    grammars
+    | st.just(Grammar.prose())
+    | st.just(Grammar.data())
+    | st.just(Grammar.from_pattern(SIMPLE, grouping=None))
+)
 def test_options_round_trip(grammar: Grammar) -> None:
     options = grammar.to_dict()
     assert Grammar.from_dict(options) == grammar
-    assert set(options) == {"grouping", "signs", "exponent", "leading_dot", "unicode_digits", "accounting", "pattern"}, "as ever saved"
+    assert set(options) == {
+        "grouping",
+        "signs",
+        "exponent",
+        "leading_dot",
+        "unicode_digits",
+        "accounting",
+        "pattern",
+    }, "as ever saved"
 
 
 def test_presets() -> None:
@@ -624,7 +793,9 @@ def test_options_that_cannot_be_used() -> None:
     for grouping, decimal in ((".", "."), (",", ","), (" ,", ",")):
         with pytest.raises(GrammarError, match="cannot both group digits and be the decimal mark"):
             Grammar(grouping=grouping, decimal=decimal)
-    with pytest.raises(GrammarError, match="unknown grammar option commas, dots; this version knows accounting"):
+    with pytest.raises(
+        GrammarError, match="unknown grammar option commas, dots; this version knows accounting"
+    ):
         Grammar.from_dict({"dots": 1, "commas": True})
     with pytest.raises(GrammarError, match="does not compile"):
         Grammar.from_dict({"pattern": "["})
@@ -642,19 +813,28 @@ def test_extract_counts_characters() -> None:
         ("𝟙𝟚", "12"),
         ("3,000.5", "3000.5"),
     ]
-    assert [(number.start, number.stop) for number in numbers] == [(6, 8), (12, 16), (20, 22), (28, 35)]
+    assert [(number.start, number.stop) for number in numbers] == [
+        (6, 8),
+        (12, 16),
+        (20, 22),
+        (28, 35),
+    ]
 
 
 @pytest.mark.thorough
 @given(texts_to_hurt)
 def test_extract_equals_oracle(text: str) -> None:
     numbers = numtok.extract(text)
-    assert [(number.start, number.stop, number.text, number.value) for number in numbers] == find_numbers(text, Grammar())
+    assert [
+        (number.start, number.stop, number.text, number.value) for number in numbers
+    ] == find_numbers(text, Grammar())
     assert all(text[number.start : number.stop] == number.text for number in numbers)
 
 
 @pytest.mark.parametrize("number", ["7", "12", "1,234,567", "-0.25", "\u0669\u0660"])
-@pytest.mark.parametrize("between", [" ", "; ", " \u0639\u0649 "])  # Arabic letters are marked as digits are
+@pytest.mark.parametrize(
+    "between", [" ", "; ", " \u0639\u0649 "]
+)  # Arabic letters are marked as digits are
 def test_numbers_as_dense_as_they_can_be_are_all_found(number: str, between: str) -> None:
     found = numtok.scan([between.join([number] * 5000), number, "", number])
     assert np.bincount(found.document, minlength=4).tolist() == [5000, 1, 0, 1]

@@ -1,4 +1,6 @@
-"""The numbers of a short text by regular expressions are those of the scanner; what representations are sure to hold, they hold."""
+"""The numbers of a short text by regular expressions are those of the scanner; what representations
+are sure to hold, they hold.
+"""
 
 from __future__ import annotations
 
@@ -54,10 +56,16 @@ def written(text: str, grammar: Grammar) -> str:
 
 @pytest.mark.thorough
 @settings(max_examples=examples(400))
-@given(text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join), grammar=st.sampled_from(GRAMMARS))
+@given(
+    text=st.lists(st.sampled_from(PIECES), max_size=14).map("".join),
+    grammar=st.sampled_from(GRAMMARS),
+)
 @example(text="12345678-1234-1234-1234-123456789012 5", grammar=Grammar())
 @example(text="5 00001234-abcd-1234-1234-1234567890ab", grammar=Grammar())
-@example(text="In 2019-2020 the A330-200, Q4 and covid-19: -5, 10x6, 1e-5 and 12-minute (1970- ) v1.2.3", grammar=Grammar())
+@example(
+    text="In 2019-2020 the A330-200, Q4 and covid-19: -5, 10x6, 1e-5 and 12-minute (1970- ) v1.2.3",
+    grammar=Grammar(),
+)
 def test_replaced_is_what_the_scanner_finds(text: str, grammar: Grammar) -> None:
     replaced = short_texts(grammar).replaced(text, MARK)  # type: ignore[union-attr]
     assert replaced is None or replaced == written(text, grammar)
@@ -91,7 +99,10 @@ def test_usual_sentences_are_settled(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "grammar"),
     [
-        ("Im Jahr 2019 hatte die Liga 1.234 Spieler und 3,5 Millionen Zuschauer.", Grammar.european()),
+        (
+            "Im Jahr 2019 hatte die Liga 1.234 Spieler und 3,5 Millionen Zuschauer.",
+            Grammar.european(),
+        ),
         ("Le 5 mai 2019, 12 345 personnes et 1 234,56 euros à 20 km.", Grammar.european()),
         ("In 2019 it had Rs 1,234 and 3.5 lakh fans.", Grammar.indian()),
         ("Es kostet 1'234.50 Franken, nicht 5.", Grammar.swiss()),
@@ -107,12 +118,28 @@ def test_a_users_own_expression_is_left_to_the_scanner() -> None:
 
 
 @pytest.mark.parametrize(
-    "representation", [XVal(), XVal(scale=1e-12), XVal(scale=7e9, log=True), XVal(clip=2.0), FloatBits(), LogFourier()], ids=repr
+    "representation",
+    [
+        XVal(),
+        XVal(scale=1e-12),
+        XVal(scale=7e9, log=True),
+        XVal(clip=2.0),
+        FloatBits(),
+        LogFourier(),
+    ],
+    ids=repr,
 )
 def test_what_is_surely_held_fits(representation: Representation) -> None:
     held = representation.surely_held
-    digits = {"1" + "0" * (high - low) for low, high in ((0, 0), (0, 5))} | {"9" * 15, "0", "000", "12345"}
-    literals = [f"{digit}e{power}" for digit in digits for power in (held[0], 0, held[-1] + 1 - len(digit))]
+    digits = {"1" + "0" * (high - low) for low, high in ((0, 0), (0, 5))} | {
+        "9" * 15,
+        "0",
+        "000",
+        "12345",
+    }
+    literals = [
+        f"{digit}e{power}" for digit in digits for power in (held[0], 0, held[-1] + 1 - len(digit))
+    ]
     numbers = numtok.scan(literals)
     assert len(numbers) == len(literals) and representation.fits(numbers).all()
 

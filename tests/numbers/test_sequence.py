@@ -21,13 +21,22 @@ def test_each_number_has_its_surface_its_place_in_characters_and_its_value() -> 
     assert list(numbers) == expected == [numbers[k] for k in range(len(numbers))]
     assert numbers[0] == Number("3.14", 5, 9, Decimal("3.14"))
     assert numbers[-4] == numbers[np.int64(3)] == Number("−5", 0, 2, Decimal(-5))
-    assert all(TEXTS[row][number.start : number.stop] == number.text for row, number in zip(numbers.document, numbers, strict=True))  # type: ignore[index]
+    assert all(
+        TEXTS[row][number.start : number.stop] == number.text
+        for row, number in zip(numbers.document, numbers, strict=True)
+    )  # type: ignore[index]
 
 
 def test_some_numbers_by_slice_by_places_and_by_mask() -> None:
     numbers = scan(TEXTS)
     odd = ["22", "−5", "01"]
-    for which in (slice(1, None, 2), [1, 3, 5], np.array([1, 3, 5]), np.array([1, 3, -2]), np.arange(7) % 2 == 1):
+    for which in (
+        slice(1, None, 2),
+        [1, 3, 5],
+        np.array([1, 3, 5]),
+        np.array([1, 3, -2]),
+        np.arange(7) % 2 == 1,
+    ):
         assert numbers[which].text().to_pylist() == odd  # type: ignore[index]
     assert isinstance(numbers[:0], Numbers) and len(numbers[:0]) == 0 and list(numbers[:0]) == []
 
@@ -42,7 +51,12 @@ def test_an_index_out_of_range_is_an_index_error() -> None:
 def test_equal_are_the_same_numbers_written_alike_at_the_same_places() -> None:
     numbers = scan(TEXTS)
     assert numbers == scan(TEXTS) == numbers[np.arange(len(numbers))]
-    for other in (["pi ≈ 3.15, not 22/7", *TEXTS[1:]], [*TEXTS[::-1]], ["pi ≈  3.14, not 22/7", *TEXTS[1:]], ["pi ≈ 3.14, not 22 "]):
+    for other in (
+        ["pi ≈ 3.15, not 22/7", *TEXTS[1:]],
+        [*TEXTS[::-1]],
+        ["pi ≈  3.14, not 22/7", *TEXTS[1:]],
+        ["pi ≈ 3.14, not 22 "],
+    ):
         assert numbers != scan(other)
     assert scan(["-5"]) != scan(["−5"]) and scan(["+5"])[0].value == scan([".05"])[0].value * 100
     assert numbers != "numbers"
@@ -66,7 +80,11 @@ def test_as_a_table() -> None:
     }
     pandas = pytest.importorskip("pandas")
     frame = scan(["x", "1,234.50 and -0"]).to_pandas()
-    assert isinstance(frame, pandas.DataFrame) and frame["float64"].tolist() == [1234.5, 0.0] and list(frame) == table.schema.names
+    assert (
+        isinstance(frame, pandas.DataFrame)
+        and frame["float64"].tolist() == [1234.5, 0.0]
+        and list(frame) == table.schema.names
+    )
 
 
 def test_pandas_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,6 @@
-"""Numbers of the world: the decimal comma, points, spaces and apostrophes as separators, groups of two; each grammar against the oracle."""
+"""Numbers of the world: the decimal comma, points, spaces and apostrophes as separators, groups of
+two; each grammar against the oracle.
+"""
 
 from __future__ import annotations
 
@@ -83,16 +85,29 @@ EXAMPLES: dict[str, dict[str, list[str]]] = {
 CASES = [(name, text, values) for name, cases in EXAMPLES.items() for text, values in cases.items()]
 
 
-@pytest.mark.parametrize(("name", "text", "expected"), CASES, ids=[f"{name} {text!a}" for name, text, _ in CASES])
+@pytest.mark.parametrize(
+    ("name", "text", "expected"), CASES, ids=[f"{name} {text!a}" for name, text, _ in CASES]
+)
 def test_examples(name: str, text: str, expected: list[str]) -> None:
-    assert [number.value for number in numtok.extract(text, WORLD[name])] == [Decimal(value) for value in expected]
-    assert [value for *_, value in find_numbers(text, WORLD[name])] == [Decimal(value) for value in expected], "the oracle itself"
+    assert [number.value for number in numtok.extract(text, WORLD[name])] == [
+        Decimal(value) for value in expected
+    ]
+    assert [value for *_, value in find_numbers(text, WORLD[name])] == [
+        Decimal(value) for value in expected
+    ], "the oracle itself"
 
 
 def test_the_default_reads_them_as_ever() -> None:
     texts = ["1.234,56", "12,34,567", "1'234", "1 234", "12.03.2024", "0,5"]
     found = [[number.text for number in numtok.extract(text)] for text in texts]
-    assert found == [["1.234", "56"], ["12", "34", "567"], ["1", "234"], ["1", "234"], [], ["0", "5"]]
+    assert found == [
+        ["1.234", "56"],
+        ["12", "34", "567"],
+        ["1", "234"],
+        ["1", "234"],
+        [],
+        ["0", "5"],
+    ]
 
 
 # ---- Equality with the oracle
@@ -147,10 +162,16 @@ def test_equals_oracle_with_all_options(texts: list[str], grammar: Grammar) -> N
 
 @pytest.mark.parametrize("name", WORLD)
 def test_equals_oracle_on_random_text(name: str) -> None:
-    """Less clever than Hypothesis, but thousands of texts; one row, so that most are read away from the end of the buffer."""
+    """Less clever than Hypothesis, but thousands of texts; one row, so that most are read away from
+    the end of the buffer.
+    """
     dice, grammar = random.Random(7), WORLD[name]
     texts = ["".join(dice.choices(HOSTILE, k=dice.randrange(30))) for _ in range(examples(300))]
-    before, after, then = ["", " ", "5 ", "é ", "a", "."], [*" .,'’", "\u00a0"], ["", "x", "5", "567", "é", " "]
+    before, after, then = (
+        ["", " ", "5 ", "é ", "a", "."],
+        [*" .,'’", "\u00a0"],
+        ["", "x", "5", "567", "é", " "],
+    )
     digits = ["1", "12 345", "1.234", "1,23,456", "2019", "1’234"]
     texts += map("".join, itertools.product(before, digits, after, then))
     for rows in (texts, ["\n".join(texts)]):
@@ -168,7 +189,9 @@ def test_equals_oracle_on_wikipedia(name: str, wiki_texts: list[str]) -> None:
 
 
 @given(
-    st.decimals(allow_nan=False, allow_infinity=False, places=2, min_value=-(10**15), max_value=10**15),
+    st.decimals(
+        allow_nan=False, allow_infinity=False, places=2, min_value=-(10**15), max_value=10**15
+    ),
     st.sampled_from(sorted(WORLD)),
     st.data(),
 )
@@ -191,8 +214,13 @@ def test_what_a_country_writes_is_read_back(value: Decimal, name: str, data: st.
 
 
 def test_options_that_are_new_are_saved_only_where_they_say_something() -> None:
-    assert not {"decimal", "lakhs"} & (Grammar().to_dict().keys() | Grammar.swiss().to_dict().keys())
-    assert Grammar.european().to_dict()["decimal"] == "," and Grammar.indian().to_dict()["lakhs"] is True
+    assert not {"decimal", "lakhs"} & (
+        Grammar().to_dict().keys() | Grammar.swiss().to_dict().keys()
+    )
+    assert (
+        Grammar.european().to_dict()["decimal"] == ","
+        and Grammar.indian().to_dict()["lakhs"] is True
+    )
 
 
 @pytest.mark.thorough
@@ -208,8 +236,12 @@ def test_a_pattern_reads_the_marks_of_its_grammar(text: str) -> None:
     assume("|" not in text)
     numbers = numtok.extract(text, Grammar.european())
     lines = "".join(f"|{number.text}|\n" for number in numbers)
-    again = numtok.extract(lines, dataclasses.replace(Grammar.european(), pattern=r"(?<=\|)[^|\n]+(?=\|\n)"))
-    assert [(number.text, number.value) for number in again] == [(number.text, number.value) for number in numbers]
+    again = numtok.extract(
+        lines, dataclasses.replace(Grammar.european(), pattern=r"(?<=\|)[^|\n]+(?=\|\n)")
+    )
+    assert [(number.text, number.value) for number in again] == [
+        (number.text, number.value) for number in numbers
+    ]
 
 
 # ---- The documentation
@@ -217,11 +249,21 @@ def test_a_pattern_reads_the_marks_of_its_grammar(text: str) -> None:
 
 def test_the_table_of_the_documentation_is_true() -> None:
     page = (ROOT / "docs" / "grammar.md").read_text("utf-8").partition("## What is read in each")[2]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line.startswith("| ")
+    ]
     names, cases = rows[0][1:5], rows[1:]
     assert names == ["prose", "european", "indian", "swiss"] and len(cases) > 30
     for text, *cells in cases:
         for name, cell in zip(names, cells, strict=False):
-            found = [str(number.value) for number in numtok.extract(html.unescape(text), getattr(Grammar, name)())]
+            found = [
+                str(number.value)
+                for number in numtok.extract(html.unescape(text), getattr(Grammar, name)())
+            ]
             expected = [] if cell == "–" else cell.split("; ")
-            assert [Decimal(value) for value in found] == [Decimal(value) for value in expected], (text, name)
+            assert [Decimal(value) for value in found] == [Decimal(value) for value in expected], (
+                text,
+                name,
+            )

@@ -22,7 +22,12 @@ pytest.importorskip("tiktoken")
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
     path = tmp_path / "tiny.jsonl"
-    texts = ["The mass is -1.5e3 kg, about 3,300 pounds.", "pH 7.4 at 25 °C on 2020-01-02", "no number", "x = 0.125; y = −17; z = 602"]
+    texts = [
+        "The mass is -1.5e3 kg, about 3,300 pounds.",
+        "pH 7.4 at 25 °C on 2020-01-02",
+        "no number",
+        "x = 0.125; y = −17; z = 602",
+    ]
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
     return path
 
@@ -30,7 +35,12 @@ def tiny(tmp_path: Path) -> Path:
 @pytest.fixture
 def main(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], int]:
     monkeypatch.syspath_prepend(ROOT)
-    for name in ("RAYON_NUM_THREADS", "TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    for name in (
+        "RAYON_NUM_THREADS",
+        "TOKENIZERS_PARALLELISM",
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+    ):
         monkeypatch.setenv(name, "1")  # the benchmarks set them: put back afterwards
     from benchmarks.__main__ import main
 
@@ -38,7 +48,14 @@ def main(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str]], int]:
 
 
 def arguments(tiny: Path, *more: str) -> list[str]:
-    return ["--quick", "--corpus", str(tiny), "--tokenizer", str(ROOT / "numtok" / "default" / "tokenizer.json"), *more]
+    return [
+        "--quick",
+        "--corpus",
+        str(tiny),
+        "--tokenizer",
+        str(ROOT / "numtok" / "default" / "tokenizer.json"),
+        *more,
+    ]
 
 
 @pytest.mark.slow
@@ -51,7 +68,9 @@ def test_everything_runs_and_the_json_is_well_formed(tiny: Path, tmp_path: Path)
     found = json.loads(output.read_text())
     assert found["corpus"]["documents"] == 4
     assert {"processor", "cores", "system"} == set(found["machine"])
-    assert {"python", "numtok", "tokenizers", "tiktoken", "gigatoken", "regex"} <= set(found["versions"])
+    assert {"python", "numtok", "tokenizers", "tiktoken", "gigatoken", "regex"} <= set(
+        found["versions"]
+    )
     for name, section in found["sections"].items():
         assert section["error"] is None, name
         assert section["checks"] and section["rows"], name
@@ -60,13 +79,20 @@ def test_everything_runs_and_the_json_is_well_formed(tiny: Path, tmp_path: Path)
             assert 0 < seconds["min"] <= seconds["median"] <= seconds["max"], row["name"]
     assert any("equal the tests' oracle" in check for check in found["sections"]["scan"]["checks"])
     names = [row["name"] for row in found["sections"]["encode"]["rows"]]
-    assert [any(peer in name for name in names) for peer in ("gigatoken", "tokenizers", "tiktoken", "recipe")] == [True] * 4
+    assert [
+        any(peer in name for name in names)
+        for peer in ("gigatoken", "tokenizers", "tiktoken", "recipe")
+    ] == [True] * 4
     budgets = [budget for section in found["sections"].values() for budget in section["budgets"]]
     assert budgets and all(budget["what"] in done.stdout for budget in budgets), "each is told"
 
 
 def test_a_wrong_value_of_the_scan_is_found(
-    tiny: Path, tmp_path: Path, main: Callable[[list[str]], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tiny: Path,
+    tmp_path: Path,
+    main: Callable[[list[str]], int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     right = numtok.Numbers.to_decimal
 
@@ -82,7 +108,10 @@ def test_a_wrong_value_of_the_scan_is_found(
 
 
 def test_wrong_ids_are_found(
-    tiny: Path, main: Callable[[list[str]], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tiny: Path,
+    main: Callable[[list[str]], int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     right = numtok.Tokenizer.encode_batch
 
@@ -100,7 +129,10 @@ def test_wrong_ids_are_found(
 
 
 def test_a_wrong_tensor_is_found(
-    tiny: Path, main: Callable[[list[str]], int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tiny: Path,
+    main: Callable[[list[str]], int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     right = numtok.XVal.encode
 
@@ -114,7 +146,11 @@ def test_a_wrong_tensor_is_found(
 
 @pytest.mark.parametrize(("measured", "code"), [(0.5, 0), (1.5, 0), (2.5, 2)])
 def test_the_exit_status_says_whether_the_floors_hold(
-    tiny: Path, main: Callable[[list[str]], int], monkeypatch: pytest.MonkeyPatch, measured: float, code: int
+    tiny: Path,
+    main: Callable[[list[str]], int],
+    monkeypatch: pytest.MonkeyPatch,
+    measured: float,
+    code: int,
 ) -> None:
     from benchmarks.timing import Goal, Section
 
@@ -124,32 +160,49 @@ def test_the_exit_status_says_whether_the_floors_hold(
     assert main(["--corpus", str(tiny), "--quick"]) == 0  # what a quick run measures means nothing
 
 
-def test_the_kinds_of_text_are_what_they_are_called(tiny: Path, main: Callable[[list[str]], int]) -> None:
+def test_the_kinds_of_text_are_what_they_are_called(
+    tiny: Path, main: Callable[[list[str]], int]
+) -> None:
     from benchmarks import corpus
     from benchmarks.kinds import KINDS
 
     loaded = corpus.load(tiny, quick=True)
     texts = {kind.name: kind.texts(loaded, 100_000) for kind in KINDS}
-    assert texts == {kind.name: kind.texts(loaded, 100_000) for kind in KINDS}  # the same every time
-    bytes_per_number = {name: sum(map(len, some)) / max(1, len(numtok.scan(some))) for name, some in texts.items()}
+    assert texts == {
+        kind.name: kind.texts(loaded, 100_000) for kind in KINDS
+    }  # the same every time
+    bytes_per_number = {
+        name: sum(map(len, some)) / max(1, len(numtok.scan(some))) for name, some in texts.items()
+    }
     assert 8 <= bytes_per_number["CSV of numbers"] <= 10
     assert not any(character.isdigit() for text in texts["no numbers at all"] for character in text)
     assert all(isinstance(json.loads(text), list) for text in texts["JSON"])
 
 
-def test_markdown(tiny: Path, main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown(
+    tiny: Path, main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments(tiny, "--only", "scan", "--markdown")) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("| re.finditer loop") for line in lines)
     assert any(line.startswith("| scan against a re.finditer loop") for line in lines)
-    assert len({len(line) for line in lines if line.startswith("| ") and "finditer loop," in line}) == 1  # aligned
+    assert (
+        len({len(line) for line in lines if line.startswith("| ") and "finditer loop," in line})
+        == 1
+    )  # aligned
 
 
 @pytest.mark.parametrize(
     "content, message",
-    [("{}\n", "line 1: expected a JSON object with a text"), ("", "holds no text"), ("[1", "line 1")],
+    [
+        ("{}\n", "line 1: expected a JSON object with a text"),
+        ("", "holds no text"),
+        ("[1", "line 1"),
+    ],
 )
-def test_a_corpus_that_cannot_be_used_is_said_so(tmp_path: Path, main: Callable[[list[str]], int], content: str, message: str) -> None:
+def test_a_corpus_that_cannot_be_used_is_said_so(
+    tmp_path: Path, main: Callable[[list[str]], int], content: str, message: str
+) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(content)
     with pytest.raises(SystemExit, match=message):
@@ -162,5 +215,13 @@ def test_turns_alternate_and_ratios_are_pairwise(monkeypatch: pytest.MonkeyPatch
 
     slow, fast = Timing((4.0, 9.0, 2.0)), Timing((1.0, 3.0, 2.0))
     assert slow.over(fast) == 3.0 and slow.median == 4.0
-    assert [Goal("", value, 5, 20, "x").verdict for value in (4, 5, 20)] == ["NOT MET", "floor met", "aim met"]
-    assert [Goal("", value, 1.6, 1.2, "x", at_most=True).verdict for value in (1.7, 1.6, 1.2)] == ["NOT MET", "floor met", "aim met"]
+    assert [Goal("", value, 5, 20, "x").verdict for value in (4, 5, 20)] == [
+        "NOT MET",
+        "floor met",
+        "aim met",
+    ]
+    assert [Goal("", value, 1.6, 1.2, "x", at_most=True).verdict for value in (1.7, 1.6, 1.2)] == [
+        "NOT MET",
+        "floor met",
+        "aim met",
+    ]

@@ -1,6 +1,8 @@
-"""Every block of the documentation runs as it stands, from the top of its page, and does what the page promises.
+"""Every block of the documentation runs as it stands, from the top of its page, and does what the
+page promises.
 
-A block without a promise fails, and so does a promise without a block. What the pages take for granted, such as the files that they name, lies in
+A block without a promise fails, and so does a promise without a block. What the pages take for
+granted, such as the files that they name, lies in
 the folder they run in: see ``FOUND_THERE``.
 """
 
@@ -35,7 +37,9 @@ PROMISES: dict[tuple[str, str], Promise] = {}
 
 
 def promise(document: str, words: str) -> Callable[[Promise], Promise]:
-    """The decorated function checks the one block of ``document`` that holds ``words``; it gets the session and what the block printed."""
+    """The decorated function checks the one block of ``document`` that holds ``words``; it gets the
+    session and what the block printed.
+    """
 
     def add(check: Promise) -> Promise:
         PROMISES[document, words] = check
@@ -44,7 +48,8 @@ def promise(document: str, words: str) -> Callable[[Promise], Promise]:
     return add
 
 
-# What the pages take for granted -----------------------------------------------------------------------------------------
+# What the pages take for granted
+# -----------------------------------------------------------------------------------------
 
 
 def sample(folder: Path) -> None:
@@ -56,12 +61,16 @@ def corpus(folder: Path) -> None:
     lines = SAMPLE.read_bytes().splitlines(keepends=True)
     (folder / "corpus").mkdir()
     for name, part in (("a", lines[:20]), ("b", lines[20:])):
-        with pa.CompressedOutputStream(str(folder / "corpus" / f"{name}.jsonl.zst"), "zstd") as file:
+        with pa.CompressedOutputStream(
+            str(folder / "corpus" / f"{name}.jsonl.zst"), "zstd"
+        ) as file:
             file.write(b"".join(part))
 
 
 def prices(folder: Path) -> None:
-    (folder / "prices.csv").write_text('id,text\nA7,"tea 3.50, cake 1,25"\nB2,"rent -1200"\n', "utf-8")
+    (folder / "prices.csv").write_text(
+        'id,text\nA7,"tea 3.50, cake 1,25"\nB2,"rent -1200"\n', "utf-8"
+    )
 
 
 def tokenizer_json(folder: Path) -> None:
@@ -69,13 +78,23 @@ def tokenizer_json(folder: Path) -> None:
 
 
 def pythia(folder: Path) -> None:
-    """A folder of the name that Pythia has on the hub: tokenizer and model of the same kind and the same special tokens, but small, with random weights."""
+    """A folder of the name that Pythia has on the hub: tokenizer and model of the same kind and the
+    same special tokens, but small, with random weights.
+    """
     target = folder / "EleutherAI" / "pythia-70m"
     end = {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
     source = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.source("neox"), **end)
     source.save_pretrained(target)
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 256}
-    config = transformers.GPTNeoXConfig(vocab_size=len(source), bos_token_id=0, eos_token_id=0, **sizes)
+    sizes = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 256,
+    }
+    config = transformers.GPTNeoXConfig(
+        vocab_size=len(source), bos_token_id=0, eos_token_id=0, **sizes
+    )
     transformers.GPTNeoXForCausalLM(config).save_pretrained(target)
 
 
@@ -115,18 +134,31 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 def the_promise(document: str, block: Block) -> Promise | None:
     """Every block that runs has one; a text may have one."""
-    found = [check for (page, words), check in PROMISES.items() if page == document and words in block.source]
+    found = [
+        check
+        for (page, words), check in PROMISES.items()
+        if page == document and words in block.source
+    ]
     one = len(found) == 1 or (block.language == "text" and not found)
-    assert one, f"{block}: {len(found)} promises are about this block; write one, with words that no other block of the page has"
+    assert one, (
+        f"{block}: {len(found)} promises are about this block; write one, with words that no other"
+        " block of the page has"
+    )
     return found[0] if found else None
 
 
-LONG = {"corpora.md", "packing.md", "training.md"}  # a third of the pages, most of whose seconds go to starting and training
+LONG = {
+    "corpora.md",
+    "packing.md",
+    "training.md",
+}  # a third of the pages, most of whose seconds go to starting and training
 
 
 def pages() -> Iterator[Any]:
     for path in documents():
-        yield pytest.param(path, id=path.name, marks=[pytest.mark.slow] if path.name in LONG else [])
+        yield pytest.param(
+            path, id=path.name, marks=[pytest.mark.slow] if path.name in LONG else []
+        )
 
 
 @pytest.mark.parametrize("path", pages())
@@ -142,7 +174,10 @@ def test_the_blocks_run_and_keep_their_promise(path: Path) -> None:
 
 
 def test_every_promise_is_about_a_block() -> None:
-    sources = {str(path.relative_to(ROOT)): [block.source for block in blocks(path)] for path in documents()}
+    sources = {
+        str(path.relative_to(ROOT)): [block.source for block in blocks(path)]
+        for path in documents()
+    }
     assert not [key for key in PROMISES if sum(key[1] in source for source in sources[key[0]]) != 1]
 
 
@@ -158,7 +193,9 @@ def test_every_promise_is_about_a_block() -> None:
         ("- ```sh\n  ls\n  ```\n", "does not close|indented"),
     ],
 )
-def test_what_does_not_hold_is_found(source: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_hold_is_found(
+    source: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("docs_runner.ROOT", Path.cwd())
     page = Path("page.md").absolute()
     page.write_text("# Page\n\n" + source, "utf-8")
@@ -167,7 +204,8 @@ def test_what_does_not_hold_is_found(source: str, message: str, monkeypatch: pyt
             Session(Path.cwd(), {}).run(block)
 
 
-# Promises ----------------------------------------------------------------------------------------------------------------
+# Promises
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def texts(path: Path) -> list[str]:
@@ -186,15 +224,22 @@ def _(session: Session, printed: str) -> None:
 @promise("README.md", "numtok encode corpus/*.jsonl.zst")
 def _(session: Session, printed: str) -> None:
     assert texts(session.folder / "back.jsonl") == texts(SAMPLE)
-    assert {"number_scaled", "number_text"} <= set(pq.read_schema(session.folder / "corpus.parquet").names)
+    assert {"number_scaled", "number_text"} <= set(
+        pq.read_schema(session.folder / "corpus.parquet").names
+    )
     with pa.memory_map(str(session.folder / "prices.arrow")) as file:
         table = pa.ipc.open_file(file).read_all()
     assert table["id"].to_pylist() == ["A7", "B2"]
-    assert table["number_value"].to_pylist() == [[3.5, 1, 25], [-1200]]  # the data grammar: no grouping
+    assert table["number_value"].to_pylist() == [
+        [3.5, 1, 25],
+        [-1200],
+    ]  # the data grammar: no grouping
     assert {"number_scaled", "number_bits"} <= set(table.column_names)
     assert "-12.5e-3" in (session.folder / "page.html").read_text("utf-8")
     assert "183 numbers in 31 documents" in (session.folder / "report.html").read_text("utf-8")
-    assert 257 < numtok.Tokenizer.from_pretrained(session.folder / "my-tokenizer").vocab_size <= 16_004
+    assert (
+        257 < numtok.Tokenizer.from_pretrained(session.folder / "my-tokenizer").vocab_size <= 16_004
+    )
 
 
 @promise("README.md", "numtok.extract(")
@@ -202,19 +247,32 @@ def _(session: Session, printed: str) -> None:
     assert session.names["numbers"].format().to_pylist() == ["10", "1234.5"]
     assert session.names["batch"]["number_scaled"].to_pylist() == [[-1500]]
     assert len(session.names["batch"]["number_bits"][0].as_py()[0]) == 32
-    assert session.names["tok"].decode_batch(session.names["batch"]).to_pylist() == ["The mass is -1.5e3 kg"]
+    assert session.names["tok"].decode_batch(session.names["batch"]).to_pylist() == [
+        "The mass is -1.5e3 kg"
+    ]
     for load in (numtok.Tokenizer, transformers.AutoTokenizer):
         load.from_pretrained(session.folder / "folder")
-    rows = [json.loads(line) for line in (session.folder / "prices.jsonl").read_text("utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (session.folder / "prices.jsonl").read_text("utf-8").splitlines()
+    ]
     assert rows == [{"text": "tea 3.50, cake 1,25", "id": "A7"}, {"text": "rent -1200", "id": "B2"}]
 
 
 @promise("README.md", "from numtok.hf import NumberTokenizer")
 def _(session: Session, printed: str) -> None:
     got = session.names["tokenizer"](["It weighs -1.5e3 kg"], return_numbers=True)
-    assert list(got) == ["input_ids", "attention_mask", "number_mask", "number_value", "number_scaled"]
+    assert list(got) == [
+        "input_ids",
+        "attention_mask",
+        "number_mask",
+        "number_value",
+        "number_scaled",
+    ]
     (values,) = got["number_value"]
-    assert [value for value, there in zip(values, got["number_mask"][0], strict=True) if there] == [-1500]
+    assert [value for value, there in zip(values, got["number_mask"][0], strict=True) if there] == [
+        -1500
+    ]
 
 
 def check_blocks(session: Session, file: str, separators: int) -> None:
@@ -229,45 +287,64 @@ def check_blocks(session: Session, file: str, separators: int) -> None:
 
 @promise("README.md", "trainer = Trainer(")
 def _(session: Session, printed: str) -> None:
-    """The loss is finite and falls, and what the model writes behind the beginnings of its texts holds numbers."""
+    """The loss is finite and falls, and what the model writes behind the beginnings of its texts
+    holds numbers.
+    """
     names = session.names
     check_blocks(session, "corpus.parquet", separators=0)
     losses = [entry["loss"] for entry in names["trainer"].state.log_history if "loss" in entry]
     check_training(names["model"], losses)
     assert losses[-1] < losses[0] / 1.5
-    written = names["generate"](names["model"], names["tokenizer"], [text[:30] for text in texts(SAMPLE)], max_new_tokens=20)
+    written = names["generate"](
+        names["model"], names["tokenizer"], [text[:30] for text in texts(SAMPLE)], max_new_tokens=20
+    )
     assert len(numtok.extract(" ".join(written))) > 1
 
 
 @promise("docs/corpora.md", "numtok decode data/")
 def _(session: Session, printed: str) -> None:
     assert texts(session.folder / "back.jsonl") == texts(SAMPLE)
-    assert printed.count("00001") == 0 and len(list((session.folder / "data").glob("*-of-00002.parquet"))) == 2
+    assert (
+        printed.count("00001") == 0
+        and len(list((session.folder / "data").glob("*-of-00002.parquet"))) == 2
+    )
 
 
 @promise("docs/corpora.md", 'tokenizer_of("data/")')
 def _(session: Session, printed: str) -> None:
     whole = jobs.table(session.folder / "data")
-    assert sum(len(block["input_ids"]) for block in session.names["data"]) == sum(map(len, whole["input_ids"].to_pylist()))
+    assert sum(len(block["input_ids"]) for block in session.names["data"]) == sum(
+        map(len, whole["input_ids"].to_pylist())
+    )
     assert session.names["tokenizer"].representations[0].scale != 1
 
 
 @promise("docs/corpora.md", "duckdb.sql(")
 def _(session: Session, printed: str) -> None:
     names, expected = session.names, jobs.table(session.folder / "data")["input_ids"].to_pylist()
-    assert names["rows"]["input_ids"][:] == names["table"]["input_ids"].to_pylist() == names["frame"]["input_ids"].to_list() == expected
+    assert (
+        names["rows"]["input_ids"][:]
+        == names["table"]["input_ids"].to_pylist()
+        == names["frame"]["input_ids"].to_list()
+        == expected
+    )
     assert names["found"] == [(len(expected),)]
 
 
 @promise("docs/corpora.md", "--pack 256")
 def _(session: Session, printed: str) -> None:
     rows = jobs.table(session.folder / "packed")
-    assert max(map(len, rows["input_ids"].to_pylist())) == 256 and len(jobs.shards(session.folder / "packed")) == 2
+    assert (
+        max(map(len, rows["input_ids"].to_pylist())) == 256
+        and len(jobs.shards(session.folder / "packed")) == 2
+    )
 
 
 @promise("docs/corpora.md", "n_positions=256")
 def _(session: Session, printed: str) -> None:
-    losses = [entry["loss"] for entry in session.names["trainer"].state.log_history if "loss" in entry]
+    losses = [
+        entry["loss"] for entry in session.names["trainer"].state.log_history if "loss" in entry
+    ]
     assert math.isfinite(sum(losses)) and losses[-1] < 0.9 * losses[0]
 
 
@@ -283,7 +360,10 @@ def _(session: Session, printed: str) -> None:
 
 @promise("docs/corpora.md", "memory://bucket/data/")
 def _(session: Session, printed: str) -> None:
-    assert texts(session.folder / "from-store.jsonl") == texts(SAMPLE) and session.names["summary"].shards_done == 2
+    assert (
+        texts(session.folder / "from-store.jsonl") == texts(SAMPLE)
+        and session.names["summary"].shards_done == 2
+    )
 
 
 @promise("docs/corpora.md", "cat > job.toml")
@@ -298,7 +378,11 @@ def _(session: Session, printed: str) -> None:
     """What the page lists is there, and nothing else but the locks."""
     listed = {line.split()[0].rstrip("/") for line in printed.splitlines()}
     found = {str(path.relative_to(session.folder)) for path in (session.folder / "data").rglob("*")}
-    assert {path for path in found if not path.endswith(("lock", "__numtok")) and "tokenizer/" not in path} == listed
+    assert {
+        path
+        for path in found
+        if not path.endswith(("lock", "__numtok")) and "tokenizer/" not in path
+    } == listed
 
 
 @promise("docs/huggingface.md", "# was: AutoTokenizer.from_pretrained(...)")
@@ -310,7 +394,7 @@ def _(session: Session, printed: str) -> None:
     assert tokenizer("no number here").input_ids == plain("no number here").input_ids
 
 
-@promise("docs/huggingface.md", "return_numbers=True)")
+@promise("docs/huggingface.md", "number_value=batch")
 def _(session: Session, printed: str) -> None:
     batch = session.names["batch"]
     assert batch["number_value"].dtype == torch.float64
@@ -321,7 +405,9 @@ def _(session: Session, printed: str) -> None:
 def _(session: Session, printed: str) -> None:
     dataset, tokenizer = session.names["dataset"], session.names["tokenizer"]
     lists = dataset.map(lambda rows: tokenizer(rows["text"]), batched=True)
-    arrow = dataset.with_format("arrow").map(tokenizer.encode_arrow, batched=True, remove_columns=["text"])
+    arrow = dataset.with_format("arrow").map(
+        tokenizer.encode_arrow, batched=True, remove_columns=["text"]
+    )
     assert len(dataset) == 31 and dataset[0]["text"] == texts(SAMPLE)[0]
     assert arrow.with_format(None)["input_ids"][:] == lists["input_ids"][:]
 
@@ -343,7 +429,9 @@ def _(session: Session, printed: str) -> None:
 
 @promise("docs/packing.md", "LlamaForCausalLM(LlamaConfig")
 def _(session: Session, printed: str) -> None:
-    losses = [entry["loss"] for entry in session.names["trainer"].state.log_history if "loss" in entry]
+    losses = [
+        entry["loss"] for entry in session.names["trainer"].state.log_history if "loss" in entry
+    ]
     assert math.isfinite(sum(losses)) and losses[-1] < 0.9 * losses[0]
     assert session.names["data"][0]["position_ids"].tolist().count(0) > 1
 
@@ -357,7 +445,9 @@ def _(session: Session, printed: str) -> None:
 @promise("docs/packing.md", "--to megatron twins/sample")
 def _(session: Session, printed: str) -> None:
     streams = ["", "_number_mask", "_number_scaled", "_number_value"]
-    names = {f"sample{stream}.{suffix}" for stream in streams for suffix in ("bin", "idx")} | {"sample.json"}
+    names = {f"sample{stream}.{suffix}" for stream in streams for suffix in ("bin", "idx")} | {
+        "sample.json"
+    }
     assert {path.name for path in (session.folder / "twins").iterdir()} == names
 
 
@@ -370,7 +460,9 @@ def _(session: Session, printed: str) -> None:
     collate = NumberCollator(pad_token_id=0)
     batch, stored = collate(list(twins)), collate(list(data))
     for name, values in stored.items():  # but for the end token, which stands behind each document
-        ended = stored["attention_mask"].bool() if name == "number_mask" or values.dim() == 2 else ...
+        ended = (
+            stored["attention_mask"].bool() if name == "number_mask" or values.dim() == 2 else ...
+        )
         assert torch.equal(batch[name][:, :-1][ended], values[ended]), name
     assert (batch["input_ids"] != 0).sum() == (stored["input_ids"] != 0).sum()
 
@@ -379,9 +471,13 @@ def _(session: Session, printed: str) -> None:
 def _(session: Session, printed: str) -> None:
     assert "183 numbers in 31 documents" in (session.folder / "report.html").read_text("utf-8")
     data = json.loads((session.folder / "report.json").read_text("utf-8"))
-    assert data["recommendation"]["options"] in printed and {"xval", "fone:16,16"} <= {loss["name"] for loss in data["representations"]}
+    assert data["recommendation"]["options"] in printed and {"xval", "fone:16,16"} <= {
+        loss["name"] for loss in data["representations"]
+    }
     encoded = printed[printed.rindex("sample.parquet\n  documents") :]
-    assert "fone:4,2" in encoded and "p1000" not in encoded and "Encoded files do not tell" in encoded
+    assert (
+        "fone:4,2" in encoded and "p1000" not in encoded and "Encoded files do not tell" in encoded
+    )
 
 
 @promise("docs/stats.md", "numtok.Statistics.of_batch(")
@@ -402,7 +498,9 @@ def _(session: Session, printed: str) -> None:
 def _(session: Session, printed: str) -> None:
     check_blocks(session, "sample.parquet", separators=31)
     assert (session.folder / "model" / "model.safetensors").is_file()
-    losses = [entry["loss"] for entry in session.names["trainer"].state.log_history if "loss" in entry]
+    losses = [
+        entry["loss"] for entry in session.names["trainer"].state.log_history if "loss" in entry
+    ]
     check_training(session.names["model"], losses)
     assert losses[-1] < losses[0] / 1.5
     assert numtok.extract(printed.splitlines()[-1])
@@ -411,7 +509,9 @@ def _(session: Session, printed: str) -> None:
 def check_training(model: torch.nn.Module, losses: list[float]) -> None:
     """Losses are finite, and so is all that was learnt."""
     assert losses and all(math.isfinite(loss) for loss in losses)
-    wrong = [name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()]
+    wrong = [
+        name for name, parameter in model.named_parameters() if not torch.isfinite(parameter).all()
+    ]
     assert not wrong
 
 
@@ -420,20 +520,30 @@ def _(session: Session, printed: str) -> None:
     """That the loss falls, the test of adapters says; here that both folders hold what they should."""
     from numtok_torch import NumberModel
 
-    adapted, merged = (NumberModel.from_pretrained(session.folder / name) for name in ("model", "merged"))
+    adapted, merged = (
+        NumberModel.from_pretrained(session.folder / name) for name in ("model", "merged")
+    )
     assert [name for name, _ in adapted.named_parameters() if "lora_" in name]
-    assert not [name for name, _ in merged.named_parameters() if "lora_" in name or "token_adapter" in name]
+    assert not [
+        name for name, _ in merged.named_parameters() if "lora_" in name or "token_adapter" in name
+    ]
 
 
 @promise("docs/training.md", "Seq2SeqNumberCollator.from_schema")
 def _(session: Session, printed: str) -> None:
-    """Training moved the loss, which is finite, and a number was written in the words of the targets."""
+    """Training moved the loss, which is finite, and a number was written in the words of the
+    targets.
+    """
     from numtok_torch import NumberModel
 
     names = session.names
     pairs = list(zip(names["sources"], names["targets"], strict=True))
     batch = names["collator"](pairs)
-    fresh = NumberModel(type(names["backbone"])(names["backbone"].config), names["model"].embedding, names["model"].head)
+    fresh = NumberModel(
+        type(names["backbone"])(names["backbone"].config),
+        names["model"].embedding,
+        names["model"].head,
+    )
     with torch.no_grad():
         before, after = (float(one.eval()(**batch).loss) for one in (fresh, names["model"]))
     assert math.isfinite(after) and after < before - 1
@@ -442,7 +552,9 @@ def _(session: Session, printed: str) -> None:
 
 @promise("docs/training.md", "class WithValues(Trainer):")
 def _(session: Session, printed: str) -> None:
-    """The loss fell and all parts of it are finite; what stands in front of the colon has no part in two of them."""
+    """The loss fell and all parts of it are finite; what stands in front of the colon has no part
+    in two of them.
+    """
     names = session.names
     losses = [entry["loss"] for entry in names["trainer"].state.log_history if "loss" in entry]
     check_training(names["model"], losses)
@@ -464,40 +576,66 @@ def _(session: Session, printed: str) -> None:
     tokenizer, written = session.names["tokenizer"], session.names["written"][0].numpy()
     numbers = tokenizer.numbers_in(written.astype("int32"))
     assert numbers[0][0] == session.names["ids"].shape[1] - 1
-    assert all(written[stop - 1] == tokenizer.tokens["[/NUM]"] and len(numtok.Numbers.parse([text])) for _, stop, text in numbers)
+    assert all(
+        written[stop - 1] == tokenizer.tokens["[/NUM]"] and len(numtok.Numbers.parse([text]))
+        for _, stop, text in numbers
+    )
     assert numtok.extract(printed)
 
 
 @promise("numtok/FORMAT.md", "It     is   [NUM]")
 def _(session: Session, printed: str) -> None:
-    encoded = numtok.Tokenizer.from_pretrained(numbers=numtok.representations.parse("xval,bits", compact=True))
+    encoded = numtok.Tokenizer.from_pretrained(
+        numbers=numtok.representations.parse("xval,bits", compact=True)
+    )
     check_worked("It is -28.5 or 10,000", encoded.encode_batch(["It is -28.5 or 10,000"]), printed)
 
 
 @promise("numtok/FORMAT.md", "place_value    [0,")
 def _(session: Session, printed: str) -> None:
-    check_worked("It is 123.45", numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()]).encode_batch(["It is 123.45"]), printed)
+    check_worked(
+        "It is 123.45",
+        numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue()]).encode_batch(
+            ["It is 123.45"]
+        ),
+        printed,
+    )
 
 
 def check_worked(text: str, batch: pa.RecordBatch, block: str) -> None:
-    """Lines ``column [values] hex hex ...``, the hex words being the values as they lie in memory, little-endian."""
-    lines = [found for line in block.splitlines() if (found := re.match(r"(\w+) +(\[.*?\]) *((?:[0-9a-f]{8,} ?)*)$", line))]
+    """Lines ``column [values] hex hex ...``, the hex words being the values as they lie in memory,
+    little-endian.
+    """
+    lines = [
+        found
+        for line in block.splitlines()
+        if (found := re.match(r"(\w+) +(\[.*?\]) *((?:[0-9a-f]{8,} ?)*)$", line))
+    ]
     assert len(lines) >= 3
     for line in lines:
         (values,) = batch[line[1]]
         assert json.loads(line[2]) == values.as_py(), f"{text}: {line[1]} is {values}"
-        assert not line[3] or bytes.fromhex(line[3]) == values.values.to_numpy().tobytes(), f"{text}: bytes of {line[1]}"
+        assert not line[3] or bytes.fromhex(line[3]) == values.values.to_numpy().tobytes(), (
+            f"{text}: bytes of {line[1]}"
+        )
 
 
 @promise("numtok/FORMAT.md", 'pq.read_table("out.parquet")')
 def _(session: Session, printed: str) -> None:
     table = session.names["table"]
     expected = [
-        list(zip([row["input_ids"][i] for i in row["number_index"]], row["number_value"], strict=True)) for row in table.to_pylist()
+        list(
+            zip(
+                [row["input_ids"][i] for i in row["number_index"]], row["number_value"], strict=True
+            )
+        )
+        for row in table.to_pylist()
     ]
     assert [eval(line) for line in printed.splitlines()] == expected and len(expected) == 31
     assert session.names["metadata"]["format"] == 1
     words = [int("".join(map(str, bits)), 2) for bits in session.names["matrix"].tolist()]
     floats = torch.tensor(words).to(torch.uint32).view(torch.float32).tolist()
     values = [value for row in table["number_value"].to_pylist() for value in row]
-    assert len(floats) == numbers_in(table) and all(math.isclose(a, b, rel_tol=1e-7) for a, b in zip(floats, values, strict=True))
+    assert len(floats) == numbers_in(table) and all(
+        math.isclose(a, b, rel_tol=1e-7) for a, b in zip(floats, values, strict=True)
+    )

@@ -27,7 +27,12 @@ NAME = re.compile(r"(numtok(?:_torch)?(?:\.\w+)+)(?:\(.*\))?")
 def named(prose: str, pattern: re.Pattern[str]) -> list[str]:
     """What stands in backticks and matches, fenced blocks aside."""
     prose = re.sub(r"^ *```.*?^ *```", "", prose, flags=re.DOTALL | re.MULTILINE)
-    return [word for span in re.findall(r"`([^`\n]+)`", prose) for word in span.split() if pattern.fullmatch(word)]
+    return [
+        word
+        for span in re.findall(r"`([^`\n]+)`", prose)
+        for word in span.split()
+        if pattern.fullmatch(word)
+    ]
 
 
 @functools.cache
@@ -39,23 +44,36 @@ def tree() -> frozenset[str]:
 
 
 def is_there(path: str) -> bool:
-    """From the root, or, if it does not begin there, at the end of a path: ``choose.py``, ``corpus/flow``."""
+    """From the root, or, if it does not begin there, at the end of a path: ``choose.py``,
+    ``corpus/flow``.
+    """
     path = path.rstrip("/")
-    return path in tree() or (path.split("/")[0] not in TOPS and any(known.endswith(f"/{path}") for known in tree()))
+    return path in tree() or (
+        path.split("/")[0] not in TOPS and any(known.endswith(f"/{path}") for known in tree())
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_paths_and_names_of_the_prose_are_there(page: Path) -> None:
     prose = page.read_text("utf-8")
-    assert [path for path in named(prose, PATH) if not path.startswith(NOT_OURS) and not is_there(path)] == []
+    assert [
+        path for path in named(prose, PATH) if not path.startswith(NOT_OURS) and not is_there(path)
+    ] == []
     for written in named(prose, NAME):
         pkgutil.resolve_name(NAME.fullmatch(written)[1])  # type: ignore[index]  # it matched; an AttributeError or ImportError names what is not there
 
 
 def test_a_path_that_is_not_there_is_found() -> None:
     prose = (
-        "`numtok/numbers/` and `choose.py`, `corpus/flow`, a/b `1 / 2`\n```\n`x/y.py`\n```\n`numtok/flow`, `numtok.nothing(1)` `gone.py`"
+        "`numtok/numbers/` and `choose.py`, `corpus/flow`, a/b `1 /"
+        " 2`\n```\n`x/y.py`\n```\n`numtok/flow`, `numtok.nothing(1)` `gone.py`"
     )
-    assert named(prose, PATH) == ["numtok/numbers/", "choose.py", "corpus/flow", "numtok/flow", "gone.py"]
+    assert named(prose, PATH) == [
+        "numtok/numbers/",
+        "choose.py",
+        "corpus/flow",
+        "numtok/flow",
+        "gone.py",
+    ]
     assert [path for path in named(prose, PATH) if not is_there(path)] == ["numtok/flow", "gone.py"]
     assert named(prose, NAME) == ["numtok.nothing(1)"]

@@ -1,4 +1,6 @@
-"""The experiments of benchmarks/evidence: each runs, learns, is kept, and comes into the page; and what the kept results say."""
+"""The experiments of benchmarks/evidence: each runs, learns, is kept, and comes into the page; and
+what the kept results say.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +26,33 @@ from benchmarks.evidence.expressions import BEYOND, GAP, LARGEST, expressions
 from benchmarks.evidence.fone_lengths import sums
 from benchmarks.evidence.store import Store
 
-SHOWN = re.compile(r"!\[[^]]*?: ([^]]*)\]\(images/([^)]*)\)")  # names, and the picture that compares them
+SHOWN = re.compile(
+    r"!\[[^]]*?: ([^]]*)\]\(images/([^)]*)\)"
+)  # names, and the picture that compares them
 
 
 def results(folder: Path, name: str) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text())["found"] for path in sorted((folder / EXPERIMENTS[name].results).glob("*.json"))]
+    return [
+        json.loads(path.read_text())["found"]
+        for path in sorted((folder / EXPERIMENTS[name].results).glob("*.json"))
+    ]
 
 
 def words(picture: Path) -> set[str]:
     """The texts of an SVG."""
-    return {"".join(one.itertext()).strip() for one in ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")}
+    return {
+        "".join(one.itertext()).strip()
+        for one in ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text")
+    }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [one.name for one in EXPERIMENTS.values() if one.results == one.name])  # the others show the same runs
-def test_it_learns_in_a_few_steps_and_is_kept(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "name", [one.name for one in EXPERIMENTS.values() if one.results == one.name]
+)  # the others show the same runs
+def test_it_learns_in_a_few_steps_and_is_kept(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     command = [name, "--smoke", "--results", str(tmp_path), "--docs", str(tmp_path)]
     assert main(command) == 0, capfd.readouterr().err
     for found in results(tmp_path, name):
@@ -53,7 +67,9 @@ def test_it_learns_in_a_few_steps_and_is_kept(name: str, tmp_path: Path, capfd: 
     assert capfd.readouterr().err == ""
     if name == "fone_operations":  # rests on nothing; the same once more, beside what there is
         assert main([*command, "--into", str(tmp_path / "again")]) == 0
-        assert [found["losses"] for found in results(tmp_path / "again", name)] == [found["losses"] for found in results(tmp_path, name)]
+        assert [found["losses"] for found in results(tmp_path / "again", name)] == [
+            found["losses"] for found in results(tmp_path, name)
+        ]
     if name == "fone_addition":
         fone_beats_digits_at_the_smallest_size(tmp_path)
 
@@ -64,7 +80,9 @@ def fone_beats_digits_at_the_smallest_size(folder: Path) -> None:
 
 
 def test_questions_are_those_of_the_paper() -> None:
-    """FoNE, section 4.1: "[operand a][operator][operand b]=", a <= b but a >= b where they are subtracted; none comes twice."""
+    """FoNE, section 4.1: "[operand a][operator][operand b]=", a <= b but a >= b where they are
+    subtracted; none comes twice.
+    """
     for task in TASKS.values():
         found = questions(task, 200, seed=3)
         assert len({one.text for one in found}) == 200
@@ -91,11 +109,21 @@ def test_expressions_have_the_value_that_python_gives_them(operands: int) -> Non
 
 @pytest.mark.parametrize("operands", [2, 3, 4])
 @pytest.mark.parametrize("numbers", ["xval", "p1000"])
-def test_the_answer_of_an_expression_is_what_is_masked(operands: int, numbers: str, tmp_path: Path) -> None:
+def test_the_answer_of_an_expression_is_what_is_masked(
+    operands: int, numbers: str, tmp_path: Path
+) -> None:
     """However many brackets the tokenizer merges with the = before it."""
     some = expressions(operands, 300, seed=2)
-    encoded = encode([xval_expressions.whole(one) for one in some], numbers, tmp_path, **({"scale": 1.0} if numbers == "xval" else {}))
-    rows, batch = [encoded.rows[index] for index in range(len(some))], xval_expressions.masked(encoded)
+    encoded = encode(
+        [xval_expressions.whole(one) for one in some],
+        numbers,
+        tmp_path,
+        **({"scale": 1.0} if numbers == "xval" else {}),
+    )
+    rows, batch = (
+        [encoded.rows[index] for index in range(len(some))],
+        xval_expressions.masked(encoded),
+    )
     answers = [encoded.tokenizer.encode(str(one.value)).input_ids for one in some]
     hidden = batch["number_labels_mask"].bool() if numbers == "xval" else batch["labels"] != -100
     for row, answer, places in zip(rows, answers, hidden, strict=True):
@@ -107,9 +135,13 @@ def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
     """docs/evidence.md says what the results in the repository say, and nothing else."""
     report.write(EXPERIMENTS.values(), Store(), tmp_path)
     page = (tmp_path / "evidence.md").read_text()
-    assert page == (report.DOCS / "evidence.md").read_text(), "run python -m benchmarks.evidence report"
+    assert page == (report.DOCS / "evidence.md").read_text(), (
+        "run python -m benchmarks.evidence report"
+    )
     drawn = {path.name: path.read_bytes() for path in (tmp_path / "images").glob("*")}
-    assert drawn == {path.name: path.read_bytes() for path in (report.DOCS / "images").glob("*.svg")}
+    assert drawn == {
+        path.name: path.read_bytes() for path in (report.DOCS / "images").glob("*.svg")
+    }
     shown = SHOWN.findall(page)
     assert sorted(picture for _, picture in shown) == sorted(drawn)
     for names, picture in shown:
@@ -117,9 +149,20 @@ def test_the_page_is_made_of_the_kept_results(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("draw", [plots.curves, plots.dots, plots.bars])
-def test_a_picture_names_what_it_compares_and_is_drawn_alike_again(draw: Any, tmp_path: Path) -> None:
-    values = {"fone": {1600: [0.5, 0.7], 6400: [0.99, 1.0]}, "digits:1": {1600: [0.0, 0.1], 6400: [0.2, 0.3]}}
-    values = values if draw is plots.curves else {name: {str(at): some for at, some in points.items()} for name, points in values.items()}
+def test_a_picture_names_what_it_compares_and_is_drawn_alike_again(
+    draw: Any, tmp_path: Path
+) -> None:
+    values = {
+        "fone": {1600: [0.5, 0.7], 6400: [0.99, 1.0]},
+        "digits:1": {1600: [0.0, 0.1], 6400: [0.2, 0.3]},
+    }
+    values = (
+        values
+        if draw is plots.curves
+        else {
+            name: {str(at): some for at, some in points.items()} for name, points in values.items()
+        }
+    )
     label = ("samples", "exact") if draw is plots.curves else ("exact",)
     draw(tmp_path / "one.svg", values, *label)
     draw(tmp_path / "another.svg", values, *label)
@@ -131,7 +174,18 @@ def made_up(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Results as all small runs of an experiment would leave them, but for their values."""
     spread = itertools.cycle([0.2, 0.4, 0.995])
     where = {"r2": 0.9, "median_error": 0.1, "unparseable": 0.0}
-    shares = {"exact", "digits_right", "guess", "perplexity", "top_1", "top_5", "top_20", "top_100", "within_10_percent", "median_decades"}
+    shares = {
+        "exact",
+        "digits_right",
+        "guess",
+        "perplexity",
+        "top_1",
+        "top_5",
+        "top_20",
+        "top_100",
+        "within_10_percent",
+        "median_decades",
+    }
     runs = []
     for settings in itertools.chain.from_iterable(EXPERIMENTS[name].phases("small")):
         found: dict[str, Any] = {one: next(spread) for one in shares}
@@ -160,7 +214,12 @@ WITHOUT = {"xval_planets", "token_counts"}  # a picture, or results to be made u
 def test_a_section_shows_all_that_has_results(name: str, tmp_path: Path) -> None:
     runs = made_up(name)
     section = EXPERIMENTS[name].section(runs, tmp_path / "images")
-    compared = {settings[key] for settings, _ in runs for key in ("numbers", "variant", "embedding") if key in settings} - {"pretraining"}
+    compared = {
+        settings[key]
+        for settings, _ in runs
+        for key in ("numbers", "variant", "embedding")
+        if key in settings
+    } - {"pretraining"}
     assert all(one in section for one in compared)
     assert "nan" not in section
     for names, picture in SHOWN.findall(section):
@@ -172,13 +231,24 @@ def test_a_section_shows_all_that_has_results(name: str, tmp_path: Path) -> None
 
 def test_what_is_seen_is_counted_from_the_results() -> None:
     run = {"size": "small", "task": "decimal addition, 6 digits", "seed": 0}
-    exact = {("fone", 1600): 0.5, ("fone", 6400): 0.995, ("digits:1", 6400): 0.2, ("digits:1", 25_600): 0.99, ("place", 6400): 0.98}
-    found = [({**run, "numbers": numbers, "samples": samples}, share, 0.1) for (numbers, samples), share in exact.items()]
+    exact = {
+        ("fone", 1600): 0.5,
+        ("fone", 6400): 0.995,
+        ("digits:1", 6400): 0.2,
+        ("digits:1", 25_600): 0.99,
+        ("place", 6400): 0.98,
+    }
+    found = [
+        ({**run, "numbers": numbers, "samples": samples}, share, 0.1)
+        for (numbers, samples), share in exact.items()
+    ]
     found.append((found[1][0] | {"rate": 0.5}, 0.0, 0.2))  # of the search, and not the best
     results = [(settings, {"exact": share, "unseen_loss": loss}) for settings, share, loss in found]
-    assert fone_addition.seen(results) == (
-        "Fewest samples, of those that were tried, for 99% exact: `fone` 6,400, `digits:1` 25,600 (up to 4 times as many)."
-        " Not reached in these steps: `place` with 6,400 (98.0%)."
+    assert (
+        fone_addition.seen(results)
+        == "Fewest samples, of those that were tried, for 99% exact: `fone` 6,400, `digits:1`"
+        " 25,600 (up to 4 times as many). Not reached in these steps: `place` with 6,400"
+        " (98.0%)."
     )
 
 
@@ -192,7 +262,9 @@ def test_sums_are_of_all_pairs_of_lengths() -> None:
     assert all(40 <= counts[pair] <= 50 for pair in lengths if pair != (1, 1))
 
 
-def test_interpolation_is_asked_of_the_models_of_the_expressions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_interpolation_is_asked_of_the_models_of_the_expressions(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Its runs are the same: once they are there, nothing is missing."""
     store = Store(tmp_path)
     for settings, found in made_up("xval_expressions"):
@@ -204,7 +276,9 @@ def test_interpolation_is_asked_of_the_models_of_the_expressions(tmp_path: Path,
 
 def test_kept_results_are_of_runs_that_there_are() -> None:
     for experiment in EXPERIMENTS.values():
-        known = list(itertools.chain.from_iterable(experiment.phases("small") + experiment.phases("full")))
+        known = list(
+            itertools.chain.from_iterable(experiment.phases("small") + experiment.phases("full"))
+        )
         for settings, found in Store().all(experiment.results):
             assert settings in known
             assert found
@@ -217,14 +291,23 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "0 of" in said
 
 
-def test_a_name_that_no_run_has_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_no_run_has_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         main(["mixture", "--match", "two_questions", "--results", str(tmp_path)])
     assert "no run of mixture is named so: --match two_questions" in capsys.readouterr().err
 
 
-def test_a_run_that_fails_is_an_error_and_leaves_the_others(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_fails_is_an_error_and_leaves_the_others(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """A run that needs the rates of the search, before there was one."""
-    assert main(["fone_operations", "--match", "subtraction_5_digits-fone", "--results", str(tmp_path)]) == 1
+    assert (
+        main(
+            ["fone_operations", "--match", "subtraction_5_digits-fone", "--results", str(tmp_path)]
+        )
+        == 1
+    )
     assert "run the search first" in capfd.readouterr().err
     assert results(tmp_path, fone_addition.NAME) == []

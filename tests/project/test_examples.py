@@ -1,4 +1,6 @@
-"""The training examples, small: every kind of representation through the whole way, and what they compute by themselves."""
+"""The training examples, small: every kind of representation through the whole way, and what they
+compute by themselves.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +55,32 @@ def commands_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additions, "numtok_command", run)
 
 
-additions, fermat, drop = example("train_additions"), example("finetune_fermat"), example("finetune_drop")
+additions, fermat, drop = (
+    example("train_additions"),
+    example("finetune_fermat"),
+    example("finetune_drop"),
+)
 questions, word_problems = example("question_answering"), example("word_problems")
-TINY = ["--steps", "3", "--sums", "200", "--held-out", "12", "--width", "16", "--layers", "1", "--batch-size", "8"]
+TINY = [
+    "--steps",
+    "3",
+    "--sums",
+    "200",
+    "--held-out",
+    "12",
+    "--width",
+    "16",
+    "--layers",
+    "1",
+    "--batch-size",
+    "8",
+]
 
 
 @pytest.mark.parametrize("numbers", ["xval,fone:3,0", "logfourier", "place", "p1000"])
-def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> None:
+def test_additions_the_whole_way(
+    numbers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
     """One of them with the commands as processes, as it is in a shell."""
     from numtok_torch import NumberDataset, NumberModel
 
@@ -70,7 +91,9 @@ def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.Ca
     assert row.startswith(f"| `{numbers}` | ")
     assert 0 <= float(row.split("|")[2].strip().rstrip("%")) <= 100
     folder = tmp_path / numbers.replace(":", "-").replace(",", "-")
-    texts = [json.loads(line)["text"] for line in (folder / "sums.jsonl").read_text("utf-8").splitlines()]
+    texts = [
+        json.loads(line)["text"] for line in (folder / "sums.jsonl").read_text("utf-8").splitlines()
+    ]
     assert len(set(texts)) == 200
     assert len(NumberDataset(folder / "sums.parquet")) == 200
     assert NumberModel.from_pretrained(folder / "model").causal
@@ -81,25 +104,52 @@ def test_additions_the_whole_way(numbers: str, tmp_path: Path, capsys: pytest.Ca
 def test_additions_are_learnt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of numbers up to 60, with FoNE; untrained, hardly any is right."""
     monkeypatch.setattr(additions, "LARGEST", 60)
-    sizes = ["--sums", "3000", "--held-out", "200", "--batch-size", "128", "--learning-rate", "6e-3"]
+    sizes = [
+        "--sums",
+        "3000",
+        "--held-out",
+        "200",
+        "--batch-size",
+        "128",
+        "--learning-rate",
+        "6e-3",
+    ]
     torch.set_num_threads(1)
-    before = additions.run("fone:3,0", tmp_path / "before", additions.settings_from([*sizes, "--steps", "1"]))
-    after = additions.run("fone:3,0", tmp_path / "after", additions.settings_from([*sizes, "--steps", "250"]))
+    before = additions.run(
+        "fone:3,0", tmp_path / "before", additions.settings_from([*sizes, "--steps", "1"])
+    )
+    after = additions.run(
+        "fone:3,0", tmp_path / "after", additions.settings_from([*sizes, "--steps", "250"])
+    )
     assert before["exact"] < 0.1 and before["digits"] < 0.5
     assert after["exact"] > 0.8 and after["digits"] > 0.9 and after["r2"] > 0.98
     assert after["unparseable"] == 0
 
 
 @pytest.mark.usefixtures("commands_in_process")
-def test_a_number_of_steps_asks_for_sums_that_were_not_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_of_steps_asks_for_sums_that_were_not_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: dict[str, Any] = {}
-    monkeypatch.setattr(additions, "train", lambda model, data, rows, folder, settings: seen.update(rows=len(data)))
-    monkeypatch.setattr(additions, "evaluate", lambda model, tokenizer, pairs: seen.update(pairs=pairs) or {"exact": 0})
+    monkeypatch.setattr(
+        additions, "train", lambda model, data, rows, folder, settings: seen.update(rows=len(data))
+    )
+    monkeypatch.setattr(
+        additions,
+        "evaluate",
+        lambda model, tokenizer, pairs: seen.update(pairs=pairs) or {"exact": 0},
+    )
     additions.run("subword", tmp_path, additions.settings_from(TINY))
-    trained = {json.loads(line)["text"] for line in (tmp_path / "sums.jsonl").read_text("utf-8").splitlines()}
+    trained = {
+        json.loads(line)["text"]
+        for line in (tmp_path / "sums.jsonl").read_text("utf-8").splitlines()
+    }
     assert seen["rows"] == len(trained) == 200 and len(seen["pairs"]) == 12
     assert not trained & {f"{a} + {b} = {a + b};" for a, b in seen["pairs"]}
-    assert all(sum(map(int, re.findall(r"\d+", text)[:2])) == int(re.findall(r"\d+", text)[2]) for text in trained)
+    assert all(
+        sum(map(int, re.findall(r"\d+", text)[:2])) == int(re.findall(r"\d+", text)[2])
+        for text in trained
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,8 +175,15 @@ def test_only_answers_have_labels(module: Any, numbers: str) -> None:
     from numtok_torch import NumberDataset
 
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=parse(numbers))
-    question, answer = ("123 + 4 =", " 127;") if module is additions else (questions.prompt(questions.Problem("What: 3 or 4?", "")), " 3\n")
-    row = module.AnswersOnly(NumberDataset(tokenizer.encode_batch([question + answer])), module.last_token(tokenizer, question))[0]
+    question, answer = (
+        ("123 + 4 =", " 127;")
+        if module is additions
+        else (questions.prompt(questions.Problem("What: 3 or 4?", "")), " 3\n")
+    )
+    row = module.AnswersOnly(
+        NumberDataset(tokenizer.encode_batch([question + answer])),
+        module.last_token(tokenizer, question),
+    )[0]
     labels, ids, given = row["labels"], row["input_ids"], tokenizer.encode(question).input_ids
     assert ids[: len(given)].tolist() == given.tolist()
     assert labels.tolist() == [-100] * len(given) + ids[len(given) :].tolist()
@@ -144,10 +201,16 @@ def test_only_answers_have_labels(module: Any, numbers: str) -> None:
         (fermat, ["--text", "nowhere.jsonl"], "no text at nowhere.jsonl"),
         (fermat, ["--order", "none"], "invalid choice"),
         (drop, [], "required: --drop"),
-        (drop, ["--drop", "x", "--pretrain-steps", "0", "--longest", "40"], "no room for a passage"),
+        (
+            drop,
+            ["--drop", "x", "--pretrain-steps", "0", "--longest", "40"],
+            "no room for a passage",
+        ),
     ],
 )
-def test_wrong_arguments(module: Any, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments(
+    module: Any, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as stopped:
         module.main(arguments)
     assert stopped.value.code == 2
@@ -159,10 +222,14 @@ def test_help_has_examples(module: Any, capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(SystemExit) as stopped:
         module.main(["--help"])
     assert stopped.value.code == 0
-    commands = re.findall(rf"^  python examples/{module.__name__}\.py *([^#\n]*)", capsys.readouterr().out, re.M)
+    commands = re.findall(
+        rf"^  python examples/{module.__name__}\.py *([^#\n]*)", capsys.readouterr().out, re.M
+    )
     assert len(commands) >= 4
     for command in commands:
-        module.settings_from([*command.split(), *([] if module is additions else ["--pretrain-steps", "0"])])
+        module.settings_from(
+            [*command.split(), *([] if module is additions else ["--pretrain-steps", "0"])]
+        )
 
 
 def test_an_unknown_representation_stops(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -182,9 +249,13 @@ def test_problems_are_right() -> None:
         assert re.fullmatch(r"(0|[1-9]\d*)(\.\d*[1-9])?", problem.answer), problem
         forms.add(re.sub(r"[\d.]+", "n", problem.equation))
         found = sorted(number.value for number in numtok.extract(problem.question))
-        written = sorted(numtok.extract(one)[0].value for one in re.findall(r"[\d.]+", problem.equation))
+        written = sorted(
+            numtok.extract(one)[0].value for one in re.findall(r"[\d.]+", problem.equation)
+        )
         in_words = re.search(
-            r"\b(zero|one|two|three|four|five|six|seven|eight|nine|\w+teen|\w+ty|ten|eleven|twelve)\b", problem.question, re.I
+            r"\b(zero|one|two|three|four|five|six|seven|eight|nine|\w+teen|\w+ty|ten|eleven|twelve)\b",
+            problem.question,
+            re.I,
         )
         assert found == written or in_words or re.search(r"\d \d{3}", problem.question), problem
         assert "{" not in problem.question
@@ -195,15 +266,31 @@ def test_numbers_in_words() -> None:
     assert word_problems.in_words(136) == "one hundred and thirty-six"
     assert word_problems.in_words(2315) == "two thousand, three hundred and fifteen"
     assert word_problems.in_words(1028) == "one thousand and twenty-eight"
-    assert word_problems.in_words(40) == "forty" and word_problems.in_words(100_000) == "one hundred thousand"
+    assert (
+        word_problems.in_words(40) == "forty"
+        and word_problems.in_words(100_000) == "one hundred thousand"
+    )
     assert len({word_problems.in_words(value) for value in range(20_000)}) == 20_000
 
 
 def test_ways_of_writing() -> None:
     write = word_problems.write
-    assert [write(1234, 0, "comma"), write(1234, 0, "space"), write(1234, 2, "two decimals")] == ["1,234", "1 234", "12.34"]
-    assert [write(3, 1, "bare"), write(3, 2, "bare"), write(12, 1, "bare"), write(5, 2, "two decimals")] == [".3", ".03", "1.2", "0.05"]
-    assert [word_problems.shortest(1200, 0), word_problems.shortest(1200, 2), word_problems.shortest(5, 3)] == ["1200", "12", "0.005"]
+    assert [write(1234, 0, "comma"), write(1234, 0, "space"), write(1234, 2, "two decimals")] == [
+        "1,234",
+        "1 234",
+        "12.34",
+    ]
+    assert [
+        write(3, 1, "bare"),
+        write(3, 2, "bare"),
+        write(12, 1, "bare"),
+        write(5, 2, "two decimals"),
+    ] == [".3", ".03", "1.2", "0.05"]
+    assert [
+        word_problems.shortest(1200, 0),
+        word_problems.shortest(1200, 2),
+        word_problems.shortest(5, 3),
+    ] == ["1200", "12", "0.005"]
 
 
 def write_aspects(folder: Path, count: int = 8) -> None:
@@ -211,43 +298,89 @@ def write_aspects(folder: Path, count: int = 8) -> None:
     draw = random.Random(5)
     for place, aspect in enumerate(("Original", "Commuted", "1000+_comma")):
         made = word_problems.problems(count, seed=place)
-        rows = [{"index": number, "question": f" {one.question} ", "answer": f"{float(one.answer)}"} for number, one in enumerate(made)]
+        rows = [
+            {"index": number, "question": f" {one.question} ", "answer": f"{float(one.answer)}"}
+            for number, one in enumerate(made)
+        ]
         if aspect == "Commuted":
             rows[3] |= {"question": "Not commutable", "answer": "Not commutable"}
         for kind, key in (("questions", "question"), ("answers", "answer")):
             path = folder / kind / f"{aspect}.{kind[0]}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [json.dumps({"index": row["index"], key: row[key]}) for row in draw.sample(rows, len(rows))]
+            lines = [
+                json.dumps({"index": row["index"], key: row[key]})
+                for row in draw.sample(rows, len(rows))
+            ]
             path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
-SMALL = ["--steps", "3", "--problems", "40", "--questions", "4", "--width", "16", "--layers", "1", "--batch-size", "4"]
+SMALL = [
+    "--steps",
+    "3",
+    "--problems",
+    "40",
+    "--questions",
+    "4",
+    "--width",
+    "16",
+    "--layers",
+    "1",
+    "--batch-size",
+    "4",
+]
 SMALL += ["--threads", "1", "--vocab-size", "300"]
 ORDERS = ["lsd", pytest.param("msd", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_fermat_the_whole_way(order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fermat_the_whole_way(
+    order: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Then again from what it wrote, as from a pretrained model."""
     from numtok_torch import NumberModel
 
     write_aspects(tmp_path / "fermat")
     text = tmp_path / "text.jsonl"
-    text.write_text("".join(json.dumps({"text": f"The year {year} had 12.5 days of rain.\n" * 40}) + "\n" for year in range(30)), "utf-8")
+    text.write_text(
+        "".join(
+            json.dumps({"text": f"The year {year} had 12.5 days of rain.\n" * 40}) + "\n"
+            for year in range(30)
+        ),
+        "utf-8",
+    )
     sources = ["--fermat", str(tmp_path / "fermat"), "--text", str(text), "--order", order]
-    assert fermat.main([*sources, *SMALL, "--pretrain-steps", "2", "--output", str(tmp_path / "out")]) == 0
+    assert (
+        fermat.main([*sources, *SMALL, "--pretrain-steps", "2", "--output", str(tmp_path / "out")])
+        == 0
+    )
     out = capsys.readouterr().out
     before, after = re.search(r"perplexity ([\d.,]+) before, ([\d.,]+) after 2 steps", out).groups()  # type: ignore[union-attr]
     assert float(after.replace(",", "")) < float(before.replace(",", ""))
     rows = [line.split(" | ") for line in out.splitlines() if line.startswith("| ")]
-    assert [row[0] for row in rows[1:]] == ["| own templates", "| Original", "| Commuted", "| 1000+_comma"]
+    assert [row[0] for row in rows[1:]] == [
+        "| own templates",
+        "| Original",
+        "| Commuted",
+        "| 1000+_comma",
+    ]
     assert all(row[2] == "4" for row in rows[1:])
     model = NumberModel.from_pretrained(tmp_path / "out")
-    assert model.embedding is not None and model.embedding.written == order and model.embedding.vectors.weight.abs().sum() > 0
+    assert (
+        model.embedding is not None
+        and model.embedding.written == order
+        and model.embedding.vectors.weight.abs().sum() > 0
+    )
     tokenizer = numtok.Tokenizer.from_pretrained(tmp_path / "out")
     assert tokenizer.representations == (numtok.PlaceValue(order=order),)
     model.backbone.save_pretrained(tmp_path / "backbone")
-    again = ["--model", str(tmp_path / "backbone"), "--tokenizer", str(tmp_path / "out"), "--pretrain-steps", "0"]
+    again = [
+        "--model",
+        str(tmp_path / "backbone"),
+        "--tokenizer",
+        str(tmp_path / "out"),
+        "--pretrain-steps",
+        "0",
+    ]
     assert fermat.main([*sources, *SMALL, *again]) == 0
 
 
@@ -256,7 +389,20 @@ def test_a_few_problems_are_learnt_by_heart(order: str, tmp_path: Path) -> None:
     """Encoding, training, writing and reading fit together: what was learnt comes out."""
     asked = word_problems.problems(12, seed=1)
     texts = [questions.with_answer(one) for one in asked]
-    sizes = ["--width", "64", "--layers", "1", "--steps", "120", "--batch-size", "12", "--learning-rate", "5e-3", "--vocab-size", "400"]
+    sizes = [
+        "--width",
+        "64",
+        "--layers",
+        "1",
+        "--steps",
+        "120",
+        "--batch-size",
+        "12",
+        "--learning-rate",
+        "5e-3",
+        "--vocab-size",
+        "400",
+    ]
     settings = fermat.settings_from([*sizes, "--order", order, "--pretrain-steps", "0"])
     settings.folder = tmp_path
     torch.set_num_threads(1)
@@ -273,10 +419,16 @@ def test_a_pretrained_model_starts_as_it_was() -> None:
     settings = argparse.Namespace(model=None, width=16, layers=1, order="lsd", longest=512)
     model = questions.build_model(tokenizer, settings).eval()
     batch = questions.encoded(tokenizer, ["12 and 345.6"])[0]
-    ids, places = torch.tensor(batch["input_ids"][None]).long(), torch.tensor(batch["place_value"][None]).long()
+    ids, places = (
+        torch.tensor(batch["input_ids"][None]).long(),
+        torch.tensor(batch["place_value"][None]).long(),
+    )
     assert (places != 0).sum() == 6
     with torch.no_grad():
-        with_places, without = model(input_ids=ids, place_value=places).logits, model.backbone(ids).logits
+        with_places, without = (
+            model(input_ids=ids, place_value=places).logits,
+            model.backbone(ids).logits,
+        )
     torch.testing.assert_close(with_places, without, rtol=0, atol=0)
 
 
@@ -285,7 +437,9 @@ def test_questions_and_answers_are_joined_by_index(tmp_path: Path) -> None:
     found = fermat.read_aspects(tmp_path, 0, seed=1)
     assert list(found) == ["Original", "Commuted", "1000+_comma"]
     for place, (name, asked) in enumerate(found.items()):
-        right = {one.question: Fraction(one.answer) for one in word_problems.problems(8, seed=place)}
+        right = {
+            one.question: Fraction(one.answer) for one in word_problems.problems(8, seed=place)
+        }
         assert len(asked) == (7 if name == "Commuted" else 8)
         assert all(right[one.question] == Fraction(one.answer) for one in asked)
     assert fermat.read_aspects(tmp_path, 2, seed=1)["Original"] == found["Original"][:2]
@@ -309,10 +463,17 @@ def test_missing_and_damaged_data(tmp_path: Path) -> None:
 
 
 def test_passages(tmp_path: Path) -> None:
-    text, path = "".join(f"line {number} of this page\n" for number in range(100)), tmp_path / "text.jsonl"
+    text, path = (
+        "".join(f"line {number} of this page\n" for number in range(100)),
+        tmp_path / "text.jsonl",
+    )
     path.write_text(json.dumps({"text": text}) + "\n" + json.dumps({"text": " \n"}) + "\n", "utf-8")
     found = questions.passages(path, 100)
-    assert "".join(found) == text and len(found) > 3 and all(len(one) < questions.PASSAGE + 100 for one in found)
+    assert (
+        "".join(found) == text
+        and len(found) > 3
+        and all(len(one) < questions.PASSAGE + 100 for one in found)
+    )
     assert questions.passages(path, 2) == found[:2]
 
 
@@ -332,7 +493,11 @@ def test_the_published_test_sets(shared: Path) -> None:
     assert all(len(asked) == 20 for asked in found.values())
     assert fermat.measure([one.answer for one in found["Worded"]], found["Worded"])[0] == 1
     assert [one.answer for one in found["Worded"]] == [one.answer for one in found["Original"]]
-    assert {name for name in found if "," in "".join(re.findall(r"\d,\d", "".join(one.question for one in found[name])))} == {"1000+_comma"}
+    assert {
+        name
+        for name in found
+        if "," in "".join(re.findall(r"\d,\d", "".join(one.question for one in found[name])))
+    } == {"1000+_comma"}
 
 
 # ---- DROP
@@ -344,16 +509,25 @@ def write_drop(path: Path, passages: int = 4) -> dict[str, Any]:
     content = {}
     for number in range(passages):
         pairs = [
-            {"question": "How many points did the home team score?", "answer": none | {"number": str(21 + number)}},
+            {
+                "question": "How many points did the home team score?",
+                "answer": none | {"number": str(21 + number)},
+            },
             {
                 "question": " How many more than the guests? ",
                 "answer": none | {"number": str(11 + 3 * number)},
                 "validated_answers": [none | {"number": "7"}],
             },
             {"question": "Who won?", "answer": none | {"spans": ["the home team"]}},
-            {"question": "When was it?", "answer": none | {"date": {"day": "3", "month": "May", "year": "1999"}}},
+            {
+                "question": "When was it?",
+                "answer": none | {"date": {"day": "3", "month": "May", "year": "1999"}},
+            },
         ]
-        content[f"game_{number}"] = {"passage": f"Game {number}: the home team won {21 + number} to {10 - 2 * number}.", "qa_pairs": pairs}
+        content[f"game_{number}"] = {
+            "passage": f"Game {number}: the home team won {21 + number} to {10 - 2 * number}.",
+            "qa_pairs": pairs,
+        }
     path.write_text(json.dumps(content), "utf-8")
     return content
 
@@ -362,8 +536,14 @@ def test_questions_of_drop_are_those_whose_answer_is_a_number(tmp_path: Path) ->
     content = write_drop(tmp_path / "drop.json")
     found = drop.read_drop(tmp_path / "drop.json")
     assert [len(some) for some in found] == [2, 2, 2, 2]
-    assert found[1][1] == drop.Asked(content["game_1"]["passage"], "How many more than the guests?", ("14", "7"))
-    for damaged, message in (('{"a": {"passage": "x"}}', "no file of DROP"), ("[1]", "no file of DROP"), ("{", "cannot be read as JSON")):
+    assert found[1][1] == drop.Asked(
+        content["game_1"]["passage"], "How many more than the guests?", ("14", "7")
+    )
+    for damaged, message in (
+        ('{"a": {"passage": "x"}}', "no file of DROP"),
+        ("[1]", "no file of DROP"),
+        ("{", "cannot be read as JSON"),
+    ):
         (tmp_path / "drop.json").write_text(damaged, "utf-8")
         with pytest.raises(SystemExit, match=message):
             drop.read_drop(tmp_path / "drop.json")
@@ -382,7 +562,9 @@ def test_questions_of_drop_are_those_whose_answer_is_a_number(tmp_path: Path) ->
         ("", ("5",), 0, 0),
     ],
 )
-def test_answers_are_scored_as_drop_does(said: str, answers: tuple[str, ...], exact: float, f1: float) -> None:
+def test_answers_are_scored_as_drop_does(
+    said: str, answers: tuple[str, ...], exact: float, f1: float
+) -> None:
     assert drop.score(said, answers) == (exact, pytest.approx(f1))
 
 
@@ -390,16 +572,43 @@ def test_a_long_passage_is_cut_so_that_its_question_fits() -> None:
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.PlaceValue(order="lsd")])
     one = drop.Asked("It rained 12.5 mm on 3 days. " * 200, "How much?", ("12.5",))
     problem = drop.fitting(tokenizer, one, 100)
-    assert problem.question.endswith("\nHow much?") and one.passage.startswith(problem.question.split("\n")[0])
+    assert problem.question.endswith("\nHow much?") and one.passage.startswith(
+        problem.question.split("\n")[0]
+    )
     assert 40 < len(tokenizer.encode(questions.with_answer(problem)).input_ids) <= 100
-    assert drop.fitting(tokenizer, drop.Asked("Short.", "How much?", ("1",)), 100).question == "Short.\nHow much?"
+    assert (
+        drop.fitting(tokenizer, drop.Asked("Short.", "How much?", ("1",)), 100).question
+        == "Short.\nHow much?"
+    )
 
 
-def test_questions_of_drop_are_learnt_by_heart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_questions_of_drop_are_learnt_by_heart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With places and without, from the file to the scores."""
     write_drop(tmp_path / "drop.json", passages=3)
-    sizes = ["--width", "64", "--layers", "1", "--batch-size", "6", "--learning-rate", "1e-2", "--vocab-size", "300", "--threads", "1"]
-    files = ["--drop", str(tmp_path / "drop.json"), "--asked", str(tmp_path / "drop.json"), "--pretrain-steps", "0"]
+    sizes = [
+        "--width",
+        "64",
+        "--layers",
+        "1",
+        "--batch-size",
+        "6",
+        "--learning-rate",
+        "1e-2",
+        "--vocab-size",
+        "300",
+        "--threads",
+        "1",
+    ]
+    files = [
+        "--drop",
+        str(tmp_path / "drop.json"),
+        "--asked",
+        str(tmp_path / "drop.json"),
+        "--pretrain-steps",
+        "0",
+    ]
 
     def scores(steps: int) -> dict[str, tuple[float, float]]:
         settings = drop.settings_from([*files, *sizes, "--steps", str(steps)])
@@ -417,10 +626,33 @@ def test_questions_of_drop_are_learnt_by_heart(tmp_path: Path, capsys: pytest.Ca
 
 def test_without_a_file_to_be_asked_some_passages_are_held_back(tmp_path: Path) -> None:
     write_drop(tmp_path / "drop.json", passages=11)
-    sizes = ["--width", "16", "--layers", "1", "--batch-size", "2", "--vocab-size", "300", "--threads", "1", "--steps", "1"]
+    sizes = [
+        "--width",
+        "16",
+        "--layers",
+        "1",
+        "--batch-size",
+        "2",
+        "--vocab-size",
+        "300",
+        "--threads",
+        "1",
+        "--steps",
+        "1",
+    ]
     assert (
         drop.main(
-            ["--drop", str(tmp_path / "drop.json"), *sizes, "--pretrain-steps", "0", "--variants", "places", "--output", str(tmp_path)]
+            [
+                "--drop",
+                str(tmp_path / "drop.json"),
+                *sizes,
+                "--pretrain-steps",
+                "0",
+                "--variants",
+                "places",
+                "--output",
+                str(tmp_path),
+            ]
         )
         == 0
     )

@@ -1,4 +1,5 @@
-"""The wheel and the sdist: they hold what the repository holds, and what they install works away from the checkout, with every extra.
+"""The wheel and the sdist: they hold what the repository holds, and what they install works away
+from the checkout, with every extra.
 
 Needs the package index that pip is set up for, as ``make test`` itself does.
 """
@@ -27,14 +28,29 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The two archives, from a copy of the repository's files: the sdist, and the wheel that is made from it."""
+    """The two archives, from a copy of the repository's files: the sdist, and the wheel that is
+    made from it.
+    """
     folder = tmp_path_factory.mktemp("built")
     for name in repository_files():
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / "source" / name)
-    command = [sys.executable, "-m", "build", "--installer", "uv", "--outdir", str(folder), str(folder / "source")]
-    done = subprocess.run(command, cwd=folder, env=os.environ | index_variables(), capture_output=True, text=True)
-    assert done.returncode == 0, f"python -m build fails; it needs a package index\n{done.stdout}{done.stderr}"
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--installer",
+        "uv",
+        "--outdir",
+        str(folder),
+        str(folder / "source"),
+    ]
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | index_variables(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, (
+        f"python -m build fails; it needs a package index\n{done.stdout}{done.stderr}"
+    )
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return {"sdist": sdist, "wheel": wheel}
 
@@ -44,14 +60,27 @@ def contents(archive: Path) -> set[str]:
     if archive.suffix == ".whl":
         return set(zipfile.ZipFile(archive).namelist())
     with tarfile.open(archive) as file:
-        return {str(PurePosixPath(*PurePosixPath(member.name).parts[1:])) for member in file if member.isfile()}
+        return {
+            str(PurePosixPath(*PurePosixPath(member.name).parts[1:]))
+            for member in file
+            if member.isfile()
+        }
 
 
 def test_every_file_of_the_packages_is_in_both(built: dict[str, Path]) -> None:
-    files = [name for name in repository_files() if "/" in name and name.split("/")[0] in INSTALLED_AS]
-    assert {"numtok/arrays/unicode_ranges.json", "numtok/default/tokenizer.json", "numtok/py.typed", "cli/main.py"} <= set(files)
+    files = [
+        name for name in repository_files() if "/" in name and name.split("/")[0] in INSTALLED_AS
+    ]
+    assert {
+        "numtok/arrays/unicode_ranges.json",
+        "numtok/default/tokenizer.json",
+        "numtok/py.typed",
+        "cli/main.py",
+    } <= set(files)
     assert not set(files) - contents(built["sdist"])
-    installed = {"/".join([INSTALLED_AS[name.split("/")[0]], *name.split("/")[1:]]) for name in files}
+    installed = {
+        "/".join([INSTALLED_AS[name.split("/")[0]], *name.split("/")[1:]]) for name in files
+    }
     in_wheel = {name for name in contents(built["wheel"]) if ".dist-info/" not in name}
     assert in_wheel == installed
 
@@ -64,17 +93,29 @@ def metadata(built: dict[str, Path]) -> email.message.Message:
 
 def test_what_the_metadata_promise_is_tested(built: dict[str, Path]) -> None:
     found = metadata(built)
-    assert set(found.get_all("Provides-Extra") or ()) == {*EXTRAS, "dev"}  # dev is what these tests run in
-    versions = [line.split(" :: ")[-1] for line in found.get_all("Classifier") or () if "Python :: 3." in line]
+    assert set(found.get_all("Provides-Extra") or ()) == {
+        *EXTRAS,
+        "dev",
+    }  # dev is what these tests run in
+    versions = [
+        line.split(" :: ")[-1]
+        for line in found.get_all("Classifier") or ()
+        if "Python :: 3." in line
+    ]
     assert versions == ["3.11", *OTHER_PYTHONS]
 
 
-# Installed ---------------------------------------------------------------------------------------------------------------
+# Installed
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["sdist", "wheel"])
-def test_the_core_and_the_extras_work_away_from_the_checkout(kind: str, built: dict[str, Path], tmp_path: Path) -> None:
-    """The wheel alone, then the extras, one upon the other, each installed as the error says that names it; the sdist with the drop-in at once."""
+def test_the_core_and_the_extras_work_away_from_the_checkout(
+    kind: str, built: dict[str, Path], tmp_path: Path
+) -> None:
+    """The wheel alone, then the extras, one upon the other, each installed as the error says that
+    names it; the sdist with the drop-in at once.
+    """
     environment = Environment(tmp_path)
     if kind == "sdist":
         environment.install(f"numtok[hf] @ {built['sdist'].as_uri()}")
@@ -106,7 +147,16 @@ def check_round_trip(environment: Environment) -> None:
     assert place.is_relative_to(environment.home)
     shutil.copy(EXAMPLES / "sample.jsonl", environment.work)
     environment.run(
-        "numtok", "encode", "sample.jsonl", "-o", "sample.parquet", "--numbers", "xval,bits", "--keep-text", "--keep-column", "id"
+        "numtok",
+        "encode",
+        "sample.jsonl",
+        "-o",
+        "sample.parquet",
+        "--numbers",
+        "xval,bits",
+        "--keep-text",
+        "--keep-column",
+        "id",
     )
     environment.run("numtok", "decode", "sample.parquet", "-o", "back.jsonl")
     assert texts(environment.work / "back.jsonl") == texts(EXAMPLES / "sample.jsonl")
@@ -121,18 +171,32 @@ def texts(path: Path) -> dict[str, str]:
 def check_core(environment: Environment) -> None:
     """Encode, decode, inspect, train, and the demo."""
     check_round_trip(environment)
-    assert "1,234.5" in environment.run("numtok", "inspect", "not 1,234.5", "--numbers", "xval,fone:6,4", "--numbers", "place")
+    assert "1,234.5" in environment.run(
+        "numtok", "inspect", "not 1,234.5", "--numbers", "xval,fone:6,4", "--numbers", "place"
+    )
     environment.run("numtok", "train", "sample.jsonl", "-o", "trained", "--vocab-size", "500")
     environment.run(
-        "numtok", "encode", "sample.jsonl", "-o", "trained.arrow", "--tokenizer", "trained", "--numbers", "place", "--keep-text"
+        "numtok",
+        "encode",
+        "sample.jsonl",
+        "-o",
+        "trained.arrow",
+        "--tokenizer",
+        "trained",
+        "--numbers",
+        "place",
+        "--keep-text",
     )
-    environment.run("numtok", "decode", "trained.arrow", "-o", "trained.jsonl", "--tokenizer", "trained")
+    environment.run(
+        "numtok", "decode", "trained.arrow", "-o", "trained.jsonl", "--tokenizer", "trained"
+    )
     assert texts(environment.work / "trained.jsonl") == texts(EXAMPLES / "sample.jsonl")
     shutil.copy(EXAMPLES / "demo.py", environment.work)
     assert environment.run("python", "demo.py").endswith("Decoded: every byte is the same.\n")
 
 
-# Extras ------------------------------------------------------------------------------------------------------------------
+# Extras
+# ------------------------------------------------------------------------------------------------------------------
 
 TORCH = """
 import sys
@@ -182,7 +246,10 @@ numtok.decode_files("memory://bucket/data/", "from-store.jsonl")
 
 
 def check_remote(environment: Environment, requirement: str) -> None:
-    """A job in an object store, and back. (Without the extra it may run as well: tokenizers brings fsspec today, in some version.)"""
+    """A job in an object store, and back.
+
+    (Without the extra it may run as well: tokenizers brings fsspec today, in some version.)
+    """
     environment.install(requirement)
     environment.run("python", "-c", REMOTE)
     assert texts(environment.work / "from-store.jsonl") == texts(EXAMPLES / "sample.jsonl")
@@ -207,18 +274,38 @@ def check_report(environment: Environment, requirement: str) -> None:
     environment.install(requirement)
     shutil.copy(ROOT / "docs" / "plots.py", environment.work)
     environment.run("python", "plots.py", "images")
-    drawn, kept = ({path.name for path in folder.glob("*.png")} for folder in (environment.work / "images", ROOT / "docs" / "images"))
-    assert drawn == kept - {"inspect.png", "stats.png"} and drawn  # those two are of pages in a browser
+    drawn, kept = (
+        {path.name for path in folder.glob("*.png")}
+        for folder in (environment.work / "images", ROOT / "docs" / "images")
+    )
+    assert (
+        drawn == kept - {"inspect.png", "stats.png"} and drawn
+    )  # those two are of pages in a browser
 
 
 def check_ray(environment: Environment, requirement: str) -> None:
     """A cluster that is started for the command writes the shards."""
-    job = ("numtok", "encode", "sample.jsonl", "-o", "parts/", "--shards", "2", "--ray", "local", "--scale", "1")
+    job = (
+        "numtok",
+        "encode",
+        "sample.jsonl",
+        "-o",
+        "parts/",
+        "--shards",
+        "2",
+        "--ray",
+        "local",
+        "--scale",
+        "1",
+    )
     refused = environment.start(*job)
     assert refused.returncode != 0 and f"pip install '{requirement}'" in refused.stderr
     environment.install(requirement)
     environment.run(*job)
-    rows = "import pathlib, pyarrow.parquet as pq; print(sum(pq.read_metadata(path).num_rows for path in pathlib.Path('parts').glob('*.parquet')))"
+    rows = (
+        "import pathlib, pyarrow.parquet as pq; print(sum(pq.read_metadata(path).num_rows for path"
+        " in pathlib.Path('parts').glob('*.parquet')))"
+    )
     assert int(environment.run("python", "-c", rows)) == len(texts(EXAMPLES / "sample.jsonl"))
 
 

@@ -1,7 +1,8 @@
-"""What a user may write, with the types that a type checker must see: read by ``make check``, never run.
+"""What a user may write, with the types that a type checker must see: read by ``make check``, never
+run.
 
-``assert_type`` refuses Any, and a slip that is no longer told is an error itself: ``mypy --strict`` warns of a ``type: ignore`` that nothing needs.
-"""
+``assert_type`` refuses Any, and a slip that is no longer told is an error itself: ``mypy --strict``
+warns of a ``type: ignore`` that nothing needs."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ found = numtok.extract("about 1,234.5 kg")
 assert_type(found, list[numtok.Number])
 assert_type(found[0].start, int)
 
-summary = numtok.encode_files("in.jsonl", "a.parquet", numbers="xval", keep_columns=["id"], on_error="skip")
+summary = numtok.encode_files(
+    "in.jsonl", "a.parquet", numbers="xval", keep_columns=["id"], on_error="skip"
+)
 assert_type(summary.documents, int)
 assert_type(numtok.encode_files("in/", "out/", shards=8, shard=(1, 2), workers=4).shards_done, int)
 assert_type(numtok.finish_job("out/", check=True).share, bool)

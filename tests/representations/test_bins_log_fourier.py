@@ -28,7 +28,9 @@ def bins_of(bins: ExponentBins, literals: list[str]) -> list[int]:
 
 
 def features_of(fourier: LogFourier, literals: list[str]) -> npt.NDArray[np.float32]:
-    return np.asarray(fourier.encode(Numbers.parse(literals))["number_log_fourier"].to_numpy_ndarray())
+    return np.asarray(
+        fourier.encode(Numbers.parse(literals))["number_log_fourier"].to_numpy_ndarray()
+    )
 
 
 def decoded(representation: ExponentBins | LogFourier, literals: list[str]) -> list[Decimal]:
@@ -55,7 +57,13 @@ def literals(low: int, high: int) -> st.SearchStrategy[str]:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "bins", [ExponentBins(), ExponentBins(7, 0.5, 1e30), ExponentBins(30000, 1e-300, 1e300), ExponentBins(1, 1.0, 2.0)]
+    "bins",
+    [
+        ExponentBins(),
+        ExponentBins(7, 0.5, 1e30),
+        ExponentBins(30000, 1e-300, 1e300),
+        ExponentBins(1, 1.0, 2.0),
+    ],
 )
 def test_bins_hold_their_error_bound(bins: ExponentBins) -> None:
     @given(st.floats(bins.low, bins.high))
@@ -66,18 +74,31 @@ def test_bins_hold_their_error_bound(bins: ExponentBins) -> None:
         assert relative_error(got, repr(value)) <= bins.relative_error * (1 + 1e-9)
 
     check()
-    assert bins.relative_error == pytest.approx(10 ** ((math.log10(bins.high) - math.log10(bins.low)) / (2 * bins.n)) - 1)
+    assert bins.relative_error == pytest.approx(
+        10 ** ((math.log10(bins.high) - math.log10(bins.low)) / (2 * bins.n)) - 1
+    )
 
 
 def test_bins_are_half_open_and_high_is_in_the_last() -> None:
     bins = ExponentBins(2, 1.0, 100.0)
     assert bins.edges.tolist() == [1.0, 10.0, 100.0]
-    assert bins_of(bins, ["0", "1", "9.99", "10", "10.0000000000000000000001", "100"]) == [0, 1, 1, 2, 2, 2]
+    assert bins_of(bins, ["0", "1", "9.99", "10", "10.0000000000000000000001", "100"]) == [
+        0,
+        1,
+        1,
+        2,
+        2,
+        2,
+    ]
     np.testing.assert_allclose(bins.centres, [0, 10**0.5, 10**1.5])
     default = ExponentBins()
     exact = Context(prec=30)
     for k in (0, 1, 57, 200):
-        assert default.edges[k] == float(exact.multiply(Decimal(default.low), exact.power(10, Decimal(k) / 20))) or k == 0
+        assert (
+            default.edges[k]
+            == float(exact.multiply(Decimal(default.low), exact.power(10, Decimal(k) / 20)))
+            or k == 0
+        )
 
 
 def test_every_number_has_its_own_bin_of_zero_or_magnitude() -> None:
@@ -157,11 +178,15 @@ def test_log_fourier_features_are_the_definition() -> None:
     np.testing.assert_allclose(fourier.periods, [1000, 100, 10, 1])
     features = features_of(fourier, ["-200", "0", "-0", "0.001"])
     turns = np.log10(200) / fourier.periods * 2 * np.pi
-    np.testing.assert_allclose(features[0], [[-1, 0], *zip(np.cos(turns), np.sin(turns), strict=True)], atol=1e-6)
+    np.testing.assert_allclose(
+        features[0], [[-1, 0], *zip(np.cos(turns), np.sin(turns), strict=True)], atol=1e-6
+    )
     assert features[1].tolist() == [[1, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
     assert features[2].tolist() == [[-1, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
     turns = -3 / fourier.periods * 2 * np.pi
-    np.testing.assert_allclose(features[3], [[1, 0], *zip(np.cos(turns), np.sin(turns), strict=True)], atol=1e-6)
+    np.testing.assert_allclose(
+        features[3], [[1, 0], *zip(np.cos(turns), np.sin(turns), strict=True)], atol=1e-6
+    )
 
 
 def test_log_fourier_zeros_keep_their_sign() -> None:
@@ -170,12 +195,22 @@ def test_log_fourier_zeros_keep_their_sign() -> None:
 
 def test_log_fourier_through_float16() -> None:
     fourier = LogFourier(8)
-    literals = [f"{mantissa}e{power}" for mantissa in (1, -2.5, 9.99, 3.14159) for power in range(-400, 400, 7)]
+    literals = [
+        f"{mantissa}e{power}"
+        for mantissa in (1, -2.5, 9.99, 3.14159)
+        for power in range(-400, 400, 7)
+    ]
     column = fourier.encode(Numbers.parse(literals))["number_log_fourier"]
     narrow = np.asarray(column.to_numpy_ndarray()).astype(np.float16).astype(np.float32)
-    storage = pa.FixedSizeListArray.from_arrays(pa.array(narrow.reshape(-1)), type=column.type.storage_type)
-    got = fourier.decode({"number_log_fourier": pa.ExtensionArray.from_storage(column.type, storage)}).to_decimal()
-    assert max(relative_error(one, literal) for one, literal in zip(got, literals, strict=True)) < 1e-3
+    storage = pa.FixedSizeListArray.from_arrays(
+        pa.array(narrow.reshape(-1)), type=column.type.storage_type
+    )
+    got = fourier.decode(
+        {"number_log_fourier": pa.ExtensionArray.from_storage(column.type, storage)}
+    ).to_decimal()
+    assert (
+        max(relative_error(one, literal) for one, literal in zip(got, literals, strict=True)) < 1e-3
+    )
 
 
 @pytest.mark.parametrize(
@@ -198,21 +233,33 @@ def test_log_fourier_at_the_edges(literal: str, fits: bool, nearest: str) -> Non
 
 def test_log_fourier_features_that_are_not_finite() -> None:
     column = LogFourier(2).encode(Numbers.parse(["1"]))["number_log_fourier"]
-    wrong = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 0, math.nan, 0, 1, 0], pa.float32()), type=column.type.storage_type)
+    wrong = pa.FixedSizeListArray.from_arrays(
+        pa.array([1.0, 0, math.nan, 0, 1, 0], pa.float32()), type=column.type.storage_type
+    )
     with pytest.raises(RepresentationError, match="NaN"):
-        LogFourier(2).decode({"number_log_fourier": pa.ExtensionArray.from_storage(column.type, wrong)})
+        LogFourier(2).decode(
+            {"number_log_fourier": pa.ExtensionArray.from_storage(column.type, wrong)}
+        )
 
 
 # ---- Both
 
 
 @pytest.mark.parametrize("representation", [ExponentBins(), LogFourier(3)])
-def test_columns_in_parquet_and_mapped_memory(representation: ExponentBins | LogFourier, tmp_path: Path) -> None:
+def test_columns_in_parquet_and_mapped_memory(
+    representation: ExponentBins | LogFourier, tmp_path: Path
+) -> None:
     numbers = Numbers.parse(["1", "2.5", "0", "123456.7891"])
     ((name, column),) = representation.encode(numbers).items()
     assert column.type == representation.columns()[name].type
     expected = representation.decode({name: column}).to_decimal()
-    table = pa.table({name: schema.list_array(column, np.array([0, 1, 1, 4]), column.type, np.ones(3, np.bool_), False)})
+    table = pa.table(
+        {
+            name: schema.list_array(
+                column, np.array([0, 1, 1, 4]), column.type, np.ones(3, np.bool_), False
+            )
+        }
+    )
     pq.write_table(table, tmp_path / "a.parquet")
     with pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as writer:
         writer.write_table(table)
@@ -222,7 +269,9 @@ def test_columns_in_parquet_and_mapped_memory(representation: ExponentBins | Log
         assert representation.decode({name: values}).to_decimal() == expected
 
 
-@pytest.mark.parametrize("representation", [ExponentBins(50, 1.0, 1e9, "clip"), LogFourier(5, "error")])
+@pytest.mark.parametrize(
+    "representation", [ExponentBins(50, 1.0, 1e9, "clip"), LogFourier(5, "error")]
+)
 def test_options_go_to_json_and_back(representation: ExponentBins | LogFourier) -> None:
     assert from_dict(json.loads(json.dumps(representation.to_dict()))) == representation
 

@@ -1,4 +1,6 @@
-"""P10, P1000, B1999 and FP15: the published encoders where they agree with us, and where they do not."""
+"""P10, P1000, B1999 and FP15: the published encoders where they agree with us, and where they do
+not.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,12 @@ def spelled_as(representation: Charton, rows: list[list[str]]) -> Spelled:
 
 
 def decoded(representation: Charton, literals: list[str]) -> list[Decimal]:
-    return [Decimal(text) for text in representation.decode(representation.encode(Numbers.parse(literals))).to_pylist()]
+    return [
+        Decimal(text)
+        for text in representation.decode(
+            representation.encode(Numbers.parse(literals))
+        ).to_pylist()
+    ]
 
 
 def same(a: Decimal, b: Decimal) -> bool:
@@ -42,18 +49,32 @@ def same(a: Decimal, b: Decimal) -> bool:
     return a == b and a.is_signed() == b.is_signed()
 
 
-def literals(digits: st.SearchStrategy[str], exponents: st.SearchStrategy[int]) -> st.SearchStrategy[str]:
-    return st.builds(lambda sign, text, power: f"{sign}{text}e{power}", st.sampled_from(["", "-"]), digits, exponents)
+def literals(
+    digits: st.SearchStrategy[str], exponents: st.SearchStrategy[int]
+) -> st.SearchStrategy[str]:
+    return st.builds(
+        lambda sign, text, power: f"{sign}{text}e{power}",
+        st.sampled_from(["", "-"]),
+        digits,
+        exponents,
+    )
 
 
-ANY_DIGITS = st.text("0123456789", min_size=1, max_size=30) | st.from_regex(r"[0-9]{1,4}50{0,20}[01]?", fullmatch=True)
+ANY_DIGITS = st.text("0123456789", min_size=1, max_size=30) | st.from_regex(
+    r"[0-9]{1,4}50{0,20}[01]?", fullmatch=True
+)
 
 # ---- Vocabulary
 
 
-@pytest.mark.parametrize(("kind", "published", "zeros"), [(P10, 28, 0), (P1000, 918, 1), (B1999, 1816, 2), (FP15, 28800, 2)])
+@pytest.mark.parametrize(
+    ("kind", "published", "zeros"),
+    [(P10, 28, 0), (P1000, 918, 1), (B1999, 1816, 2), (FP15, 28800, 2)],
+)
 @pytest.mark.parametrize("form", ["integer", "decimal"])
-def test_vocabulary_sizes_of_the_papers_and_what_zero_needs(kind: type[Charton], published: int, zeros: int, form: str) -> None:
+def test_vocabulary_sizes_of_the_papers_and_what_zero_needs(
+    kind: type[Charton], published: int, zeros: int, form: str
+) -> None:
     representation = kind(form=form)
     assert len(set(representation.alphabet)) == len(representation.alphabet) == published + zeros
 
@@ -73,11 +94,17 @@ def test_the_example_of_xval(kind: type[Charton], integer: list[str], decimal: l
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_token_is_a_word_of_another_vocabulary(kind: type[Charton], gpt2_json: Path, neox_json: Path) -> None:
+def test_no_token_is_a_word_of_another_vocabulary(
+    kind: type[Charton], gpt2_json: Path, neox_json: Path
+) -> None:
     representation = kind()
     assert not representation.shares_vocabulary and not representation.bracketed
     tokens = [*representation.token_strings, *representation.spaced_token_strings]
-    assert len(tokens) == len(set(tokens)) == len(representation.alphabet) + len(representation.first_symbols)
+    assert (
+        len(tokens)
+        == len(set(tokens))
+        == len(representation.alphabet) + len(representation.first_symbols)
+    )
     for path in (gpt2_json, neox_json):
         vocabulary = json.loads(path.read_text("utf-8"))["model"]["vocab"]
         assert not set(tokens) & set(vocabulary)
@@ -87,7 +114,9 @@ def test_no_token_is_a_word_of_another_vocabulary(kind: type[Charton], gpt2_json
 def test_numbers_begin_with_first_symbols_only(kind: type[Charton]) -> None:
     representation = kind()
     assert representation.length is not None
-    spelled = representation.encode(Numbers.parse(["1", "-1", "0", "-0", "999e6", "-999e6", "1e-7"]))
+    spelled = representation.encode(
+        Numbers.parse(["1", "-1", "0", "-0", "999e6", "-999e6", "1e-7"])
+    )
     table = spelled.symbols.reshape(-1, representation.length)
     assert all(symbol in representation.first_symbols for symbol in table[:, 0])
     assert not any(symbol in representation.first_symbols for symbol in table[:, 1:].ravel())
@@ -98,11 +127,18 @@ def test_numbers_begin_with_first_symbols_only(kind: type[Charton]) -> None:
 
 
 def test_golden_symbols(shared: Path) -> None:
-    """Mantissa and exponent of FP15 are N{mantissa}e{e} there, with value mantissa * 10**(e - 9); signed mantissas carry an N."""
-    lines = [json.loads(line) for line in (shared / "golden" / "charton_lawt.jsonl").read_text().splitlines()]
+    """Mantissa and exponent of FP15 are N{mantissa}e{e} there, with value mantissa * 10**(e - 9);
+    signed mantissas carry an N.
+    """
+    lines = [
+        json.loads(line)
+        for line in (shared / "golden" / "charton_lawt.jsonl").read_text().splitlines()
+    ]
     numbers = [line["number"] for line in lines]
     for kind in (P10, P1000, B1999):
-        assert symbols_of(kind(), numbers) == [[symbol.removeprefix("N") for symbol in line[kind.name.upper()]] for line in lines]
+        assert symbols_of(kind(), numbers) == [
+            [symbol.removeprefix("N") for symbol in line[kind.name.upper()]] for line in lines
+        ]
     for got, line in zip(symbols_of(FP15(), numbers), lines, strict=True):
         mantissa, _, exponent = line["FP15"][0].removeprefix("N").partition("e")
         assert got == [f"{mantissa}E{int(exponent) - 9}"]
@@ -111,12 +147,17 @@ def test_golden_symbols(shared: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_zero_is_as_long_as_any_number(kind: type[Charton]) -> None:
     """In the published P10 and P1000 it is shorter, and tells by its length that it is zero."""
-    lengths = {len(row) for row in symbols_of(kind(), ["0", "-0", "0.000", "5", "-123456789", "1e-7"])}
+    lengths = {
+        len(row) for row in symbols_of(kind(), ["0", "-0", "0.000", "5", "-123456789", "1e-7"])
+    }
     assert lengths == {kind().length}
 
 
 def test_minus_zero_is_another_number() -> None:
-    assert symbols_of(P10(), ["0", "-0"]) == [["+", "0", "0", "0", "E0"], ["-", "0", "0", "0", "E0"]]
+    assert symbols_of(P10(), ["0", "-0"]) == [
+        ["+", "0", "0", "0", "E0"],
+        ["-", "0", "0", "0", "E0"],
+    ]
     assert symbols_of(P1000(), ["0", "-0"]) == [["+", "000", "E0"], ["-", "000", "E0"]]
     assert symbols_of(B1999(form="decimal"), ["0", "-0"]) == [["0.00", "e+0"], ["-0.00", "e+0"]]
     assert symbols_of(FP15(), ["0", "-0"]) == [["000E0"], ["-000E0"]]
@@ -125,18 +166,34 @@ def test_minus_zero_is_another_number() -> None:
 
 
 def test_large_numbers_are_not_the_symbol_of_overflow() -> None:
-    """Published FP15 deletes 1.23e8 where it is not in the vocabulary, and reads its overflow symbol back as 1e9."""
+    """Published FP15 deletes 1.23e8 where it is not in the vocabulary, and reads its overflow
+    symbol back as 1e9.
+    """
     assert symbols_of(FP15(), ["1.23e8"]) == [["123E6"]]
     numbers = Numbers.parse(["1e9", "2e30", "-1e9"])
     assert not FP15().fits(numbers).any()
-    assert decoded(FP15(overflow="clip"), ["1e9", "2e30", "-1e9"]) == [Decimal("9.99e8"), Decimal("9.99e8"), Decimal("-9.99e8")]
+    assert decoded(FP15(overflow="clip"), ["1e9", "2e30", "-1e9"]) == [
+        Decimal("9.99e8"),
+        Decimal("9.99e8"),
+        Decimal("-9.99e8"),
+    ]
     assert FP15(overflow="clip").clipped(numbers).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounding_is_from_the_decimal(kind: type[Charton]) -> None:
     """The double of 2.675 lies below it, that of 1.005 too; as decimals they are ties."""
-    tied = ["2.675", "2.665", "1.005", "1.015", "0.0001235", "1.2450", "1.24500000000000000000000000001", "9.995", "9.985"]
+    tied = [
+        "2.675",
+        "2.665",
+        "1.005",
+        "1.015",
+        "0.0001235",
+        "1.2450",
+        "1.24500000000000000000000000001",
+        "9.995",
+        "9.985",
+    ]
     expected = ["2.68", "2.66", "1.00", "1.02", "0.000124", "1.24", "1.25", "10.0", "9.98"]
     assert decoded(kind(), tied) == [Decimal(text) for text in expected]
 
@@ -148,21 +205,36 @@ def test_rounding_is_from_the_decimal(kind: type[Charton]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_number_held_comes_back(kind: type[Charton], form: str) -> None:
     representation = kind(form=form)
-    exact = [f"{sign}{mantissa}e{power}" for sign in ("", "-") for mantissa in (100, 101, 999, 550) for power in range(-9, 7)]
+    exact = [
+        f"{sign}{mantissa}e{power}"
+        for sign in ("", "-")
+        for mantissa in (100, 101, 999, 550)
+        for power in range(-9, 7)
+    ]
     assert all(map(same, decoded(representation, exact), map(Decimal, exact)))
 
 
 def test_every_symbol_of_fp15_reads_back_as_itself() -> None:
     representation = FP15()
-    every = Spelled(np.arange(len(representation.alphabet), dtype=np.uint16), np.arange(len(representation.alphabet) + 1))
+    every = Spelled(
+        np.arange(len(representation.alphabet), dtype=np.uint16),
+        np.arange(len(representation.alphabet) + 1),
+    )
     texts = representation.decode(every).to_pylist()
-    assert all(same(Decimal(text), Decimal(symbol)) for text, symbol in zip(texts, representation.alphabet, strict=True))
-    np.testing.assert_array_equal(representation.encode(Numbers.parse(texts)).symbols, every.symbols)
+    assert all(
+        same(Decimal(text), Decimal(symbol))
+        for text, symbol in zip(texts, representation.alphabet, strict=True)
+    )
+    np.testing.assert_array_equal(
+        representation.encode(Numbers.parse(texts)).symbols, every.symbols
+    )
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("digits", "decades"), [(1, (0, 0)), (2, (-20, -3)), (3, (-7, 8)), (3, (2, 5))])
+@pytest.mark.parametrize(
+    ("digits", "decades"), [(1, (0, 0)), (2, (-20, -3)), (3, (-7, 8)), (3, (2, 5))]
+)
 def test_rounds_as_decimal_does(kind: type[Charton], digits: int, decades: tuple[int, int]) -> None:
     representation = kind(digits=digits, decades=decades)
     assert len(representation.alphabet) == representation.n_symbols
@@ -186,7 +258,9 @@ def test_p10_takes_many_digits(digits: int) -> None:
 
     @given(literals(ANY_DIGITS, st.integers(-450, 450)))
     def check(literal: str) -> None:
-        expected = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emax=10**6, Emin=-(10**6)).create_decimal(literal)
+        expected = Context(
+            prec=digits, rounding=ROUND_HALF_EVEN, Emax=10**6, Emin=-(10**6)
+        ).create_decimal(literal)
         if representation.fits(Numbers.parse([literal])).all():
             assert same(decoded(representation, [literal])[0], expected)
 
@@ -208,7 +282,9 @@ def test_p10_takes_many_digits(digits: int) -> None:
         ("0e99", True, "0"),
     ],
 )
-def test_the_edges_of_the_range(kind: type[Charton], literal: str, fits: bool, nearest: str) -> None:
+def test_the_edges_of_the_range(
+    kind: type[Charton], literal: str, fits: bool, nearest: str
+) -> None:
     numbers = Numbers.parse([literal])
     representation = kind(overflow="clip")
     assert representation.fits(numbers).tolist() == [fits]
@@ -221,10 +297,29 @@ def test_the_edges_of_the_range(kind: type[Charton], literal: str, fits: bool, n
 
 def test_symbols_that_are_no_number_are_given_as_they_are() -> None:
     p10, p1000, b1999 = P10(), P1000(), B1999()
-    rows = [["+", "5", "0", "0", "E0"], ["+", "+"], ["5", "+", "0", "0", "E0"], ["-", "0", "6", "0", "E-1"], [], ["+", "5", "0", "0", "0"]]
-    assert p10.decode(spelled_as(p10, rows)).to_pylist() == ["500", "++", "5+00E0", "-6", "", "+5000"]
+    rows = [
+        ["+", "5", "0", "0", "E0"],
+        ["+", "+"],
+        ["5", "+", "0", "0", "E0"],
+        ["-", "0", "6", "0", "E-1"],
+        [],
+        ["+", "5", "0", "0", "0"],
+    ]
+    assert p10.decode(spelled_as(p10, rows)).to_pylist() == [
+        "500",
+        "++",
+        "5+00E0",
+        "-6",
+        "",
+        "+5000",
+    ]
     rows = [["+", "602", "E0"], ["+", "E0", "602"], ["602", "602", "E0"], ["+", "-", "E0"]]
-    assert p1000.decode(spelled_as(p1000, rows)).to_pylist() == ["602", "+E0602", "602602E0", "+-E0"]
+    assert p1000.decode(spelled_as(p1000, rows)).to_pylist() == [
+        "602",
+        "+E0602",
+        "602602E0",
+        "+-E0",
+    ]
     rows = [["-602", "E-2"], ["E0", "E0"], ["602", "602"], ["602"]]
     assert b1999.decode(spelled_as(b1999, rows)).to_pylist() == ["-6.02", "E0E0", "602602", "602"]
 

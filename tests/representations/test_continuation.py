@@ -1,4 +1,6 @@
-"""What may follow what in spelled-out numbers: everything that is encoded passes, and everything that passes is a number and encodes to the same."""
+"""What may follow what in spelled-out numbers: everything that is encoded passes, and everything
+that passes is a number and encodes to the same.
+"""
 
 from __future__ import annotations
 
@@ -46,16 +48,23 @@ GRAMMARS = {
     "european by lakhs": Grammar(grouping=".", decimal=",", lakhs=True),
 }
 surfaces = st.one_of(
-    st.from_regex(r"[-+]?([0-9]{1,9}|[0-9]{1,3}(,[0-9]{3}){1,3})(\.[0-9]{1,6})?([eE][-+]?[0-9]{1,3})?", fullmatch=True),
+    st.from_regex(
+        r"[-+]?([0-9]{1,9}|[0-9]{1,3}(,[0-9]{3}){1,3})(\.[0-9]{1,6})?([eE][-+]?[0-9]{1,3})?",
+        fullmatch=True,
+    ),
     st.from_regex(r"[-+]?\.[0-9]{1,6}([eE][-+]?[0-9]{1,3})?", fullmatch=True),
-    st.sampled_from(["0", "-0", "0.00", "000", "1e0", "1,234,567.8e+12", ".5", "12345678901234567890"]),
+    st.sampled_from(
+        ["0", "-0", "0.00", "000", "1e0", "1,234,567.8e+12", ".5", "12345678901234567890"]
+    ),
 )
 
 
 def spelled_of(representation: Any, text: str) -> list[int] | None:
     """The symbols of a number; None if the representation cannot hold it."""
     numbers = Numbers.parse([text])
-    return representation.encode(numbers).symbols.tolist() if representation.fits(numbers)[0] else None
+    return (
+        representation.encode(numbers).symbols.tolist() if representation.fits(numbers)[0] else None
+    )
 
 
 def accepts(continuation: Any, symbols: list[int]) -> bool:
@@ -79,18 +88,35 @@ def test_what_is_encoded_passes(name: str, text: str) -> None:
 @pytest.mark.parametrize(("characters", "longest"), [("1,.", 9), ("10,", 8), ("1.e-", 5)])
 @pytest.mark.parametrize("grammar", GRAMMARS)
 def test_what_passes_is_what_the_scanner_reads(grammar: str, characters: str, longest: int) -> None:
-    """Of all texts of so many characters, in the marks of the grammar; forwards, and without an exponent backwards too."""
+    """Of all texts of so many characters, in the marks of the grammar; forwards, and without an
+    exponent backwards too.
+    """
     rules = GRAMMARS[grammar]
     separator = next((mark for mark in rules.grouping or "" if mark in "'_"), ",")
-    texts = ["".join(one) for count in range(1, longest + 1) for one in itertools.product(characters, repeat=count)]
+    texts = [
+        "".join(one)
+        for count in range(1, longest + 1)
+        for one in itertools.product(characters, repeat=count)
+    ]
     found = numtok.scan(in_marks_of(rules, pa.array(texts, pa.large_string())), rules)
     whole = np.zeros(len(texts), np.bool_)
-    whole[found.document[found.stop - found.start == np.array([*map(len, texts)])[found.document]]] = True
-    symbol_of = {one: PlaceValue.alphabet.index(separator if one == "," else one) for one in characters}
+    whole[
+        found.document[found.stop - found.start == np.array([*map(len, texts)])[found.document]]
+    ] = True
+    symbol_of = {
+        one: PlaceValue.alphabet.index(separator if one == "," else one) for one in characters
+    }
     for order in ("msd", *(["lsd"] if "e" not in characters else [])):
         continuation = PlaceValue(order=order).continuation(rules)
-        said = [accepts(continuation, [symbol_of[one] for one in (text if order == "msd" else text[::-1])]) for text in texts]
-        assert [text for text, read, passes in zip(texts, whole, said, strict=True) if read != passes] == []
+        said = [
+            accepts(
+                continuation, [symbol_of[one] for one in (text if order == "msd" else text[::-1])]
+            )
+            for text in texts
+        ]
+        assert [
+            text for text, read, passes in zip(texts, whole, said, strict=True) if read != passes
+        ] == []
     assert whole.sum() > 10
 
 
@@ -101,24 +127,38 @@ def test_two_digits_then_a_point_then_a_power() -> None:
 
 @pytest.mark.parametrize(
     ("name", "grammar"),
-    [(name, "default") for name in SPELLED] + [("place", one) for one in GRAMMARS if one != "swiss"] + [("digits by two", "plain")],
+    [(name, "default") for name in SPELLED]
+    + [("place", one) for one in GRAMMARS if one != "swiss"]
+    + [("digits by two", "plain")],
 )
 @given(choices=st.data())
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
-def test_what_passes_is_one_number_and_encodes_to_the_same(name: str, grammar: str, choices: Any) -> None:
-    """A walk through the automaton, every way to go on as likely as the next, that ends where it may."""
+def test_what_passes_is_one_number_and_encodes_to_the_same(
+    name: str, grammar: str, choices: Any
+) -> None:
+    """A walk through the automaton, every way to go on as likely as the next, that ends where it
+    may.
+    """
     representation, rules = SPELLED[name], GRAMMARS[grammar]
     continuation = representation.continuation(rules)
     state, symbols = 0, []
     while not continuation.ends[state] or (
-        len(symbols) < 24 and (continuation.following[state] != NEVER).any() and choices.draw(st.booleans())
+        len(symbols) < 24
+        and (continuation.following[state] != NEVER).any()
+        and choices.draw(st.booleans())
     ):
         onward = np.flatnonzero(continuation.following[state] != NEVER)
         if len(symbols) >= 24:
-            onward = onward[continuation.to_end[continuation.following[state, onward]] < continuation.to_end[state]]
+            onward = onward[
+                continuation.to_end[continuation.following[state, onward]]
+                < continuation.to_end[state]
+            ]
         symbols.append(int(onward[choices.draw(st.integers(0, len(onward) - 1))]))
         state = continuation.following[state, symbols[-1]]
-    text = in_marks_of(rules, representation.decode(Spelled(np.array(symbols, np.uint16), np.array([0, len(symbols)]))))[0].as_py()
+    text = in_marks_of(
+        rules,
+        representation.decode(Spelled(np.array(symbols, np.uint16), np.array([0, len(symbols)]))),
+    )[0].as_py()
     found = numtok.scan([text], rules)
     assert len(found) == 1 and found.text().to_pylist() == [text]
     assert representation.fits(found).all()
@@ -133,16 +173,35 @@ def test_every_beginning_can_be_ended(name: str) -> None:
     assert (continuation.to_end[continuation.ends] == 0).all()
     if representation.length is not None:
         assert continuation.to_end[0] == representation.length
-        assert set(np.flatnonzero(continuation.following[0] != NEVER)) == set(representation.first_symbols)
+        assert set(np.flatnonzero(continuation.following[0] != NEVER)) == set(
+            representation.first_symbols
+        )
 
 
 def test_what_is_no_number_does_not_pass() -> None:
-    place, backwards = PlaceValue().continuation(Grammar()), PlaceValue(order="lsd").continuation(Grammar())
+    place, backwards = (
+        PlaceValue().continuation(Grammar()),
+        PlaceValue(order="lsd").continuation(Grammar()),
+    )
 
     def symbols(text: str) -> list[int]:
         return [PlaceValue.alphabet.index(one) for one in text]
 
-    of_either = ("", "-", "--1", "1-", ",123", "1,,234", "1.2.3", "1e", "1e5.5", "1e5e5", "1,234,", "1_234", "1e1234")
+    of_either = (
+        "",
+        "-",
+        "--1",
+        "1-",
+        ",123",
+        "1,,234",
+        "1.2.3",
+        "1e",
+        "1e5.5",
+        "1e5e5",
+        "1,234,",
+        "1_234",
+        "1e1234",
+    )
     for text in (*of_either, ".", "1.", "1,23", "1234,567"):
         assert not accepts(place, symbols(text)), text
     for text in (*of_either, ".1", "1,2", "12,3", "1234,5", "321,.4"):
@@ -166,8 +225,13 @@ def test_groups_are_cut_in_one_way() -> None:
         for expected, texts in ((True, good), (False, bad)):
             for text in texts:
                 known = all(one in digits.alphabet for one in text.split())
-                assert (known and accepts(continuation, [digits.alphabet.index(one) for one in text.split()])) == expected, text
-    assert len(Digits(1).continuation(Grammar()).ends) <= 2 * len(PlaceValue().continuation(Grammar()).ends)
+                assert (
+                    known
+                    and accepts(continuation, [digits.alphabet.index(one) for one in text.split()])
+                ) == expected, text
+    assert len(Digits(1).continuation(Grammar()).ends) <= 2 * len(
+        PlaceValue().continuation(Grammar()).ends
+    )
 
 
 def test_others_have_none() -> None:

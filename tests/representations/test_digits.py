@@ -1,4 +1,6 @@
-"""Digits in groups: how numbers are cut, that they come back as written, and the indices of the groups' places."""
+"""Digits in groups: how numbers are cut, that they come back as written, and the indices of the
+groups' places.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,26 @@ from numtok.representations.parse import name_of
 
 ALL = [Digits(1), Digits(2), Digits(3), Digits(2, "left"), Digits(3, "left")]
 LITERALS = st.from_regex(
-    r"[+-]?([0-9]{1,3}(,[0-9]{3}){1,3}|[0-9]{1,20})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,4})?|[+-]?\.[0-9]{1,9}", fullmatch=True
+    r"[+-]?([0-9]{1,3}(,[0-9]{3}){1,3}|[0-9]{1,20})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,4})?|[+-]?\.[0-9]{1,9}",
+    fullmatch=True,
 )
-EDGES = ["0", "-0", "+0", "0.000", "-0.0", "00", "000", "0000", ".5", "-.0005", "007", "2.e+3", "1e-1000", "1E+0012", "1,234,567.8901"]
+EDGES = [
+    "0",
+    "-0",
+    "+0",
+    "0.000",
+    "-0.0",
+    "00",
+    "000",
+    "0000",
+    ".5",
+    "-.0005",
+    "007",
+    "2.e+3",
+    "1e-1000",
+    "1E+0012",
+    "1,234,567.8901",
+]
 
 
 def pieces(digits: Representation, numbers: Numbers) -> list[list[str]]:
@@ -30,7 +49,10 @@ def pieces(digits: Representation, numbers: Numbers) -> list[list[str]]:
     found = digits.spell(numbers)
     assert found is not None
     alphabet = np.array(digits.token_strings, object)
-    return [alphabet[found.symbols[first:last]].tolist() for first, last in pairwise(found.offsets.tolist())]
+    return [
+        alphabet[found.symbols[first:last]].tolist()
+        for first, last in pairwise(found.offsets.tolist())
+    ]
 
 
 def cut(surface: str, group: int, align: str) -> list[str]:
@@ -63,7 +85,11 @@ def cut(surface: str, group: int, align: str) -> list[str]:
 )
 def test_how_numbers_are_cut(surface: str, threes: str, from_left: str, twos: str) -> None:
     numbers = Numbers.parse([surface])
-    for digits, expected in ((Digits(3), threes), (Digits(3, "left"), from_left), (Digits(2), twos)):
+    for digits, expected in (
+        (Digits(3), threes),
+        (Digits(3, "left"), from_left),
+        (Digits(2), twos),
+    ):
         assert pieces(digits, numbers) == [expected.split()]
     assert pieces(Digits(1), numbers) == pieces(PlaceValue(), numbers)
 
@@ -85,18 +111,29 @@ def test_numbers_of_other_grammars(grammar: Grammar, text: str, expected: str) -
 @given(st.lists(LITERALS, max_size=6), st.sampled_from(ALL), st.booleans())
 @example(EDGES, ALL[2], True)
 @example(EDGES, ALL[3], True)
-def test_cut_as_the_oracle_does_and_read_back_as_written(surfaces: list[str], digits: Digits, places: bool) -> None:
+def test_cut_as_the_oracle_does_and_read_back_as_written(
+    surfaces: list[str], digits: Digits, places: bool
+) -> None:
     numbers = Numbers.parse(surfaces)
     digits = Digits(digits.group, digits.align, places)
     assert digits.fits(numbers).all()
-    assert pieces(digits, numbers) == [cut(surface, digits.group, digits.align) for surface in surfaces]
+    assert pieces(digits, numbers) == [
+        cut(surface, digits.group, digits.align) for surface in surfaces
+    ]
     spelled = digits.encode(numbers)
     assert digits.decode(spelled).to_pylist() == surfaces
-    assert digits.token_counts(numbers).tolist() == [2 + len(cut(surface, digits.group, digits.align)) for surface in surfaces]
+    assert digits.token_counts(numbers).tolist() == [
+        2 + len(cut(surface, digits.group, digits.align)) for surface in surfaces
+    ]
     assert (spelled.stream is not None) == places
     if places:
         assert spelled.stream is not None and spelled.stream.dtype == np.int16
-        values = [worth(symbols, own) for symbols, own in zip(pieces(digits, numbers), split(spelled.stream, spelled.offsets), strict=True)]
+        values = [
+            worth(symbols, own)
+            for symbols, own in zip(
+                pieces(digits, numbers), split(spelled.stream, spelled.offsets), strict=True
+            )
+        ]
         assert values == [abs(Fraction(value)) for value in numbers.to_decimal()]
 
 
@@ -108,23 +145,37 @@ def worth(symbols: list[str], places: list[int]) -> Fraction:
     """What groups with a place add up to."""
     powers = [place - 1 if place > 0 else place for place in places]
     return sum(
-        (int(symbol) * Fraction(10) ** power for symbol, power, place in zip(symbols, powers, places, strict=True) if place), Fraction(0)
+        (
+            int(symbol) * Fraction(10) ** power
+            for symbol, power, place in zip(symbols, powers, places, strict=True)
+            if place
+        ),
+        Fraction(0),
     )
 
 
 def test_a_group_has_the_place_of_its_last_digit() -> None:
     spelled = Digits(places=True).encode(Numbers.parse(["1234567.8901", "1.5e3", "-5e-7"]))
     assert spelled.stream is not None
-    assert split(spelled.stream, spelled.offsets) == [[7, 4, 1, 0, -3, -4], [4, 0, 3, 0, 0], [0, -7, 0, 0, 0]]
+    assert split(spelled.stream, spelled.offsets) == [
+        [7, 4, 1, 0, -3, -4],
+        [4, 0, 3, 0, 0],
+        [0, -7, 0, 0, 0],
+    ]
     ones = Digits(1, places=True).encode(Numbers.parse(EDGES))
     places = PlaceValue().encode(Numbers.parse(EDGES))
     assert ones.stream is not None and places.stream is not None
-    assert ones.symbols.tolist() == places.symbols.tolist() and ones.stream.tolist() == places.stream.tolist()
+    assert (
+        ones.symbols.tolist() == places.symbols.tolist()
+        and ones.stream.tolist() == places.stream.tolist()
+    )
 
 
 @pytest.mark.parametrize("digits", [Digits(), Digits(1)])
 def test_a_number_of_a_million_digits(digits: Digits) -> None:
-    """Held in full, in linear time; with places, beyond 32,767 of them it follows ``overflow``, as PlaceValue does."""
+    """Held in full, in linear time; with places, beyond 32,767 of them it follows ``overflow``, as
+    PlaceValue does.
+    """
     surface = "-" + "7" * 1_000_000 + "." + "8" * 1_000_000
     numbers = Numbers.parse([surface])
     assert digits.fits(numbers).all()
@@ -134,18 +185,34 @@ def test_a_number_of_a_million_digits(digits: Digits) -> None:
     for kept in (Digits(digits.group, places=True), PlaceValue()):
         assert not kept.fits(numbers).any()
     longest = Numbers.parse(["7" * 32_767, "7" * 32_768, "1e-32767", "1e-32768"])
-    assert Digits(digits.group, places=True).fits(longest).tolist() == PlaceValue().fits(longest).tolist() == [True, False, True, False]
+    assert (
+        Digits(digits.group, places=True).fits(longest).tolist()
+        == PlaceValue().fits(longest).tolist()
+        == [True, False, True, False]
+    )
     clipping = Digits(digits.group, places=True, overflow="clip")
-    assert clipping.clipped(numbers).all() and clipping.decode(clipping.encode(numbers)).to_pylist() == [surface]
+    assert clipping.clipped(numbers).all() and clipping.decode(
+        clipping.encode(numbers)
+    ).to_pylist() == [surface]
 
 
 def test_symbols() -> None:
     for group, count in ((1, 10), (2, 110), (3, 1110)):
         alphabet = Digits(group).alphabet
-        groups = {f"{value:0{width}d}" for width in range(1, group + 1) for value in range(10**width)}
-        assert len(groups) == count and set(alphabet) == groups | set("-+.eE,_'") and len(set(alphabet)) == len(alphabet)
+        groups = {
+            f"{value:0{width}d}" for width in range(1, group + 1) for value in range(10**width)
+        }
+        assert (
+            len(groups) == count
+            and set(alphabet) == groups | set("-+.eE,_'")
+            and len(set(alphabet)) == len(alphabet)
+        )
         own, shared, together = Digits(group).added_tokens(two_forms=True)
-        assert own == (NUM, f" {NUM}", END_NUM) and set(together) == groups and set(shared) == set("-+.eE,_'")
+        assert (
+            own == (NUM, f" {NUM}", END_NUM)
+            and set(together) == groups
+            and set(shared) == set("-+.eE,_'")
+        )
     assert Digits(1).alphabet == PlaceValue().alphabet
 
 
@@ -168,17 +235,25 @@ def test_columns_are_there_if_asked_for() -> None:
 def test_names_and_options(name: str, digits: Digits) -> None:
     assert parse(name) == (digits,) and name_of(digits) == name
     assert from_dict(json.loads(json.dumps(digits.to_dict()))) == digits
-    assert parse("digits:3") == (Digits(),) and parse("digits: places, 1") == (Digits(1, places=True),)
+    assert parse("digits:3") == (Digits(),) and parse("digits: places, 1") == (
+        Digits(1, places=True),
+    )
 
 
 def test_wrong_options_are_told() -> None:
     for make, message in (
         (lambda: Digits(4), "digits: group=4 must be from 1 to 3"),
         (lambda: Digits(0), "digits: group=0 must be from 1 to 3"),
-        (lambda: Digits(align="middle"), "digits: align='middle' is unknown; use one of 'left', 'right'"),
+        (
+            lambda: Digits(align="middle"),
+            "digits: align='middle' is unknown; use one of 'left', 'right'",
+        ),
         (lambda: Digits(overflow="none"), "digits: overflow='none' is unknown"),
         (lambda: parse("digits:3,2"), "too many numbers after the colon; digits takes group"),
-        (lambda: parse("digits:left"), "expected integers after the colon, as in fone:6,4, or digits:places"),
+        (
+            lambda: parse("digits:left"),
+            "expected integers after the colon, as in fone:6,4, or digits:places",
+        ),
         (lambda: parse("digits,3"), "3 in 'digits,3' belongs to no representation"),
         (lambda: parse("xval,digits:1"), "digits stands alone; it cannot be combined with xval"),
     ):

@@ -1,4 +1,6 @@
-"""FloatBits of width 64: the bits are those of IEEE 754, as ``struct`` packs them, rounded once from decimals of any length; and what it leaves as it was."""
+"""FloatBits of width 64: the bits are those of IEEE 754, as ``struct`` packs them, rounded once
+from decimals of any length; and what it leaves as it was.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,14 @@ from numtok.representations import FloatBits, XVal, from_dict, parse
 from numtok.representations.parse import name_of
 from numtok.statistics.candidates import candidates
 
-WIDE, COMPACT, BOTH = FloatBits(width=64), FloatBits(width=64, compact=True), FloatBits(width=64, reciprocal=True)
+WIDE, COMPACT, BOTH = (
+    FloatBits(width=64),
+    FloatBits(width=64, compact=True),
+    FloatBits(width=64, reciprocal=True),
+)
 MAX, TINY, NORMAL = 1.7976931348623157e308, 5e-324, 2.2250738585072014e-308
-# Half a unit in the last place further, a decimal rounds to infinity, and at half the smallest, to zero (ties to even).
+# Half a unit in the last place further, a decimal rounds to infinity, and at half the smallest, to
+# zero (ties to even).
 FIRST_INFINITE, LAST_ZERO = Fraction(2) ** 1024 - Fraction(2) ** 970, Fraction(1, 2**1075)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -43,7 +50,11 @@ def written(value: Fraction) -> str:
 def rows(representation: FloatBits, *surfaces: str) -> list[Any]:
     """Each number's bits as one string, or as the word that is stored."""
     column = representation.encode(Numbers.parse(list(surfaces)))["number_bits"]
-    return column.to_pylist() if representation.compact else ["".join(map(str, row)) for row in column.to_numpy_ndarray().tolist()]
+    return (
+        column.to_pylist()
+        if representation.compact
+        else ["".join(map(str, row)) for row in column.to_numpy_ndarray().tolist()]
+    )
 
 
 GOLDEN = {
@@ -55,8 +66,10 @@ GOLDEN = {
     "5e-324": "0 00000000000 0000000000000000000000000000000000000000000000000001",
     "2.2250738585072014e-308": "0 00000000001 0000000000000000000000000000000000000000000000000000",
     "1.7976931348623157e308": "0 11111111110 1111111111111111111111111111111111111111111111111111",
-    "16777217": "0 10000010111 0000000000000000000000010000000000000000000000000000",  # no float32 is
-    "9007199254740993": "0 10000110100 0000000000000000000000000000000000000000000000000000",  # 2**53 + 1, to even
+    # no float32 is
+    "16777217": "0 10000010111 0000000000000000000000010000000000000000000000000000",
+    # 2**53 + 1, to even
+    "9007199254740993": "0 10000110100 0000000000000000000000000000000000000000000000000000",
 }
 
 
@@ -69,7 +82,9 @@ def test_golden_bits(surface: str, bits: str) -> None:
 
 
 @given(st.lists(FLOATS, min_size=1, max_size=6))
-@example([MAX, -MAX, TINY, -TINY, NORMAL, math.nextafter(NORMAL, 0), 0.0, -0.0, 0.1 + 0.2, 2.0**53 + 2])
+@example(
+    [MAX, -MAX, TINY, -TINY, NORMAL, math.nextafter(NORMAL, 0), 0.0, -0.0, 0.1 + 0.2, 2.0**53 + 2]
+)
 def test_every_float64_is_exact(values: list[float]) -> None:
     surfaces = [repr(value) for value in values]
     assert rows(WIDE, *surfaces) == [f"{word(value):064b}" for value in values]
@@ -79,7 +94,9 @@ def test_every_float64_is_exact(values: list[float]) -> None:
         assert one.fits(numbers).all()
         back = one.decode(one.encode(numbers))
         assert back.to_float64().tobytes() == np.array(values).tobytes()  # minus zero as well
-        assert back.to_decimal() == [Decimal(repr(value)) for value in values], "the shortest decimal that reads back as the same float"
+        assert back.to_decimal() == [Decimal(repr(value)) for value in values], (
+            "the shortest decimal that reads back as the same float"
+        )
 
 
 @given(FLOATS.filter(lambda value: abs(value) < MAX / 2), st.integers(1, 900))
@@ -88,11 +105,16 @@ def test_every_float64_is_exact(values: list[float]) -> None:
 @example(NORMAL, 800)
 @example(2.0**53, 1)
 def test_halfway_decimals_are_rounded_once(value: float, digits: int) -> None:
-    """The decimal half-way between two floats has up to 1,075 digits; it goes to the even one, and one unit further in any later place to the nearer."""
+    """The decimal half-way between two floats has up to 1,075 digits; it goes to the even one, and
+    one unit further in any later place to the nearer.
+    """
     above = math.nextafter(value, math.inf)
     if value < 0:
         value, above = above, value  # by magnitude
-    half, sign = (abs(Fraction(value)) + abs(Fraction(above))) / 2, "-" if value < 0 or above < 0 else ""
+    half, sign = (
+        (abs(Fraction(value)) + abs(Fraction(above))) / 2,
+        "-" if value < 0 or above < 0 else "",
+    )
     text = written(half)
     even = value if word(abs(value)) % 2 == 0 else above
     more = text + "." * ("." not in text) + "0" * digits + "1"
@@ -124,11 +146,14 @@ def test_what_is_surely_held_is_held(digits: list[int], top: int) -> None:
     assert WIDE.fits(numbers).all() and top in WIDE.surely_held
 
 
-# The reciprocal ---------------------------------------------------------------------------------------------------------
+# The reciprocal
+# ---------------------------------------------------------------------------------------------------------
 
 
 def divided(value: float) -> float:
-    """1/x by exact arithmetic, rounded once; ±infinity for ±0 (IEEE 754, 7.3), and where the quotient rounds to it (7.4)."""
+    """1/x by exact arithmetic, rounded once; ±infinity for ±0 (IEEE 754, 7.3), and where the
+    quotient rounds to it (7.4).
+    """
     if value == 0:
         return math.copysign(math.inf, value)
     exact = 1 / Fraction(value)
@@ -136,40 +161,75 @@ def divided(value: float) -> float:
 
 
 @given(st.lists(FLOATS, min_size=1, max_size=6))
-@example([0.0, -0.0, TINY, -TINY, MAX, 5.562684646268003e-309, 5.562684646268009e-309, 3.0, -0.1, 1.0])
+@example(
+    [0.0, -0.0, TINY, -TINY, MAX, 5.562684646268003e-309, 5.562684646268009e-309, 3.0, -0.1, 1.0]
+)
 def test_the_bits_of_the_reciprocal_stand_behind(values: list[float]) -> None:
-    assert rows(BOTH, *map(repr, values)) == [f"{word(value):064b}{word(divided(value)):064b}" for value in values]
+    assert rows(BOTH, *map(repr, values)) == [
+        f"{word(value):064b}{word(divided(value)):064b}" for value in values
+    ]
 
 
 def test_forms() -> None:
-    types = [next(iter(one.columns().values())).type for one in (WIDE, COMPACT, BOTH, FloatBits(width=64, compact=True, reciprocal=True))]
-    assert types == [pa.fixed_shape_tensor(pa.uint8(), [64]), pa.uint64(), pa.fixed_shape_tensor(pa.uint8(), [128]), pa.uint64()]
+    types = [
+        next(iter(one.columns().values())).type
+        for one in (WIDE, COMPACT, BOTH, FloatBits(width=64, compact=True, reciprocal=True))
+    ]
+    assert types == [
+        pa.fixed_shape_tensor(pa.uint8(), [64]),
+        pa.uint64(),
+        pa.fixed_shape_tensor(pa.uint8(), [128]),
+        pa.uint64(),
+    ]
     for one in (WIDE, COMPACT, BOTH):
-        assert one.encode(Numbers.parse([]))["number_bits"].type == next(iter(one.columns().values())).type
+        assert (
+            one.encode(Numbers.parse([]))["number_bits"].type
+            == next(iter(one.columns().values())).type
+        )
 
 
-# As options --------------------------------------------------------------------------------------------------------------
+# As options
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_names_and_options() -> None:
-    assert parse("bits:64,xval") == (WIDE, XVal()) and parse("bits:32") == parse("bits") == (FloatBits(),)
+    assert parse("bits:64,xval") == (WIDE, XVal()) and parse("bits:32") == parse("bits") == (
+        FloatBits(),
+    )
     assert parse("bits:64,reciprocal") == (BOTH,)
-    assert [name_of(one) for one in (WIDE, FloatBits(), BOTH)] == ["bits:64", "bits", "bits:64,reciprocal"]
+    assert [name_of(one) for one in (WIDE, FloatBits(), BOTH)] == [
+        "bits:64",
+        "bits",
+        "bits:64,reciprocal",
+    ]
     for one in (WIDE, COMPACT, BOTH):
         assert from_dict(one.to_dict()) == one
-    for wrong, message in (({"width": 16}, "width=16 must be 32 or 64"), ({"reciprocal": True}, "take width=64")):
+    for wrong, message in (
+        ({"width": 16}, "width=16 must be 32 or 64"),
+        ({"reciprocal": True}, "take width=64"),
+    ):
         with pytest.raises(RepresentationError, match=message):
             FloatBits(**wrong)
-    assert {"bits", "bits:64"} <= {name_of(one) for one in candidates(numtok.Statistics.of_batch(["5"]))}
+    assert {"bits", "bits:64"} <= {
+        name_of(one) for one in candidates(numtok.Statistics.of_batch(["5"]))
+    }
 
 
 @pytest.mark.parametrize(
     ("numbers", "fingerprint"),
-    [("bits", "4c5abb1ce4e3780c"), ("bits:32", "4c5abb1ce4e3780c"), (FloatBits(compact=True), "7edc1d8e06b20718")],
+    [
+        ("bits", "4c5abb1ce4e3780c"),
+        ("bits:32", "4c5abb1ce4e3780c"),
+        (FloatBits(compact=True), "7edc1d8e06b20718"),
+    ],
 )
 def test_what_was_written_before_keeps_its_fingerprint(numbers: Any, fingerprint: str) -> None:
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=numbers)
-    assert tokenizer.fingerprint == fingerprint != numtok.Tokenizer.from_pretrained(numbers=WIDE).fingerprint
+    assert (
+        tokenizer.fingerprint
+        == fingerprint
+        != numtok.Tokenizer.from_pretrained(numbers=WIDE).fingerprint
+    )
     assert set(tokenizer.representations[0].to_dict()) == {"name", "compact", "overflow"}
 
 
@@ -177,10 +237,15 @@ def test_what_a_head_chose_is_read_by_its_own_width() -> None:
     values = [-28.5, 0.30000000000000004, -0.0]
     wide = np.array([[int(bit) for bit in f"{word(value):064b}"] for value in values], np.uint8)
     narrow = np.unpackbits(np.array(values, ">f4").view(np.uint8)).reshape(-1, 32)
-    signed = np.array([struct.unpack(">q", struct.pack(">d", value))[0] for value in values])  # as a batch has words
+    signed = np.array(
+        [struct.unpack(">q", struct.pack(">d", value))[0] for value in values]
+    )  # as a batch has words
     for one in (WIDE, BOTH, COMPACT):
         for bits in (wide, signed):
             read = one.decode_chosen({"number_bits": bits})
             assert read is not None and read.to_float64().tobytes() == np.array(values).tobytes()
         read = one.decode_chosen({"number_bits": narrow})
-        assert read is not None and read.to_float32().tobytes() == np.array(values, np.float32).tobytes()
+        assert (
+            read is not None
+            and read.to_float32().tobytes() == np.array(values, np.float32).tobytes()
+        )

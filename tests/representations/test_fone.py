@@ -39,9 +39,18 @@ def reference(literal: str, fone: FoNE) -> list[tuple[float, float]]:
 
 
 def published_periods(bases: tuple[int, ...], before: int, after: int) -> list[float]:
-    """The periods as the authors' code lists them: each base times every power of ten, up to 10**(before + 1) - 1."""
+    """The periods as the authors' code lists them: each base times every power of ten, up to
+    10**(before + 1) - 1.
+    """
     powers = [10.0**k for k in range(-after, before + 2)]
-    return sorted({base * power for base in bases for power in powers if base * power <= 10 ** (before + 1) - 1})
+    return sorted(
+        {
+            base * power
+            for base in bases
+            for power in powers
+            if base * power <= 10 ** (before + 1) - 1
+        }
+    )
 
 
 def features_of(fone: FoNE, literals: list[str]) -> npt.NDArray[np.float32]:
@@ -55,7 +64,9 @@ def bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def decimals(before: int, after: int) -> st.SearchStrategy[str]:
-    """Literals with at most so many digits before and after the point, with zeros around that do not count."""
+    """Literals with at most so many digits before and after the point, with zeros around that do
+    not count.
+    """
     whole = st.text("0123456789", min_size=1, max_size=before) if before else st.just("0")
     fraction = st.text("0123456789", max_size=after)
     return st.builds(
@@ -73,7 +84,10 @@ LENGTHS = [(3, 2), (8, 7), (9, 8), (20, 20), (30, 30), (0, 5), (5, 0)]
 
 
 def test_golden_features(shared: Path) -> None:
-    lines = [json.loads(line) for line in (shared / "golden" / "fone_reference.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (shared / "golden" / "fone_reference.jsonl").read_text().splitlines()
+    ]
     fone = FoNE(6, 4)
     assert [float(period) for period in fone.periods] == lines[0]["periods"]
     got = features_of(fone, [line["number"] for line in lines[1:]])
@@ -83,7 +97,9 @@ def test_golden_features(shared: Path) -> None:
 
 def test_the_example_of_the_paper() -> None:
     turns = np.array([0.7, 0.17, 0.417]) * 2 * np.pi
-    np.testing.assert_allclose(features_of(FoNE(1, 2), ["4.17"])[0], np.stack([np.cos(turns), np.sin(turns)], 1), atol=1e-7)
+    np.testing.assert_allclose(
+        features_of(FoNE(1, 2), ["4.17"])[0], np.stack([np.cos(turns), np.sin(turns)], 1), atol=1e-7
+    )
     assert FoNE(1, 2).digits(Numbers.parse(["4.17"])).tolist() == [[7, 1, 4]]
 
 
@@ -103,15 +119,21 @@ def test_features_are_the_definition(before: int, after: int) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("bases", [(2, 5, 10), (5,), (7,), (2, 5), (3, 9)])
-def test_bases_have_the_periods_of_the_published_code_and_an_inverse(bases: tuple[int, ...]) -> None:
+def test_bases_have_the_periods_of_the_published_code_and_an_inverse(
+    bases: tuple[int, ...],
+) -> None:
     fone = FoNE(5, 3, bases)
-    assert [float(period) for period in fone.periods] == pytest.approx(published_periods(bases, 5, 3))
+    assert [float(period) for period in fone.periods] == pytest.approx(
+        published_periods(bases, 5, 3)
+    )
 
     @settings(max_examples=examples(25))
     @given(st.lists(decimals(5, 3), min_size=1, max_size=8))
     def check(literals: list[str]) -> None:
         features = features_of(fone, literals)
-        np.testing.assert_allclose(features, [reference(literal, fone) for literal in literals], atol=1e-7, rtol=0)
+        np.testing.assert_allclose(
+            features, [reference(literal, fone) for literal in literals], atol=1e-7, rtol=0
+        )
         found = fone.numbers(fone.decode_digits(bfloat16(features))).to_decimal()
         assert list(found) == [abs(value) for value in Numbers.parse(literals).to_decimal()]
 
@@ -127,7 +149,9 @@ def test_long_numbers_do_not_go_through_float64() -> None:
     literals = [str(10**16 + 7 * k + 3) for k in range(1, 10**4, 97)]
     x = np.array([float(literal) for literal in literals])
     periods = 10.0 ** np.arange(1, 18)
-    published = np.stack([np.cos(2 * np.pi * x[:, None] / periods), np.sin(2 * np.pi * x[:, None] / periods)], -1)
+    published = np.stack(
+        [np.cos(2 * np.pi * x[:, None] / periods), np.sin(2 * np.pi * x[:, None] / periods)], -1
+    )
     fone = FoNE(17, 0)
     digits = np.array([[int(digit) for digit in reversed(literal)] for literal in literals])
     assert (inverse_digits(published.astype(np.float32), 17) != digits).any(1).mean() > 0.5
@@ -179,7 +203,10 @@ def test_exact_inverse_bears_a_twentieth_of_a_turn() -> None:
     fone = FoNE(6, 4)
     truth = random.integers(0, 10, (1000, 10)).astype(np.uint8)
     features = fone.features(truth)
-    angles = np.arctan2(features[..., 1], features[..., 0]) + random.uniform(-0.049, 0.049, features.shape[:-1]) * 2 * np.pi
+    angles = (
+        np.arctan2(features[..., 1], features[..., 0])
+        + random.uniform(-0.049, 0.049, features.shape[:-1]) * 2 * np.pi
+    )
     assert (fone.decode_digits(3.0 * np.stack([np.cos(angles), np.sin(angles)], -1)) == truth).all()
 
 
@@ -196,7 +223,9 @@ def test_nearest_phase_reads_what_a_trained_head_puts_out() -> None:
     digits = np.random.default_rng(2).integers(0, 10, (100, 6)).astype(np.uint8)
     for bases in ((10,), (2, 5), (2, 5, 10)):
         turns = digits[:, :, None] / np.array(bases) * 2 * np.pi
-        outputs = np.stack([np.cos(turns), np.sin(turns)], -1).reshape(100, -1, 2).astype(np.float32)
+        outputs = (
+            np.stack([np.cos(turns), np.sin(turns)], -1).reshape(100, -1, 2).astype(np.float32)
+        )
         assert (nearest_phase(outputs, 6, bases) == digits).all()
 
 
@@ -271,13 +300,23 @@ def test_chunks_are_numbers_of_their_own() -> None:
     check()
 
 
-@pytest.mark.parametrize("fone", [FoNE(6, 4), FoNE(6, 4, compact=True), FoNE(6, 4, (2, 5, 10), chunk=5), FoNE(6, 4, compact=True, chunk=4)])
+@pytest.mark.parametrize(
+    "fone",
+    [
+        FoNE(6, 4),
+        FoNE(6, 4, compact=True),
+        FoNE(6, 4, (2, 5, 10), chunk=5),
+        FoNE(6, 4, compact=True, chunk=4),
+    ],
+)
 def test_columns_in_parquet_and_mapped_memory(fone: FoNE, tmp_path: Path) -> None:
     numbers = Numbers.parse(["1", "2.5", "0", "123456.7891"])
     ((name, column),) = fone.encode(numbers).items()
     assert column.type == fone.columns()[name].type
     assert column.to_numpy_ndarray().ctypes.data == column.storage.flatten().buffers()[1].address
-    rows = schema.list_array(column, np.array([0, 1, 1, 4]), column.type, np.ones(3, np.bool_), False)
+    rows = schema.list_array(
+        column, np.array([0, 1, 1, 4]), column.type, np.ones(3, np.bool_), False
+    )
     table = pa.table({name: rows})
     pq.write_table(table, tmp_path / "a.parquet")
     with pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as writer:
@@ -287,7 +326,10 @@ def test_columns_in_parquet_and_mapped_memory(fone: FoNE, tmp_path: Path) -> Non
         values, _ = schema.flat(read.column(name).chunk(0))
         assert fone.decode({name: values}).to_decimal() == numbers.to_decimal()
     array = schema.flat(mapped.column(name).chunk(0))[0].to_numpy_ndarray()
-    assert array.ctypes.data == schema.flat(mapped.column(name).chunk(0))[0].storage.flatten().buffers()[1].address
+    assert (
+        array.ctypes.data
+        == schema.flat(mapped.column(name).chunk(0))[0].storage.flatten().buffers()[1].address
+    )
 
 
 # ---- Options
@@ -326,7 +368,8 @@ def test_features_that_cannot_be() -> None:
         fone.decode_digits(np.ones((1, 3, 2)), "argmax")
     compact = FoNE(2, 1, compact=True)
     wrong = pa.ExtensionArray.from_storage(
-        compact.columns()["number_digits"].type, pa.FixedSizeListArray.from_arrays(pa.array([1, 2, 10], pa.uint8()), 3)
+        compact.columns()["number_digits"].type,
+        pa.FixedSizeListArray.from_arrays(pa.array([1, 2, 10], pa.uint8()), 3),
     )
     with pytest.raises(RepresentationError, match="10, which is not a digit"):
         compact.decode({"number_digits": wrong})

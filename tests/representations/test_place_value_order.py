@@ -23,11 +23,15 @@ def spelled(place: PlaceValue, numbers: Numbers) -> list[tuple[str, list[int]]]:
     assert found.stream is not None
     characters = np.array(place.alphabet)[found.symbols]
     spans = list(zip(found.offsets[:-1], found.offsets[1:], strict=True))
-    return [("".join(characters[first:last]), found.stream[first:last].tolist()) for first, last in spans]
+    return [
+        ("".join(characters[first:last]), found.stream[first:last].tolist())
+        for first, last in spans
+    ]
 
 
 SURFACES = st.from_regex(
-    r"[+-]?([0-9]{1,3}(,[0-9]{3}){1,3}|[0-9]{1,20})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,3})?|[+-]?\.[0-9]{1,9}", fullmatch=True
+    r"[+-]?([0-9]{1,3}(,[0-9]{3}){1,3}|[0-9]{1,20})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,3})?|[+-]?\.[0-9]{1,9}",
+    fullmatch=True,
 )
 
 
@@ -55,7 +59,12 @@ def test_accounts_are_written_with_a_minus_in_front() -> None:
 
 
 @pytest.mark.thorough
-@given(st.lists(SURFACES, max_size=6), st.sampled_from(["msd", "lsd"]), st.sampled_from([0, 1, 100]), st.integers(0, 2**63 - 1))
+@given(
+    st.lists(SURFACES, max_size=6),
+    st.sampled_from(["msd", "lsd"]),
+    st.sampled_from([0, 1, 100]),
+    st.integers(0, 2**63 - 1),
+)
 def test_decode_inverts_encode(literals: list[str], order: str, max_offset: int, seed: int) -> None:
     numbers = Numbers.parse(literals)
     place = PlaceValue(order=order, max_offset=max_offset, seed=seed)
@@ -66,13 +75,17 @@ def test_decode_inverts_encode(literals: list[str], order: str, max_offset: int,
 @given(st.lists(SURFACES, max_size=6))
 def test_the_order_moves_digits_together_with_their_indices(literals: list[str]) -> None:
     numbers = Numbers.parse(literals)
-    for (a, i), (b, j) in zip(spelled(PlaceValue(), numbers), spelled(PlaceValue(order="lsd"), numbers), strict=True):
+    for (a, i), (b, j) in zip(
+        spelled(PlaceValue(), numbers), spelled(PlaceValue(order="lsd"), numbers), strict=True
+    ):
         assert sorted(zip(a, i, strict=True)) == sorted(zip(b, j, strict=True))
 
 
 def test_defaults_are_as_they_were() -> None:
     assert PlaceValue() == PlaceValue("text", "msd", 0, 0)
-    assert spelled(PlaceValue(), Numbers.parse(["-1,234.5e-2"])) == [("-1,234.5e-2", [0, 2, 0, 1, -1, -2, 0, -3, 0, 0, 0])]
+    assert spelled(PlaceValue(), Numbers.parse(["-1,234.5e-2"])) == [
+        ("-1,234.5e-2", [0, 2, 0, 1, -1, -2, 0, -3, 0, 0, 0])
+    ]
 
 
 TEXTS = [f"{k} plus {k * k} is {k + k * k}.5" for k in range(400)]
@@ -138,8 +151,13 @@ def test_options_go_to_json_and_back() -> None:
     assert from_dict(json.loads(json.dumps(place.to_dict()))) == place
 
 
-@pytest.mark.parametrize(("name", "place"), [("place", PlaceValue()), ("place:lsd", PlaceValue(order="lsd"))])
+@pytest.mark.parametrize(
+    ("name", "place"), [("place", PlaceValue()), ("place:lsd", PlaceValue(order="lsd"))]
+)
 def test_the_order_has_a_name(name: str, place: PlaceValue) -> None:
     assert parse(name) == (place,) and name_of(place) == name
-    with pytest.raises(RepresentationError, match="'place:msd': expected integers after the colon, as in fone:6,4, or place:lsd"):
+    with pytest.raises(
+        RepresentationError,
+        match="'place:msd': expected integers after the colon, as in fone:6,4, or place:lsd",
+    ):
         parse("place:msd")

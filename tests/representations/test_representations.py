@@ -1,4 +1,6 @@
-"""XVal, FloatBits, PlaceValue and Subword, without a tokenizer: golden values, exact ranges, and what happens just outside them."""
+"""XVal, FloatBits, PlaceValue and Subword, without a tokenizer: golden values, exact ranges, and
+what happens just outside them.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,19 @@ from numtok.representations import (
 )
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
-MAX, TINY = 3.4028234663852886e38, 1.401298464324817e-45  # the largest and the smallest positive float32
-# Half a unit in the last place further, a decimal rounds to infinity, and at half the smallest, to zero (ties to even).
+MAX, TINY = (
+    3.4028234663852886e38,
+    1.401298464324817e-45,
+)  # the largest and the smallest positive float32
+# Half a unit in the last place further, a decimal rounds to infinity, and at half the smallest, to
+# zero (ties to even).
 FIRST_INFINITE = Fraction(2) ** 128 - Fraction(2) ** 103
 LAST_ZERO = Fraction(1, 2**150)
 
 literals = st.builds(
-    lambda sign, digits, point, power: f"{sign}{digits[:point]}{'.' if point < len(digits) else ''}{digits[point:]}e{power}",
+    lambda sign, digits, point, power: (
+        f"{sign}{digits[:point]}{'.' if point < len(digits) else ''}{digits[point:]}e{power}"
+    ),
     st.sampled_from(["", "-", "+"]),
     st.text("0123456789", min_size=1, max_size=30),
     st.integers(1, 30),
@@ -64,10 +72,15 @@ def fits_float32(surface: str) -> bool:
 
 def bits_of(representation: FloatBits, surface: str) -> str:
     column = representation.encode(numbers_of(surface))["number_bits"]
-    return f"{column[0].as_py():032b}" if representation.compact else "".join(map(str, column.to_numpy_ndarray()[0].tolist()))
+    return (
+        f"{column[0].as_py():032b}"
+        if representation.compact
+        else "".join(map(str, column.to_numpy_ndarray()[0].tolist()))
+    )
 
 
-# Golden values ----------------------------------------------------------------------------------------------------------
+# Golden values
+# ----------------------------------------------------------------------------------------------------------
 
 GOLDEN_BITS = {
     "-28.5": "1 10000011 11001000000000000000000",
@@ -116,7 +129,9 @@ def test_golden_places(surface: str, expected: tuple[str, list[int]]) -> None:
     assert spelled.stream.dtype == np.int16
     assert spelled.stream.tolist() == expected[1]
     assert spelled.offsets.tolist() == [0, len(expected[0])]
-    assert [(column.name, column.type, column.per) for column in PlaceValue().columns().values()] == [("place_value", pa.int16(), "token")]
+    assert [
+        (column.name, column.type, column.per) for column in PlaceValue().columns().values()
+    ] == [("place_value", pa.int16(), "token")]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +145,9 @@ def test_golden_places(surface: str, expected: tuple[str, list[int]]) -> None:
         (Grammar(unicode_digits=True), "\u2212٤٢.٥", "-42.5", [0, 2, 1, 0, -1]),
     ],
 )
-def test_places_of_other_grammars(grammar: Grammar, text: str, spelled: str, places: list[int]) -> None:
+def test_places_of_other_grammars(
+    grammar: Grammar, text: str, spelled: str, places: list[int]
+) -> None:
     got = PlaceValue().encode(numtok.scan([text], grammar))
     assert PlaceValue().decode(got).to_pylist() == [spelled]
     assert got.stream is not None
@@ -143,7 +160,8 @@ def test_tokens() -> None:
     assert len(set(PlaceValue.alphabet)) == len(PlaceValue.alphabet)
 
 
-# Inverses ---------------------------------------------------------------------------------------------------------------
+# Inverses
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
@@ -151,7 +169,9 @@ def test_tokens() -> None:
 @given(values=st.lists(FLOATS, max_size=20))
 @example(values=[0.0, -0.0, MAX, -MAX, TINY, -TINY, 1.1754943508222875e-38, 70000.0, 2049.0, 0.0])
 def test_every_float32_is_exact(representation: SingleToken, values: list[float]) -> None:
-    """Bit for bit, the sign of zero included; the shortest decimal of a float32 reads back as that float32."""
+    """Bit for bit, the sign of zero included; the shortest decimal of a float32 reads back as that
+    float32.
+    """
     floats = np.array(values, np.float32)
     numbers = Numbers.parse(pa.array(floats, pa.float32()).cast(pa.large_string()))
     assert representation.fits(numbers).all()
@@ -166,10 +186,14 @@ def test_every_float32_is_exact(representation: SingleToken, values: list[float]
     assert all(again[name].equals(column) for name, column in columns.items())
 
 
-@pytest.mark.parametrize("surface", ["70000", "1e-9", "2049", "0", "-0", "-3", "65504.5", "1234567"])
+@pytest.mark.parametrize(
+    "surface", ["70000", "1e-9", "2049", "0", "-0", "-3", "65504.5", "1234567"]
+)
 @pytest.mark.parametrize("representation", [XVal(), FloatBits(), FloatBits(compact=True)], ids=str)
 def test_no_half_precision_on_the_way(representation: SingleToken, surface: str) -> None:
-    """Through float16 these become infinite, zero or 2048; and zero is a number as any other, with its sign."""
+    """Through float16 these become infinite, zero or 2048; and zero is a number as any other, with
+    its sign.
+    """
     numbers = numbers_of(surface)
     assert representation.fits(numbers).tolist() == [True]
     back = representation.decode(representation.encode(numbers))
@@ -186,15 +210,28 @@ def test_the_value_is_the_nearest_float32(surface: str) -> None:
     value = np.float32(scaled[0])
     exact = fraction(surface)
     distance = abs(Fraction(float(value)) - exact)
-    for other in (np.nextafter(value, np.float32(np.inf)), np.nextafter(value, np.float32(-np.inf))):
+    for other in (
+        np.nextafter(value, np.float32(np.inf)),
+        np.nextafter(value, np.float32(-np.inf)),
+    ):
         if np.isfinite(other):
             further = abs(Fraction(float(other)) - exact)
-            assert distance < further or (distance == further and int(value.view(np.uint32)) % 2 == 0)
-    assert struct.unpack("<I", struct.pack("<f", value))[0] == FloatBits(compact=True).encode(numbers_of(surface))["number_bits"][0].as_py()
+            assert distance < further or (
+                distance == further and int(value.view(np.uint32)) % 2 == 0
+            )
+    assert (
+        struct.unpack("<I", struct.pack("<f", value))[0]
+        == FloatBits(compact=True).encode(numbers_of(surface))["number_bits"][0].as_py()
+    )
 
 
 @pytest.mark.thorough
-@given(surface=st.from_regex(r"\A[-+]?([0-9]{1,3}(,[0-9]{3}){1,4}|[0-9]{1,40})(\.[0-9]{1,40})?([eE][-+]?[0-9]{1,3})?\Z", fullmatch=True))
+@given(
+    surface=st.from_regex(
+        r"\A[-+]?([0-9]{1,3}(,[0-9]{3}){1,4}|[0-9]{1,40})(\.[0-9]{1,40})?([eE][-+]?[0-9]{1,3})?\Z",
+        fullmatch=True,
+    )
+)
 def test_place_values_spell_the_number_as_written(surface: str) -> None:
     numbers = numbers_of(surface)
     assert PlaceValue().fits(numbers).all()
@@ -208,7 +245,10 @@ def test_place_values_spell_the_number_as_written(surface: str) -> None:
         if place
     )
     assert total == abs(fraction(surface.replace(",", "")))
-    assert all((place != 0) <= character.isdigit() for character, place in zip(surface, spelled.stream, strict=True))
+    assert all(
+        (place != 0) <= character.isdigit()
+        for character, place in zip(surface, spelled.stream, strict=True)
+    )
 
 
 @pytest.mark.thorough
@@ -217,12 +257,18 @@ def test_many_numbers_are_one_by_one(surfaces: list[str]) -> None:
     numbers = numbers_of(*surfaces)
     spelled = PlaceValue().encode(numbers)
     assert PlaceValue().decode(spelled).to_pylist() == surfaces
-    for representation in (XVal(overflow="clip"), FloatBits(overflow="clip"), FloatBits(compact=True, overflow="clip")):
+    for representation in (
+        XVal(overflow="clip"),
+        FloatBits(overflow="clip"),
+        FloatBits(compact=True, overflow="clip"),
+    ):
         assert isinstance(representation, SingleToken)
         columns = representation.encode(numbers)
         for number, surface in enumerate(surfaces):
             one = representation.encode(numbers_of(surface))
-            assert all(one[name][0].as_py() == column[number].as_py() for name, column in columns.items())
+            assert all(
+                one[name][0].as_py() == column[number].as_py() for name, column in columns.items()
+            )
 
 
 def test_no_numbers() -> None:
@@ -237,7 +283,8 @@ def test_no_numbers() -> None:
     assert Subword().fits(nothing).tolist() == []
 
 
-# The edges of the range -------------------------------------------------------------------------------------------------
+# The edges of the range
+# -------------------------------------------------------------------------------------------------
 
 EDGES = [
     ("340282346638528859811704183484516925440", True),  # the largest float32
@@ -279,7 +326,11 @@ def test_edges_of_float32(kind: Any, sign: str, surface: str, fits: bool) -> Non
 @given(surface=literals)
 def test_fits_float32(surface: str) -> None:
     numbers = numbers_of(surface)
-    assert XVal().fits(numbers).tolist() == FloatBits().fits(numbers).tolist() == [fits_float32(surface)]
+    assert (
+        XVal().fits(numbers).tolist()
+        == FloatBits().fits(numbers).tolist()
+        == [fits_float32(surface)]
+    )
 
 
 def test_edges_of_place_values() -> None:
@@ -324,9 +375,20 @@ def test_scale() -> None:
     scaled = XVal(scale=0.01).encode(numbers)["number_scaled"].to_pylist()
     assert scaled == [2.5, -0.0, np.float32(0.005), np.float32(1e36)]
     assert str(scaled[1]) == "-0.0"
-    assert XVal(scale=0.01).decode({"number_scaled": pa.array(scaled, pa.float32())}).format().to_pylist() == ["250", "-0", "0.5", "1e+38"]
-    assert XVal(scale=1e-10).fits(numbers_of("1e40", "1e-40", "1e300", "0")).tolist() == [True, False, False, True]
-    assert XVal(scale=1e10).fits(numbers_of("1e35", "1e-50", "-1e20")).tolist() == [False, True, True]
+    assert XVal(scale=0.01).decode(
+        {"number_scaled": pa.array(scaled, pa.float32())}
+    ).format().to_pylist() == ["250", "-0", "0.5", "1e+38"]
+    assert XVal(scale=1e-10).fits(numbers_of("1e40", "1e-40", "1e300", "0")).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert XVal(scale=1e10).fits(numbers_of("1e35", "1e-50", "-1e20")).tolist() == [
+        False,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.thorough
@@ -334,7 +396,9 @@ def test_scale() -> None:
 def test_scaling_keeps_all_but_the_last_bit(value: float, scale: float) -> None:
     assume(value == 0 or 1e-30 < abs(value) < 1e30)
     representation = XVal(scale=scale)
-    back = representation.decode(representation.encode(Numbers.parse([repr(value)]))).to_float64()[0]
+    back = representation.decode(representation.encode(Numbers.parse([repr(value)]))).to_float64()[
+        0
+    ]
     assert back == pytest.approx(value, rel=2**-22)
     assert np.signbit(back) == np.signbit(value)
 
@@ -345,7 +409,8 @@ def test_clip() -> None:
     assert clipping.encode(numbers)["number_scaled"].to_pylist()[:7] == [5, 5, -5, -5, 0, 5, -5]
     assert clipping.clipped(numbers).tolist() == [False, True, True, False, False, True, True, True]
     kept = XVal(clip=5.0)
-    # A value beyond the clip is clipped, as the paper has it; one beyond float64, which no column would hold, follows the overflow policy.
+    # A value beyond the clip is clipped, as the paper has it; one beyond float64, which no column
+    # would hold, follows the overflow policy.
     assert kept.fits(numbers).tolist() == [True] * 5 + [False] * 3
     assert kept.fits(numbers_of("1e300", "-1e39")).all()
     assert kept.clipped(numbers_of("1e300", "-1e39", "2")).tolist() == [True, True, False]
@@ -353,28 +418,38 @@ def test_clip() -> None:
     assert third.clipped(numbers_of("0.1")).tolist() == [False]  # 0.1 as float32 is the clip itself
 
 
-# Decoding what a model gives --------------------------------------------------------------------------------------------
+# Decoding what a model gives
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("representation", [XVal(), XVal(scale=2.0), FloatBits(), FloatBits(compact=True)], ids=str)
+@pytest.mark.parametrize(
+    "representation", [XVal(), XVal(scale=2.0), FloatBits(), FloatBits(compact=True)], ids=str
+)
 def test_what_is_no_number_is_refused(representation: SingleToken, value: float) -> None:
     floats = np.array([1.0, value], np.float32)
     column: Any = pa.array(floats)
     if isinstance(representation, FloatBits):
         words = floats.view(np.uint32)
         rows = np.array([[int(bit) for bit in f"{word:032b}"] for word in words], np.uint8)
-        column = pa.array(words) if representation.compact else pa.FixedShapeTensorArray.from_numpy_ndarray(rows)
+        column = (
+            pa.array(words)
+            if representation.compact
+            else pa.FixedShapeTensorArray.from_numpy_ndarray(rows)
+        )
     with pytest.raises(RepresentationError, match=rf"{representation.name}: value 1 is {value}"):
         representation.decode({next(iter(representation.columns())): column})
 
 
 def test_decoding_a_slice_of_a_tensor_column() -> None:
     columns = FloatBits().encode(numbers_of("1", "2", "3", "4"))
-    assert FloatBits().decode({"number_bits": columns["number_bits"].slice(1, 2)}).format().to_pylist() == ["2", "3"]
+    assert FloatBits().decode(
+        {"number_bits": columns["number_bits"].slice(1, 2)}
+    ).format().to_pylist() == ["2", "3"]
 
 
-# Options ----------------------------------------------------------------------------------------------------------------
+# Options
+# ----------------------------------------------------------------------------------------------------------------
 
 OPTIONS: list[Representation] = [
     XVal(),
@@ -402,7 +477,9 @@ def test_to_and_from_json(representation: Representation) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"name": "nope"}, {"name": None}, {"scale": 1.0}])
 def test_from_dict_without_a_known_name(options: dict[str, Any]) -> None:
-    with pytest.raises(RepresentationError, match=r"unknown representation .*choose from xval, bits"):
+    with pytest.raises(
+        RepresentationError, match=r"unknown representation .*choose from xval, bits"
+    ):
         from_dict(options)
 
 
@@ -415,7 +492,10 @@ def test_from_dict_without_a_known_name(options: dict[str, Any]) -> None:
         (lambda: XVal(scale=float("nan")), "scale=nan"),
         (lambda: XVal(clip=0.0), "clip=0.0 must be positive"),
         (lambda: XVal(clip=float("nan")), "clip=nan"),
-        (lambda: XVal(overflow="drop"), "xval: overflow='drop' is unknown; use one of 'text', 'clip', 'error'"),
+        (
+            lambda: XVal(overflow="drop"),
+            "xval: overflow='drop' is unknown; use one of 'text', 'clip', 'error'",
+        ),
         (lambda: FloatBits(overflow=""), "bits: overflow=''"),
         (lambda: PlaceValue(overflow="TEXT"), "place: overflow='TEXT'"),
     ],
@@ -427,7 +507,12 @@ def test_bad_options(make: Any, message: str) -> None:
 
 def test_parse() -> None:
     assert parse("xval,bits") == parse(" xval , bits,") == (XVal(), FloatBits())
-    for name, kind in {"xval": XVal, "bits": FloatBits, "place": PlaceValue, "subword": Subword}.items():
+    for name, kind in {
+        "xval": XVal,
+        "bits": FloatBits,
+        "place": PlaceValue,
+        "subword": Subword,
+    }.items():
         assert parse(name) == (kind(),)
         assert REPRESENTATIONS[name] is kind
 

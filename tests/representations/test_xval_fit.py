@@ -38,7 +38,8 @@ def scaled(xval: XVal, literals: list[str]) -> Any:
     return xval.encode(Numbers.parse(literals))["number_scaled"].to_numpy()
 
 
-# XVal.fit ---------------------------------------------------------------------------------------------------------------
+# XVal.fit
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_fit_keeps_all_where_it_can() -> None:
@@ -48,7 +49,9 @@ def test_fit_keeps_all_where_it_can() -> None:
     kept = numbers.select(np.array([0, 1, 2, 4]))
     assert not xval.clipped(kept).any() and not xval.vanishing(kept).any()
     assert xval.encode(kept)["number_scaled"].to_pylist() == pytest.approx([0.025, -5, 0, 1.25])
-    np.testing.assert_allclose(xval.decode(xval.encode(kept)).to_float64(), [1, -200, 0, 50], rtol=1e-7)
+    np.testing.assert_allclose(
+        xval.decode(xval.encode(kept)).to_float64(), [1, -200, 0, 50], rtol=1e-7
+    )
 
 
 def test_one_freak_number_does_not_make_the_others_vanish() -> None:
@@ -65,13 +68,17 @@ def test_one_freak_number_does_not_make_the_others_vanish() -> None:
 @settings(max_examples=examples(50))
 @given(
     values=st.lists(
-        st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0, 2014.0, 5e-324, 1.7e308, -1e-310]), max_size=30
+        st.floats(allow_nan=False, allow_infinity=False)
+        | st.sampled_from([0.0, 1.0, 2014.0, 5e-324, 1.7e308, -1e-310]),
+        max_size=30,
     ),
     log=st.booleans(),
 )
 @example(values=[1.7972681524083397e308], log=False)
 def test_fit_loses_the_fewest(values: list[float], log: bool) -> None:
-    """No other of the magnitudes, scaled to 5, loses fewer; and the scale is a number like others, whatever the corpus."""
+    """No other of the magnitudes, scaled to 5, loses fewer; and the scale is a number like others,
+    whatever the corpus.
+    """
     numbers = Numbers.parse([repr(value) for value in values])
     magnitudes = [abs(value) for value in values if value]
     if not magnitudes:
@@ -82,10 +89,15 @@ def test_fit_loses_the_fewest(values: list[float], log: bool) -> None:
     assert 0 < xval.scale < np.inf and xval.clip == 5 and xval.log == log
     assert xval.scale == float(f"{xval.scale:.4g}")  # so that it can be typed again
     units = [float(np.log1p(one) / np.log(10)) if log else one for one in magnitudes]
-    at = min(5 / xval.scale, sys.float_info.max)  # the scale is rounded down, so this may be beyond the largest double
+    at = min(
+        5 / xval.scale, sys.float_info.max
+    )  # the scale is rounded down, so this may be beyond the largest double
     lost = sum(one > at * 1.002 or one < at * VANISHING / 5 * 0.998 for one in units)
     for largest in units:
-        assert lost <= sum(one > largest or one < largest * (VANISHING / 5) for one in units) or xval.scale >= 1e300
+        assert (
+            lost <= sum(one > largest or one < largest * (VANISHING / 5) for one in units)
+            or xval.scale >= 1e300
+        )
     assert np.isfinite(xval.encode(numbers)["number_scaled"].to_numpy()).all()
 
 
@@ -110,16 +122,30 @@ def test_fit_refuses_what_gives_no_scale() -> None:
 
 def test_vanishing_is_what_a_model_can_hardly_tell_from_zero() -> None:
     numbers = Numbers.parse(["0", "-0", "0.9", "-0.9", "1.1", "1e-30", "1e30"])
-    assert XVal(scale=1e-3).vanishing(numbers).tolist() == [False, False, True, True, False, True, False]
+    assert XVal(scale=1e-3).vanishing(numbers).tolist() == [
+        False,
+        False,
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
     assert not FloatBits().vanishing(numbers).any()
 
 
-# xval:log ---------------------------------------------------------------------------------------------------------------
+# xval:log
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.thorough
-@given(value=st.floats(allow_nan=False, allow_infinity=False), scale=st.sampled_from([1.0, 0.21, 5.0, 1e-3]))
-def test_log_is_the_formula_and_comes_back_within_the_stated_error(value: float, scale: float) -> None:
+@given(
+    value=st.floats(allow_nan=False, allow_infinity=False),
+    scale=st.sampled_from([1.0, 0.21, 5.0, 1e-3]),
+)
+def test_log_is_the_formula_and_comes_back_within_the_stated_error(
+    value: float, scale: float
+) -> None:
     xval = XVal(scale=scale, log=True)
     numbers = Numbers.parse([repr(value)])
     exact = (1 + abs(Decimal(value))).log10() * Decimal(scale)
@@ -142,24 +168,33 @@ def test_range_of_log() -> None:
     numbers = Numbers.parse(["0", "1.7e-45", "1e-46", "1.7976931348623157e308", "1e309", "-1e400"])
     xval = XVal(log=True)
     assert xval.fits(numbers).tolist() == [True, True, False, True, False, False]
-    assert xval.decode(xval.encode(numbers.select(np.array([3])))).to_float64()[0] == pytest.approx(1.7976931348623157e308, rel=5e-5)
+    assert xval.decode(xval.encode(numbers.select(np.array([3])))).to_float64()[0] == pytest.approx(
+        1.7976931348623157e308, rel=5e-5
+    )
     clipping = XVal(log=True, overflow="clip")
     assert clipping.clipped(numbers).tolist() == [False, False, True, False, True, True]
     values = clipping.encode(numbers)["number_scaled"].to_numpy()
-    assert np.isfinite(values).all() and values[2] > 0 and values[4] == -values[5] == pytest.approx(308.25, rel=1e-4)
+    assert (
+        np.isfinite(values).all()
+        and values[2] > 0
+        and values[4] == -values[5] == pytest.approx(308.25, rel=1e-4)
+    )
     assert np.isfinite(clipping.decode(clipping.encode(numbers)).to_float64()).all()
 
 
 def test_log_in_json_and_in_a_list() -> None:
-    (xval, fone) = numtok.representations.parse("xval:log,fone:6,4")
+    xval, fone = numtok.representations.parse("xval:log,fone:6,4")
     assert xval == XVal(log=True) and fone == FoNE(6, 4)
     assert numtok.representations.from_dict(json.loads(json.dumps(xval.to_dict()))) == xval
-    assert "log" not in XVal().to_dict()  # what was encoded before there was one keeps its fingerprint
+    assert (
+        "log" not in XVal().to_dict()
+    )  # what was encoded before there was one keeps its fingerprint
     with pytest.raises(RepresentationError, match="xval:log"):
         numtok.representations.parse("xval:lag")
 
 
-# Corpora ----------------------------------------------------------------------------------------------------------------
+# Corpora
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def corpus(folder: Path, texts: list[str], name: str = "in.jsonl") -> Path:
@@ -168,17 +203,27 @@ def corpus(folder: Path, texts: list[str], name: str = "in.jsonl") -> Path:
     return path
 
 
-def fitted(folder: Path, paths: list[Path], numbers: list[Representation], **options: Any) -> tuple[Any, Any]:
+def fitted(
+    folder: Path, paths: list[Path], numbers: list[Representation], **options: Any
+) -> tuple[Any, Any]:
     """(summary, table) of the files encoded with a fitted scale."""
     tokenizer = numtok.Tokenizer.from_pretrained(trained.source("gpt2"), numbers)
-    summary = encode_corpus(paths, folder / "out.parquet", tokenizer, fit=ScaleFit(**options), overwrite=True)
+    summary = encode_corpus(
+        paths, folder / "out.parquet", tokenizer, fit=ScaleFit(**options), overwrite=True
+    )
     return summary, pq.read_table(folder / "out.parquet")
 
 
 def test_fit_looks_at_all_files(tmp_path: Path) -> None:
-    paths = [corpus(tmp_path, ["a 250 -1000", "none", "b 1e400"], "a.jsonl"), corpus(tmp_path, ["4 5 6 0"], "b.jsonl")]
+    paths = [
+        corpus(tmp_path, ["a 250 -1000", "none", "b 1e400"], "a.jsonl"),
+        corpus(tmp_path, ["4 5 6 0"], "b.jsonl"),
+    ]
     summary, table = fitted(tmp_path, paths, [FloatBits(), XVal(overflow="clip")])
-    assert json.loads(table.schema.metadata[b"numtok"])["numbers"][1] == XVal(0.005, 5.0, overflow="clip").to_dict()
+    assert (
+        json.loads(table.schema.metadata[b"numtok"])["numbers"][1]
+        == XVal(0.005, 5.0, overflow="clip").to_dict()
+    )
     assert (summary.fit.documents, summary.fit.numbers, summary.fit.largest) == (4, 6, 1000.0)
     summary, _ = fitted(tmp_path, paths, [XVal()], quantile=0.5)
     assert summary.fit.largest == pytest.approx(6, rel=1e-3)
@@ -186,7 +231,9 @@ def test_fit_looks_at_all_files(tmp_path: Path) -> None:
     assert summary.fit.xval.clip == 20 and summary.clipped == {"xval": 2}
 
 
-def test_fit_reaches_the_last_of_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fit_reaches_the_last_of_many_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fitting, "FIT_BYTES", 4000)
     paths = [corpus(tmp_path, [f"{10**k} and more"] * 200, f"{k}.jsonl") for k in range(4)]
     summary, _ = fitted(tmp_path, paths, [XVal()])
@@ -208,10 +255,22 @@ def test_a_corpus_without_numbers(text: str, tmp_path: Path) -> None:
     assert len(table) == 1
 
 
-@pytest.mark.parametrize("literals", [["7"] * 20, ["0"] * 15 + ["3", "4"], ["5e-324"], ["1e-320", "1e-310"], ["1.7e308", "1"], ["-2"]])
+@pytest.mark.parametrize(
+    "literals",
+    [
+        ["7"] * 20,
+        ["0"] * 15 + ["3", "4"],
+        ["5e-324"],
+        ["1e-320", "1e-310"],
+        ["1.7e308", "1"],
+        ["-2"],
+    ],
+)
 @pytest.mark.parametrize("numbers", ["xval", "xval:log"])
 def test_odd_corpora(numbers: str, literals: list[str], tmp_path: Path) -> None:
-    summary, table = fitted(tmp_path, [corpus(tmp_path, literals)], list(numtok.representations.parse(numbers)))
+    summary, table = fitted(
+        tmp_path, [corpus(tmp_path, literals)], list(numtok.representations.parse(numbers))
+    )
     assert 0 < summary.fit.xval.scale < np.inf
     found = [value for row in table["number_scaled"].to_pylist() for value in row]
     assert all(np.isfinite(found)) and all(abs(value) <= 5 for value in found)
@@ -219,16 +278,35 @@ def test_odd_corpora(numbers: str, literals: list[str], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("numbers", ["xval", "xval:log", "xval,bits", "xval,fone:6,4"])
 def test_decoding_is_as_good_as_the_float64_that_is_stored(numbers: str, tmp_path: Path) -> None:
-    """Clipped, large and small numbers come back in full, although xVal's own column holds next to nothing of them."""
-    literals = ["1", "2014", "1e400", "3.14159265358979", "6.02214076e23", "1.0545718e-20", "16777217", "0.1", "-273.15", "123456.789"]
+    """Clipped, large and small numbers come back in full, although xVal's own column holds next to
+    nothing of them.
+    """
+    literals = [
+        "1",
+        "2014",
+        "1e400",
+        "3.14159265358979",
+        "6.02214076e23",
+        "1.0545718e-20",
+        "16777217",
+        "0.1",
+        "-273.15",
+        "123456.789",
+    ]
     path = corpus(tmp_path, [f"is {literal} so" for literal in literals])
     summary, table = fitted(tmp_path, [path], list(numtok.representations.parse(numbers)))
     if numbers == "xval":
         assert summary.clipped["xval"] >= 2 and summary.vanishing["xval"] >= 1
     from numtok.corpus.decode import tokenizer_of
 
-    texts = tokenizer_of(tmp_path / "out.parquet", trained.source("gpt2")).decode_batch(table.to_batches()[0]).to_pylist()
-    assert [Decimal(text[3:-3]) for text in texts] == [Decimal(literal) for literal in literals]  # also what stays text
+    texts = (
+        tokenizer_of(tmp_path / "out.parquet", trained.source("gpt2"))
+        .decode_batch(table.to_batches()[0])
+        .to_pylist()
+    )
+    assert [Decimal(text[3:-3]) for text in texts] == [
+        Decimal(literal) for literal in literals
+    ]  # also what stays text
 
 
 def test_digits_of_fone_are_better_than_a_float64() -> None:
@@ -248,7 +326,8 @@ def test_other_options_need_the_same_tokens() -> None:
             tok.with_options(wrong)
 
 
-# The command line --------------------------------------------------------------------------------------------------------
+# The command line
+# --------------------------------------------------------------------------------------------------------
 
 
 def run(*arguments: str, **options: Any) -> Any:
@@ -270,7 +349,9 @@ def test_xval_is_fitted_unless_told_otherwise(folder: Path) -> None:
     result = run("in.jsonl", "-o", "a.parquet")
     assert result.exit_code == 0 and result.stderr == ""
     assert metadata()["scale"] == 0.005005 and metadata()["clip"] == 5
-    assert re.search(r"xval's scale +0\.005005 +999 becomes 5 \(1,000 numbers of 1 documents\)", result.stdout)
+    assert re.search(
+        r"xval's scale +0\.005005 +999 becomes 5 \(1,000 numbers of 1 documents\)", result.stdout
+    )
     assert re.search(r"clipped +1 +1 by xval", result.stdout)
     again = re.search(r"for more files: (--scale .*)", result.stdout)
     assert again and run("in.jsonl", "-o", "b.parquet", *again[1].split(), "-q").exit_code == 0
@@ -285,21 +366,34 @@ def test_xval_is_fitted_unless_told_otherwise(folder: Path) -> None:
 
 
 def test_a_scale_that_loses_numbers_is_told(folder: Path) -> None:
-    """The largest number, scaled to 5, leaves 8e-24 of a one: no zero as float32, and nothing for a model."""
+    """The largest number, scaled to 5, leaves 8e-24 of a one: no zero as float32, and nothing for a
+    model.
+    """
     corpus(folder, [" ".join(AVOGADRO)])
     result = run("in.jsonl", "-o", "a.parquet", "--fit-quantile", "1")
-    assert "99.9% of the numbers are nearly zero for the model and 0.0% are clipped; --numbers xval:log holds more of them" in result.stderr
+    assert (
+        "99.9% of the numbers are nearly zero for the model and 0.0% are clipped; --numbers"
+        " xval:log holds more of them" in result.stderr
+    )
     assert re.search(r"nearly zero +999 +below 0\.001 once scaled: 999 by xval", result.stdout)
     result = run("in.jsonl", "-o", "b.parquet", "--fit-quantile", "0.5")
-    assert "0.0% of the numbers are nearly zero for the model and 50.0% are clipped" in result.stderr
+    assert (
+        "0.0% of the numbers are nearly zero for the model and 50.0% are clipped" in result.stderr
+    )
 
 
 @pytest.mark.parametrize("compression", [None, "tiny sample"])
-def test_a_pipe_is_read_once(compression: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_read_once(
+    compression: str | None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if compression:  # so that most of the text comes after the sample
         monkeypatch.setattr(fitting, "FIT_BYTES", 500)
         defaults = EncodeSettings.__init__.__defaults__
-        monkeypatch.setattr(EncodeSettings.__init__, "__defaults__", tuple(300 if value == BATCH_BYTES else value for value in defaults))
+        monkeypatch.setattr(
+            EncodeSettings.__init__,
+            "__defaults__",
+            tuple(300 if value == BATCH_BYTES else value for value in defaults),
+        )
     data = SAMPLE.read_bytes()
     monkeypatch.setattr(sys, "stdin", None)
     result = run("-", "-o", "a.parquet", "--keep-column", "id", "--keep-text", input=data)
@@ -307,9 +401,13 @@ def test_a_pipe_is_read_once(compression: str | None, folder: Path, monkeypatch:
     table = pq.read_table("a.parquet")
     rows = [json.loads(line) for line in data.splitlines()]
     assert table["id"].to_pylist() == [row["id"] for row in rows]
-    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.representations.from_dict(metadata())])
+    tokenizer = numtok.Tokenizer.from_pretrained(
+        numbers=[numtok.representations.from_dict(metadata())]
+    )
     batches = table.combine_chunks().to_batches()
-    assert [text for batch in batches for text in tokenizer.decode_batch(batch).to_pylist()] == [row["text"] for row in rows]
+    assert [text for batch in batches for text in tokenizer.decode_batch(batch).to_pylist()] == [
+        row["text"] for row in rows
+    ]
     assert 0 < metadata()["scale"] < 1
     if not compression:
         shown = run(str(SAMPLE), "-o", "b.parquet", "-q")
@@ -325,7 +423,10 @@ def test_no_numbers_is_said(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--numbers", "bits", "--scale", "2"], "only xval has a scale, and bits does not include it"),
+        (
+            ["--numbers", "bits", "--scale", "2"],
+            "only xval has a scale, and bits does not include it",
+        ),
         (["--numbers", "bits", "--clip", "2"], "only xval has a scale"),
         (["--scale", "2", "--fit"], "leave out one or the other"),
         (["--scale", "2", "--fit-quantile", "0.5"], "leave out one or the other"),

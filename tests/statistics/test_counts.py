@@ -1,4 +1,6 @@
-"""What is counted of numbers is what a plain loop over ``numtok.extract`` counts, and adds up in any order."""
+"""What is counted of numbers is what a plain loop over ``numtok.extract`` counts, and adds up in
+any order.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,25 @@ HISTOGRAMS = (
 )
 
 KINDS: dict[str, list[str | None]] = {
-    "prose": ["On 5 May 2019 it was -3.50 °C, 1,234 people came; 1990's best: +7, 10km, 99%.", "", "no numbers at all", None],
-    "code": ["x = [100, -200, 3e5, .5, 007]; y[3] = 0xFF + 1.5E-3  # v1.2", "for i in range(10): print(i * 2.0)"],
+    "prose": [
+        "On 5 May 2019 it was -3.50 °C, 1,234 people came; 1990's best: +7, 10km, 99%.",
+        "",
+        "no numbers at all",
+        None,
+    ],
+    "code": [
+        "x = [100, -200, 3e5, .5, 007]; y[3] = 0xFF + 1.5E-3  # v1.2",
+        "for i in range(10): print(i * 2.0)",
+    ],
     "table": ["year\tsum\n2019\t1,234.50\n2020\t-0.00\n1066\t.10\n2101\t0999"],
     "other scripts": ["価格は２０１９円、１,２３４.５０円 2020年 5月", "٤٢ كم و ٣.٥٠", "१२३ ५"],
     "one character": ["5", "-", "0", "-0", "٠"],
-    "long": ["9" * 60 + " 0." + "0" * 60 + "1 123456789012345678 1234567890123456789 -1e400 1e-400 1e99999999999999999"],
+    "long": [
+        "9" * 60
+        + " 0."
+        + "0" * 60
+        + "1 123456789012345678 1234567890123456789 -1e400 1e-400 1e99999999999999999"
+    ],
     "signs": ["(−5) −0 - 5 3--2 +0 =-1 (7)"],
     "nothing": [],
 }
@@ -51,8 +66,14 @@ KINDS: dict[str, list[str | None]] = {
 def held_to_the_oracle(texts: list[str | None], grammar: Grammar | None = None) -> None:
     plain, counted = plain_statistics(texts, grammar), Statistics.of_batch(texts, grammar)
     data = counted.to_json()
-    assert (data["documents"], data["numbers"], data["number_bytes"]) == (len(texts), plain.numbers, plain.number_bytes)
-    assert data["without_text"] == texts.count(None) and data["bytes"] == sum(len((text or "").encode()) for text in texts)
+    assert (data["documents"], data["numbers"], data["number_bytes"]) == (
+        len(texts),
+        plain.numbers,
+        plain.number_bytes,
+    )
+    assert data["without_text"] == texts.count(None) and data["bytes"] == sum(
+        len((text or "").encode()) for text in texts
+    )
     for name in (*HISTOGRAMS, "per_document", "years"):
         assert data[name] == plain[name], name
     listed = {Decimal(text): count for text, count in data["values"]["counts"].items()}
@@ -62,7 +83,15 @@ def held_to_the_oracle(texts: list[str | None], grammar: Grammar | None = None) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("grammar", [Grammar(), Grammar.data(), Grammar(accounting=True, grouping="_"), Grammar(unicode_digits=False)])
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        Grammar(),
+        Grammar.data(),
+        Grammar(accounting=True, grouping="_"),
+        Grammar(unicode_digits=False),
+    ],
+)
 def test_the_counts_are_those_of_a_plain_loop(kind: str, grammar: Grammar) -> None:
     held_to_the_oracle(KINDS[kind], grammar)
 
@@ -71,13 +100,18 @@ def test_of_pages_too(wiki_texts: list[str]) -> None:
     held_to_the_oracle([text[:8000] for text in wiki_texts[:80:4]])
 
 
-@given(st.lists(st.one_of(st.none(), st.text(alphabet="0123456789.,-+eE ()٤−_x", max_size=40)), max_size=5))
+@given(
+    st.lists(
+        st.one_of(st.none(), st.text(alphabet="0123456789.,-+eE ()٤−_x", max_size=40)), max_size=5
+    )
+)
 @example(["1.e5 007 0.0 .0 -.5e-3 1,000.10 1e0000005"])
 def test_of_anything(texts: list[str | None]) -> None:
     held_to_the_oracle(texts)
 
 
-# Units ------------------------------------------------------------------------------------------------------------------
+# Units
+# ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -145,11 +179,16 @@ def test_the_word_behind_a_number_is_counted(text: str, word: str | None) -> Non
         ("3,14,", "decimal comma"),
     ],
 )
-def test_numbers_that_another_grammar_would_read_as_one_are_told(text: str, hint: str | None) -> None:
-    assert Statistics.of_batch([f"x {text} y"]).to_json()["side_by_side"] == ({} if hint is None else {hint: 1})
+def test_numbers_that_another_grammar_would_read_as_one_are_told(
+    text: str, hint: str | None
+) -> None:
+    assert Statistics.of_batch([f"x {text} y"]).to_json()["side_by_side"] == (
+        {} if hint is None else {hint: 1}
+    )
 
 
-# Adding up --------------------------------------------------------------------------------------------------------------
+# Adding up
+# --------------------------------------------------------------------------------------------------------------
 
 documents = st.lists(st.text(alphabet="0123456789.,- km%", max_size=30), max_size=4)
 
@@ -172,7 +211,10 @@ def test_pages_cut_anywhere_add_up_to_the_whole(wiki_texts: list[str]) -> None:
     whole = Statistics.of_batch(texts).to_json()
     for cut in (1, 17, 39):
         parts = [Statistics.of_batch(texts[cut:]), Statistics.of_batch(texts[:cut])]
-        for merged in (Statistics.merge(parts), Statistics.merge(Statistics.from_json(part.to_json()) for part in parts)):
+        for merged in (
+            Statistics.merge(parts),
+            Statistics.merge(Statistics.from_json(part.to_json()) for part in parts),
+        ):
             data = merged.to_json()
             assert {name: data[name] for name in data if name not in ("values", "units")} == {
                 name: whole[name] for name in whole if name not in ("values", "units")
@@ -183,13 +225,21 @@ pairs = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 50)), max_size=30)
 
 
 @given(st.lists(pairs, min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_the_most_frequent_are_within_their_bound_however_they_are_merged(parts: list[list[tuple[int, int]]], random: object) -> None:
+def test_the_most_frequent_are_within_their_bound_however_they_are_merged(
+    parts: list[list[tuple[int, int]]], random: object
+) -> None:
     capacity, true = 4, dict.fromkeys(range(13), 0)
     summaries = []
     for part in parts:
         for value, times in part:
             true[value] += times
-        rows = np.array([(value, -value, sum(t for v, t in part if v == value)) for value in {v for v, _ in part}], np.int64).reshape(-1, 3)
+        rows = np.array(
+            [
+                (value, -value, sum(t for v, t in part if v == value))
+                for value in {v for v, _ in part}
+            ],
+            np.int64,
+        ).reshape(-1, 3)
         summaries.append(Frequent.of(Counted(*rows.T), capacity))
     random.shuffle(summaries)  # type: ignore[attr-defined]
     merged = functools.reduce(lambda one, other: one + other, summaries)
@@ -200,7 +250,10 @@ def test_the_most_frequent_are_within_their_bound_however_they_are_merged(parts:
 
 
 def test_statistics_of_two_tokenizers_are_not_added_up() -> None:
-    tokenizers = Tokenizer.from_pretrained(None, [Subword()]), Tokenizer(trained.config("gpt2"), [Subword()])
+    tokenizers = (
+        Tokenizer.from_pretrained(None, [Subword()]),
+        Tokenizer(trained.config("gpt2"), [Subword()]),
+    )
     ours, other = (Statistics.of_batch(["a 5"], tokenizer=tokenizer) for tokenizer in tokenizers)
     with pytest.raises(InputError, match="two tokenizers"):
         ours + other
@@ -208,7 +261,10 @@ def test_statistics_of_two_tokenizers_are_not_added_up() -> None:
 
 def test_json_of_the_sample_is_golden(golden: Callable[[str, str], None]) -> None:
     texts = [json.loads(line)["text"] for line in SAMPLE.read_text("utf-8").splitlines()]
-    golden("statistics.json", json.dumps(Statistics.of_batch(texts).to_json(), indent=1, ensure_ascii=False) + "\n")
+    golden(
+        "statistics.json",
+        json.dumps(Statistics.of_batch(texts).to_json(), indent=1, ensure_ascii=False) + "\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,7 +283,8 @@ def test_json_of_something_else_is_refused(change: dict[str, object], message: s
         Statistics.from_json([1])  # type: ignore[arg-type]
 
 
-# Size and tokens ----------------------------------------------------------------------------------------------------------
+# Size and tokens
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_number_of_a_million_digits_and_many_values_stay_small() -> None:

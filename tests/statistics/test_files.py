@@ -1,4 +1,6 @@
-"""Statistics of files: however they are read, and of encoded ones what can be known is what was in the texts."""
+"""Statistics of files: however they are read, and of encoded ones what can be known is what was in
+the texts.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,15 @@ from numtok.corpus.summary import Progress
 from numtok.errors import InputError, SchemaError
 
 VALUES = ("documents", "numbers", "per_document", "smallest", "largest", "values", "examples")
-DIGITS = ("significant_digits", "integer_digits", "fraction_digits", "first_digits", "positive_decades", "negative_decades", "magnitudes")
+DIGITS = (
+    "significant_digits",
+    "integer_digits",
+    "fraction_digits",
+    "first_digits",
+    "positive_decades",
+    "negative_decades",
+    "magnitudes",
+)
 WRITTEN = ("forms", "marks", "years", "written")
 
 
@@ -28,13 +38,18 @@ def sample_texts() -> list[str]:
 
 @pytest.mark.parametrize("layout", ["number", "token"])
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
-def test_an_encoded_file_has_the_numbers_of_its_texts(layout: Any, suffix: str, tmp_path: Path) -> None:
+def test_an_encoded_file_has_the_numbers_of_its_texts(
+    layout: Any, suffix: str, tmp_path: Path
+) -> None:
     path = tmp_path / f"a.{suffix}"
     encode_files(SAMPLE, path, numbers="place", keep_text=True, layout=layout)
     encoded, raw = corpus_stats(path).to_json(), corpus_stats(SAMPLE).to_json()
     for name in (*VALUES, *DIGITS, *WRITTEN, "zeros", "beyond_float64"):
         assert encoded[name] == raw[name], name
-    assert encoded["in_text"] == encoded["bytes"] == encoded["number_bytes"] == 0 and encoded["units"]["counts"] == {}
+    assert (
+        encoded["in_text"] == encoded["bytes"] == encoded["number_bytes"] == 0
+        and encoded["units"]["counts"] == {}
+    )
     assert encoded["tokens"]["numbers"] == 0
 
 
@@ -44,7 +59,9 @@ def test_without_the_text_its_float64_is_known(tmp_path: Path) -> None:
     assert encoded["written"] == 0 and encoded["forms"] == {}
     for name in ("documents", "numbers", "per_document", "smallest", "largest", "magnitudes"):
         assert encoded[name] == raw[name], name
-    assert sum(encoded["zeros"].values()) == sum(raw["zeros"].values()) + raw["beyond_float64"]["zero"]
+    assert (
+        sum(encoded["zeros"].values()) == sum(raw["zeros"].values()) + raw["beyond_float64"]["zero"]
+    )
 
 
 def test_what_a_representation_leaves_as_text_is_not_in_the_file(tmp_path: Path) -> None:
@@ -56,7 +73,9 @@ def test_what_a_representation_leaves_as_text_is_not_in_the_file(tmp_path: Path)
 
 def test_a_column_of_an_encoded_file_that_is_named_is_read_as_text(tmp_path: Path) -> None:
     encode_files(SAMPLE, tmp_path / "a.parquet", numbers="xval", keep_columns=["id"])
-    assert corpus_stats(tmp_path / "a.parquet", text_column="id") == corpus_stats(SAMPLE, text_column="id")
+    assert corpus_stats(tmp_path / "a.parquet", text_column="id") == corpus_stats(
+        SAMPLE, text_column="id"
+    )
 
 
 def test_null_rows_and_infinite_values(tmp_path: Path) -> None:
@@ -64,12 +83,17 @@ def test_null_rows_and_infinite_values(tmp_path: Path) -> None:
     encode_files(tmp_path / "a.jsonl", tmp_path / "a.parquet", numbers="place")
     counted = corpus_stats(tmp_path / "a.parquet").to_json()
     assert (counted["documents"], counted["without_text"], counted["numbers"]) == (3, 1, 4)
-    assert counted["beyond_float64"] == {"infinite": 2} and (counted["smallest"], counted["largest"]) == (5, 7)
+    assert counted["beyond_float64"] == {"infinite": 2} and (
+        counted["smallest"],
+        counted["largest"],
+    ) == (5, 7)
 
 
 def test_a_file_that_lacks_the_values_is_refused(tmp_path: Path) -> None:
     encode_files(SAMPLE, tmp_path / "a.parquet")
-    pq.write_table(pq.read_table(tmp_path / "a.parquet").drop_columns(["number_value"]), tmp_path / "b.parquet")
+    pq.write_table(
+        pq.read_table(tmp_path / "a.parquet").drop_columns(["number_value"]), tmp_path / "b.parquet"
+    )
     with pytest.raises(SchemaError, match="number_value"):
         corpus_stats(tmp_path / "b.parquet")
 
@@ -82,29 +106,41 @@ def test_the_folder_of_a_job_is_read_as_one(tmp_path: Path) -> None:
 
 def test_a_job_keeps_the_statistics_of_its_texts(tmp_path: Path) -> None:
     folder = tmp_path / "job"
-    summary = encode_files(SAMPLE, f"{folder}/", numbers="fone:3,1", shards=3, workers=1, stats=True)
+    summary = encode_files(
+        SAMPLE, f"{folder}/", numbers="fone:3,1", shards=3, workers=1, stats=True
+    )
     raw, kept = corpus_stats(SAMPLE).to_json(), corpus_stats(folder).to_json()
-    assert summary.statistics == corpus_stats(folder) and {name: raw[name] for name in raw if name != "tokens"} == {
-        name: kept[name] for name in kept if name != "tokens"
-    }
+    assert summary.statistics == corpus_stats(folder) and {
+        name: raw[name] for name in raw if name != "tokens"
+    } == {name: kept[name] for name in kept if name != "tokens"}
     assert {name: kept["tokens"][name] for name in ("numbers", "tokens", "before")} == {
         name: raw["tokens"][name] for name in ("numbers", "tokens", "before")
     }, "by the source tokenizer alone, whatever the numbers become"
     receipts = [json.loads((folder / "__numtok" / f"0000{k}.json").read_text()) for k in range(3)]
-    assert Statistics.merge(Statistics.from_json(receipt["statistics"]) for receipt in receipts) == summary.statistics
+    assert (
+        Statistics.merge(Statistics.from_json(receipt["statistics"]) for receipt in receipts)
+        == summary.statistics
+    )
     assert corpus_stats([folder, SAMPLE]).numbers == 2 * raw["numbers"]
-    assert corpus_stats(folder, input_format="parquet").numbers < raw["numbers"], "what the shards hold"
+    assert corpus_stats(folder, input_format="parquet").numbers < raw["numbers"], (
+        "what the shards hold"
+    )
 
 
 def test_one_file_tells_them_too(tmp_path: Path) -> None:
     summary = encode_files(SAMPLE, tmp_path / "a.parquet", stats=True)
     assert summary.statistics is not None and summary.statistics.numbers == summary.numbers
     assert encode_files(SAMPLE, tmp_path / "b.parquet").statistics is None
-    told = CliRunner().invoke(cli, ["encode", str(SAMPLE), "-o", str(tmp_path / "c.parquet"), "--stats"]).stdout
+    told = (
+        CliRunner()
+        .invoke(cli, ["encode", str(SAMPLE), "-o", str(tmp_path / "c.parquet"), "--stats"])
+        .stdout
+    )
     assert "recommended: --numbers fone:16,16" in told and "output" in told
 
 
-# Reading ----------------------------------------------------------------------------------------------------------------
+# Reading
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_batches_and_workers_change_nothing(tmp_path: Path) -> None:
@@ -112,7 +148,9 @@ def test_batches_and_workers_change_nothing(tmp_path: Path) -> None:
     for workers, batch_bytes in ((1, 1 << 20), (3, 300), (2, 1)):
         counted = corpus_stats(SAMPLE, workers=workers, batch_bytes=batch_bytes)
         assert counted.to_json() | {"tokens": None} == whole.to_json() | {"tokens": None}
-    assert corpus_stats(SAMPLE, workers=1, batch_bytes=300) == corpus_stats(SAMPLE, workers=4, batch_bytes=300)
+    assert corpus_stats(SAMPLE, workers=1, batch_bytes=300) == corpus_stats(
+        SAMPLE, workers=4, batch_bytes=300
+    )
 
 
 def test_files_of_every_kind_add_up(tmp_path: Path) -> None:
@@ -137,6 +175,8 @@ def test_progress_is_told() -> None:
 
 def test_an_empty_corpus_is_none(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("")
-    assert corpus_stats(tmp_path / "a.jsonl").to_json() | {"tokens": None} == Statistics().to_json() | {"tokens": None}
+    assert corpus_stats(tmp_path / "a.jsonl").to_json() | {
+        "tokens": None
+    } == Statistics().to_json() | {"tokens": None}
     with pytest.raises(InputError, match="no such file"):
         corpus_stats(tmp_path / "no.jsonl")

@@ -1,4 +1,6 @@
-"""What a representation would lose, as the statistics say, is what encoding all numbers loses; and what is recommended follows from that."""
+"""What a representation would lose, as the statistics say, is what encoding all numbers loses; and
+what is recommended follows from that.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,41 @@ def really_lost(representation: Representation, numbers: Numbers) -> tuple[int, 
     numbers = numbers if representation.carries_sign else numbers.without_sign()
     fits = representation.fits(numbers)
     held = numbers.select(fits & ~representation.clipped(numbers))
-    back = representation.decode_columns(representation.encode_columns(held).__getitem__) if representation.one_token else None
+    back = (
+        representation.decode_columns(representation.encode_columns(held).__getitem__)
+        if representation.one_token
+        else None
+    )
     spelled = representation.spell(held)
-    found = back if back is not None else held if spelled is None else Numbers.parse(representation.read_spelled(spelled))
-    changed = sum(abs(now) != abs(was) for now, was in zip(found.to_decimal(), held.to_decimal(), strict=True))
+    found = (
+        back
+        if back is not None
+        else held
+        if spelled is None
+        else Numbers.parse(representation.read_spelled(spelled))
+    )
+    changed = sum(
+        abs(now) != abs(was) for now, was in zip(found.to_decimal(), held.to_decimal(), strict=True)
+    )
     return int((~fits).sum()), int(representation.clipped(numbers).sum()), changed
 
 
-EVERY = "xval:log bits bits:64 fone:4,2 fone:20,9 place digits p10 p1000 b1999 fp15 exponent_bins logfourier subword".split()  # noqa: SIM905 (a list of names)
+EVERY = [
+    "xval:log",
+    "bits",
+    "bits:64",
+    "fone:4,2",
+    "fone:20,9",
+    "place",
+    "digits",
+    "p10",
+    "p1000",
+    "b1999",
+    "fp15",
+    "exponent_bins",
+    "logfourier",
+    "subword",
+]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -48,29 +77,50 @@ def test_the_losses_are_those_of_encoding_every_number(name: str, wiki_texts: li
 
 
 @settings(max_examples=examples(40))
-@given(st.lists(st.tuples(st.integers(-(10**12), 10**12), st.integers(-20, 20)), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.integers(-(10**12), 10**12), st.integers(-20, 20)), min_size=1, max_size=4
+    )
+)
 def test_few_values_are_told_exactly(values: list[tuple[int, int]]) -> None:
     numbers = numtok.scan([" ".join(f"{mantissa}e{power}" for mantissa, power in values)])
     chosen = [one for name in EVERY for one in parse(name)]
     for loss in losses(Statistics.of_numbers(numbers), chosen):
         left, clipped, changed = really_lost(loss.representation, numbers)
-        assert (loss.left_as_text, loss.clipped, loss.rounded) == (left, clipped, changed), loss.name
+        assert (loss.left_as_text, loss.clipped, loss.rounded) == (
+            left,
+            clipped,
+            changed,
+        ), loss.name
 
 
-def test_a_scale_that_is_fitted_to_the_statistics_is_that_of_the_numbers(wiki_texts: list[str]) -> None:
+def test_a_scale_that_is_fitted_to_the_statistics_is_that_of_the_numbers(
+    wiki_texts: list[str],
+) -> None:
     numbers = numtok.scan([text[:30_000] for text in wiki_texts[:60]])
     statistics = Statistics.of_numbers(numbers)
     for log in (False, True):
         exact, found = XVal.fit(numbers, log=log), fitted_xval(statistics, log)
-        lost = [int((one.clipped(numbers) | one.vanishing(numbers)).sum()) for one in (exact, found)]
+        lost = [
+            int((one.clipped(numbers) | one.vanishing(numbers)).sum()) for one in (exact, found)
+        ]
         assert found.clip == 5 and lost[0] <= lost[1] <= lost[0] + 0.002 * len(numbers)
     (loss,) = losses(statistics, [fitted_xval(statistics)])
-    assert abs(loss.clipped - int(loss.representation.clipped(numbers).sum())) <= 0.002 * len(numbers)
-    assert abs(loss.vanishing - int(loss.representation.vanishing(numbers).sum())) <= 0.002 * len(numbers)
+    assert abs(loss.clipped - int(loss.representation.clipped(numbers).sum())) <= 0.002 * len(
+        numbers
+    )
+    assert abs(loss.vanishing - int(loss.representation.vanishing(numbers).sum())) <= 0.002 * len(
+        numbers
+    )
 
 
-@given(st.lists(st.tuples(st.floats(1e-30, 1e30), st.integers(1, 9)), min_size=1, max_size=20), st.booleans())
-def test_a_fit_to_counted_values_is_that_to_all_of_them(values: list[tuple[float, int]], log: bool) -> None:
+@given(
+    st.lists(st.tuples(st.floats(1e-30, 1e30), st.integers(1, 9)), min_size=1, max_size=20),
+    st.booleans(),
+)
+def test_a_fit_to_counted_values_is_that_to_all_of_them(
+    values: list[tuple[float, int]], log: bool
+) -> None:
     each, counts = (np.array(column) for column in zip(*values, strict=True))
     for quantile in (None, 0.5, 0.99, 1.0):
         fitted = XVal.fit_values(each, quantile=quantile, log=log, counts=counts)
@@ -91,22 +141,48 @@ def test_costs_are_tokens_and_bytes_per_number() -> None:
     statistics = Statistics.of_batch(["1 -22 333", "4444.5"], tokenizer=tok)
     found = {
         loss.name: loss
-        for loss in losses(statistics, [XVal(), FloatBits(), FoNE(2, 1), PlaceValue(), Digits(), Digits(1), Subword(), *parse("p1000")])
+        for loss in losses(
+            statistics,
+            [
+                XVal(),
+                FloatBits(),
+                FoNE(2, 1),
+                PlaceValue(),
+                Digits(),
+                Digits(1),
+                Subword(),
+                *parse("p1000"),
+            ],
+        )
     }
     before = statistics.tokens.before / 4
     assert (found["xval"].tokens, found["xval"].bytes, found["xval"].compact_bytes) == (1, 4, None)
     assert (found["bits"].bytes, found["bits"].compact_bytes) == (32, 4)
-    assert found["fone:2,1"].tokens == pytest.approx(1.25 * 0.5 + before * 0.5) and found["fone:2,1"].bytes == 24
-    assert found["place"].tokens == pytest.approx(2 + (1 + 3 + 3 + 6) / 4) and found["place"].bytes == pytest.approx(
-        2 * found["place"].tokens
+    assert (
+        found["fone:2,1"].tokens == pytest.approx(1.25 * 0.5 + before * 0.5)
+        and found["fone:2,1"].bytes == 24
     )
-    assert found["digits"].tokens == pytest.approx(2 + (1 + 2 + 1 + 4) / 4) and found["digits"].bytes == 0
+    assert found["place"].tokens == pytest.approx(2 + (1 + 3 + 3 + 6) / 4) and found[
+        "place"
+    ].bytes == pytest.approx(2 * found["place"].tokens)
+    assert (
+        found["digits"].tokens == pytest.approx(2 + (1 + 2 + 1 + 4) / 4)
+        and found["digits"].bytes == 0
+    )
     assert found["digits:1"].tokens is None, "what was counted is that of groups of three"
     assert found["p1000"].tokens == 3 and found["subword"].tokens == before
     untold = {
-        loss.name: loss for loss in losses(dataclasses.replace(statistics, tokens=Statistics().tokens), [XVal(), PlaceValue(), Subword()])
+        loss.name: loss
+        for loss in losses(
+            dataclasses.replace(statistics, tokens=Statistics().tokens),
+            [XVal(), PlaceValue(), Subword()],
+        )
     }
-    assert (untold["xval"].tokens, untold["place"].tokens, untold["subword"].tokens) == (1, None, None)
+    assert (untold["xval"].tokens, untold["place"].tokens, untold["subword"].tokens) == (
+        1,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,7 +218,8 @@ def test_one_of_a_users_own_is_compared(monkeypatch: pytest.MonkeyPatch) -> None
     assert "own" in {one.name for one in candidates(Statistics.of_batch(["5"]))}
 
 
-# What is recommended --------------------------------------------------------------------------------------------------------
+# What is recommended
+# --------------------------------------------------------------------------------------------------------
 
 
 def corpus(kind: str) -> list[str]:
@@ -153,7 +230,9 @@ def corpus(kind: str) -> list[str]:
         "measured": [f"{random.uniform(1, 99):.1f} m" for _ in range(500)],
         "coordinates": [f"{random.uniform(-90, 90):.12f}" for _ in range(500)],
         "hashes": [str(10**59 + int(random.integers(10**9)) * 7919) for _ in range(300)],
-        "physics": [f"{random.uniform(1, 9.99):.2f}e{random.integers(-30, 30)}" for _ in range(500)],
+        "physics": [
+            f"{random.uniform(1, 9.99):.2f}e{random.integers(-30, 30)}" for _ in range(500)
+        ],
         "beyond": ["1e80", "-2e-70", "3e60"] + [f"{k}e{k % 30 - 15}" for k in range(1, 999)],
         "counts": [str(int(10 ** random.uniform(3, 7))) for _ in range(500)],
         "none": ["no numbers here"],
@@ -180,7 +259,9 @@ def test_the_first_rule_that_holds_decides(kind: str, chosen: str, reason: str) 
     assert report.recommendation.numbers == chosen
     assert reason in " ".join(report.recommendation.reasons)
     assert report.recommendation.options.startswith(f"--numbers {chosen}")
-    assert report.recommendation == Report.of(report.statistics, [Subword()]).recommendation  # whatever is compared
+    assert (
+        report.recommendation == Report.of(report.statistics, [Subword()]).recommendation
+    )  # whatever is compared
 
 
 def test_the_options_that_are_recommended_encode(tmp_path: object) -> None:
@@ -193,7 +274,15 @@ def test_the_options_that_are_recommended_encode(tmp_path: object) -> None:
         recommendation = Report.of(Statistics.of_batch(corpus(kind))).recommendation
         rows = "".join(json.dumps({"text": text}) + "\n" for text in corpus(kind)[:5])
         done = CliRunner().invoke(
-            cli, ["encode", "-", "-o", f"{tmp_path}/{kind}.parquet", *shlex.split(recommendation.options)], input=rows
+            cli,
+            [
+                "encode",
+                "-",
+                "-o",
+                f"{tmp_path}/{kind}.parquet",
+                *shlex.split(recommendation.options),
+            ],
+            input=rows,
         )
         assert done.exit_code == 0, done.output
 
@@ -214,7 +303,11 @@ def test_what_looks_odd_is_remarked(text: str, remark: str) -> None:
 
 
 def test_a_report_of_nothing_has_all_its_parts() -> None:
-    for statistics in (Statistics(), Statistics.of_batch(["0 -0 0.0"]), Statistics.of_batch(["1e99999999999999999"])):
+    for statistics in (
+        Statistics(),
+        Statistics.of_batch(["0 -0 0.0"]),
+        Statistics.of_batch(["1e99999999999999999"]),
+    ):
         report = Report.of(statistics)
         assert json.loads(json.dumps(report.to_json()))["recommendation"]["options"]
         assert all(loss.numbers == statistics.numbers for loss in report.losses)
@@ -222,4 +315,8 @@ def test_a_report_of_nothing_has_all_its_parts() -> None:
 
 def test_a_loss_says_its_options() -> None:
     (loss,) = losses(Statistics.of_batch(["5"]), [FoNE(3, 1)])
-    assert isinstance(loss, Loss) and loss.to_json()["options"] == FoNE(3, 1).to_dict() and loss.to_json()["name"] == "fone:3,1"
+    assert (
+        isinstance(loss, Loss)
+        and loss.to_json()["options"] == FoNE(3, 1).to_dict()
+        and loss.to_json()["name"] == "fone:3,1"
+    )

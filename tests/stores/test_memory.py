@@ -1,4 +1,6 @@
-"""URLs in place of paths, on the store in memory: the same rows, the same bytes, wherever inputs and outputs lie."""
+"""URLs in place of paths, on the store in memory: the same rows, the same bytes, wherever inputs
+and outputs lie.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,11 @@ def local(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def files(folder: Path) -> dict[str, bytes]:
     """What a job leaves, but for its locks."""
-    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    found = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
     return {name: data for name, data in found.items() if not name.endswith("lock")}
 
 
@@ -48,7 +54,12 @@ def test_a_job_is_the_same_wherever_its_output_lies(store: Any, corpus: Path, lo
     assert memory_store.contents(store, "out") == files(local)
     assert (summary.output, summary.rows) == ("memory://out", 5 * 80)
     assert summary.output_bytes == sum(path.stat().st_size for path in local.glob("*.parquet"))
-    for name in ("__numtok/00003.json", "__numtok/manifest.json", "00002-of-00005.parquet", "__numtok/00002.json"):
+    for name in (
+        "__numtok/00003.json",
+        "__numtok/manifest.json",
+        "00002-of-00005.parquet",
+        "__numtok/00002.json",
+    ):
         store.rm_file(f"/out/{name}")
     again = numtok.encode_files(corpus, "memory://out", **OPTIONS)
     assert again.resumed == 3 and memory_store.contents(store, "out") == files(local)
@@ -60,17 +71,29 @@ def test_inputs_from_a_store(store: Any, corpus: Path, local: Path, tmp_path: Pa
     url = memory_store.upload(store, corpus, "in")
     numtok.encode_files(url, tmp_path / "out", **OPTIONS)
     here, there = jobs.manifest(local), jobs.manifest(tmp_path / "out")
-    assert [shard["rows"] for shard in there["shards"]] == [shard["rows"] for shard in here["shards"]]
-    assert [given["path"].rpartition("/")[2] for given in there["inputs"]] == [path.name for path in sorted(corpus.iterdir())]
+    assert [shard["rows"] for shard in there["shards"]] == [
+        shard["rows"] for shard in here["shards"]
+    ]
+    assert [given["path"].rpartition("/")[2] for given in there["inputs"]] == [
+        path.name for path in sorted(corpus.iterdir())
+    ]
     assert all(given["tag"] for given in there["inputs"])
-    assert jobs.table(tmp_path / "out").replace_schema_metadata(None).equals(jobs.table(local).replace_schema_metadata(None))
+    assert (
+        jobs.table(tmp_path / "out")
+        .replace_schema_metadata(None)
+        .equals(jobs.table(local).replace_schema_metadata(None))
+    )
     numtok.encode_files(corpus / "a.jsonl", tmp_path / "a.parquet")
     for number, given in enumerate(("memory://in/a.jsonl", "memory://in/[a]*.jsonl")):
         numtok.encode_files(given, tmp_path / f"{number}.parquet")
-        assert (tmp_path / f"{number}.parquet").read_bytes() == (tmp_path / "a.parquet").read_bytes()
+        assert (tmp_path / f"{number}.parquet").read_bytes() == (
+            tmp_path / "a.parquet"
+        ).read_bytes()
 
 
-def test_all_that_reads_and_writes_takes_urls(store: Any, corpus: Path, local: Path, tmp_path: Path) -> None:
+def test_all_that_reads_and_writes_takes_urls(
+    store: Any, corpus: Path, local: Path, tmp_path: Path
+) -> None:
     """One file, texts, statistics, twin files, a row, the tokenizer beside the shards."""
     memory_store.upload(store, local, "out")
     numtok.decode_files("memory://out", "memory://back.jsonl")
@@ -78,19 +101,37 @@ def test_all_that_reads_and_writes_takes_urls(store: Any, corpus: Path, local: P
     assert store.cat_file("/back.jsonl") == (tmp_path / "back.jsonl").read_bytes()
     made = numtok.encode_files(corpus, "memory://one.arrow")
     numtok.encode_files(corpus, tmp_path / "one.arrow")
-    assert store.cat_file("/one.arrow") == (tmp_path / "one.arrow").read_bytes() and made.output_bytes == len(store.cat_file("/one.arrow"))
+    assert store.cat_file("/one.arrow") == (
+        tmp_path / "one.arrow"
+    ).read_bytes() and made.output_bytes == len(store.cat_file("/one.arrow"))
     numtok.decode_files("memory://one.arrow", tmp_path / "texts.jsonl")
     assert len((tmp_path / "texts.jsonl").read_bytes().splitlines()) == made.rows == 5 * 80
     assert numtok.corpus_stats("memory://out") == numtok.corpus_stats(local)
-    assert numtok.export_files("memory://out", "memory://twin/all").bytes == numtok.export_files(local, tmp_path / "all").bytes
+    assert (
+        numtok.export_files("memory://out", "memory://twin/all").bytes
+        == numtok.export_files(local, tmp_path / "all").bytes
+    )
     assert store.cat_file("/twin/all.bin") == (tmp_path / "all.bin").read_bytes()
-    shown = [CliRunner().invoke(cli, ["inspect", f"{folder}/00001-of-00005.parquet", "--row", "2"]) for folder in ("memory://out", local)]
-    assert shown[0].exit_code == 0 and shown[0].output.replace("memory://out", str(local)) == shown[1].output
-    document = CliRunner().invoke(cli, ["inspect", memory_store.upload(store, corpus, "in") + "/a.jsonl", "--row", "3"])
+    shown = [
+        CliRunner().invoke(cli, ["inspect", f"{folder}/00001-of-00005.parquet", "--row", "2"])
+        for folder in ("memory://out", local)
+    ]
+    assert (
+        shown[0].exit_code == 0
+        and shown[0].output.replace("memory://out", str(local)) == shown[1].output
+    )
+    document = CliRunner().invoke(
+        cli, ["inspect", memory_store.upload(store, corpus, "in") + "/a.jsonl", "--row", "3"]
+    )
     assert document.exit_code == 0 and "1,234.2" in document.output
-    tokenizers = [numtok.Tokenizer.from_pretrained(f"{folder}/__numtok/tokenizer") for folder in ("memory://out", local)]
+    tokenizers = [
+        numtok.Tokenizer.from_pretrained(f"{folder}/__numtok/tokenizer")
+        for folder in ("memory://out", local)
+    ]
     assert tokenizers[0].fingerprint == tokenizers[1].fingerprint
-    assert read_config("memory://out/__numtok/manifest.json") == read_config(local / "__numtok" / "manifest.json")
+    assert read_config("memory://out/__numtok/manifest.json") == read_config(
+        local / "__numtok" / "manifest.json"
+    )
 
 
 def test_what_is_there_is_not_replaced_unasked(store: Any, corpus: Path) -> None:
@@ -101,10 +142,15 @@ def test_what_is_there_is_not_replaced_unasked(store: Any, corpus: Path) -> None
     numtok.encode_files(corpus, "memory://one.parquet", overwrite=True)
     assert store.cat_file("/one.parquet")[:4] == b"PAR1"
     store.pipe_file("/out/theirs.parquet", b"")
-    with pytest.raises(OutputError, match=r"memory://out holds theirs.parquet, which would be read as a part"):
+    with pytest.raises(
+        OutputError, match=r"memory://out holds theirs.parquet, which would be read as a part"
+    ):
         numtok.encode_files(corpus, "memory://out", shards=2)
     memory_store.upload(store, corpus, "in")
-    with pytest.raises(OutputError, match=r"memory://in/a.jsonl is an input, but lies in the output folder memory://in"):
+    with pytest.raises(
+        OutputError,
+        match=r"memory://in/a.jsonl is an input, but lies in the output folder memory://in",
+    ):
         numtok.encode_files("memory://in/*.jsonl", "memory://in/", shards=2)
     with pytest.raises(OutputError, match=r"memory://in/a.jsonl is also an input"):
         numtok.decode_files("memory://in/a.jsonl", "memory://in/a.jsonl", overwrite=True)
@@ -114,9 +160,15 @@ def test_a_failure_leaves_nothing(store: Any, tmp_path: Path) -> None:
     store.pipe_file("/bad.jsonl", b'{"text": "1"}\n{"text": 2')
     with pytest.raises(InputError, match=r"memory://bad.jsonl:2"):
         numtok.encode_files("memory://bad.jsonl", "memory://bad.parquet")
-    with pytest.raises(JobError, match=r"1 of 1 shards failed \(0\), the first with: memory://bad.jsonl:2"):
+    with pytest.raises(
+        JobError, match=r"1 of 1 shards failed \(0\), the first with: memory://bad.jsonl:2"
+    ):
         numtok.encode_files("memory://bad.jsonl", "memory://bad/")
-    assert [name for name in store.find("/") if name.endswith(".parquet") or name.endswith("/00000.json")] == []
+    assert [
+        name
+        for name in store.find("/")
+        if name.endswith(".parquet") or name.endswith("/00000.json")
+    ] == []
 
 
 def test_two_runs_in_one_folder(store: Any, corpus: Path, local: Path) -> None:
@@ -136,9 +188,14 @@ def test_an_input_that_changed_since_the_plan(store: Any, corpus: Path) -> None:
     memory_store.upload(store, corpus, "in")
     numtok.encode_files("memory://in", "memory://out", shard=(1, 5), **OPTIONS)
     before = store.cat_file("/in/a.jsonl")
-    for changed, told in ((before + b"{}\n", "bytes, it had"), (before.replace(b"row", b"now"), "was written to")):
+    for changed, told in (
+        (before + b"{}\n", "bytes, it had"),
+        (before.replace(b"row", b"now"), "was written to"),
+    ):
         store.pipe_file("/in/a.jsonl", changed)
-        with pytest.raises(InputError, match=rf"^memory://in/a.jsonl: changed since the job was planned: .*{told}"):
+        with pytest.raises(
+            InputError, match=rf"^memory://in/a.jsonl: changed since the job was planned: .*{told}"
+        ):
             numtok.encode_files("memory://in", "memory://out", **OPTIONS)
     store.rm_file("/in/a.jsonl")
     with pytest.raises(JobError, match=r"1 fewer inputs, such as memory://in/a.jsonl"):
@@ -152,14 +209,21 @@ def test_a_damaged_receipt_and_an_unfinished_folder(store: Any, corpus: Path) ->
     with pytest.raises(JobError, match=r"2 of 5 shards are not done: 1, 3; run the same"):
         numtok.finish_job("memory://out")
     store.pipe_file("/out/__numtok/00002.json", b"{}")
-    with pytest.raises(JobError, match=r"^memory://out/__numtok/00002.json: is damaged .* remove it and run the same"):
+    with pytest.raises(
+        JobError,
+        match=r"^memory://out/__numtok/00002.json: is damaged .* remove it and run the same",
+    ):
         numtok.encode_files(corpus, "memory://out", **OPTIONS)
 
 
 def test_rows_at_random_are_for_this_machine(store: Any, local: Path) -> None:
     torch_data = pytest.importorskip("numtok_torch")
     with pytest.raises(
-        InputError, match=r"^memory://out: is read row by row, at random, .* copy it to this machine, or mount it; or stream it"
+        InputError,
+        match=(
+            r"^memory://out: is read row by row, at random, .* copy it to this machine, or mount"
+            r" it; or stream it"
+        ),
     ):
         torch_data.NumberDataset(memory_store.upload(store, local, "out"))
 
@@ -167,7 +231,11 @@ def test_rows_at_random_are_for_this_machine(store: Any, local: Path) -> None:
 def test_what_is_for_reading_only(corpus: Path) -> None:
     for output in ("https://example.org/out.parquet", "https://example.org/out/"):
         with pytest.raises(
-            OutputError, match=r"cannot write https://example.org/out\S*: https:// is for reading; write to a path, or to a store"
+            OutputError,
+            match=(
+                r"cannot write https://example.org/out\S*: https:// is for reading; write to a"
+                r" path, or to a store"
+            ),
         ):
             numtok.encode_files(corpus, output, scale=1.0)
 
@@ -175,7 +243,10 @@ def test_what_is_for_reading_only(corpus: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("memory://nowhere/a.jsonl", "^memory://nowhere/a.jsonl: there is no such object or folder; check the URL"),
+        (
+            "memory://nowhere/a.jsonl",
+            "^memory://nowhere/a.jsonl: there is no such object or folder; check the URL",
+        ),
         ("memory://in/*.csvx", "no file matches this pattern"),
         ("nothing://a/b.jsonl", "nothing:// is unknown; known are paths, s3://"),
         ("file:///tmp/a.jsonl", "is a file of this machine: give its path, /tmp/a.jsonl"),
@@ -188,8 +259,14 @@ def test_urls_that_lead_nowhere(store: Any, url: str, told: str, tmp_path: Path)
 
 def test_a_missing_package_is_named(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "gcsfs", None)
-    with pytest.raises(MissingDependencyError, match=r"gs://bucket/out/\S+: gs:// needs gcsfs, which is not installed: pip install gcsfs"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"gs://bucket/out/\S+: gs:// needs gcsfs, which is not installed: pip install gcsfs",
+    ):
         numtok.encode_files(corpus, "gs://bucket/out/")
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
-    with pytest.raises(MissingDependencyError, match=r"URLs need fsspec, which is not installed: pip install 'numtok\[remote\]'"):
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"URLs need fsspec, which is not installed: pip install 'numtok\[remote\]'",
+    ):
         numtok.encode_files("s3://bucket/in.jsonl", "out.parquet")

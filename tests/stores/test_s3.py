@@ -1,4 +1,6 @@
-"""A store over HTTP that fails as stores and networks do: connections closed, answers lost or cut, 500 and 503. What comes of a job is the same to the byte."""
+"""A store over HTTP that fails as stores and networks do: connections closed, answers lost or cut,
+500 and 503. What comes of a job is the same to the byte.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +57,19 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def local(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("local") / "out"
     numtok.encode_files(corpus, folder, **OPTIONS)
-    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    found = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
     return {name: data for name, data in found.items() if not name.endswith("lock")}
 
 
 def contents(store: Any, name: str) -> dict[str, bytes]:
-    return {path.removeprefix(f"bucket/{name}/"): store.cat_file(path) for path in store.find(f"bucket/{name}")}
+    return {
+        path.removeprefix(f"bucket/{name}/"): store.cat_file(path)
+        for path in store.find(f"bucket/{name}")
+    }
 
 
 def upload(store: Any, folder: Path, name: str) -> str:
@@ -69,7 +78,9 @@ def upload(store: Any, folder: Path, name: str) -> str:
     return f"s3://bucket/{name}"
 
 
-def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(store: tuple[Server, Any], corpus: Path, local: dict[str, bytes]) -> None:
+def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(
+    store: tuple[Server, Any], corpus: Path, local: dict[str, bytes]
+) -> None:
     server, files = store
     with server.failing(server.at_random(RATE, seed=1)):
         summary = numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS)
@@ -82,7 +93,9 @@ def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(store: tuple[Server, A
 
 
 @pytest.mark.slow
-def test_inputs_from_a_store_that_fails(store: tuple[Server, Any], corpus: Path, tmp_path: Path) -> None:
+def test_inputs_from_a_store_that_fails(
+    store: tuple[Server, Any], corpus: Path, tmp_path: Path
+) -> None:
     server, files = store
     url = upload(files, corpus, "in")
     numtok.encode_files(url, tmp_path / "whole", **OPTIONS)
@@ -97,27 +110,45 @@ def test_inputs_from_a_store_that_fails(store: tuple[Server, Any], corpus: Path,
         files.call_s3("put_object_acl", Bucket="bucket", Key=f"in/{name}", ACL="public-read")
     plain = f"{server.url}/bucket/in/a.jsonl?versionId=null"  # over plain HTTP
     with server.failing(server.at_random(RATE, seed=4)):
-        numtok.encode_files([plain, f"{server.url}/bucket/in/d.parquet"], tmp_path / "http.parquet", keep_text=True)
-    numtok.encode_files([corpus / "a.jsonl", corpus / "d.parquet"], tmp_path / "here.parquet", keep_text=True)
+        numtok.encode_files(
+            [plain, f"{server.url}/bucket/in/d.parquet"], tmp_path / "http.parquet", keep_text=True
+        )
+    numtok.encode_files(
+        [corpus / "a.jsonl", corpus / "d.parquet"], tmp_path / "here.parquet", keep_text=True
+    )
     assert (tmp_path / "http.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
 
 
 @pytest.mark.slow
-def test_large_objects_go_in_parts(store: tuple[Server, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up and down; what fails for good, or is interrupted, leaves neither an object nor parts of one."""
+def test_large_objects_go_in_parts(
+    store: tuple[Server, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up and down; what fails for good, or is interrupted, leaves neither an object nor parts of
+    one.
+    """
     server, files = store
     monkeypatch.setattr(objects, "PART", 5 << 20)
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 3)  # of each part, else all begins anew
     data = os.urandom(1 << 20) * 12
-    with server.failing(server.at_random(RATE, seed=5)), objects.new_object("s3://bucket/large", overwrite=False) as file:
+    with (
+        server.failing(server.at_random(RATE, seed=5)),
+        objects.new_object("s3://bucket/large", overwrite=False) as file,
+    ):
         file.write(data)
     assert sum("partNumber" in path for _, path in server.requests) >= 3
     before = s3_server.uploads(files)  # a lost answer may leave one that nobody has heard of
     assert len(before) <= 1
     server.requests.clear()
-    with server.failing(server.at_random(RATE, seed=6)), reading.RemoteFile("s3://bucket/large", block=2 << 20) as read:
+    with (
+        server.failing(server.at_random(RATE, seed=6)),
+        reading.RemoteFile("s3://bucket/large", block=2 << 20) as read,
+    ):
         assert read.readall() == data
-        assert read.seek(-5, os.SEEK_END) == len(data) - 5 and read.read(9) == data[-5:] and read.read(9) == b""
+        assert (
+            read.seek(-5, os.SEEK_END) == len(data) - 5
+            and read.read(9) == data[-5:]
+            and read.read(9) == b""
+        )
     taken: list[str] = []
 
     def take_away(method: str, path: str) -> str | None:
@@ -127,18 +158,28 @@ def test_large_objects_go_in_parts(store: tuple[Server, Any], monkeypatch: pytes
         taken.append(path)
         return "404"
 
-    with server.failing(take_away), objects.new_object("s3://bucket/taken", overwrite=False) as file:
+    with (
+        server.failing(take_away),
+        objects.new_object("s3://bucket/taken", overwrite=False) as file,
+    ):
         file.write(data)
     assert taken and files.cat_file("bucket/taken") == data
     with (
         server.failing(lambda method, path: "500" if "partNumber=2" in path else None),
         pytest.raises(
-            OutputError, match=r"^cannot write s3://bucket/never: .*, 10 times in a row; check the network and the store, then run"
+            OutputError,
+            match=(
+                r"^cannot write s3://bucket/never: .*, 10 times in a row; check the network and the"
+                r" store, then run"
+            ),
         ),
         objects.new_object("s3://bucket/never", overwrite=False) as file,
     ):
         file.write(data)
-    with pytest.raises(KeyboardInterrupt), objects.new_object("s3://bucket/never", overwrite=False) as file:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        objects.new_object("s3://bucket/never", overwrite=False) as file,
+    ):
         raise KeyboardInterrupt
     assert s3_server.uploads(files) == before and not files.exists("bucket/never")
 
@@ -149,10 +190,14 @@ def test_parts_that_a_dead_run_left_are_removed(store: tuple[Server, Any], corpu
     numtok.encode_files(corpus, "s3://bucket/parts", shard=(1, 3), **OPTIONS)
     for name in ("parts/00001-of-00003.parquet", "partsother/00001-of-00003.parquet"):
         files.call_s3("create_multipart_upload", Bucket="bucket", Key=name)
-    assert {"parts/00001-of-00003.parquet", "partsother/00001-of-00003.parquet"} <= set(s3_server.uploads(files))
+    assert {"parts/00001-of-00003.parquet", "partsother/00001-of-00003.parquet"} <= set(
+        s3_server.uploads(files)
+    )
     numtok.encode_files(corpus, "s3://bucket/parts", **OPTIONS)
     left = s3_server.uploads(files)
-    assert "partsother/00001-of-00003.parquet" in left and "parts/00001-of-00003.parquet" not in left
+    assert (
+        "partsother/00001-of-00003.parquet" in left and "parts/00001-of-00003.parquet" not in left
+    )
 
 
 CHANGES = {
@@ -165,7 +210,11 @@ CHANGES = {
 @pytest.mark.parametrize("kind", ["jsonl", "jsonl.zst", "parquet", "csv"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_object_that_changes_or_goes_while_it_is_read(
-    store: tuple[Server, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, change: str
+    store: tuple[Server, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    change: str,
 ) -> None:
     server, files = store
     monkeypatch.setattr(reading, "BLOCK", 1 << 12)
@@ -180,35 +229,53 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
             seen.append(path)
         if len(seen) == 2:
             seen.append("done")
-            files.rm_file(name) if change == "gone" else files.pipe_file(name, data[:-1] + bytes([data[-1] ^ 1]))
+            (
+                files.rm_file(name)
+                if change == "gone"
+                else files.pipe_file(name, data[:-1] + bytes([data[-1] ^ 1]))
+            )
             return "500" if change == "changed, and a failure" else None
         return None
 
-    with server.failing(fault), pytest.raises(InputError, match=rf"^s3://bucket/change/a.{kind}: {CHANGES[change]}"):
-        numtok.encode_files(f"s3://{name}", tmp_path / "out.parquet", batch_bytes=1000, workers=1, scale=1.0)
+    with (
+        server.failing(fault),
+        pytest.raises(InputError, match=rf"^s3://bucket/change/a.{kind}: {CHANGES[change]}"),
+    ):
+        numtok.encode_files(
+            f"s3://{name}", tmp_path / "out.parquet", batch_bytes=1000, workers=1, scale=1.0
+        )
     assert not (tmp_path / "out.parquet").exists()
 
 
 def large(folder: Path, kind: str) -> bytes:
     """A file of this kind that does not compress to nothing."""
-    rows = [{"text": f"{number} {hashlib.sha256(str(number).encode()).hexdigest()}"} for number in range(3000)]
+    rows = [
+        {"text": f"{number} {hashlib.sha256(str(number).encode()).hexdigest()}"}
+        for number in range(3000)
+    ]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     if kind == "parquet":
         pq.write_table(jobs.pa.Table.from_pylist(rows), folder / "a.parquet", row_group_size=300)
     elif kind == "csv":
         (folder / "a.csv").write_text("text\n" + "".join(row["text"] + "\n" for row in rows))
     else:
-        with jobs.pa.output_stream(str(folder / f"a.{kind}"), compression="zstd" if kind.endswith("zst") else None) as file:
+        with jobs.pa.output_stream(
+            str(folder / f"a.{kind}"), compression="zstd" if kind.endswith("zst") else None
+        ) as file:
             file.write(lines.encode())
     return (folder / f"a.{kind}").read_bytes()
 
 
-def test_what_cannot_be_is_told_at_once(store: tuple[Server, Any], corpus: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_is_told_at_once(
+    store: tuple[Server, Any], corpus: Path, tmp_path: Path
+) -> None:
     """No such bucket, no permission: the URL, and what to do; nothing of it is tried again."""
     server, files = store
     upload(files, corpus, "in")
 
-    def refused(inputs: str | Path, output: str | Path, kind: type[NumtokError], told: str, **options: Any) -> None:
+    def refused(
+        inputs: str | Path, output: str | Path, kind: type[NumtokError], told: str, **options: Any
+    ) -> None:
         server.requests.clear()
         with pytest.raises(kind, match=told):
             numtok.encode_files(inputs, output, scale=1.0, **options)
@@ -220,33 +287,61 @@ def test_what_cannot_be_is_told_at_once(store: tuple[Server, Any], corpus: Path,
         InputError,
         r"^s3://nowhere/a.jsonl: there is no such object or folder; check the URL",
     )
-    refused(corpus / "a.jsonl", "s3://nowhere/a.parquet", OutputError, r"^cannot write s3://nowhere/a.parquet: there is no such bucket")
-    refused(corpus / "a.jsonl", "s3://nowhere/out/", OutputError, r"^cannot write s3://nowhere/out/\S+: there is no such bucket or folder")
+    refused(
+        corpus / "a.jsonl",
+        "s3://nowhere/a.parquet",
+        OutputError,
+        r"^cannot write s3://nowhere/a.parquet: there is no such bucket",
+    )
+    refused(
+        corpus / "a.jsonl",
+        "s3://nowhere/out/",
+        OutputError,
+        r"^cannot write s3://nowhere/out/\S+: there is no such bucket or folder",
+    )
     with server.failing(lambda method, path: "403"):
-        told = r"^s3://bucket/in/a.jsonl: cannot be read: access is refused \(Forbidden\); check the credentials for s3://"
+        told = (
+            r"^s3://bucket/in/a.jsonl: cannot be read: access is refused \(Forbidden\); check the"
+            r" credentials for s3://"
+        )
         refused("s3://bucket/in/a.jsonl", tmp_path / "a.parquet", InputError, told)
     with server.failing(lambda method, path: "403" if method == "PUT" else None):
-        told = r"cannot write s3://bucket/forbidden/__numtok/\S+: access is refused \(.*\); check the credentials for s3:// and what they permit$"
+        told = (
+            r"cannot write s3://bucket/forbidden/__numtok/\S+: access is refused \(.*\); check the"
+            r" credentials for s3:// and what they permit$"
+        )
         refused(corpus / "a.jsonl", "s3://bucket/forbidden/", OutputError, told)
 
 
 @pytest.mark.slow
-def test_a_store_that_stays_away(store: tuple[Server, Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is tried so many times; then the URL is told, and that the same command goes on, which it does."""
+def test_a_store_that_stays_away(
+    store: tuple[Server, Any], corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is tried so many times; then the URL is told, and that the same command goes on, which it
+    does.
+    """
     server, files = store
     monkeypatch.setattr(ask, "TRIES", 3)
     upload(files, corpus, "in")
     for how in ("503", "drop"):
         with (
             server.failing(lambda method, path, how=how: how),
-            pytest.raises(InputError, match=r"^s3://bucket/in/a.jsonl: .*, 3 times in a row; check"),
+            pytest.raises(
+                InputError, match=r"^s3://bucket/in/a.jsonl: .*, 3 times in a row; check"
+            ),
         ):  # type: ignore[misc]
             numtok.encode_files("s3://bucket/in/a.jsonl", tmp_path / "a.parquet")
         assert server.failed <= 6
     with (
-        server.failing(lambda method, path: "503" if method == "PUT" and path.endswith("00001.json") else None),
+        server.failing(
+            lambda method, path: "503" if method == "PUT" and path.endswith("00001.json") else None
+        ),
         pytest.raises(
-            JobError, match=r"1 of 3 shards failed \(1\), the first with: cannot write s3://bucket/away/__numtok/00001.json: .*3 times"
+            JobError,
+            match=(
+                r"1 of 3 shards failed \(1\), the first with: cannot write"
+                r" s3://bucket/away/__numtok/00001.json: .*3 times"
+            ),
         ),
     ):
         numtok.encode_files(corpus, "s3://bucket/away", **OPTIONS)
@@ -256,13 +351,27 @@ def test_a_store_that_stays_away(store: tuple[Server, Any], corpus: Path, tmp_pa
 @pytest.mark.slow
 def test_without_credentials(store: tuple[Server, Any]) -> None:
     """As in a shell that has none."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_") or name == "AWS_ENDPOINT_URL"}
-    environment |= {"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/nowhere", "AWS_SHARED_CREDENTIALS_FILE": "/nowhere"}
-    command = [sys.executable, "-c", "from numtok.stores.objects import status; status('s3://bucket/in/a.jsonl')"]
-    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60).stderr
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("AWS_") or name == "AWS_ENDPOINT_URL"
+    }
+    environment |= {
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": "/nowhere",
+        "AWS_SHARED_CREDENTIALS_FILE": "/nowhere",
+    }
+    command = [
+        sys.executable,
+        "-c",
+        "from numtok.stores.objects import status; status('s3://bucket/in/a.jsonl')",
+    ]
+    said = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60
+    ).stderr
     assert (
-        "InputError: s3://bucket/in/a.jsonl: cannot be read: access is refused (Unable to locate credentials); check the credentials"
-        in said
+        "InputError: s3://bucket/in/a.jsonl: cannot be read: access is refused (Unable to locate"
+        " credentials); check the credentials" in said
     )
 
 
@@ -277,30 +386,47 @@ def command(corpus: str | Path, output: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.0, 0.1])
 def test_kills_at_random_moments(store: tuple[Server, Any], tmp_path: Path, rate: float) -> None:
-    """The command, while the store fails now and then; resumed, it is what an unbroken run leaves on a disk. ``NUMTOK_KILLS=20`` for as many."""
+    """The command, while the store fails now and then; resumed, it is what an unbroken run leaves
+    on a disk. ``NUMTOK_KILLS=20`` for as many.
+    """
     server, files = store
     corpus, chance = tmp_path / "in", random.Random(int(os.environ.get("NUMTOK_SEED", "1")))
     corpus.mkdir()
     for name in "ab":
-        rows = ({"text": f"{name} {number}: " + f"{number / 7} of 1,234 is -{number}e3, " * 6} for number in range(3000))
+        rows = (
+            {"text": f"{name} {number}: " + f"{number / 7} of 1,234 is -{number}e3, " * 6}
+            for number in range(3000)
+        )
         (corpus / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=1, keep_text=True)
-    whole = {str(path.relative_to(tmp_path / "out")): path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    whole = {
+        str(path.relative_to(tmp_path / "out")): path.read_bytes()
+        for path in (tmp_path / "out").rglob("*")
+        if path.is_file()
+    }
     whole = {name: data for name, data in whole.items() if not name.endswith("lock")}
     moments, made = int(os.environ.get("NUMTOK_KILLS", "5")), 0
     while moments > 0:
         folder = f"kills{int(rate * 100)}-{made}"
         while moments > 0 and not files.exists(f"bucket/{folder}/__numtok/manifest.json"):
             with server.failing(server.at_random(rate, seed=moments)):
-                process = interrupts.start(command(corpus, f"s3://bucket/{folder}/"), env={**os.environ, "RAYON_NUM_THREADS": "1"})
+                process = interrupts.start(
+                    command(corpus, f"s3://bucket/{folder}/"),
+                    env={**os.environ, "RAYON_NUM_THREADS": "1"},
+                )
                 there = len(receipts(files, folder))
-                wait_for(lambda: process.poll() is not None or len(receipts(files, folder)) >= there + chance.choice([0, 1, 2]))  # noqa: B023
+                wait_for(
+                    lambda: (
+                        process.poll() is not None
+                        or len(receipts(files, folder)) >= there + chance.choice([0, 1, 2])
+                    )
+                )
                 time.sleep(chance.random() ** 2)
                 family = [process, *children(process)]
                 process.kill()
                 process.communicate(timeout=60)
                 moments -= 1
-                wait_for(lambda: all(map(ended, family[1:])))  # noqa: B023
+                wait_for(lambda: all(map(ended, family[1:])))
         process = interrupts.start(command(corpus, f"s3://bucket/{folder}/"))
         _, told = process.communicate(timeout=120)
         assert process.returncode == 0, told
@@ -311,7 +437,11 @@ def test_kills_at_random_moments(store: tuple[Server, Any], tmp_path: Path, rate
 
 
 def receipts(files: Any, folder: str) -> list[str]:
-    return [name for name in files.find(f"bucket/{folder}/__numtok") if name.rpartition("/")[2].startswith("0")]
+    return [
+        name
+        for name in files.find(f"bucket/{folder}/__numtok")
+        if name.rpartition("/")[2].startswith("0")
+    ]
 
 
 def children(process: subprocess.Popen[str]) -> list[psutil.Process]:

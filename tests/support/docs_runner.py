@@ -1,11 +1,14 @@
-"""Runs the fenced blocks of a Markdown document as a reader would: from the top, in one folder and one Python session, as they stand.
+"""Runs the fenced blocks of a Markdown document as a reader would: from the top, in one folder and
+one Python session, as they stand.
 
-===========  ==========================================================================================================
+===========
+==========================================================================================================
 ```` ```sh ````       runs in a shell that stops at the first error
 ```` ```console ````  lines after ``$ `` run in a shell; what follows them is what they print, compared line by line
 ```` ```python ````   runs in the document's session. A line ``expression  # [value]`` states its value: compared, where ``...`` stands for anything
 ```` ```text ````     is not run: made to be read
-===========  ==========================================================================================================
+===========
+==========================================================================================================
 
 Any other language, or none, is an error: no block is passed over silently.
 """
@@ -45,26 +48,39 @@ class Block:
 
 def documents() -> list[Path]:
     """All that a user is given to read and may copy from."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "numtok" / "FORMAT.md"]
+    return [
+        ROOT / "README.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+        ROOT / "numtok" / "FORMAT.md",
+    ]
 
 
 def blocks(document: Path) -> list[Block]:
     """The fenced blocks of a document, in order."""
     text = document.read_text("utf-8")
-    found = [Block(document, text.count("\n", 0, match.start()) + 1, match["language"], match["source"]) for match in FENCE.finditer(text)]
-    assert 2 * len(found) == len(re.findall(r"^\s*```", text, re.M)), f"{document}: a fence is indented or does not close"
+    found = [
+        Block(document, text.count("\n", 0, match.start()) + 1, match["language"], match["source"])
+        for match in FENCE.finditer(text)
+    ]
+    assert 2 * len(found) == len(re.findall(r"^\s*```", text, re.M)), (
+        f"{document}: a fence is indented or does not close"
+    )
     return found
 
 
 @dataclass
 class Session:
-    """Where the blocks of one document run: a folder, which is the current one, and the names that its Python code has defined."""
+    """Where the blocks of one document run: a folder, which is the current one, and the names that
+    its Python code has defined.
+    """
 
     folder: Path
     names: dict[str, Any]
 
     def run(self, block: Block) -> str:
-        """What the block printed, for a text the text itself; raises if it fails, or if a result that it states is another."""
+        """What the block printed, for a text the text itself; raises if it fails, or if a result
+        that it states is another.
+        """
         match block.language:
             case "sh":
                 return self._shell(block, block.source)
@@ -75,14 +91,23 @@ class Session:
             case "text":
                 return block.source
         raise AssertionError(
-            f"{block}: no way to run a block in {block.language!r}; mark it as sh, console, python, or text if it cannot run"
+            f"{block}: no way to run a block in {block.language!r}; mark it as sh, console, python,"
+            " or text if it cannot run"
         )
 
     def _shell(self, block: Block, source: str) -> str:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80"}
+        environment = {
+            **os.environ,
+            "PATH": path,
+            "OMP_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+            "COLUMNS": "80",
+        }
         command = ["bash", "-euo", "pipefail", "-c", source]
-        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, f"{block}: exit code {done.returncode}\n{done.stderr}"
         return done.stdout
 
@@ -92,7 +117,9 @@ class Session:
         for part in rest:
             command, _, printed = part.partition("\n")
             found = self._shell(block, command)
-            assert _visible(found) == _visible(printed), f"{block}: {command} prints something else\n{found}"
+            assert _visible(found) == _visible(printed), (
+                f"{block}: {command} prints something else\n{found}"
+            )
         return block.source
 
     def _python(self, block: Block) -> str:
@@ -102,7 +129,9 @@ class Session:
         for line in block.source.splitlines():
             if (stated := VALUE.match(line)) and _is_expression(stated["expression"]):
                 value = repr(eval(stated["expression"], self.names))
-                same = doctest.OutputChecker().check_output(stated["value"], value, doctest.ELLIPSIS)
+                same = doctest.OutputChecker().check_output(
+                    stated["value"], value, doctest.ELLIPSIS
+                )
                 assert same, f"{block}: {line}\nis {value}"
         return printed.getvalue()
 

@@ -1,8 +1,8 @@
 """The ids of texts with numbers, by ``tokenizers`` alone.
 
-It shares nothing with numtok but the places of the numbers: it puts a character that the text does not hold in place of each of
-them, makes that character an added token of the source, and lets Hugging Face's ``tokenizers`` encode the result.
-"""
+It shares nothing with numtok but the places of the numbers: it puts a character that the text does
+not hold in place of each of them, makes that character an added token of the source, and lets
+Hugging Face's ``tokenizers`` encode the result."""
 
 from __future__ import annotations
 
@@ -22,9 +22,15 @@ Config = dict[str, Any]
 
 def inside_added_tokens(source: Source, text: str) -> list[tuple[int, int]]:
     """Where the source itself sees one of its added tokens that holds a digit."""
-    added = {number for number, token in source.get_added_tokens_decoder().items() if re.search(r"\d", token.content)}
+    added = {
+        number
+        for number, token in source.get_added_tokens_decoder().items()
+        if re.search(r"\d", token.content)
+    }
     encoding = source.encode(text, add_special_tokens=False)
-    return [place for token, place in zip(encoding.ids, encoding.offsets, strict=True) if token in added]
+    return [
+        place for token, place in zip(encoding.ids, encoding.offsets, strict=True) if token in added
+    ]
 
 
 class Oracle:
@@ -36,36 +42,57 @@ class Oracle:
         self.plain_source = Source.from_str(self.config)
         self.plain_source.encode_special_tokens = not parse_special
 
-    @functools.lru_cache(2)  # noqa: B019  # lives as long as the oracle
+    @functools.lru_cache(2)  # lives as long as the oracle  # noqa: B019
     def with_token(self, content: str) -> tuple[Source, dict[int, int]]:
         source = Source.from_str(self.config)
         forms = [name for name in (NUM, f" {NUM}") if name in self.tokens]
         contents = [name.replace(NUM, content) for name in forms]
         source.add_tokens([AddedToken(one, normalized=False, special=False) for one in contents])
         source.encode_special_tokens = not self.parse_special
-        return source, {source.token_to_id(one): self.tokens[name] for one, name in zip(contents, forms, strict=True)}
+        return source, {
+            source.token_to_id(one): self.tokens[name]
+            for one, name in zip(contents, forms, strict=True)
+        }
 
-    def encode(self, documents: list[str | None], add_special_tokens: bool = False) -> list[list[int] | None]:
-        stand_in = next(chr(code) for code in range(0x10FFFD, 0x100000, -1) if not any(chr(code) in (text or "") for text in documents))
+    def encode(
+        self, documents: list[str | None], add_special_tokens: bool = False
+    ) -> list[list[int] | None]:
+        stand_in = next(
+            chr(code)
+            for code in range(0x10FFFD, 0x100000, -1)
+            if not any(chr(code) in (text or "") for text in documents)
+        )
         source, ids = self.with_token(stand_in)
         spans = self.numbers(documents)
-        replaced = [replace(text or "", places, stand_in) for text, places in zip(documents, spans, strict=True)]
+        replaced = [
+            replace(text or "", places, stand_in)
+            for text, places in zip(documents, spans, strict=True)
+        ]
         encodings = source.encode_batch_fast(replaced, add_special_tokens=add_special_tokens)
         return [
-            None if text is None else [ids.get(token, token) for token in one.ids] for text, one in zip(documents, encodings, strict=True)
+            None if text is None else [ids.get(token, token) for token in one.ids]
+            for text, one in zip(documents, encodings, strict=True)
         ]
 
     def numbers(self, documents: list[str | None]) -> list[list[tuple[int, int]]]:
         """Places of the numbers, in characters."""
         found = numtok.scan(documents)
         places: list[list[tuple[int, int]]] = [[] for _ in documents]
-        for row, start, stop in zip(found.document.tolist(), found.start.tolist(), found.stop.tolist(), strict=True):
+        for row, start, stop in zip(
+            found.document.tolist(), found.start.tolist(), found.stop.tolist(), strict=True
+        ):
             raw = (documents[row] or "").encode()
             places[row].append((len(raw[:start].decode()), len(raw[:stop].decode())))
         for row, text in enumerate(documents):
-            if places[row] and ("<" in text):  # every added token of ours that holds a digit begins with it
+            if places[row] and (
+                "<" in text
+            ):  # every added token of ours that holds a digit begins with it
                 inside = inside_added_tokens(self.plain_source, text)
-                places[row] = [(a, b) for a, b in places[row] if not any(first < b and a < last for first, last in inside)]
+                places[row] = [
+                    (a, b)
+                    for a, b in places[row]
+                    if not any(first < b and a < last for first, last in inside)
+                ]
         return places
 
 

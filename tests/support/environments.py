@@ -1,7 +1,8 @@
-"""Virtual environments that know nothing of the checkout, made by uv with the package index that pip is set up for.
+"""Virtual environments that know nothing of the checkout, made by uv with the package index that
+pip is set up for.
 
-uv links packages out of a cache, where pip unpacks and copies each again for every environment: seconds instead of minutes.
-"""
+uv links packages out of a cache, where pip unpacks and copies each again for every environment:
+seconds instead of minutes."""
 
 from __future__ import annotations
 
@@ -17,21 +18,44 @@ from pathlib import Path
 from places import ROOT
 from uv import find_uv_bin
 
-FROM_OUTSIDE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__", "PYTHONDONTWRITEBYTECODE")
+FROM_OUTSIDE = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONSTARTUP",
+    "VIRTUAL_ENV",
+    "__PYVENV_LAUNCHER__",
+    "PYTHONDONTWRITEBYTECODE",
+)
 
 
 def repository_files() -> list[str]:
-    """What belongs to the repository, relative to its root: tracked files, and new ones that git does not ignore.
+    """What belongs to the repository, relative to its root: tracked files, and new ones that git
+    does not ignore.
 
     Without git, the files of the packages, less what Python and Numba write beside them.
     """
-    command = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    command = [
+        "git",
+        "-C",
+        str(ROOT),
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]
     if (ROOT / ".git").exists() and shutil.which("git"):
         found = subprocess.run(command, capture_output=True, check=True).stdout.decode().split("\0")
         return sorted(name for name in found if name and (ROOT / name).is_file())
-    folders = [path for name in ("numtok", "numtok_torch", "cli") for path in (ROOT / name).rglob("*")]
+    folders = [
+        path for name in ("numtok", "numtok_torch", "cli") for path in (ROOT / name).rglob("*")
+    ]
     paths = [*ROOT.iterdir(), *folders]
-    return sorted(path.relative_to(ROOT).as_posix() for path in paths if path.is_file() and "__pycache__" not in path.parts)
+    return sorted(
+        path.relative_to(ROOT).as_posix()
+        for path in paths
+        if path.is_file() and "__pycache__" not in path.parts
+    )
 
 
 def interpreter(version: str) -> str | None:
@@ -39,7 +63,10 @@ def interpreter(version: str) -> str | None:
     kept = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
     for candidate in (shutil.which(f"python{version}"), *map(str, kept)):
         asked = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        if candidate and subprocess.run(asked, capture_output=True, text=True).stdout.strip() == version:
+        if (
+            candidate
+            and subprocess.run(asked, capture_output=True, text=True).stdout.strip() == version
+        ):
             return candidate
     return None
 
@@ -57,28 +84,43 @@ UV_OPTIONS = {
 
 @functools.cache
 def index_variables() -> dict[str, str]:
-    """The variables by which uv, or a build that uses it, finds what pip would find; those of uv that are set stay as they are."""
-    command = [sys.executable, "-m", "pip", "config", "list"]  # every line a name and the repr of its value
+    """The variables by which uv, or a build that uses it, finds what pip would find; those of uv
+    that are set stay as they are.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "config",
+        "list",
+    ]  # every line a name and the repr of its value
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     settings = dict(line.split("=", 1) for line in told.splitlines() if "=" in line)
-    found = {"UV_INDEX_STRATEGY": "unsafe-best-match", "UV_PYTHON_DOWNLOADS": "never"}  # the best of all indexes, as pip takes it
+    found = {
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "UV_PYTHON_DOWNLOADS": "never",
+    }  # the best of all indexes, as pip takes it
     for place in ("global", "install", ":env:"):  # the last counts
         for name, variable in UV_OPTIONS.items():
             if value := settings.get(f"{place}.{name}"):
-                found[variable] = ("," if name == "find-links" else " ").join(ast.literal_eval(value).split())
+                found[variable] = ("," if name == "find-links" else " ").join(
+                    ast.literal_eval(value).split()
+                )
     return {name: value for name, value in found.items() if name not in os.environ}
 
 
 class Environment:
     """A virtual environment in a folder of its own, and a working folder beside it.
 
-    It finds the kernels that the checkout compiled: they are kept by content, so those of the same content and the same Python are loaded.
-    """
+    It finds the kernels that the checkout compiled: they are kept by content, so those of the same
+    content and the same Python are loaded."""
 
     def __init__(self, folder: Path, python: str = sys.executable) -> None:
         self.home, self.work = folder / "environment", folder / "work"
         self.work.mkdir(parents=True)
-        self.variables = {name: value for name, value in os.environ.items() if name not in FROM_OUTSIDE}
+        self.variables = {
+            name: value for name, value in os.environ.items() if name not in FROM_OUTSIDE
+        }
         self.variables |= {
             "PATH": f"{self.home / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "OMP_NUM_THREADS": "1",
@@ -93,23 +135,51 @@ class Environment:
 
     def install(self, requirement: str) -> None:
         """With the tested versions."""
-        self.uv("pip", "install", "--quiet", "--python", str(self.home), "--constraint", str(ROOT / "constraints.txt"), requirement)
+        self.uv(
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            str(self.home),
+            "--constraint",
+            str(ROOT / "constraints.txt"),
+            requirement,
+        )
 
     def uv(self, *words: str) -> None:
         """Have uv do something; a failure shows what it said."""
-        done = subprocess.run([find_uv_bin(), *words], cwd=self.work, env=self.variables, capture_output=True, text=True)
-        said = f"uv {' '.join(words)} fails; this test needs a package index\n{done.stdout}{done.stderr}"
+        done = subprocess.run(
+            [find_uv_bin(), *words],
+            cwd=self.work,
+            env=self.variables,
+            capture_output=True,
+            text=True,
+        )
+        said = (
+            f"uv {' '.join(words)} fails; this test needs a package"
+            f" index\n{done.stdout}{done.stderr}"
+        )
         assert done.returncode == 0, said
 
     def start(self, *words: str, input: str | None = None) -> subprocess.CompletedProcess[str]:
         """A command of the environment, in the working folder."""
         command = [str(self.home / "bin" / words[0]), *words[1:]]
-        return subprocess.run(command, cwd=self.work, env=self.variables, input=input, capture_output=True, text=True, timeout=400)
+        return subprocess.run(
+            command,
+            cwd=self.work,
+            env=self.variables,
+            input=input,
+            capture_output=True,
+            text=True,
+            timeout=400,
+        )
 
     def run(self, *words: str) -> str:
         """What it prints."""
         done = self.start(*words)
-        assert done.returncode == 0, f"{' '.join(words)[:200]}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        assert done.returncode == 0, (
+            f"{' '.join(words)[:200]}\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        )
         return done.stdout
 
     def advised(self, program: str) -> str:

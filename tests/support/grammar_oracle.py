@@ -1,9 +1,10 @@
-"""The grammar once more, as one regular expression: slow, short, and the reference that the fast scanner is held to.
+"""The grammar once more, as one regular expression: slow, short, and the reference that the fast
+scanner is held to.
 
-In: one text and the options of a built-in :class:`numtok.Grammar`. Out: ``(start, stop, surface, value)`` of each number, in characters.
-Written from the rules in :mod:`numtok.numbers.grammar`; the letters A to D below are theirs. It knows nothing of bytes, and shares with the scanner
-only the Unicode ranges.
-"""
+In: one text and the options of a built-in :class:`numtok.Grammar`. Out: ``(start, stop, surface,
+    value)`` of each number, in characters. Written from the rules in :mod:`numtok.numbers.grammar`;
+    the letters A to D below are theirs. It knows nothing of bytes, and shares with the scanner only
+    the Unicode ranges."""
 
 from __future__ import annotations
 
@@ -31,16 +32,29 @@ def _members(name: str) -> str:
 def patterns(grammar: Grammar) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
     """(one run of joined numerals with what is glued to it, a UUID)."""
     digits = _members("digit") if grammar.unicode_digits else "0-9"
-    letters = _members("letter") if grammar.unicode_digits else f"{_members('letter')}{_members('digit')}"
-    digit, letter = f"[{digits}]", f"[{letters}]" if grammar.unicode_digits else f"(?:(?![0-9])[{letters}])"
+    letters = (
+        _members("letter") if grammar.unicode_digits else f"{_members('letter')}{_members('digit')}"
+    )
+    digit, letter = (
+        f"[{digits}]",
+        f"[{letters}]" if grammar.unicode_digits else f"(?:(?![0-9])[{letters}])",
+    )
     word = f"[{letters}{digits}]"
     mark = regex.escape(grammar.decimal)
-    grouped = "|".join(_grouped(separator, grammar, digit, letter) for separator in grammar.grouping or "") or NEVER
+    grouped = (
+        "|".join(
+            _grouped(separator, grammar, digit, letter) for separator in grammar.grouping or ""
+        )
+        or NEVER
+    )
     sign = rf"(?<! {word} | [)\]}}%.] | {SIGN} ) {SIGN}" if grammar.signs else NEVER  # B
     point = rf"(?<! {word} | \. | {mark} ) {mark}" if grammar.leading_dot else NEVER  # A
     exponent = f"[eE] {SIGN}?+ {digit}++" if grammar.exponent else NEVER
     # Possessive quantifiers throughout: a numeral is read to its end or not at all.
-    numeral = rf"(?: {grouped} | {digit}++ ) (?: {mark} {digit}++ (?: {exponent} )?+ | {mark}?+ {exponent} )?+"
+    numeral = (
+        rf"(?: {grouped} | {digit}++ ) (?: {mark} {digit}++ (?: {exponent} )?+ | {mark}?+"
+        rf" {exponent} )?+"
+    )
     lone_zero = "(?P<zero> 0 (?= [xX] ) )"
 
     run = rf"""
@@ -57,7 +71,10 @@ def patterns(grammar: Grammar) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
         (?P<closes> (?= \) ) )?+
         (?P<glued> (?: (?: \. | {mark} ) {digit}++ | {exponent} | {letter}++ {digit}++ )*+ )   # D: 1.2.3, 1e5e3, 7R32
     """
-    uuid = f"(?<! {word} ) {'-'.join(f'{HEXADECIMAL}{{{size}}}' for size in (8, 4, 4, 4, 12))} (?! {word} )"
+    uuid = (
+        f"(?<! {word} ) {'-'.join(f'{HEXADECIMAL}{{{size}}}' for size in (8, 4, 4, 4, 12))} (?!"
+        f" {word} )"
+    )
     return regex.compile(run, regex.VERBOSE), regex.compile(uuid, regex.VERBOSE)
 
 
@@ -66,16 +83,24 @@ def _grouped(separator: str, grammar: Grammar, digit: str, letter: str) -> str:
     group = rf"\U{ord(separator):08x}"
     sizes = [f"{digit}{{1,3}}+ (?: {group} {digit}{{3}}+ (?! {digit} ) )++"]
     if grammar.lakhs:
-        sizes.append(f"{digit}{{1,2}}+ (?: {group} {digit}{{2}}+ (?! {digit} ) )++ {group} {digit}{{3}}+ (?! {digit} )")
+        sizes.append(
+            f"{digit}{{1,2}}+ (?: {group} {digit}{{2}}+ (?! {digit} ) )++ {group} {digit}{{3}}+ (?!"
+            f" {digit} )"
+        )
     not_zero = "(?! 0 )" if grammar.decimal == "," else ""
     not_after_letter = f"(?<! {letter} )" if separator == " " else ""
-    return rf"{not_after_letter} (?<! {digit} {group} ) {not_zero} (?: {' | '.join(sizes)} ) (?! {group} {digit} )"
+    return (
+        rf"{not_after_letter} (?<! {digit} {group} ) {not_zero} (?: {' | '.join(sizes)} ) (?!"
+        rf" {group} {digit} )"
+    )
 
 
 def is_address(surface: str) -> bool:
     """Whether this is 192.168.100.200, which points might group too."""
     parts = surface.lstrip("-+\u2212").split(".")
-    return len(parts) == 4 and all(part.isascii() and part.isdigit() and part[0] != "0" and int(part) <= 255 for part in parts)
+    return len(parts) == 4 and all(
+        part.isascii() and part.isdigit() and part[0] != "0" and int(part) <= 255 for part in parts
+    )
 
 
 def find_numbers(text: str, grammar: Grammar) -> list[Found]:
@@ -95,7 +120,9 @@ def find_numbers(text: str, grammar: Grammar) -> list[Found]:
         if any(is_address(text[start:stop]) for start, stop in spans):
             continue
         values = [value_of(text[start:stop], grammar) for start, stop in spans]
-        in_parentheses = match["opens"] is not None and match["closes"] is not None and match["sign"] is None
+        in_parentheses = (
+            match["opens"] is not None and match["closes"] is not None and match["sign"] is None
+        )
         if grammar.accounting and in_parentheses and len(spans) == 1 and values[0] is not None:
             spans, values = [(spans[0][0] - 1, spans[0][1] + 1)], [values[0].copy_negate()]
         # D: one literal that cannot be held, and the whole run is left alone
@@ -109,7 +136,9 @@ def find_numbers(text: str, grammar: Grammar) -> list[Found]:
 
 def value_of(surface: str, grammar: Grammar) -> Decimal | None:
     """The exact value, or ``None`` if its exponent has more than 17 significant digits."""
-    plain = surface.translate(dict.fromkeys(map(ord, grammar.grouping or ""))).replace(grammar.decimal, ".")
+    plain = surface.translate(dict.fromkeys(map(ord, grammar.grouping or ""))).replace(
+        grammar.decimal, "."
+    )
     plain = plain.replace("\u2212", "-").lower().translate(digit_values())
     _, _, exponent = plain.partition("e")
     if exponent and abs(Decimal(exponent)) >= 10**17:
@@ -119,5 +148,11 @@ def value_of(surface: str, grammar: Grammar) -> Decimal | None:
 
 @functools.cache
 def digit_values() -> dict[int, str]:
-    """The ASCII digit for each decimal digit; ``Decimal`` reads other scripts too, but only those that this version of Python knows."""
-    return {code: str((code - first) % 10) for first, last in ranges()["digit"] for code in range(first, last)}
+    """The ASCII digit for each decimal digit; ``Decimal`` reads other scripts too, but only those
+    that this version of Python knows.
+    """
+    return {
+        code: str((code - first) % 10)
+        for first, last in ranges()["digit"]
+        for code in range(first, last)
+    }

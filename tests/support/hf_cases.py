@@ -1,8 +1,9 @@
-"""The tokenizers that the drop-in class is held to: stock transformers tokenizers of every family, and ours made from them.
+"""The tokenizers that the drop-in class is held to: stock transformers tokenizers of every family,
+and ours made from them.
 
-``source(kind)`` is a ``PreTrainedTokenizerFast`` as a user has it, with special tokens, padding and templates for pairs; ``ours(kind)`` is the
-drop-in made from it. Both are shared between tests; ``build_source`` and ``build_ours`` make new ones, for tests that change them.
-"""
+``source(kind)`` is a ``PreTrainedTokenizerFast`` as a user has it, with special tokens, padding and
+templates for pairs; ``ours(kind)`` is the drop-in made from it. Both are shared between tests;
+``build_source`` and ``build_ours`` make new ones, for tests that change them."""
 
 from __future__ import annotations
 
@@ -39,12 +40,16 @@ from numtok.representations import (
 )
 
 TAKES_ALL = XVal(overflow="clip")  # no number stays text because it is too large
-REAL = {"real gpt2": "gpt2.json", "real neox": "gpt-neox-20b.json"}  # a second and 100 MB each: only where the large vocabulary matters
+REAL = {
+    "real gpt2": "gpt2.json",
+    "real neox": "gpt-neox-20b.json",
+}  # a second and 100 MB each: only where the large vocabulary matters
 KINDS = ["gpt2", "neox", "bert", "t5", "llama", "legacy", "roberta", "llama3"]
 BYTE_LEVEL = ["gpt2", "neox", "roberta", "llama3"]  # two forms of the number token
 SPECIAL_WITH_DIGITS = "<|2.5|>"
 
-# Whatever is between {% generation %} and {% endgeneration %} is the assistant's: `return_assistant_tokens_mask` marks it.
+# Whatever is between {% generation %} and {% endgeneration %} is the assistant's:
+# `return_assistant_tokens_mask` marks it.
 CHAT_TEMPLATE = """{{ bos_token }}{% for message in messages %}{% if message['role'] == 'assistant' -%}
 <|assistant|>{% generation %}{{ message['content'] }}{{ eos_token }}{% endgeneration %}{% else -%}
 <|{{ message['role'] }}|>{{ message['content'] }}{% endif %}
@@ -60,14 +65,22 @@ def shared_tokenizer(name: str) -> Path:
 
 def _template(tokenizer: Tokenizer, single: str, pair: str, *special: str) -> Tokenizer:
     names = [(name, tokenizer.token_to_id(name)) for name in special]
-    tokenizer.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=names)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=single, pair=pair, special_tokens=names
+    )
     return tokenizer
 
 
 def _plain(kind: str) -> PreTrainedTokenizerFast:
-    """As GPT-2 and Pythia are used, the latter with runs of spaces as added tokens: one special token for everything."""
+    """As GPT-2 and Pythia are used, the latter with runs of spaces as added tokens: one special
+    token for everything.
+    """
     end = "<|endoftext|>"
-    backend = Tokenizer.from_file(str(shared_tokenizer(REAL[kind]))) if kind in REAL else trained.source(kind)
+    backend = (
+        Tokenizer.from_file(str(shared_tokenizer(REAL[kind])))
+        if kind in REAL
+        else trained.source(kind)
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
         bos_token=end,
@@ -108,7 +121,9 @@ def _t5() -> PreTrainedTokenizerFast:
 def _llama() -> PreTrainedTokenizerFast:
     """SentencePiece BPE with Metaspace and byte fallback, padded on the left, with a chat template."""
     return PreTrainedTokenizerFast(
-        tokenizer_object=_template(trained.source("metaspace_first"), "<s> $A", "<s> $A <s>:1 $B:1", "<s>"),
+        tokenizer_object=_template(
+            trained.source("metaspace_first"), "<s> $A", "<s> $A <s>:1 $B:1", "<s>"
+        ),
         bos_token="<s>",
         eos_token="</s>",
         unk_token="<unk>",
@@ -122,9 +137,13 @@ def _llama() -> PreTrainedTokenizerFast:
 
 
 def _legacy() -> PreTrainedTokenizerFast:
-    """SentencePiece BPE whose normalizer prepends a space and replaces all others; cut off on the left."""
+    """SentencePiece BPE whose normalizer prepends a space and replaces all others; cut off on the
+    left.
+    """
     return PreTrainedTokenizerFast(
-        tokenizer_object=_template(trained.source("llama_legacy"), "<s> $A", "<s> $A <s>:1 $B:1", "<s>"),
+        tokenizer_object=_template(
+            trained.source("llama_legacy"), "<s> $A", "<s> $A <s>:1 $B:1", "<s>"
+        ),
         bos_token="<s>",
         eos_token="</s>",
         unk_token="<unk>",
@@ -136,12 +155,18 @@ def _legacy() -> PreTrainedTokenizerFast:
 
 
 def _roberta() -> PreTrainedTokenizerFast:
-    """Byte-level BPE with a prefix space, offsets without the spaces, and a mask token that eats the space before it."""
+    """Byte-level BPE with a prefix space, offsets without the spaces, and a mask token that eats
+    the space before it.
+    """
     backend = trained.source("roberta")
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     end = ("<|endoftext|>", backend.token_to_id("<|endoftext|>"))
-    backend.post_processor = processors.RobertaProcessing(end, end, trim_offsets=True, add_prefix_space=True)
-    names = dict.fromkeys(["bos_token", "eos_token", "cls_token", "sep_token", "unk_token"], "<|endoftext|>")
+    backend.post_processor = processors.RobertaProcessing(
+        end, end, trim_offsets=True, add_prefix_space=True
+    )
+    names = dict.fromkeys(
+        ["bos_token", "eos_token", "cls_token", "sep_token", "unk_token"], "<|endoftext|>"
+    )
     mask = AddedToken("<mask>", lstrip=True, normalized=False, special=True)
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
@@ -159,8 +184,14 @@ def _llama3() -> PreTrainedTokenizerFast:
     """Byte-level BPE with a pattern of its own and a token in front."""
     backend = trained.source("llama3")
     begin = [("<|endoftext|>", backend.token_to_id("<|endoftext|>"))]
-    template = processors.TemplateProcessing(single="<|endoftext|> $A", pair="<|endoftext|> $A <|endoftext|>:1 $B:1", special_tokens=begin)
-    backend.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), template])
+    template = processors.TemplateProcessing(
+        single="<|endoftext|> $A",
+        pair="<|endoftext|> $A <|endoftext|>:1 $B:1",
+        special_tokens=begin,
+    )
+    backend.post_processor = processors.Sequence(
+        [processors.ByteLevel(trim_offsets=True), template]
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
         bos_token="<|endoftext|>",
@@ -173,7 +204,14 @@ def _llama3() -> PreTrainedTokenizerFast:
 
 def build_source(kind: str) -> PreTrainedTokenizerFast:
     """A new stock tokenizer; skips the test if it needs shared data that are not there."""
-    makers = {"bert": _bert, "t5": _t5, "llama": _llama, "legacy": _legacy, "roberta": _roberta, "llama3": _llama3}
+    makers = {
+        "bert": _bert,
+        "t5": _t5,
+        "llama": _llama,
+        "legacy": _legacy,
+        "roberta": _roberta,
+        "llama3": _llama3,
+    }
     return makers[kind]() if kind in makers else _plain(kind)
 
 
@@ -194,17 +232,27 @@ def build_ours(
     from numtok.hf import NumberTokenizer
 
     return NumberTokenizer.from_tokenizer(
-        build_source(kind), numbers=list(numbers), grammar=grammar, leading_space=leading_space, **options
+        build_source(kind),
+        numbers=list(numbers),
+        grammar=grammar,
+        leading_space=leading_space,
+        **options,
     )
 
 
 @kept
-def ours(kind: str, numbers: tuple[Representation, ...] = (TAKES_ALL,), grammar: Grammar | None = None, leading_space: str = "auto") -> Any:
+def ours(
+    kind: str,
+    numbers: tuple[Representation, ...] = (TAKES_ALL,),
+    grammar: Grammar | None = None,
+    leading_space: str = "auto",
+) -> Any:
     """The drop-in tokenizer of a kind, shared: calls only."""
     return build_ours(kind, numbers, grammar, leading_space)
 
 
-# What is encoded, and with which settings ------------------------------------------------------------------------------------
+# What is encoded, and with which settings
+# ------------------------------------------------------------------------------------
 
 Numbers = tuple[Representation, ...]
 SINGLE: dict[str, Numbers] = {
@@ -215,7 +263,13 @@ SINGLE: dict[str, Numbers] = {
     "compact fone": (FoNE(3, 2, compact=True),),
     "bins": (ExponentBins(),),
     "log fourier": (LogFourier(4),),
-    "all": (XVal(), FloatBits(), FoNE(6, 4, overflow="clip"), ExponentBins(overflow="clip"), LogFourier(3, overflow="clip")),
+    "all": (
+        XVal(),
+        FloatBits(),
+        FoNE(6, 4, overflow="clip"),
+        ExponentBins(overflow="clip"),
+        LogFourier(3, overflow="clip"),
+    ),
 }
 SPELLED: dict[str, Numbers] = {
     "place value": (PlaceValue(overflow="clip"),),
@@ -240,30 +294,55 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "separate": {"leading_space": "separate", "grammar": Grammar(signs=False)},
 }
 TEXTS = ["a 5 and -1,234.5 of them", "no numbers [NUM]", "  ½ 7 <|0.00|> <mask> b"]
-MIXED_TEXTS = ["a -1.5e3 kg", "", "none [NUM] <|0.00|>12", "1,234.5 é 7 8 9\n\n  10km <mask> 3", "5", "x" * 40 + " 1e400"]
+MIXED_TEXTS = [
+    "a -1.5e3 kg",
+    "",
+    "none [NUM] <|0.00|>12",
+    "1,234.5 é 7 8 9\n\n  10km <mask> 3",
+    "5",
+    "x" * 40 + " 1e400",
+]
 
 
-# The oracle, and sources that the oracle can be asked with ---------------------------------------------------------------------
+# The oracle, and sources that the oracle can be asked with
+# ---------------------------------------------------------------------
 
 
 @kept
-def oracle(kind: str, numbers: Numbers = (TAKES_ALL,), grammar: Grammar | None = None, leading_space: str = "auto") -> Oracle:
+def oracle(
+    kind: str,
+    numbers: Numbers = (TAKES_ALL,),
+    grammar: Grammar | None = None,
+    leading_space: str = "auto",
+) -> Oracle:
     return Oracle(source(kind), ours(kind, numbers, grammar, leading_space).numtok)
 
 
 def stock_with_numbers(kind: str) -> Any:
     """A new source with the number tokens added in the way that everybody adds tokens."""
     stock = build_source(kind)
-    stock.add_tokens([AddedToken(token, normalized=False, special=False) for token in ours(kind).numtok.tokens])
+    stock.add_tokens(
+        [AddedToken(token, normalized=False, special=False) for token in ours(kind).numtok.tokens]
+    )
     return stock
 
 
 def stock_without_numbers(tok: Any, kind: str) -> Any:
-    """A source whose added tokens are those of ``tok``; the stand-ins of the oracle come after them."""
+    """A source whose added tokens are those of ``tok``; the stand-ins of the oracle come after
+    them.
+    """
     stock = copy.deepcopy(source(kind))
     added = tok.added_tokens_decoder
     names = {token: f"\ue100{number}\ue100" for token, number in tok.numtok.tokens.items()}
     for number in sorted(set(added) - set(stock.added_tokens_decoder)):
         token = added[number]
-        stock.add_tokens([AddedToken(names[token.content], normalized=False) if token.content in names else token])
+        stock.add_tokens(
+            [
+                (
+                    AddedToken(names[token.content], normalized=False)
+                    if token.content in names
+                    else token
+                )
+            ]
+        )
     return stock

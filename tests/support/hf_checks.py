@@ -1,4 +1,5 @@
-"""What a drop-in tokenizer has to do with text without numbers, one function for each behaviour; each raises AssertionError if ``tok`` does otherwise.
+"""What a drop-in tokenizer has to do with text without numbers, one function for each behaviour;
+each raises AssertionError if ``tok`` does otherwise.
 
 The oracle is the source tokenizer itself. Text with numbers: :mod:`hf_number_checks`.
 """
@@ -19,30 +20,63 @@ from tokenizers.decoders import DecodeStream
 from numtok.engines.choose import EngineWarning
 
 
-def check_call(tok: Any, source: Any, text: Any, text_pair: Any = None, sides: Options | None = None, **options: Any) -> None:
+def check_call(
+    tok: Any,
+    source: Any,
+    text: Any,
+    text_pair: Any = None,
+    sides: Options | None = None,
+    **options: Any,
+) -> None:
     """A call returns what it returns on the source, in every field, type and encoding."""
     with attributes(tok, sides or {}), attributes(source, sides or {}):
-        compare(tok, source, lambda one: one(text, text_pair, **options), (text, text_pair, options))
+        compare(
+            tok, source, lambda one: one(text, text_pair, **options), (text, text_pair, options)
+        )
 
 
-def check_alignment(tok: Any, source: Any, text: Any, text_pair: Any = None, **options: Any) -> None:
-    """Every method of ``BatchEncoding`` and ``Encoding`` that goes from tokens to words to characters, at every place and beyond."""
+def check_alignment(
+    tok: Any, source: Any, text: Any, text_pair: Any = None, **options: Any
+) -> None:
+    """Every method of ``BatchEncoding`` and ``Encoding`` that goes from tokens to words to
+    characters, at every place and beyond.
+    """
     ours, theirs = tok(text, text_pair, **options), source(text, text_pair, **options)
     longest = max([len(one) for one in strings((text, text_pair))], default=0)
     for batch, encoding in enumerate(theirs.encodings):
         for name in ("tokens", "word_ids", "sequence_ids"):
-            compare(ours, theirs, lambda one, name=name: getattr(one, name)(batch), name)  # noqa: B023
+            compare(ours, theirs, lambda one, name=name: getattr(one, name)(batch), name)
         for name in ("token_to_chars", "token_to_word", "token_to_sequence"):
             for token in range(-1, len(encoding) + 2):
-                compare(ours, theirs, lambda one: getattr(one, name)(batch, token), (text, name, batch, token))  # noqa: B023
-                compare(ours[batch], theirs[batch], lambda one: getattr(one, name)(token), (text, name, token))  # noqa: B023
+                compare(
+                    ours,
+                    theirs,
+                    lambda one: getattr(one, name)(batch, token),
+                    (text, name, batch, token),
+                )
+                compare(
+                    ours[batch],
+                    theirs[batch],
+                    lambda one: getattr(one, name)(token),
+                    (text, name, token),
+                )
         for sequence in (0, 1):
-            for names, top in ((("char_to_token", "char_to_word"), longest), (("word_to_tokens", "word_to_chars"), longest)):
+            for names, top in (
+                (("char_to_token", "char_to_word"), longest),
+                (("word_to_tokens", "word_to_chars"), longest),
+            ):
                 for name in names:
                     for at in range(top + 2):
                         where = (text, text_pair, name, batch, at, sequence)
-                        compare(ours, theirs, lambda one: getattr(one, name)(batch, at, sequence), where)  # noqa: B023
-                        compare(ours[batch], theirs[batch], lambda one: getattr(one, name)(at, sequence), where)  # noqa: B023
+                        compare(
+                            ours, theirs, lambda one: getattr(one, name)(batch, at, sequence), where
+                        )
+                        compare(
+                            ours[batch],
+                            theirs[batch],
+                            lambda one: getattr(one, name)(at, sequence),
+                            where,
+                        )
     compare(ours, theirs, lambda one: one.char_to_token(0))
     compare(ours, theirs, lambda one: one["nothing"])
     compare(ours, theirs, lambda one: one.nothing)
@@ -50,7 +84,9 @@ def check_alignment(tok: Any, source: Any, text: Any, text_pair: Any = None, **o
 
 
 def check_other_ways_in(tok: Any, source: Any, text: str, pair: str, **options: Any) -> None:
-    """``encode``, ``tokenize``, keywords, ``text_target`` and the rest of what makes token ids of text."""
+    """``encode``, ``tokenize``, keywords, ``text_target`` and the rest of what makes token ids of
+    text.
+    """
     ways: list[Callable[[Any], Any]] = [
         lambda one: one.encode(text),
         lambda one: one.encode(text, pair, **options),
@@ -61,11 +97,21 @@ def check_other_ways_in(tok: Any, source: Any, text: str, pair: str, **options: 
         lambda one: one(text_target=text, **options),
         lambda one: one(text_target=[text, pair], text_pair_target=[pair, text], **options),
         lambda one: one(text, text_target=pair, **options),
-        lambda one: one([text, pair], text_target=[pair, text], max_target_length=3, truncation=True, max_length=5),
-        lambda one: one(text, tokenizer_kwargs={"add_special_tokens": False, "return_offsets_mapping": True}),
+        lambda one: one(
+            [text, pair],
+            text_target=[pair, text],
+            max_target_length=3,
+            truncation=True,
+            max_length=5,
+        ),
+        lambda one: one(
+            text, tokenizer_kwargs={"add_special_tokens": False, "return_offsets_mapping": True}
+        ),
         lambda one: one.convert_tokens_to_ids(one.tokenize(text)),
         lambda one: one.convert_tokens_to_string(one.tokenize(text)),
-        lambda one: one.backend_tokenizer.encode(text.replace("[NUM", ""), pair.replace("[NUM", "")),  # which knows the number token
+        lambda one: one.backend_tokenizer.encode(
+            text.replace("[NUM", ""), pair.replace("[NUM", "")
+        ),  # which knows the number token
         lambda one: one._tokenizer.encode_batch([text.replace("[NUM", "")]),
     ]
     for k, way in enumerate(ways):
@@ -89,8 +135,12 @@ def check_batch_encoding(tok: Any, source: Any, texts: list[str]) -> None:
         lambda one: type(one)({"input_ids": [1, 2]}, tensor_type="np", prepend_batch_axis=True),
     ]
     for k, way in enumerate(ways):
-        for options in ({}, {"padding": True, "return_tensors": "pt"}, {"padding": True, "return_tensors": "np"}):
-            compare(tok, source, lambda one: way(one(texts, **options)), (k, texts, options))  # noqa: B023
+        for options in (
+            {},
+            {"padding": True, "return_tensors": "pt"},
+            {"padding": True, "return_tensors": "np"},
+        ):
+            compare(tok, source, lambda one: way(one(texts, **options)), (k, texts, options))
 
 
 def check_pad(tok: Any, source: Any, features: Any, **options: Any) -> None:
@@ -102,7 +152,9 @@ def check_pad(tok: Any, source: Any, features: Any, **options: Any) -> None:
     compare(tok, source, lambda one: one.pad(copied(features), **options), (features, options))
 
 
-def check_bad_input(tok: Any, source: Any, text: Any, text_pair: Any = None, **options: Any) -> None:
+def check_bad_input(
+    tok: Any, source: Any, text: Any, text_pair: Any = None, **options: Any
+) -> None:
     """The same type of exception, and none where there is none; afterwards it works as before."""
     compare(tok, source, lambda one: one(text, text_pair, **options), (text, text_pair, options))
     compare(tok, source, lambda one: one("a text"))
@@ -111,7 +163,11 @@ def check_bad_input(tok: Any, source: Any, text: Any, text_pair: Any = None, **o
 def check_state(tok: Any, source: Any, calls: Sequence[tuple[Any, Options]]) -> None:
     """No call changes what later ones return, nor the attributes of the tokenizer."""
     names = set(vars(tok))
-    before = {name: repr(value) for name, value in vars(tok).items() if isinstance(value, str | int | bool | float | None | list | dict)}
+    before = {
+        name: repr(value)
+        for name, value in vars(tok).items()
+        if isinstance(value, str | int | bool | float | None | list | dict)
+    }
     for text, options in calls:
         check_call(tok, source, text, **options)
         check_call(tok, source, ["a text", "another, longer text"], return_offsets_mapping=True)
@@ -126,15 +182,28 @@ def check_decode(tok: Any, source: Any, ids: list[int]) -> None:
     import torch
 
     batch = [ids, ids[:1], ids[::-1]]
-    forms = [ids, tuple(ids), np.array(ids, np.int64), torch.tensor(ids, dtype=torch.int64), batch, {"input_ids": ids}, *ids[:1]]
+    forms = [
+        ids,
+        tuple(ids),
+        np.array(ids, np.int64),
+        torch.tensor(ids, dtype=torch.int64),
+        batch,
+        {"input_ids": ids},
+        *ids[:1],
+    ]
     for options in FLAGS:
         for form in forms:
-            compare(tok, source, lambda one: one.decode(form, **options), (form, options))  # noqa: B023
+            compare(tok, source, lambda one: one.decode(form, **options), (form, options))
         for form in (batch, ids, np.array([ids, ids]), torch.tensor([ids, ids]), []):
-            compare(tok, source, lambda one: one.batch_decode(form, **options), (form, options))  # noqa: B023
-        compare(tok, source, lambda one: one.decode(token_ids=ids, **options), (ids, options))  # noqa: B023
-    compare(tok, source, lambda one: one.convert_tokens_to_string(one.convert_ids_to_tokens(ids)), ids)
-    corrupt = {"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output": True, "clean_up_tokenization_spaces": True}
+            compare(tok, source, lambda one: one.batch_decode(form, **options), (form, options))
+        compare(tok, source, lambda one: one.decode(token_ids=ids, **options), (ids, options))
+    compare(
+        tok, source, lambda one: one.convert_tokens_to_string(one.convert_ids_to_tokens(ids)), ids
+    )
+    corrupt = {
+        "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output": True,
+        "clean_up_tokenization_spaces": True,
+    }
     with attributes(tok, corrupt), attributes(source, corrupt):
         compare(tok, source, lambda one: one.decode(ids), ids)
 
@@ -142,11 +211,19 @@ def check_decode(tok: Any, source: Any, ids: list[int]) -> None:
 def check_decode_stream(tok: Any, source: Any, ids: list[int]) -> None:
     """Token by token: ``DecodeStream`` as servers use it, and the streamers of transformers."""
     for skip in (False, True):
-        ours, theirs = DecodeStream(skip_special_tokens=skip), DecodeStream(skip_special_tokens=skip)
+        ours, theirs = (
+            DecodeStream(skip_special_tokens=skip),
+            DecodeStream(skip_special_tokens=skip),
+        )
         for number in ids:
-            one, other = outcome(lambda: ours.step(tok._tokenizer, number)), outcome(lambda: theirs.step(source._tokenizer, number))  # noqa: B023
+            one, other = (
+                outcome(lambda: ours.step(tok._tokenizer, number)),
+                outcome(lambda: theirs.step(source._tokenizer, number)),
+            )
             same(one, other, (ids, number))
-        assert stream_text(tok, ids, skip_special_tokens=skip) == stream_text(source, ids, skip_special_tokens=skip), ids
+        assert stream_text(tok, ids, skip_special_tokens=skip) == stream_text(
+            source, ids, skip_special_tokens=skip
+        ), ids
 
 
 def stream_text(tok: Any, ids: list[int], **options: Any) -> list[str]:
@@ -170,20 +247,39 @@ def check_vocabulary(tok: Any, source: Any, number_tokens: dict[str, int]) -> No
     """Names and ids: those of the source, and the number tokens."""
     vocabulary = source.get_vocab() | number_tokens
     assert tok.get_vocab() == vocabulary and tok.vocab == vocabulary
-    new = {token: number for token, number in number_tokens.items() if token not in source.get_vocab()}
+    new = {
+        token: number for token, number in number_tokens.items() if token not in source.get_vocab()
+    }
     assert len(tok) == len(vocabulary) == len(source) + len(new)
     assert tok.vocab_size == source.vocab_size
     for token, number in number_tokens.items():
-        assert tok.convert_tokens_to_ids(token) == number and tok.convert_ids_to_tokens(number) == token
-        assert number not in tok.all_special_ids and tok.convert_ids_to_tokens([number], skip_special_tokens=True) == [token]
+        assert (
+            tok.convert_tokens_to_ids(token) == number
+            and tok.convert_ids_to_tokens(number) == token
+        )
+        assert number not in tok.all_special_ids and tok.convert_ids_to_tokens(
+            [number], skip_special_tokens=True
+        ) == [token]
         assert tok.get_special_tokens_mask([number], already_has_special_tokens=True) == [0]
     assert tok.get_added_vocab() == source.get_added_vocab() | new
     assert tok.added_tokens_encoder == source.added_tokens_encoder | new
     ours, theirs = tok.added_tokens_decoder, source.added_tokens_decoder
-    assert {number: repr(token) for number, token in ours.items() if number in theirs} == {n: repr(token) for n, token in theirs.items()}
+    assert {number: repr(token) for number, token in ours.items() if number in theirs} == {
+        n: repr(token) for n, token in theirs.items()
+    }
     for number in set(ours) - set(theirs):
-        assert not ours[number].special and not ours[number].normalized and ours[number].content in number_tokens
-    names = ["all_special_ids", "all_special_tokens", "special_tokens_map", "extra_special_tokens", "extra_special_tokens_ids"]
+        assert (
+            not ours[number].special
+            and not ours[number].normalized
+            and ours[number].content in number_tokens
+        )
+    names = [
+        "all_special_ids",
+        "all_special_tokens",
+        "special_tokens_map",
+        "extra_special_tokens",
+        "extra_special_tokens_ids",
+    ]
     names += [name + suffix for name in source.SPECIAL_TOKENS_ATTRIBUTES for suffix in ("", "_id")]
     names += [
         "model_max_length",
@@ -193,10 +289,23 @@ def check_vocabulary(tok: Any, source: Any, number_tokens: dict[str, int]) -> No
         "truncation_side",
         "pad_token_type_id",
     ]
-    names += ["model_input_names", "clean_up_tokenization_spaces", "split_special_tokens", "chat_template", "is_fast", "name_or_path"]
-    names += ["add_bos_token", "add_eos_token", "add_prefix_space", "SPECIAL_TOKENS_ATTRIBUTES", "nothing"]
+    names += [
+        "model_input_names",
+        "clean_up_tokenization_spaces",
+        "split_special_tokens",
+        "chat_template",
+        "is_fast",
+        "name_or_path",
+    ]
+    names += [
+        "add_bos_token",
+        "add_eos_token",
+        "add_prefix_space",
+        "SPECIAL_TOKENS_ATTRIBUTES",
+        "nothing",
+    ]
     for name in names:
-        compare(tok, source, lambda one: getattr(one, name), name)  # noqa: B023
+        compare(tok, source, lambda one: getattr(one, name), name)
     tokens = [*list(source.get_vocab())[::29], "nowhere in it", "", source.unk_token]
     ids = [*range(0, len(source), 31), len(source) + 1000]
     ways: list[Callable[[Any], Any]] = [
@@ -222,18 +331,31 @@ def check_vocabulary(tok: Any, source: Any, number_tokens: dict[str, int]) -> No
         compare(tok, source, way, k)
 
 
-def check_added_tokens(tok: Any, stock: Any, add: Callable[[Any], Any], texts: Callable[[], Iterable[str]]) -> None:
-    """Adding tokens to both does the same; ``stock`` is the source with the number tokens added. Changes both; then takes the texts."""
+def check_added_tokens(
+    tok: Any, stock: Any, add: Callable[[Any], Any], texts: Callable[[], Iterable[str]]
+) -> None:
+    """Adding tokens to both does the same; ``stock`` is the source with the number tokens added.
+
+    Changes both; then takes the texts.
+    """
     compare(tok, stock, add, "add")
     assert len(tok) == len(stock) and tok.get_vocab() == stock.get_vocab()
-    assert {k: repr(v) for k, v in tok.added_tokens_decoder.items()} == {k: repr(v) for k, v in stock.added_tokens_decoder.items()}
-    for name in ("all_special_ids", "special_tokens_map", "extra_special_tokens", "pad_token_id", "mask_token_id"):
-        compare(tok, stock, lambda one: getattr(one, name), name)  # noqa: B023
+    assert {k: repr(v) for k, v in tok.added_tokens_decoder.items()} == {
+        k: repr(v) for k, v in stock.added_tokens_decoder.items()
+    }
+    for name in (
+        "all_special_ids",
+        "special_tokens_map",
+        "extra_special_tokens",
+        "pad_token_id",
+        "mask_token_id",
+    ):
+        compare(tok, stock, lambda one: getattr(one, name), name)
     compare(tok, stock, add, "add again")
     for text in texts():
         check_call(tok, stock, text, return_offsets_mapping=True, return_special_tokens_mask=True)
         for options in FLAGS:
-            compare(tok, stock, lambda one: one.decode(one(text)["input_ids"], **options), text)  # noqa: B023
+            compare(tok, stock, lambda one: one.decode(one(text)["input_ids"], **options), text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EngineWarning)  # of tokens that strip spaces
             core = tok.numtok.encode(text, parse_special=True).input_ids.tolist()
@@ -249,13 +371,29 @@ def check_same_ids_as_core(tok: Any, texts: list[str]) -> None:
 
 
 def check_same_tokenizer(tok: Any, other: Any, texts: list[str]) -> None:
-    """Two drop-in tokenizers that are to be equal: class, settings, vocabulary and what they return."""
+    """Two drop-in tokenizers that are to be equal: class, settings, vocabulary and what they
+    return.
+    """
     assert type(other) is type(tok), type(other)
     assert other.numtok.fingerprint == tok.numtok.fingerprint
-    assert other.numtok.representations == tok.numtok.representations and other.numtok.grammar == tok.numtok.grammar
-    assert other.get_vocab() == tok.get_vocab() and other.special_tokens_map == tok.special_tokens_map
-    assert {k: repr(v) for k, v in other.added_tokens_decoder.items()} == {k: repr(v) for k, v in tok.added_tokens_decoder.items()}
-    for name in ("model_max_length", "padding_side", "truncation_side", "model_input_names", "chat_template", "extra_special_tokens"):
+    assert (
+        other.numtok.representations == tok.numtok.representations
+        and other.numtok.grammar == tok.numtok.grammar
+    )
+    assert (
+        other.get_vocab() == tok.get_vocab() and other.special_tokens_map == tok.special_tokens_map
+    )
+    assert {k: repr(v) for k, v in other.added_tokens_decoder.items()} == {
+        k: repr(v) for k, v in tok.added_tokens_decoder.items()
+    }
+    for name in (
+        "model_max_length",
+        "padding_side",
+        "truncation_side",
+        "model_input_names",
+        "chat_template",
+        "extra_special_tokens",
+    ):
         assert getattr(other, name) == getattr(tok, name), name
     for options in (
         {},
@@ -264,6 +402,6 @@ def check_same_tokenizer(tok: Any, other: Any, texts: list[str]) -> None:
     ):
         same(other(texts, **options), tok(texts, **options), options)
     got = tok(texts, return_numbers=True)
-    assert other.batch_decode(got["input_ids"], number_value=got["number_value"]) == tok.batch_decode(
+    assert other.batch_decode(
         got["input_ids"], number_value=got["number_value"]
-    )
+    ) == tok.batch_decode(got["input_ids"], number_value=got["number_value"])

@@ -1,4 +1,6 @@
-"""Two results of tokenizers, held to be the same: in value, type, dtype, shape, and every field of their encodings."""
+"""Two results of tokenizers, held to be the same: in value, type, dtype, shape, and every field of
+their encodings.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,23 @@ Options = dict[str, Any]
 
 RIGHT: Options = {"truncation_side": "right", "padding_side": "right"}
 
-ENCODING = ["ids", "type_ids", "tokens", "offsets", "attention_mask", "special_tokens_mask", "word_ids", "sequence_ids", "n_sequences"]
+ENCODING = [
+    "ids",
+    "type_ids",
+    "tokens",
+    "offsets",
+    "attention_mask",
+    "special_tokens_mask",
+    "word_ids",
+    "sequence_ids",
+    "n_sequences",
+]
 
 FLAGS = [
-    {"skip_special_tokens": skip, **({} if clean is None else {"clean_up_tokenization_spaces": clean})}
+    {
+        "skip_special_tokens": skip,
+        **({} if clean is None else {"clean_up_tokenization_spaces": clean}),
+    }
     for skip in (False, True)
     for clean in (None, False, True)
 ]
@@ -37,11 +52,16 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def same(ours: Any, theirs: Any, where: Any = "") -> None:
-    """Equal in value, type, and as far as it goes in dtype and shape; two exceptions if ours is of the type of theirs."""
+    """Equal in value, type, and as far as it goes in dtype and shape; two exceptions if ours is of
+    the type of theirs.
+    """
     if isinstance(theirs, BaseException):
-        # Errors of tokenizers itself are bare exceptions or panics; which row of a batch comes first is a matter of its threads.
+        # Errors of tokenizers itself are bare exceptions or panics; which row of a batch comes
+        # first is a matter of its threads.
         anything = type(theirs) is Exception or type(theirs).__name__ == "PanicException"
-        assert isinstance(ours, BaseException if anything else type(theirs)), f"{where}: {ours!r} instead of {theirs!r}"
+        assert isinstance(ours, BaseException if anything else type(theirs)), (
+            f"{where}: {ours!r} instead of {theirs!r}"
+        )
         return
     assert not isinstance(ours, BaseException), f"{where}: {ours!r} instead of {theirs!r}"
     if isinstance(theirs, transformers.BatchEncoding):
@@ -53,35 +73,42 @@ def same(ours: Any, theirs: Any, where: Any = "") -> None:
         for key in theirs:
             same(ours[key], theirs[key], f"{where}[{key!r}]")
     elif type(theirs).__module__ in ("numpy", "torch"):
-        assert type(ours) is type(theirs) and ours.dtype == theirs.dtype and ours.shape == theirs.shape, (
-            f"{where}: {ours} instead of {theirs}"
-        )
+        assert (
+            type(ours) is type(theirs) and ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        ), f"{where}: {ours} instead of {theirs}"
         if ours.dtype == object:
             same(ours.tolist(), theirs.tolist(), where)
         else:
             assert bool((ours == theirs).all()), f"{where}: {ours} instead of {theirs}"
     elif isinstance(theirs, list | tuple) and any(
-        isinstance(one, list | tuple | dict | tokenizers.Encoding) or hasattr(one, "dtype") for one in theirs
+        isinstance(one, list | tuple | dict | tokenizers.Encoding) or hasattr(one, "dtype")
+        for one in theirs
     ):
-        assert type(ours) is type(theirs) and len(ours) == len(theirs), f"{where}: {ours} instead of {theirs}"
+        assert type(ours) is type(theirs) and len(ours) == len(theirs), (
+            f"{where}: {ours} instead of {theirs}"
+        )
         for k, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             same(one, other, f"{where}[{k}]")
     else:
-        assert type(ours) is type(theirs) and ours == theirs, f"{where}: {ours!r} instead of {theirs!r}"
+        assert type(ours) is type(theirs) and ours == theirs, (
+            f"{where}: {ours!r} instead of {theirs!r}"
+        )
 
 
 def same_batch(ours: Any, theirs: transformers.BatchEncoding, where: Any = "") -> None:
     assert isinstance(ours, transformers.BatchEncoding), f"{where}: {type(ours)}"
     same(dict(ours), dict(theirs), where)
     for name in ("is_fast", "n_sequences"):  # the latter is lost in a pickle
-        compare(ours, theirs, lambda one: getattr(one, name), f"{where}.{name}")  # noqa: B023
+        compare(ours, theirs, lambda one: getattr(one, name), f"{where}.{name}")
     same(ours.encodings, theirs.encodings, f"{where}.encodings")
 
 
 def same_encoding(ours: Any, theirs: tokenizers.Encoding, where: Any = "", depth: int = 0) -> None:
     assert isinstance(ours, tokenizers.Encoding), f"{where}: {type(ours)}"
     for name in ENCODING:
-        assert getattr(ours, name) == getattr(theirs, name), f"{where}.{name}: {getattr(ours, name)} instead of {getattr(theirs, name)}"
+        assert getattr(ours, name) == getattr(theirs, name), (
+            f"{where}.{name}: {getattr(ours, name)} instead of {getattr(theirs, name)}"
+        )
     assert len(ours) == len(theirs)
     assert len(ours.overflowing) == len(theirs.overflowing), where
     if depth < 1:

@@ -15,7 +15,9 @@ from numtok.representations import NUM
 
 
 class Result:
-    """A fault in what a call returns: ``damage`` is given the result and may change it or return another."""
+    """A fault in what a call returns: ``damage`` is given the result and may change it or return
+    another.
+    """
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         got = super().__call__(*arguments, **options)  # type: ignore[misc]
@@ -75,7 +77,10 @@ class StreamsCutOnTheRight(Result):
 class ZeroIsNoNumber(Result):
     def damage(self, got: Any, arguments: Any, options: Any) -> None:
         if "number_mask" in got:
-            got["number_mask"] = [bool(mask) and value != 0 for mask, value in zip(got["number_mask"], got["number_value"], strict=True)]
+            got["number_mask"] = [
+                bool(mask) and value != 0
+                for mask, value in zip(got["number_mask"], got["number_value"], strict=True)
+            ]
 
 
 class SinglePrecision(Result):
@@ -167,10 +172,20 @@ class PadsStreamsOnTheRight:
     def pad(self, features: Any, *arguments: Any, **options: Any) -> Any:
         padded = super().pad(features, *arguments, **options)  # type: ignore[misc]
         if self.padding_side == "left":  # type: ignore[attr-defined]
-            for name in set(padded) - {"input_ids", "attention_mask", "token_type_ids", "special_tokens_mask"}:
+            for name in set(padded) - {
+                "input_ids",
+                "attention_mask",
+                "token_type_ids",
+                "special_tokens_mask",
+            }:
                 rows = [list(one[name]) for one in features]
-                neutral = 1.0 if name in ("number_value", "number_scaled") else np.zeros_like(rows[0][0])
-                padded[name] = [one + [neutral] * (len(ids) - len(one)) for one, ids in zip(rows, padded["input_ids"], strict=True)]
+                neutral = (
+                    1.0 if name in ("number_value", "number_scaled") else np.zeros_like(rows[0][0])
+                )
+                padded[name] = [
+                    one + [neutral] * (len(ids) - len(one))
+                    for one, ids in zip(rows, padded["input_ids"], strict=True)
+                ]
         return padded
 
 
@@ -179,13 +194,18 @@ class PadsWithZero:
         padded = super().pad(*arguments, **options)  # type: ignore[misc]
         if "number_value" in padded:
             both = zip(padded["number_value"], padded["attention_mask"], strict=True)
-            padded["number_value"] = [np.asarray(values) * np.asarray(mask) for values, mask in both]
+            padded["number_value"] = [
+                np.asarray(values) * np.asarray(mask) for values, mask in both
+            ]
         return padded
 
 
 class PadsWithoutStreams:
     def pad(self, features: Any, *arguments: Any, **options: Any) -> Any:
-        kept = [{name: value for name, value in one.items() if not name.startswith("number_")} for one in features]
+        kept = [
+            {name: value for name, value in one.items() if not name.startswith("number_")}
+            for one in features
+        ]
         return super().pad(kept, *arguments, **options)  # type: ignore[misc]
 
 
@@ -210,16 +230,28 @@ class StripsDecoded:
 class ValuesByOrder:
     """Takes the k-th value for the k-th number, instead of the value at its place."""
 
-    def decode(self, token_ids: Any, *arguments: Any, number_value: Any = None, **options: Any) -> Any:
+    def decode(
+        self, token_ids: Any, *arguments: Any, number_value: Any = None, **options: Any
+    ) -> Any:
         values = (
-            None if number_value is None else rebuild(number_value if isinstance(number_value, list) else list(number_value), lambda _: 7.0)
+            None
+            if number_value is None
+            else rebuild(
+                number_value if isinstance(number_value, list) else list(number_value),
+                lambda _: 7.0,
+            )
         )
         return super().decode(token_ids, *arguments, number_value=values, **options)  # type: ignore[misc]
 
 
 class OneRowForAll:
-    def batch_decode(self, sequences: Any, *arguments: Any, number_value: Any = None, **options: Any) -> Any:
-        return [self.decode(one, *arguments, number_value=number_value and number_value[0], **options) for one in sequences[:1]]  # type: ignore[attr-defined]
+    def batch_decode(
+        self, sequences: Any, *arguments: Any, number_value: Any = None, **options: Any
+    ) -> Any:
+        return [
+            self.decode(one, *arguments, number_value=number_value and number_value[0], **options)
+            for one in sequences[:1]
+        ]  # type: ignore[attr-defined]
 
 
 class HidesNumbers:

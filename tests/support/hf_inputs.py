@@ -1,4 +1,6 @@
-"""What a drop-in tokenizer may be called with: every shape of input and every option, for hypothesis; and what it must refuse."""
+"""What a drop-in tokenizer may be called with: every shape of input and every option, for
+hypothesis; and what it must refuse.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,17 @@ NUMBER_TEXTS = [
     "10km 1st (−5) ½5 ٤٢ Ä3 naïve −0.50 <|0.00|>12<extra_id_7> 6 <mask> 4",
     "1,234,567.89 and 1, 2,3; 10-20 12:30 2020-01-02",
 ]
-NOT_NUMBERS = ["B2B", "1.2.3", "x_3", "0x1F", "7R32", "192.168.0.1", "covid-19x2", "<|2.5|>", "[NUM:602]"]
+NOT_NUMBERS = [
+    "B2B",
+    "1.2.3",
+    "x_3",
+    "0x1F",
+    "7R32",
+    "192.168.0.1",
+    "covid-19x2",
+    "<|2.5|>",
+    "[NUM:602]",
+]
 
 
 @dataclass
@@ -40,11 +52,18 @@ class Call:
         def strip(text: str) -> str:
             return oracle.strip_numbers(text, split)
 
-        return Call(rebuild(self.text, strip), rebuild(self.text_pair, strip), self.sides, self.options)
+        return Call(
+            rebuild(self.text, strip), rebuild(self.text_pair, strip), self.sides, self.options
+        )
 
 
-few = st.one_of(texts, st.lists(st.sampled_from([*FRAGMENTS, *NOT_NUMBERS]), max_size=6).map("".join))
-words = st.lists(st.one_of(few, st.sampled_from(["", "a", "5", "-5", "5.", "[NUM]", " 5", "x", "1", ",234"])), max_size=4)
+few = st.one_of(
+    texts, st.lists(st.sampled_from([*FRAGMENTS, *NOT_NUMBERS]), max_size=6).map("".join)
+)
+words = st.lists(
+    st.one_of(few, st.sampled_from(["", "a", "5", "-5", "5.", "[NUM]", " 5", "x", "1", ",234"])),
+    max_size=4,
+)
 pairs = st.tuples(few, few)
 
 
@@ -69,7 +88,12 @@ word_shapes: st.SearchStrategy[tuple[Any, Any]] = st.one_of(
     batches(words, True),
     st.tuples(st.lists(st.tuples(words, words), min_size=1, max_size=2), st.none()),
 )
-sides = st.fixed_dictionaries({"truncation_side": st.sampled_from(["right", "left"]), "padding_side": st.sampled_from(["right", "left"])})
+sides = st.fixed_dictionaries(
+    {
+        "truncation_side": st.sampled_from(["right", "left"]),
+        "padding_side": st.sampled_from(["right", "left"]),
+    }
+)
 TRUNCATIONS = [None, False, True, "longest_first", "only_first", "only_second", "do_not_truncate"]
 PADDINGS = [False, True, "longest", "max_length", "do_not_pad"]
 options: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
@@ -99,7 +123,9 @@ def calls(draw: st.DrawFn) -> Call:
     """Any call."""
     split = draw(st.booleans())
     text, pair = draw(word_shapes if split else text_shapes)
-    return Call(text, pair, draw(sides), draw(options) | ({"is_split_into_words": True} if split else {}))
+    return Call(
+        text, pair, draw(sides), draw(options) | ({"is_split_into_words": True} if split else {})
+    )
 
 
 @st.composite

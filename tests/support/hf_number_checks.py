@@ -1,4 +1,5 @@
-"""What a drop-in tokenizer has to do with text with numbers, one function for each behaviour; each raises AssertionError if ``tok`` does otherwise.
+"""What a drop-in tokenizer has to do with text with numbers, one function for each behaviour; each
+raises AssertionError if ``tok`` does otherwise.
 
 The oracle is :class:`hf_oracle.Oracle`.
 """
@@ -16,7 +17,14 @@ from hf_oracle import NEUTRAL, Expected, Oracle, Row
 from hf_shapes import attributes
 
 
-def check_numbers(tok: Any, oracle: Oracle, text: Any, text_pair: Any = None, sides: Options | None = None, **options: Any) -> None:
+def check_numbers(
+    tok: Any,
+    oracle: Oracle,
+    text: Any,
+    text_pair: Any = None,
+    sides: Options | None = None,
+    **options: Any,
+) -> None:
     """Ids, masks, offsets, words and streams of text with numbers; off, the streams are not there."""
     expected = outcome(lambda: oracle.call(text, text_pair, sides, **options))
     with attributes(tok, sides or {}):
@@ -42,38 +50,58 @@ def check_numbers(tok: Any, oracle: Oracle, text: Any, text_pair: Any = None, si
 def check_streams(got: Any, expected: Expected, oracle: Oracle, where: Any = "") -> None:
     """The number streams, row for row."""
     tensors = type(expected.data["input_ids"])
-    wanted = {"number_value": np.dtype(np.float64), "number_mask": np.dtype(bool), **oracle.extra_streams()}
+    wanted = {
+        "number_value": np.dtype(np.float64),
+        "number_mask": np.dtype(bool),
+        **oracle.extra_streams(),
+    }
     for name, dtype in wanted.items():
         rows = [row.stream(name) for row in expected.rows]
         value = got[name]
         if tensors is not list and expected.data["input_ids"].dtype != object:
             assert type(value) is tensors, f"{where}[{name!r}]: {type(value)}"
             kind = np.asarray(value).dtype
-            assert kind == dtype or (dtype.kind in "iu" and kind.kind in "iu" and kind.itemsize >= dtype.itemsize), (
-                f"{where}[{name!r}]: {kind}"
+            assert kind == dtype or (
+                dtype.kind in "iu" and kind.kind in "iu" and kind.itemsize >= dtype.itemsize
+            ), f"{where}[{name!r}]: {kind}"
+            assert value.shape[:2] == expected.data["input_ids"].shape, (
+                f"{where}[{name!r}]: {value.shape}"
             )
-            assert value.shape[:2] == expected.data["input_ids"].shape, f"{where}[{name!r}]: {value.shape}"
         got_rows = [value] if expected.single else value
-        assert len(got_rows) == len(rows), f"{where}[{name!r}]: {len(got_rows)} rows instead of {len(rows)}"
+        assert len(got_rows) == len(rows), (
+            f"{where}[{name!r}]: {len(got_rows)} rows instead of {len(rows)}"
+        )
         for ours, theirs in zip(got_rows, rows, strict=True):
             same_stream(ours, theirs, name, where)
 
 
 def same_stream(ours: Any, theirs: Any, name: str, where: Any = "") -> None:
     """One row of a stream: equal, also in the sign of zero; an empty row may have any shape."""
-    assert len(ours) == len(theirs), f"{where}[{name!r}]: {len(ours)} tokens instead of {len(theirs)}"
+    assert len(ours) == len(theirs), (
+        f"{where}[{name!r}]: {len(ours)} tokens instead of {len(theirs)}"
+    )
     if _equal(ours, theirs):
         return
     for k, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         one, other = np.asarray(one), np.asarray(other)
-        unknown = other.ndim == 0 and not other.any() and not one.any()  # no number in the row to know the shape from
+        unknown = (
+            other.ndim == 0 and not other.any() and not one.any()
+        )  # no number in the row to know the shape from
         good = one.shape == other.shape or unknown
-        good = good and bool((one == other).all()) and bool((np.signbit(one) == np.signbit(other)).all() if one.dtype.kind == "f" else True)
+        good = (
+            good
+            and bool((one == other).all())
+            and bool(
+                (np.signbit(one) == np.signbit(other)).all() if one.dtype.kind == "f" else True
+            )
+        )
         assert good, f"{where}[{name!r}][{k}]: {one} instead of {other}"
 
 
 def _equal(ours: Any, theirs: Any) -> bool:
-    """Whether a row is equal as a whole, which nearly all are; if not, it is looked at token by token."""
+    """Whether a row is equal as a whole, which nearly all are; if not, it is looked at token by
+    token.
+    """
     try:
         one, other = np.asarray(ours), np.asarray(theirs)
     except ValueError:  # tokens of different shapes
@@ -86,7 +114,9 @@ def _equal(ours: Any, theirs: Any) -> bool:
 def same_rows(got: Any, expected: Expected, where: Any = "") -> None:
     """The encodings, with all their methods."""
     assert isinstance(got, transformers.BatchEncoding) and got.is_fast, where
-    assert len(got.encodings) == len(expected.rows), f"{where}: {len(got.encodings)} encodings instead of {len(expected.rows)}"
+    assert len(got.encodings) == len(expected.rows), (
+        f"{where}: {len(got.encodings)} encodings instead of {len(expected.rows)}"
+    )
     for k, (encoding, row) in enumerate(zip(got.encodings, expected.rows, strict=True)):
         same_row(encoding, row, f"{where}.encodings[{k}]")
         assert len(encoding.overflowing) == len(row.overflowing), where
@@ -102,7 +132,10 @@ def same_row(encoding: Any, row: Row, where: Any = "") -> None:
     spelled = any(one is not None and len(one[0].tokens) > 1 for one in row.numbers)
     for name in ENCODING:
         ours, theirs = getattr(encoding, name), getattr(row, name)
-        if spelled and name in ("offsets", "word_ids"):  # of the tokens of one number, only those of the whole are laid down
+        if spelled and name in (
+            "offsets",
+            "word_ids",
+        ):  # of the tokens of one number, only those of the whole are laid down
             continue
         assert ours == theirs, f"{where}.{name}: {ours} instead of {theirs}"
     if spelled:
@@ -117,16 +150,26 @@ def same_spelled_offsets(encoding: Any, row: Row, where: Any) -> None:
         if row.numbers[k] is None:
             assert ours == theirs, f"{where}.offsets[{k}]: {ours} instead of {theirs}"
         else:
-            assert theirs[0] <= ours[0] <= ours[1] <= theirs[1], f"{where}.offsets[{k}]: {ours} is not within {theirs}"
+            assert theirs[0] <= ours[0] <= ours[1] <= theirs[1], (
+                f"{where}.offsets[{k}]: {ours} is not within {theirs}"
+            )
 
 
 def same_methods(encoding: Any, row: Row, where: Any) -> None:
-    """The methods of ``Encoding``, from their definitions; on text without numbers :func:`check_alignment` holds them to the originals."""
+    """The methods of ``Encoding``, from their definitions; on text without numbers
+    :func:`check_alignment` holds them to the originals.
+    """
     for k in range(len(row.ids)):
         inside = row.sequence_ids[k] is not None
-        assert encoding.token_to_chars(k) == (row.offsets[k] if inside else None), f"{where}.token_to_chars({k})"
-        assert encoding.token_to_word(k) == (row.word_ids[k] if inside else None), f"{where}.token_to_word({k})"
-        assert encoding.token_to_sequence(k) == row.sequence_ids[k], f"{where}.token_to_sequence({k})"
+        assert encoding.token_to_chars(k) == (row.offsets[k] if inside else None), (
+            f"{where}.token_to_chars({k})"
+        )
+        assert encoding.token_to_word(k) == (row.word_ids[k] if inside else None), (
+            f"{where}.token_to_word({k})"
+        )
+        assert encoding.token_to_sequence(k) == row.sequence_ids[k], (
+            f"{where}.token_to_sequence({k})"
+        )
     for sequence in range(row.n_sequences):
         tokens = [k for k, one in enumerate(row.sequence_ids) if one == sequence]
         last = max([row.offsets[k][1] for k in tokens], default=0)
@@ -142,14 +185,19 @@ def same_methods(encoding: Any, row: Row, where: Any) -> None:
         words = {row.word_ids[k] for k in tokens} - {None}
         for word in words:
             of_word = [k for k in tokens if row.word_ids[k] == word]
-            assert encoding.word_to_tokens(word, sequence) == (of_word[0], of_word[-1] + 1), f"{where}.word_to_tokens({word})"
+            assert encoding.word_to_tokens(word, sequence) == (
+                of_word[0],
+                of_word[-1] + 1,
+            ), f"{where}.word_to_tokens({word})"
             span = (row.offsets[of_word[0]][0], row.offsets[of_word[-1]][1])
             assert encoding.word_to_chars(word, sequence) == span, (
                 f"{where}.word_to_chars({word}): {encoding.word_to_chars(word, sequence)}"
             )
 
 
-def check_large_batch(tok: Any, oracle: Oracle, texts: list[str], sides: Options | None = None, **options: Any) -> None:
+def check_large_batch(
+    tok: Any, oracle: Oracle, texts: list[str], sides: Options | None = None, **options: Any
+) -> None:
     """A batch of many texts: data and streams of all rows, encodings of a few."""
     expected = oracle.call(texts, None, sides, **options)
     with attributes(tok, sides or {}):
@@ -161,7 +209,9 @@ def check_large_batch(tok: Any, oracle: Oracle, texts: list[str], sides: Options
             for text, one, other in zip(texts, got[name], wanted, strict=True):
                 same(one, other, (where, name, text))
     assert list(off) == list(expected.data), where
-    for text, values, mask, row in zip(texts, on["number_value"], on["number_mask"], expected.rows, strict=True):
+    for text, values, mask, row in zip(
+        texts, on["number_value"], on["number_mask"], expected.rows, strict=True
+    ):
         same_stream(values, row.stream("number_value"), "number_value", (where, text))
         same_stream(mask, row.stream("number_mask"), "number_mask", (where, text))
     assert set(on) - set(off) == {"number_value", "number_mask", *oracle.extra_streams()}
@@ -173,7 +223,9 @@ def check_large_batch(tok: Any, oracle: Oracle, texts: list[str], sides: Options
 
 
 def check_surfaces(tok: Any, oracle: Oracle, text: str) -> None:
-    """The offsets of each number token are the number's, whatever the normalizer does: the text there reads as its value."""
+    """The offsets of each number token are the number's, whatever the normalizer does: the text
+    there reads as its value.
+    """
     import numtok
 
     got = tok(text, return_numbers=True, return_offsets_mapping=True)
@@ -182,17 +234,28 @@ def check_surfaces(tok: Any, oracle: Oracle, text: str) -> None:
     assert len(marked) == len(places), f"{text!r}: {len(marked)} numbers instead of {len(places)}"
     for k, place in zip(marked, places, strict=True):
         start, stop = got["offset_mapping"][k]
-        assert stop == place.stop and text[start:stop].strip(" ") == text[place.start : place.stop], f"{text!r}: {text[start:stop]!r}"
+        assert (
+            stop == place.stop and text[start:stop].strip(" ") == text[place.start : place.stop]
+        ), f"{text!r}: {text[start:stop]!r}"
         value = numtok.Numbers.parse([text[start:stop].strip(" ")]).to_float64()[0]
-        assert got["number_value"][k] == value or math.isinf(value), f"{text!r}: {got['number_value'][k]} instead of {value}"
+        assert got["number_value"][k] == value or math.isinf(value), (
+            f"{text!r}: {got['number_value'][k]} instead of {value}"
+        )
 
 
-def check_number_padding(tok: Any, oracle: Oracle, texts: list[str], side: str, **options: Any) -> None:
+def check_number_padding(
+    tok: Any, oracle: Oracle, texts: list[str], side: str, **options: Any
+) -> None:
     """``pad`` pads every stream as it pads the ids, and gives what padding within the call gives."""
     with attributes(tok, {"padding_side": side}):
-        features = [tok(text, return_numbers=True, return_special_tokens_mask=True) for text in texts]
+        features = [
+            tok(text, return_numbers=True, return_special_tokens_mask=True) for text in texts
+        ]
         padded = tok.pad(features, **options)
-        plain = [{key: value for key, value in one.items() if key in ("input_ids", "attention_mask")} for one in features]
+        plain = [
+            {key: value for key, value in one.items() if key in ("input_ids", "attention_mask")}
+            for one in features
+        ]
         bare = tok.pad(plain, **options)
     expected = [oracle.call(text).rows[0] for text in texts]
     width = len(bare["input_ids"][0])
@@ -202,28 +265,46 @@ def check_number_padding(tok: Any, oracle: Oracle, texts: list[str], side: str, 
             stream = row.stream(name)
             shape = next((np.asarray(one).shape for one in stream), ())
             filling = [np.full(shape, NEUTRAL.get(name, 0))] * (width - len(stream))
-            same_stream(ours, filling + stream if side == "left" else stream + filling, name, (texts, side, options))
+            same_stream(
+                ours,
+                filling + stream if side == "left" else stream + filling,
+                name,
+                (texts, side, options),
+            )
     same(padded["input_ids"], bare["input_ids"], texts)
     same(padded["attention_mask"], bare["attention_mask"], texts)
     if options.get("return_tensors") == "pt":
-        assert str(padded["number_value"].dtype) == "torch.float64" and str(padded["number_mask"].dtype) == "torch.bool"
+        assert (
+            str(padded["number_value"].dtype) == "torch.float64"
+            and str(padded["number_mask"].dtype) == "torch.bool"
+        )
     if options.get("return_tensors") == "np":
-        assert padded["number_value"].dtype == np.float64 and padded["number_mask"].dtype == np.bool_
+        assert (
+            padded["number_value"].dtype == np.float64 and padded["number_mask"].dtype == np.bool_
+        )
 
 
 def check_number_decode(tok: Any, oracle: Oracle, texts: list[str]) -> None:
-    """Ids and values back to text, with every flag, one by one and in batches; without values the tokens show as themselves."""
+    """Ids and values back to text, with every flag, one by one and in batches; without values the
+    tokens show as themselves.
+    """
     import torch
 
     expected = [oracle.call(text).rows[0] for text in texts]
-    spelled = any(len(place.tokens) > 1 or place.tokens != ["[NUM]"] for row in expected for place, _ in filter(None, row.numbers))
+    spelled = any(
+        len(place.tokens) > 1 or place.tokens != ["[NUM]"]
+        for row in expected
+        for place, _ in filter(None, row.numbers)
+    )
     got = [tok(text, return_numbers=True) for text in texts]
     ids = [one["input_ids"] for one in got]
     values = [one["number_value"] for one in got]
     for options in FLAGS:
         written = []
         for text, row, one, stream in zip(texts, expected, ids, values, strict=True):
-            surfaces = [place.canonical for place, ordinal in filter(None, row.numbers) if ordinal == 0]
+            surfaces = [
+                place.canonical for place, ordinal in filter(None, row.numbers) if ordinal == 0
+            ]
             written.append(oracle.decode([text], row, surfaces, **options))
             forms = [stream, np.array(stream), torch.tensor(np.array(stream, np.float64))]
             if spelled:
@@ -231,8 +312,13 @@ def check_number_decode(tok: Any, oracle: Oracle, texts: list[str]) -> None:
             else:
                 for form in forms:
                     decoded = tok.decode(one, number_value=form, **options)
-                    assert decoded == written[-1], f"{text!r}, {options}: {decoded!r} instead of {written[-1]!r}"
-                decoded, wanted = tok.decode(one, **options), oracle.decode([text], row, None, **options)
+                    assert decoded == written[-1], (
+                        f"{text!r}, {options}: {decoded!r} instead of {written[-1]!r}"
+                    )
+                decoded, wanted = (
+                    tok.decode(one, **options),
+                    oracle.decode([text], row, None, **options),
+                )
                 assert decoded == wanted, f"{text!r}, {options}: {decoded!r} instead of {wanted!r}"
                 assert tok.decode(one, number_value=None, **options) == wanted
         keywords = {} if spelled else {"number_value": values}
@@ -241,7 +327,10 @@ def check_number_decode(tok: Any, oracle: Oracle, texts: list[str]) -> None:
         if not spelled and tok.pad_token_id is not None:
             batch = tok(texts, return_numbers=True, padding=True, return_tensors="pt")
             one_by_one = [
-                tok.decode(row, number_value=value, **options) for row, value in zip(batch["input_ids"], batch["number_value"], strict=True)
+                tok.decode(row, number_value=value, **options)
+                for row, value in zip(batch["input_ids"], batch["number_value"], strict=True)
             ]
-            whole = tok.batch_decode(batch["input_ids"], number_value=batch["number_value"], **options)
+            whole = tok.batch_decode(
+                batch["input_ids"], number_value=batch["number_value"], **options
+            )
             assert whole == one_by_one, (texts, options)

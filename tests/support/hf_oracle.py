@@ -1,9 +1,10 @@
 """What stock transformers gives for text with numbers: the oracle of the drop-in tokenizer.
 
-It shares nothing with ``numtok.hf`` but the places and values of the numbers. Every number is replaced by characters that the text does not
-hold, one for each of the number's tokens; these are added tokens of a stock copy of the source, which encodes the result. Ids are translated,
-and offsets mapped back: those of a number's token cover the number, all others shift piece by piece.
-"""
+It shares nothing with ``numtok.hf`` but the places and values of the numbers. Every number is
+replaced by characters that the text does not hold, one for each of the number's tokens; these are
+added tokens of a stock copy of the source, which encodes the result. Ids are translated,
+and offsets mapped back: those of a number's token cover the number, all others shift piece by
+    piece."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ NEUTRAL = {"number_value": 1.0, "number_scaled": 1.0}  # every other stream is 0
 
 @dataclass
 class Row:
-    """One expected encoding; ``numbers`` has for each token the place, and which of its tokens this is."""
+    """One expected encoding; ``numbers`` has for each token the place, and which of its tokens this
+    is.
+    """
 
     ids: list[int]
     tokens: list[str]
@@ -47,13 +50,17 @@ class Row:
 
     def stream(self, name: str) -> list[Any]:
         if name == "number_value":
-            return [one[0].value if one is not None and one[1] == 0 else 1.0 for one in self.numbers]
+            return [
+                one[0].value if one is not None and one[1] == 0 else 1.0 for one in self.numbers
+            ]
         if name == "number_mask":
             return [one is not None and one[1] == 0 for one in self.numbers]
         if name == "place_value":
             return [0 if one is None else one[0].per_token[one[1]] for one in self.numbers]
         some = next((one[0].streams[name] for one in self.numbers if one is not None), None)
-        neutral = np.full_like(some, NEUTRAL.get(name, 0)) if some is not None else NEUTRAL.get(name, 0)
+        neutral = (
+            np.full_like(some, NEUTRAL.get(name, 0)) if some is not None else NEUTRAL.get(name, 0)
+        )
         return [neutral if one is None else one[0].streams[name] for one in self.numbers]
 
 
@@ -72,10 +79,13 @@ class Oracle:
     def __init__(self, source: PreTrainedTokenizerFast, settings: numtok.Tokenizer) -> None:
         self.source, self.settings = source, settings
         self.tokens = dict(settings.tokens)
-        self.two_forms = f" {NUM}" in self.tokens or any(token.startswith(" [NUM:") for token in self.tokens)
+        self.two_forms = f" {NUM}" in self.tokens or any(
+            token.startswith(" [NUM:") for token in self.tokens
+        )
         self.symbols = list(dict.fromkeys(token.lstrip(" ") for token in self.tokens))
 
-    # Numbers ----------------------------------------------------------------------------------------------------------------
+    # Numbers
+    # ----------------------------------------------------------------------------------------------------------------
 
     def places(self, texts: list[str], split_special_tokens: bool = False) -> list[list[Place]]:
         """The numbers of each text."""
@@ -92,20 +102,34 @@ class Oracle:
                 fits &= representation.fits(kept)
         kept = kept.select(fits)
         columns = self._columns(kept)
-        for k, (row, (start, stop)) in enumerate(zip(kept.document.tolist(), characters(texts, kept), strict=True)):
+        for k, (row, (start, stop)) in enumerate(
+            zip(kept.document.tolist(), characters(texts, kept), strict=True)
+        ):
             found[row].append(Place(start, stop, *(column[k] for column in columns)))
         return found
 
-    def _outside_added_tokens(self, texts: list[str], numbers: Numbers, split_special_tokens: bool) -> Numbers:
+    def _outside_added_tokens(
+        self, texts: list[str], numbers: Numbers, split_special_tokens: bool
+    ) -> Numbers:
         """Without those where the source itself sees one of its added tokens that holds a digit."""
-        added = {number for number, token in self.source.added_tokens_decoder.items() if re.search(r"\d", token.content)}
+        added = {
+            number
+            for number, token in self.source.added_tokens_decoder.items()
+            if re.search(r"\d", token.content)
+        }
         self.source.backend_tokenizer.no_truncation()
         self.source.backend_tokenizer.no_padding()
         self.source.backend_tokenizer.encode_special_tokens = split_special_tokens
         inside = []
         for text in texts:
             encoding = self.source.backend_tokenizer.encode(text, add_special_tokens=False)
-            inside.append([place for token, place in zip(encoding.ids, encoding.offsets, strict=True) if token in added])
+            inside.append(
+                [
+                    place
+                    for token, place in zip(encoding.ids, encoding.offsets, strict=True)
+                    if token in added
+                ]
+            )
         self.source.backend_tokenizer.encode_special_tokens = False
         spans = characters(texts, numbers)
         outside = [
@@ -114,7 +138,9 @@ class Oracle:
         ]
         return numbers.select(np.array(outside, np.bool_))
 
-    def _columns(self, numbers: Numbers) -> tuple[list[float], list[dict[str, Any]], list[list[str]], list[list[int]], list[str]]:
+    def _columns(
+        self, numbers: Numbers
+    ) -> tuple[list[float], list[dict[str, Any]], list[list[str]], list[list[int]], list[str]]:
         values = numbers.to_float64().tolist()
         count = len(numbers)
         first = self.settings.representations[0]
@@ -124,14 +150,28 @@ class Oracle:
             for start, stop in zip(spelled.offsets[:-1], spelled.offsets[1:], strict=True):
                 names = [first.token_strings[symbol] for symbol in spelled.symbols[start:stop]]
                 names = [name if name in self.tokens else own_token(name) for name in names]
-                stream = [0] * len(names) if spelled.stream is None else spelled.stream[start:stop].tolist()
+                stream = (
+                    [0] * len(names)
+                    if spelled.stream is None
+                    else spelled.stream[start:stop].tolist()
+                )
                 tokens.append([NUM, *names, END_NUM] if first.bracketed else names)
                 per_token.append([0, *stream, 0] if first.bracketed else stream)
-            return values, [{} for _ in values], tokens, per_token, first.decode(spelled).to_pylist()
+            return (
+                values,
+                [{} for _ in values],
+                tokens,
+                per_token,
+                first.decode(spelled).to_pylist(),
+            )
         streams: list[dict[str, Any]] = [{} for _ in values]
         for representation in self.settings.representations:
             for name, column in representation.encode(numbers).items():
-                dense = column.to_numpy_ndarray() if isinstance(column, pa.ExtensionArray) else column.to_numpy(zero_copy_only=False)
+                dense = (
+                    column.to_numpy_ndarray()
+                    if isinstance(column, pa.ExtensionArray)
+                    else column.to_numpy(zero_copy_only=False)
+                )
                 for k in range(count):
                     streams[k][name] = dense[k]
         return values, streams, [[NUM]] * count, [[0]] * count, canonical(values)
@@ -145,18 +185,32 @@ class Oracle:
 
     def extra_streams(self) -> dict[str, Any]:
         """Names and numpy dtypes of the streams besides values and mask."""
-        columns = [column for representation in self.settings.representations for column in representation.columns().values()]
+        columns = [
+            column
+            for representation in self.settings.representations
+            for column in representation.columns().values()
+        ]
         return {column.name: np.dtype(column.value_type.to_pandas_dtype()) for column in columns}
 
-    # Stock tokenizer with stand-ins -------------------------------------------------------------------------------------------
+    # Stock tokenizer with stand-ins
+    # -------------------------------------------------------------------------------------------
 
-    @functools.lru_cache(2)  # noqa: B019  # lives as long as the oracle
-    def stock(self, base: int) -> tuple[PreTrainedTokenizerFast, dict[int, int], dict[int, str], dict[str, str]]:
-        """(a copy of the source that knows the stand-ins, their ids to ours, their ids to our tokens, symbols to stand-ins)."""
+    @functools.lru_cache(2)  # lives as long as the oracle  # noqa: B019
+    def stock(
+        self, base: int
+    ) -> tuple[PreTrainedTokenizerFast, dict[int, int], dict[int, str], dict[str, str]]:
+        """(a copy of the source that knows the stand-ins, their ids to ours, their ids to our
+        tokens, symbols to stand-ins).
+        """
         stand_in = {symbol: chr(base + k) for k, symbol in enumerate(self.symbols)}
         stock = copy.deepcopy(self.source)
-        contents = {token: " " * token.startswith(" ") + stand_in[token.lstrip(" ")] for token in self.tokens}
-        stock.add_tokens([AddedToken(one, normalized=False, special=False) for one in contents.values()])
+        contents = {
+            token: " " * token.startswith(" ") + stand_in[token.lstrip(" ")]
+            for token in self.tokens
+        }
+        stock.add_tokens(
+            [AddedToken(one, normalized=False, special=False) for one in contents.values()]
+        )
         ids = {stock.convert_tokens_to_ids(content): token for token, content in contents.items()}
         return stock, {number: self.tokens[token] for number, token in ids.items()}, ids, stand_in
 
@@ -164,7 +218,11 @@ class Oracle:
         """A run of characters from here on is in none of the texts."""
         used = {ord(character) for text in texts for character in text}
         count = len(self.symbols)
-        return next(at for at in range(0x10FFFD - count, 0x100000, -count) if not used.intersection(range(at, at + count)))
+        return next(
+            at
+            for at in range(0x10FFFD - count, 0x100000, -count)
+            if not used.intersection(range(at, at + count))
+        )
 
     def leaf(self, text: str, places: list[Place], stand_in: dict[str, str]) -> Leaf:
         leaf, at = Leaf(text, places), 0
@@ -175,8 +233,11 @@ class Oracle:
         leaf.append_text(at, len(text))
         return leaf
 
-    def call(self, text: Any, text_pair: Any = None, sides: Options | None = None, **options: Any) -> Expected:
-        """What ``tokenizer(text, text_pair, **options)`` should return; ``sides``: truncation_side and padding_side of the instance.
+    def call(
+        self, text: Any, text_pair: Any = None, sides: Options | None = None, **options: Any
+    ) -> Expected:
+        """What ``tokenizer(text, text_pair, **options)`` should return; ``sides``: truncation_side
+        and padding_side of the instance.
 
         Raises:
             Exception: whatever stock transformers raises.
@@ -185,37 +246,69 @@ class Oracle:
         stock, ids, _, stand_in = self.stock(self.base(texts))
         split = options.get("split_special_tokens")
         split = self.source.split_special_tokens if split is None else split
-        leaves = iter([self.leaf(*one, stand_in) for one in zip(texts, self.places(texts, split), strict=True)])
-        text, text_pair = rebuild(text, lambda _: next(leaves)), rebuild(text_pair, lambda _: next(leaves))
+        leaves = iter(
+            [
+                self.leaf(*one, stand_in)
+                for one in zip(texts, self.places(texts, split), strict=True)
+            ]
+        )
+        text, text_pair = (
+            rebuild(text, lambda _: next(leaves)),
+            rebuild(text_pair, lambda _: next(leaves)),
+        )
         pieces, batched = samples(text, text_pair, options.get("is_split_into_words", False))
         with attributes(stock, sides or {}):
-            got = stock(rebuild(text, lambda leaf: leaf.replaced), rebuild(text_pair, lambda leaf: leaf.replaced), **options)
+            got = stock(
+                rebuild(text, lambda leaf: leaf.replaced),
+                rebuild(text_pair, lambda leaf: leaf.replaced),
+                **options,
+            )
         of_row = range(len(got.encodings))
         if options.get("return_overflowing_tokens"):
             of_row = np.asarray(got["overflow_to_sample_mapping"]).tolist()
-        rows = [self._row(encoding, pieces[sample], ids) for encoding, sample in zip(got.encodings, of_row, strict=True)]
-        single = not batched and options.get("return_tensors") is None and not options.get("return_overflowing_tokens")
+        rows = [
+            self._row(encoding, pieces[sample], ids)
+            for encoding, sample in zip(got.encodings, of_row, strict=True)
+        ]
+        single = (
+            not batched
+            and options.get("return_tensors") is None
+            and not options.get("return_overflowing_tokens")
+        )
         data = dict(got)
         if "input_ids" in data:
             data["input_ids"] = like(data["input_ids"], [row.ids for row in rows], single)
         if "offset_mapping" in data:
-            data["offset_mapping"] = like(data["offset_mapping"], [row.offsets for row in rows], single)
+            data["offset_mapping"] = like(
+                data["offset_mapping"], [row.offsets for row in rows], single
+            )
         return Expected(data, rows, single)
 
-    def _row(self, encoding: Encoding, pieces: list[Any], ids: dict[int, int], depth: int = 0) -> Row:
+    def _row(
+        self, encoding: Encoding, pieces: list[Any], ids: dict[int, int], depth: int = 0
+    ) -> Row:
         offsets, numbers, tokens = [], [], []
         names = {self.tokens[token]: token for token in self.tokens}
         for token, number, place, sequence, word in zip(
-            encoding.tokens, encoding.ids, encoding.offsets, encoding.sequence_ids, encoding.word_ids, strict=True
+            encoding.tokens,
+            encoding.ids,
+            encoding.offsets,
+            encoding.sequence_ids,
+            encoding.word_ids,
+            strict=True,
         ):
             piece = None if sequence is None else pieces[sequence]
             if isinstance(piece, list | tuple):
                 piece = piece[word]
             tokens.append(names[ids[number]] if number in ids else token)
-            offsets.append(place if piece is None else (piece.starts[place[0]], piece.stops[place[1]]))
+            offsets.append(
+                place if piece is None else (piece.starts[place[0]], piece.stops[place[1]])
+            )
             owner = None if piece is None or number not in ids else piece.owner[place[1] - 1]
             numbers.append(None if owner is None else (piece.places[owner[0]], owner[1]))
-        overflowing = [self._row(one, pieces, ids, 1) for one in encoding.overflowing] if depth == 0 else []
+        overflowing = (
+            [self._row(one, pieces, ids, 1) for one in encoding.overflowing] if depth == 0 else []
+        )
         return Row(
             [ids.get(number, number) for number in encoding.ids],
             tokens,
@@ -232,17 +325,33 @@ class Oracle:
         )
 
     def decode(self, texts: list[str], row: Row, numbers: list[str] | None, **options: Any) -> str:
-        """The text of a row that came from ``call(texts)``, with these surfaces in place of the numbers; None: of the tokens themselves."""
+        """The text of a row that came from ``call(texts)``, with these surfaces in place of the
+        numbers; None: of the tokens themselves.
+        """
         stock, _, _, stand_in = self.stock(self.base(texts))
         if numbers is None:
             decoded = str(stock.decode(row.stand_in_ids, **options))
-            return functools.reduce(lambda text, symbol: text.replace(stand_in[symbol], symbol), stand_in, decoded)
-        once = [number for number, place in zip(row.stand_in_ids, row.numbers, strict=True) if place is None or place[1] == 0]
+            return functools.reduce(
+                lambda text, symbol: text.replace(stand_in[symbol], symbol), stand_in, decoded
+            )
+        once = [
+            number
+            for number, place in zip(row.stand_in_ids, row.numbers, strict=True)
+            if place is None or place[1] == 0
+        ]
         surfaces = iter(numbers)
-        return re.sub(f"[{''.join(stand_in.values())}]", lambda _: next(surfaces), str(stock.decode(once, **options)))
+        return re.sub(
+            f"[{''.join(stand_in.values())}]",
+            lambda _: next(surfaces),
+            str(stock.decode(once, **options)),
+        )
 
 
 def canonical(values: list[float]) -> list[str]:
     """Values as numtok writes them."""
-    written = iter(numbers_from_floats(np.array([value for value in values if math.isfinite(value)]), "value").format().to_pylist())
+    written = iter(
+        numbers_from_floats(np.array([value for value in values if math.isfinite(value)]), "value")
+        .format()
+        .to_pylist()
+    )
     return [next(written) if math.isfinite(value) else str(value) for value in values]

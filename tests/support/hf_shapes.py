@@ -1,4 +1,6 @@
-"""Texts and rows in any nesting, as transformers takes and gives them; and attributes set for a while."""
+"""Texts and rows in any nesting, as transformers takes and gives them; and attributes set for a
+while.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Options = dict[str, Any]
 
 @dataclass
 class Place:
-    """One number of a text: characters [start, stop), its value, what the representations say of it, and its tokens."""
+    """One number of a text: characters [start, stop), its value, what the representations say of
+    it, and its tokens.
+    """
 
     start: int
     stop: int
@@ -30,9 +34,9 @@ class Place:
 class Leaf:
     """One string of the input, and the same with its numbers replaced.
 
-    ``starts`` and ``stops`` take an offset in ``replaced`` at which a token starts or stops to the one in ``text``; ``owner`` says for each
-    character of ``replaced`` which number it stands for, and as which of its tokens.
-    """
+    ``starts`` and ``stops`` take an offset in ``replaced`` at which a token starts or stops to the
+    one in ``text``; ``owner`` says for each character of ``replaced`` which number it stands for,
+    and as which of its tokens."""
 
     text: str
     places: list[Place]
@@ -63,7 +67,9 @@ def characters(texts: list[str], numbers: Numbers) -> list[tuple[int, int]]:
     raw = [text.encode() for text in texts]
     return [
         (len(raw[row][:start].decode()), len(raw[row][:stop].decode()))
-        for row, start, stop in zip(numbers.document.tolist(), numbers.start.tolist(), numbers.stop.tolist(), strict=True)
+        for row, start, stop in zip(
+            numbers.document.tolist(), numbers.start.tolist(), numbers.stop.tolist(), strict=True
+        )
     ]
 
 
@@ -84,16 +90,27 @@ def rebuild(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def samples(text: Any, text_pair: Any, is_split_into_words: bool) -> tuple[list[list[Any]], bool]:
-    """(for each sample its one or two sequences, whether it is a batch), by the rules of transformers."""
+    """(for each sample its one or two sequences, whether it is a batch), by the rules of
+    transformers.
+    """
     nested = isinstance(text, list | tuple)
-    batched = bool(nested and text and isinstance(text[0], list | tuple)) if is_split_into_words else nested
+    batched = (
+        bool(nested and text and isinstance(text[0], list | tuple))
+        if is_split_into_words
+        else nested
+    )
     if not batched:
         pair = text_pair.text if isinstance(text_pair, Leaf) else text_pair
         return [[text, text_pair] if pair else [text]], False
     if text_pair is not None:
         return [list(both) for both in zip(text, text_pair, strict=True)], True
     if is_split_into_words:
-        return [list(one) if len(one) == 2 and all(isinstance(part, list | tuple) for part in one) else [one] for one in text], True
+        return [
+            list(one)
+            if len(one) == 2 and all(isinstance(part, list | tuple) for part in one)
+            else [one]
+            for one in text
+        ], True
     return [list(one) if isinstance(one, list | tuple) else [one] for one in text], True
 
 
@@ -103,7 +120,9 @@ def like(value: Any, rows: list[Any], single: bool) -> Any:
         return rows[0] if single else rows
     if isinstance(value, np.ndarray) and value.dtype == object:  # rows of different lengths
         made = np.empty(value.shape, object)
-        made[:] = [np.asarray(one, value[k].dtype).reshape(value[k].shape) for k, one in enumerate(rows)]
+        made[:] = [
+            np.asarray(one, value[k].dtype).reshape(value[k].shape) for k, one in enumerate(rows)
+        ]
         return made
     if isinstance(value, np.ndarray):
         return np.array(rows, value.dtype).reshape(value.shape)

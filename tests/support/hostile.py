@@ -1,4 +1,6 @@
-"""Text built to hurt a tokenizer that takes numbers out: what stands beside numbers in it changes how the text around them is cut."""
+"""Text built to hurt a tokenizer that takes numbers out: what stands beside numbers in it changes
+how the text around them is cut.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,45 @@ SPACES = [
     "\x0b",
 ]
 NOT_QUITE_SPACES = ["\x1c", "\x1f", "\u180e", "\u200b", "\ufeff", "\x00", "\x7f"]
-NORMALISED = ["e\u0301", "\u0301", "\u212b", "\u1100\u1161\u11a8", "가\u11a8", "\u0338", "ﬁ", "\u0344", "a\u0323\u0307", "\u2126"]
+NORMALISED = [
+    "e\u0301",
+    "\u0301",
+    "\u212b",
+    "\u1100\u1161\u11a8",
+    "가\u11a8",
+    "\u0338",
+    "ﬁ",
+    "\u0344",
+    "a\u0323\u0307",
+    "\u2126",
+]
 NUMERIC = ["½", "²", "Ⅻ", "①", "x₂", "〇"]
-MARKS = ["'s", "'ll", "'S", "'", "-", "+", "−", ".", ",", "(", ")", "%", "$", "=", "…", " (", "--", "/", "x", "_", "#", "E", "▁", "##"]
+MARKS = [
+    "'s",
+    "'ll",
+    "'S",
+    "'",
+    "-",
+    "+",
+    "−",
+    ".",
+    ",",
+    "(",
+    ")",
+    "%",
+    "$",
+    "=",
+    "…",
+    " (",
+    "--",
+    "/",
+    "x",
+    "_",
+    "#",
+    "E",
+    "▁",
+    "##",
+]
 WORDS = [
     "a",
     " the",
@@ -46,14 +84,51 @@ WORDS = [
     "=" * 40,
     "nation" * 9,
 ]
-TOKENS = ["[NUM]", " [NUM]", "[/NUM]", "[NUM", "<|endoftext|>", "<|0.00|>", "<extra_id_7>", "<|reserved_12|>", " <|reserved_13|>"]
-MORE_TOKENS = ["<mask>", "<left>", "<right_1>", "[CLS]", "[UNK]", "<s>", "</s>", "<unk>", "<0x35>", "\ue000", " \ue000", "\ue001"]
-FRAGMENTS = [*SPACES, *NOT_QUITE_SPACES, *NORMALISED, *NUMERIC, *MARKS, *WORDS, *TOKENS, *MORE_TOKENS]
+TOKENS = [
+    "[NUM]",
+    " [NUM]",
+    "[/NUM]",
+    "[NUM",
+    "<|endoftext|>",
+    "<|0.00|>",
+    "<extra_id_7>",
+    "<|reserved_12|>",
+    " <|reserved_13|>",
+]
+MORE_TOKENS = [
+    "<mask>",
+    "<left>",
+    "<right_1>",
+    "[CLS]",
+    "[UNK]",
+    "<s>",
+    "</s>",
+    "<unk>",
+    "<0x35>",
+    "\ue000",
+    " \ue000",
+    "\ue001",
+]
+FRAGMENTS = [
+    *SPACES,
+    *NOT_QUITE_SPACES,
+    *NORMALISED,
+    *NUMERIC,
+    *MARKS,
+    *WORDS,
+    *TOKENS,
+    *MORE_TOKENS,
+]
 
 NUMBERS = ["5", "-3", "1,234", ".5", "1e5", "٤٢", "−0.50", "+7" + "0" * 45]
 
 texts = st.lists(
-    st.one_of(st.sampled_from(FRAGMENTS), st.sampled_from(NUMBERS), st.text(st.characters(codec="utf-8"), max_size=3)), max_size=12
+    st.one_of(
+        st.sampled_from(FRAGMENTS),
+        st.sampled_from(NUMBERS),
+        st.text(st.characters(codec="utf-8"), max_size=3),
+    ),
+    max_size=12,
 ).map("".join)
 rows = st.lists(st.one_of(texts, texts, texts, st.none()), max_size=4)
 # A batch of twelve texts costs little more than one of two: as many texts in fewer examples.
@@ -61,5 +136,12 @@ many_rows = st.lists(st.one_of(texts, texts, texts, st.none()), max_size=12)
 
 
 def triples(numbers: list[str] = NUMBERS) -> list[str]:
-    """Every fragment before and after every number: all there is to know about one number's surroundings, two fragments deep."""
-    return [before + number + after for number in numbers for before in ["", *FRAGMENTS] for after in ["", *FRAGMENTS]]
+    """Every fragment before and after every number: all there is to know about one number's
+    surroundings, two fragments deep.
+    """
+    return [
+        before + number + after
+        for number in numbers
+        for before in ["", *FRAGMENTS]
+        for after in ["", *FRAGMENTS]
+    ]

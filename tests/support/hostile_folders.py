@@ -1,4 +1,6 @@
-"""Tokenizer folders that are damaged or hostile: each variant is (what was done, text of tokenizer.json, text of numtok.json)."""
+"""Tokenizer folders that are damaged or hostile: each variant is (what was done, text of
+tokenizer.json, text of numtok.json).
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,26 @@ import trained
 
 from numtok import Tokenizer
 
-WRONG: list[Any] = [None, 5, -1, 1.5, True, "a", [], {}, [None], [[]], {"type": None}, {"type": "Nope"}]
-PARTS = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "post_processor": "processors", "decoder": "decoders"}
+WRONG: list[Any] = [
+    None,
+    5,
+    -1,
+    1.5,
+    True,
+    "a",
+    [],
+    {},
+    [None],
+    [[]],
+    {"type": None},
+    {"type": "Nope"},
+]
+PARTS = {
+    "normalizer": "normalizers",
+    "pre_tokenizer": "pretokenizers",
+    "post_processor": "processors",
+    "decoder": "decoders",
+}
 COMPONENTS: list[dict[str, Any]] = [
     *(
         {"type": "Sequence"},
@@ -20,7 +40,12 @@ COMPONENTS: list[dict[str, Any]] = [
         {"type": "Precompiled", "precompiled_charsmap": "/////w=="},
     ),
     *({"type": "Metaspace", "replacement": "ab"}, {"type": "ByteLevel"}),
-    {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "no", "type_id": 0}}], "pair": [], "special_tokens": {}},
+    {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "no", "type_id": 0}}],
+        "pair": [],
+        "special_tokens": {},
+    },
 ]
 Variant = tuple[str, str, str]
 
@@ -31,7 +56,9 @@ def deep(depth: int = 100_000, kind: str = "[]") -> str:
 
 def with_one(content: Any, path: list[Any], value: Any) -> Any:
     """A copy with another value at the path; without it, if the value is ``...``."""
-    changed = inner = copy.copy(content)  # a vocabulary is long: only what leads to the place is copied
+    changed = inner = copy.copy(
+        content
+    )  # a vocabulary is long: only what leads to the place is copied
     for step in path[:-1]:
         inner[step] = copy.copy(inner[step])
         inner = inner[step]
@@ -59,21 +86,42 @@ def of_tokenizer(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     first = next(iter(vocabulary)) if isinstance(vocabulary, dict) else 5
     for value in [*WRONG, 2**31, 2**32, 10**30, 3, ["a"], ["a", None], [5, 1.0], ["a", 1.0, 2]]:
         yield f"vocab {value}", json.dumps(with_one(config, ["model", "vocab", first], value))
-    for value in [*WRONG, "ab", "a b c", ["zz", "qq"], ["a"], [1, 2], ""] if "merges" in config["model"] else []:
-        yield f"merge {value}", json.dumps(with_one(config, ["model", "merges"], [value, *config["model"]["merges"]]))
+    for value in (
+        [*WRONG, "ab", "a b c", ["zz", "qq"], ["a"], [1, 2], ""]
+        if "merges" in config["model"]
+        else []
+    ):
+        yield (
+            f"merge {value}",
+            json.dumps(with_one(config, ["model", "merges"], [value, *config["model"]["merges"]])),
+        )
     for pattern in ("(", "[", "*", "(?P<x>", "\\p{Nope}"):
-        split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+        split = {
+            "type": "Split",
+            "pattern": {"Regex": pattern},
+            "behavior": "Isolated",
+            "invert": False,
+        }
         yield f"split {pattern}", json.dumps(with_one(config, ["pre_tokenizer"], split))
         replace = {"type": "Replace", "pattern": {"Regex": pattern}, "content": ""}
         yield f"replace {pattern}", json.dumps(with_one(config, ["normalizer"], replace))
     for part, children in PARTS.items():
-        for component in [*COMPONENTS, {"type": "Sequence", children: [5]}, {"type": "Sequence", children: [None]}]:
+        for component in [
+            *COMPONENTS,
+            {"type": "Sequence", children: [5]},
+            {"type": "Sequence", children: [None]},
+        ]:
             yield f"{part} {component}", json.dumps(with_one(config, [part], component))
     yield from of_any_json(json.dumps(config))
 
 
 def of_any_json(text: str) -> Iterator[tuple[str, str]]:
-    for name, inside in (("deep", deep(3000)), ("huge integer", "1" * 5000), ("huge float", "1e999999999"), ("not a number", "NaN")):
+    for name, inside in (
+        ("deep", deep(3000)),
+        ("huge integer", "1" * 5000),
+        ("huge float", "1e999999999"),
+        ("not a number", "NaN"),
+    ):
         yield f"key {name}", f'{text[:-1]}, "x": {inside}}}'
     for raw in (
         deep(),
@@ -103,7 +151,11 @@ def of_settings(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
             {"name": "fone", "int_digits": 10**9, "frac_digits": 1},
             {"name": "fone", "int_digits": 1, "frac_digits": 0, "chunk": 10**30},
         ),
-        *({"name": "fp15", "decades": [0, 10**9]}, {"name": "exponent_bins", "n": 2**40}, {"name": "xval", "scale": float("inf")}),
+        *(
+            {"name": "fp15", "decades": [0, 10**9]},
+            {"name": "exponent_bins", "n": 2**40},
+            {"name": "xval", "scale": float("inf")},
+        ),
     ):
         yield f"numbers {options}", json.dumps(settings | {"numbers": [options]})
     yield "pattern", json.dumps(with_one(settings, ["grammar", "pattern"], "("))
@@ -113,6 +165,8 @@ def of_settings(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def variants(kind: str, folder: Any) -> Iterator[Variant]:
     """Of the folder of one kind of tokenizer, which is saved to ``folder`` first."""
     Tokenizer(trained.config(kind), "xval").save_pretrained(folder)
-    config, settings = ((folder / name).read_text("utf-8") for name in ("tokenizer.json", "numtok.json"))
+    config, settings = (
+        (folder / name).read_text("utf-8") for name in ("tokenizer.json", "numtok.json")
+    )
     yield from ((name, text, settings) for name, text in of_tokenizer(json.loads(config)))
     yield from ((name, config, text) for name, text in of_settings(json.loads(settings)))

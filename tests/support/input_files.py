@@ -1,4 +1,6 @@
-"""Input files for the tests of readers: written, read whole, or refused with an error that names them."""
+"""Input files for the tests of readers: written, read whole, or refused with an error that names
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Child processes that can be interrupted, also when the tests themselves run in the background of a shell, which ignores SIGINT there."""
+"""Child processes that can be interrupted, also when the tests themselves run in the background of
+a shell, which ignores SIGINT there.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # one thread, and nothing but this
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # one thread, and nothing but this
         **options,
     )

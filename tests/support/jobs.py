@@ -28,21 +28,34 @@ def row(name: str, number: int) -> dict[str, Any]:
 def make_corpus(folder: Path, rows: int = ROWS) -> Path:
     """A file of each kind that can be cut, and some that cannot."""
     folder.mkdir(parents=True)
-    lines = {name: "".join(json.dumps(row(name, number)) + "\n\n"[: 1 + (number % 7 == 0)] for number in range(rows)) for name in "abc"}
+    lines = {
+        name: "".join(
+            json.dumps(row(name, number)) + "\n\n"[: 1 + (number % 7 == 0)]
+            for number in range(rows)
+        )
+        for name in "abc"
+    }
     (folder / "a.jsonl").write_text(lines["a"], "utf-8")
     (folder / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + lines["b"].removesuffix("\n").encode())
     with pa.CompressedOutputStream(str(folder / "c.jsonl.zst"), "zstd") as file:
         file.write(lines["c"].encode())
     table = pa.Table.from_pylist([row("d", number) for number in range(rows)])
     pq.write_table(table, folder / "d.parquet", row_group_size=rows // 8)
-    (folder / "e.csv").write_text("id,text\n" + "".join(f'e{number},"e {number}, {number / 8}"\n' for number in range(rows)), "utf-8")
+    (folder / "e.csv").write_text(
+        "id,text\n" + "".join(f'e{number},"e {number}, {number / 8}"\n' for number in range(rows)),
+        "utf-8",
+    )
     (folder / "f.jsonl").touch()
     return folder
 
 
 def shards(folder: Path) -> dict[str, str]:
     """The SHA-256 of every shard."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir()) if path.is_file()}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+        if path.is_file()
+    }
 
 
 def table(folder: Path) -> pa.Table:

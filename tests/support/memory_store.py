@@ -1,4 +1,6 @@
-"""``memory://``: the object store that fsspec keeps in the memory of a process, emptied for each test."""
+"""``memory://``: the object store that fsspec keeps in the memory of a process, emptied for each
+test.
+"""
 
 from __future__ import annotations
 

@@ -20,6 +20,13 @@ def run(script: str, folder: Path, *arguments: Any) -> str:
         "PYTHONPATH": os.pathsep.join([str(SUPPORT), *sys.path]),
     }
     command = [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout

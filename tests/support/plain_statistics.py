@@ -1,4 +1,6 @@
-"""The oracle of the statistics: a loop over the numbers that ``numtok.extract`` finds, with Python's own decimals and strings."""
+"""The oracle of the statistics: a loop over the numbers that ``numtok.extract`` finds, with
+Python's own decimals and strings.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ YEAR = re.compile(r"[0-9]{4}")
 
 @dataclass
 class PlainStatistics:
-    """The counts by the names that ``Statistics.to_json`` gives them; the examples and the tokens are left out."""
+    """The counts by the names that ``Statistics.to_json`` gives them; the examples and the tokens
+    are left out.
+    """
 
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     numbers: int = 0
@@ -28,7 +32,9 @@ class PlainStatistics:
         return dict(self.counts.get(what, {}))
 
 
-def plain_statistics(texts: list[str | None], grammar: numtok.Grammar | None = None) -> PlainStatistics:
+def plain_statistics(
+    texts: list[str | None], grammar: numtok.Grammar | None = None
+) -> PlainStatistics:
     made = PlainStatistics()
     for text in texts:
         numbers = numtok.extract(text or "", grammar)
@@ -57,7 +63,11 @@ def _digits(made: PlainStatistics, value: Any) -> None:
     made.count("integer_digits", min(max(decade + 1, 0), 40))
     made.count("fraction_digits", min(max(-lowest, 0), 40))
     if len(significant) <= 18:
-        made.count("values", ("-" if sign and significant else "") + (f"{significant}e{lowest}" if significant else "0"))
+        made.count(
+            "values",
+            ("-" if sign and significant else "")
+            + (f"{significant}e{lowest}" if significant else "0"),
+        )
 
 
 def _form(made: PlainStatistics, text: str) -> None:
@@ -71,16 +81,26 @@ def _form(made: PlainStatistics, text: str) -> None:
     if not fraction:
         point = ""
     grouped = any(unicodedata.category(character) != "Nd" for character in whole)
-    form = "scientific" if exponent is not None else " ".join([*["grouped"] * grouped, *["decimal"] * bool(point)]) or "plain"
+    form = (
+        "scientific"
+        if exponent is not None
+        else " ".join([*["grouped"] * grouped, *["decimal"] * bool(point)]) or "plain"
+    )
     made.count("forms", form)
-    plain_digits = [unicodedata.decimal(character) for character in whole if unicodedata.category(character) == "Nd"]
+    plain_digits = [
+        unicodedata.decimal(character)
+        for character in whole
+        if unicodedata.category(character) == "Nd"
+    ]
     if len(plain_digits) > 1 and plain_digits[0] == 0:
         made.count("marks", "leading zeros")
     if point and unicodedata.decimal(fraction[-1]) == 0:
         made.count("marks", "trailing zeros")
     if body.startswith("."):
         made.count("marks", "leading point")
-    if re.search(r"[^\W_]", body) and any(ord(character) > 127 and unicodedata.category(character) == "Nd" for character in body):
+    if re.search(r"[^\W_]", body) and any(
+        ord(character) > 127 and unicodedata.category(character) == "Nd" for character in body
+    ):
         made.count("marks", "other digits")
     if form == "plain" and YEAR.fullmatch(text) and 1000 <= int(text) <= 2100:
         made.count("years", int(text) // 10 * 10)

@@ -1,4 +1,6 @@
-"""An object store of S3's kind on this machine, over HTTP: moto's server, which can be told to fail as networks and stores do."""
+"""An object store of S3's kind on this machine, over HTTP: moto's server, which can be told to fail
+as networks and stores do.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,9 @@ class Server:
 
     Attributes:
         url: of the server.
-        fault: asked before each request: None, or how it fails. ``drop`` closes the connection at once, ``lost`` once the request is done, ``cut`` within
-            the answer; a number is the status of the answer.
+        fault: asked before each request: None, or how it fails. ``drop`` closes the connection at
+            once, ``lost`` once the request is done, ``cut`` within the answer; a number is the
+            status of the answer.
         requests: (method, path with query) of each.
         failed: how many of them did.
     """
@@ -55,21 +58,40 @@ class Server:
         self._thread.join()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        path = environ["PATH_INFO"] + (f"?{environ['QUERY_STRING']}" if environ["QUERY_STRING"] else "")
+        path = environ["PATH_INFO"] + (
+            f"?{environ['QUERY_STRING']}" if environ["QUERY_STRING"] else ""
+        )
         self.requests.append((environ["REQUEST_METHOD"], path))
-        how = None if OWN in environ.get("HTTP_USER_AGENT", "") else self.fault(environ["REQUEST_METHOD"], path)
+        how = (
+            None
+            if OWN in environ.get("HTTP_USER_AGENT", "")
+            else self.fault(environ["REQUEST_METHOD"], path)
+        )
         if how is None:
             return self._store(environ, start_response)  # type: ignore[no-any-return]
         self.failed += 1
         if how.isdigit():
-            code = {"403": "AccessDenied", "404": "NoSuchUpload", "503": "SlowDown", "412": "PreconditionFailed"}.get(how, "InternalError")
+            code = {
+                "403": "AccessDenied",
+                "404": "NoSuchUpload",
+                "503": "SlowDown",
+                "412": "PreconditionFailed",
+            }.get(how, "InternalError")
             start_response(f"{how} {code}", [("Content-Type", "text/xml")])
-            return [] if environ["REQUEST_METHOD"] == "HEAD" else [ERROR.format(code, "as it was told to").encode()]
+            return (
+                []
+                if environ["REQUEST_METHOD"] == "HEAD"
+                else [ERROR.format(code, "as it was told to").encode()]
+            )
         connection: socket.socket = environ["werkzeug.socket"]
         if how == "drop":
             return _hang_up(connection, start_response)
         answer: list[Any] = []
-        body = b"".join(self._store(environ, lambda status, headers, info=None: answer.extend((status, headers))))
+        body = b"".join(
+            self._store(
+                environ, lambda status, headers, info=None: answer.extend((status, headers))
+            )
+        )
         if how == "lost" or len(body) < 2:
             return _hang_up(connection, start_response)
         start_response(*answer)
@@ -110,12 +132,18 @@ def _cut(body: bytes, connection: socket.socket) -> Iterator[bytes]:
 
 def environment(server: Server) -> Mapping[str, str]:
     """Of a process that is to find the store; the retries are numtok's."""
-    return CREDENTIALS | {"AWS_ENDPOINT_URL": server.url, "AWS_MAX_ATTEMPTS": "1", "AWS_RETRY_MODE": "standard"}
+    return CREDENTIALS | {
+        "AWS_ENDPOINT_URL": server.url,
+        "AWS_MAX_ATTEMPTS": "1",
+        "AWS_RETRY_MODE": "standard",
+    }
 
 
 @contextlib.contextmanager
 def running() -> Iterator[tuple[Server, Any]]:
-    """(the server, s3fs for the test's own use), with an empty bucket named ``bucket``; this process finds it by its environment."""
+    """(the server, s3fs for the test's own use), with an empty bucket named ``bucket``; this
+    process finds it by its environment.
+    """
     s3fs = pytest.importorskip("s3fs")
     pytest.importorskip("moto")
     server = Server()
@@ -123,7 +151,9 @@ def running() -> Iterator[tuple[Server, Any]]:
         for name, value in environment(server).items():
             patch.setenv(name, value)
         own = {"user_agent_extra": OWN}
-        store = s3fs.S3FileSystem(use_listings_cache=False, skip_instance_cache=True, config_kwargs=own)
+        store = s3fs.S3FileSystem(
+            use_listings_cache=False, skip_instance_cache=True, config_kwargs=own
+        )
         store.makedirs("bucket", exist_ok=True)  # a request that is answered late is repeated
         try:
             yield server, store

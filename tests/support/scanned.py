@@ -1,4 +1,5 @@
-"""What the scanner and its oracle find, comparable, and the pieces of hostile text that both are given.
+"""What the scanner and its oracle find, comparable, and the pieces of hostile text that both are
+given.
 
 In: texts and a grammar. Out: rows of plain values.
 """
@@ -22,7 +23,13 @@ def surfaces(text: str, grammar: Grammar | None = None) -> list[str]:
 
 def rows_of(numbers: Numbers) -> list[tuple[Any, ...]]:
     """All that was found, comparable: a decimal's tuple tells 1.0 from 1.00 and 0 from -0."""
-    columns = (numbers.document.tolist(), numbers.start.tolist(), numbers.stop.tolist(), numbers.text().to_pylist(), numbers.to_decimal())
+    columns = (
+        numbers.document.tolist(),
+        numbers.start.tolist(),
+        numbers.stop.tolist(),
+        numbers.text().to_pylist(),
+        numbers.to_decimal(),
+    )
     return [(*place, value.as_tuple()) for *place, value in zip(*columns, strict=True)]
 
 
@@ -35,13 +42,48 @@ def rows_of_oracle(texts: Sequence[str | None], grammar: Grammar) -> list[tuple[
     ]
 
 
-COMMON = [*"0123456789", "12", "123", "123", "1234", "00", "000", *"..,,--++", "−", *"eEexX", "x", *"aZ_ ", "(", ")"]
+COMMON = [
+    *"0123456789",
+    "12",
+    "123",
+    "123",
+    "1234",
+    "00",
+    "000",
+    *"..,,--++",
+    "−",
+    *"eEexX",
+    "x",
+    *"aZ_ ",
+    "(",
+    ")",
+]
 RARE = [
     *"[]{}%\n\t'\"/:^$·",
     *"’\u2009\u202f\u00a0",  # the other separators, and a space that never groups
     *"é–年日ก½²Ⅻ٤０７𝟙𝟚€😀\u0301\u200b",
-    *("1,234", "1,23", "1.5", "2.e+3", "1e5", "e-3", "0x", "0xF", "10x6", "km", "ee", "...", "--", "_1"),
-    *("1e12345678901234567", "1e123456789012345678", "1e-000012345678901234567", "1e-٠0012345678901234567"),
+    *(
+        "1,234",
+        "1,23",
+        "1.5",
+        "2.e+3",
+        "1e5",
+        "e-3",
+        "0x",
+        "0xF",
+        "10x6",
+        "km",
+        "ee",
+        "...",
+        "--",
+        "_1",
+    ),
+    *(
+        "1e12345678901234567",
+        "1e123456789012345678",
+        "1e-000012345678901234567",
+        "1e-٠0012345678901234567",
+    ),
     *(
         UUID,
         "1234567e-123e-123e-123e-1234567890ab",
@@ -49,7 +91,14 @@ RARE = [
         "7bcdabcd-7bcd-abcd-1bcd-9bcdabcdabcd",
         "0a1b2c3d-4e5f",
     ),
-    *("12345678-", "-1234", "-1234-1234-123456789012", "123456789012", "deadbeef", "9f86d081884c7d65"),
+    *(
+        "12345678-",
+        "-1234",
+        "-1234-1234-123456789012",
+        "123456789012",
+        "deadbeef",
+        "9f86d081884c7d65",
+    ),
     *("(5)", "(10x6)", "(-1,234)", "f(3)"),
 ]
 PIECES = COMMON * 4 + RARE

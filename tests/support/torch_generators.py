@@ -1,4 +1,6 @@
-"""Models that write text with numbers: a representation, its embedding and its head, and prompts for them."""
+"""Models that write text with numbers: a representation, its embedding and its head, and prompts
+for them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from numtok_torch.embeddings.choose import embedding_from_config
 from numtok_torch.heads.choose import head_from_config
 from numtok_torch.model.model import NumberModel
 
-PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was -60.2 degrees, then 1,234 or so: about 0.5 of", "No number here"]
+PROMPTS = [
+    "The sum of 12.5 and 30 is",
+    "7",
+    "It was -60.2 degrees, then 1,234 or so: about 0.5 of",
+    "No number here",
+]
 CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
     "xval": (XVal(0.1), {"name": "xval", "scale": 0.1}, {"name": "scalar", "scale": 0.1}),
     "bits": (FloatBits(), {"name": "bits", "bias": True}, {"name": "bits"}),
@@ -25,21 +32,31 @@ CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
         {"name": "fone", "int_digits": 4, "frac_digits": 2},
         {"name": "fone", "int_digits": 4, "frac_digits": 2},
     ),
-    "fone dense": (FoNE(4, 2), {"name": "fone", "int_digits": 4, "frac_digits": 2}, {"name": "fone", "int_digits": 4, "frac_digits": 2}),
+    "fone dense": (
+        FoNE(4, 2),
+        {"name": "fone", "int_digits": 4, "frac_digits": 2},
+        {"name": "fone", "int_digits": 4, "frac_digits": 2},
+    ),
     "fone chunks": (
         FoNE(4, 2, compact=True, chunk=4),
         {"name": "fone", "int_digits": 4, "frac_digits": 2, "chunk": 4},
         {"name": "fone", "int_digits": 4, "frac_digits": 2},
     ),
     "place": (PlaceValue(), {"name": "place", "zero_init": False, "written": "msd"}, None),
-    "place lsd": (PlaceValue(order="lsd"), {"name": "place", "zero_init": False, "written": "lsd"}, None),
+    "place lsd": (
+        PlaceValue(order="lsd"),
+        {"name": "place", "zero_init": False, "written": "lsd"},
+        None,
+    ),
     "p10": (P10(), None, None),
 }
 _tokenizers: dict[str, Tokenizer] = {}
 
 
 def setting(name: str, kind: str = "gpt2") -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
-    """A model whose output depends strongly on the numbers, a tokenizer, and options under which a third of the tokens are of numbers."""
+    """A model whose output depends strongly on the numbers, a tokenizer, and options under which a
+    third of the tokens are of numbers.
+    """
     representation, embedding, head = CASES[name]
     if name not in _tokenizers:
         _tokenizers[name] = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
@@ -47,10 +64,19 @@ def setting(name: str, kind: str = "gpt2") -> tuple[NumberModel, Tokenizer, dict
     backbone = tiny.backbone(kind, vocab_size=tokenizer.vocab_size)
     torch.manual_seed(3)
     layer = None if embedding is None else embedding_from_config(embedding, tiny.D)
-    made = NumberModel(backbone, layer, None if head is None else head_from_config(head, tiny.D)).eval()
+    made = NumberModel(
+        backbone, layer, None if head is None else head_from_config(head, tiny.D)
+    ).eval()
     with torch.no_grad():
-        for one in (*(layer.parameters() if layer else ()), *(made.head.parameters() if made.head else ())):
+        for one in (
+            *(layer.parameters() if layer else ()),
+            *(made.head.parameters() if made.head else ()),
+        ):
             one.mul_(3)
-    wanted = [number for content, number in tokenizer.tokens.items() if "NUM" in content or content in "0123456789.-"]
+    wanted = [
+        number
+        for content, number in tokenizer.tokens.items()
+        if "NUM" in content or content in "0123456789.-"
+    ]
     options = {"max_new_tokens": 12, "sequence_bias": [[[number], 6.0] for number in wanted]}
     return made, tokenizer, options

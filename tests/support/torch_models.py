@@ -1,4 +1,6 @@
-"""Tiny transformers of every architecture that is tested, with random weights, and batches with numbers for them."""
+"""Tiny transformers of every architecture that is tested, with random weights, and batches with
+numbers for them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ torch.set_num_threads(1)
 transformers.logging.set_verbosity_error()
 
 D, VOCAB, PAD, NUM = 16, 60, 1, 50
-SIZES: dict[str, Any] = {"hidden_size": D, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "vocab_size": VOCAB}
+SIZES: dict[str, Any] = {
+    "hidden_size": D,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "vocab_size": VOCAB,
+}
 ENDS: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": PAD}
 
 
@@ -31,20 +39,30 @@ def _gpt2(**sizes: Any) -> Any:
 
 
 def _neox(**sizes: Any) -> Any:
-    config = transformers.GPTNeoXConfig(**(SIZES | ENDS | {"max_position_embeddings": 64, "tie_word_embeddings": False} | sizes))
+    config = transformers.GPTNeoXConfig(
+        **(SIZES | ENDS | {"max_position_embeddings": 64, "tie_word_embeddings": False} | sizes)
+    )
     return transformers.GPTNeoXForCausalLM(config)
 
 
 def _llama(**sizes: Any) -> Any:
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**(SIZES | ENDS | {"max_position_embeddings": 64} | sizes)))
+    return transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(**(SIZES | ENDS | {"max_position_embeddings": 64} | sizes))
+    )
 
 
 def _bert(**sizes: Any) -> Any:
-    return transformers.BertForMaskedLM(transformers.BertConfig(**(SIZES | {"max_position_embeddings": 64, "pad_token_id": PAD} | sizes)))
+    return transformers.BertForMaskedLM(
+        transformers.BertConfig(
+            **(SIZES | {"max_position_embeddings": 64, "pad_token_id": PAD} | sizes)
+        )
+    )
 
 
 def _roberta(**sizes: Any) -> Any:
-    config = transformers.RobertaConfig(**(SIZES | {"max_position_embeddings": 66, "pad_token_id": PAD} | sizes))
+    config = transformers.RobertaConfig(
+        **(SIZES | {"max_position_embeddings": 66, "pad_token_id": PAD} | sizes)
+    )
     return transformers.RobertaForMaskedLM(config)
 
 
@@ -69,7 +87,9 @@ HEADS: dict[str, dict[str, Any]] = {
 
 
 def backbone(kind: str, seed: int = 0, **sizes: Any) -> Any:
-    """Weights of order 1: at the usual standard deviation of 0.02 a tiny model hardly depends on its input."""
+    """Weights of order 1: at the usual standard deviation of 0.02 a tiny model hardly depends on
+    its input.
+    """
     torch.manual_seed(seed)
     model = ALL[kind](**sizes).eval()
     with torch.no_grad():
@@ -91,12 +111,18 @@ def head(name: str) -> Any:
     return head_from_config(HEADS[name], D)
 
 
-def batch(rows: int = 3, seq: int = 9, seed: int = 0, labels: bool = True) -> dict[str, torch.Tensor]:
-    """Random ids and streams, with a number in about a third of the places and a zero among them; no padding."""
+def batch(
+    rows: int = 3, seq: int = 9, seed: int = 0, labels: bool = True
+) -> dict[str, torch.Tensor]:
+    """Random ids and streams, with a number in about a third of the places and a zero among them;
+    no padding.
+    """
     draw = torch.Generator().manual_seed(seed)
     mask = torch.rand(rows, seq, generator=draw) < 0.35
     mask[:, 2], mask[:, 1] = True, False
-    values = torch.where(mask, torch.randint(0, 9999, (rows, seq), generator=draw) / 100, 1.0).double()
+    values = torch.where(
+        mask, torch.randint(0, 9999, (rows, seq), generator=draw) / 100, 1.0
+    ).double()
     values[0, 2] = 0.0
     digits = torch.stack([(values * 100).round().long() // 10**k % 10 for k in range(5)], -1)
     ids = torch.randint(2, 40, (rows, seq), generator=draw)
@@ -122,7 +148,10 @@ def padded(one: dict[str, torch.Tensor], left: int, right: int) -> dict[str, tor
     """With so many tokens of padding on either side."""
     found = {}
     for name, stream in one.items():
-        sides = [torch.full((len(stream), count, *stream.shape[2:]), FILL.get(name, 0)).to(stream.dtype) for count in (left, right)]
+        sides = [
+            torch.full((len(stream), count, *stream.shape[2:]), FILL.get(name, 0)).to(stream.dtype)
+            for count in (left, right)
+        ]
         found[name] = torch.cat([sides[0], stream, sides[1]], 1)
     return found
 
@@ -145,7 +174,9 @@ class Plain(nn.Module):
     def get_output_embeddings(self) -> nn.Module:
         return self.out
 
-    def forward(self, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(
+        self, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
         shown = torch.ones(inputs_embeds.shape[:2]) if attention_mask is None else attention_mask
         weights = shown.to(inputs_embeds.dtype).unsqueeze(-1)
         mean = (inputs_embeds * weights).cumsum(1) / weights.cumsum(1).clamp(min=1)
@@ -164,8 +195,17 @@ class SparseRows(torch.utils.data.Dataset[Any]):
         self.rows = []
         for r in range(count):
             where = dense["number_mask"][r]
-            row = {name: dense[name][r][where].numpy() for name in ("number_value", "number_scaled", "number_digits")}
-            self.rows.append({"input_ids": dense["input_ids"][r].numpy(), "number_index": np.flatnonzero(where.numpy()), **row})
+            row = {
+                name: dense[name][r][where].numpy()
+                for name in ("number_value", "number_scaled", "number_digits")
+            }
+            self.rows.append(
+                {
+                    "input_ids": dense["input_ids"][r].numpy(),
+                    "number_index": np.flatnonzero(where.numpy()),
+                    **row,
+                }
+            )
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -1,4 +1,6 @@
-"""What a process of ``torch.distributed`` does in the tests: in a module of its own, which spawned processes can import."""
+"""What a process of ``torch.distributed`` does in the tests: in a module of its own, which spawned
+processes can import.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,16 @@ def values(rows: Any) -> list[int]:
 
 
 def read_share(rank: int, folder: str, meeting: str) -> None:
-    """Read the share of one of two ranks, and again after a pickle; write both to a file in ``meeting``."""
+    """Read the share of one of two ranks, and again after a pickle; write both to a file in
+    ``meeting``.
+    """
     import torch
 
     from numtok_torch import IterableNumberDataset
 
-    torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}/rendezvous", rank=rank, world_size=2)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{meeting}/rendezvous", rank=rank, world_size=2
+    )
     data = IterableNumberDataset(folder, shuffle=True)
     rows = values(data)
     packed = pickle.dumps(data)

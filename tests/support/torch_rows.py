@@ -1,4 +1,6 @@
-"""Random rows for the tests of batches and masks, and the slow, obviously right way to put them into a batch."""
+"""Random rows for the tests of batches and masks, and the slow, obviously right way to put them
+into a batch.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ SHAPES = {
 ROWS = st.integers(0, 9).flatmap(
     lambda length: st.tuples(
         st.lists(st.integers(0, 500), min_size=length, max_size=length),
-        st.sets(st.integers(0, max(0, length - 1)), max_size=length).map(lambda places: sorted(places) if length else []),
+        st.sets(st.integers(0, max(0, length - 1)), max_size=length).map(
+            lambda places: sorted(places) if length else []
+        ),
         st.integers(0, 2**32 - 1),
     )
 )
@@ -35,12 +39,19 @@ def sparse(row: Any, compact: bool = False) -> dict[str, np.ndarray]:
     for name, (dtype, _, inner) in SHAPES.items():
         shape = (len(places), *inner)
         made[name] = (
-            rng.integers(0, 2 if name == "number_bits" else 10, shape) if dtype in (np.uint8, np.int64) else rng.normal(size=shape)
+            rng.integers(0, 2 if name == "number_bits" else 10, shape)
+            if dtype in (np.uint8, np.int64)
+            else rng.normal(size=shape)
         ).astype(np.int16 if name == "number_bin" else dtype)
     if compact:
         made["number_bits"] = rng.integers(0, 2**32, len(places), dtype=np.uint32)
     place_value = rng.integers(-3, 4, len(ids)).astype(np.int16)
-    return {"input_ids": np.array(ids, np.int32), "number_index": np.array(places, np.int32), **made, "place_value": place_value}
+    return {
+        "input_ids": np.array(ids, np.int32),
+        "number_index": np.array(places, np.int32),
+        **made,
+        "place_value": place_value,
+    }
 
 
 def dense(row: dict[str, np.ndarray], kind: str = "numpy") -> dict[str, Any]:
@@ -59,7 +70,10 @@ def dense(row: dict[str, np.ndarray], kind: str = "numpy") -> dict[str, Any]:
     if kind == "lists":
         return {name: values.tolist() for name, values in made.items()}
     return (
-        {name: torch.tensor(values.astype(np.int64) if values.dtype == np.uint32 else values) for name, values in made.items()}
+        {
+            name: torch.tensor(values.astype(np.int64) if values.dtype == np.uint32 else values)
+            for name, values in made.items()
+        }
         if (kind == "tensors")
         else made
     )
@@ -71,12 +85,17 @@ def cut(row: dict[str, np.ndarray], max_length: int, side: str) -> dict[str, np.
     first = max(0, count - max_length) if side == "left" else 0
     last = min(count, first + max_length)
     kept = (row["number_index"] >= first) & (row["number_index"] < last)
-    made = {name: values[first:last] if name in ("input_ids", "place_value") else values[kept] for name, values in row.items()}
+    made = {
+        name: values[first:last] if name in ("input_ids", "place_value") else values[kept]
+        for name, values in row.items()
+    }
     made["number_index"] = made["number_index"] - first
     return made
 
 
-def slow_batch(rows: list[dict[str, np.ndarray]], side: str = "right", multiple: int = 1) -> dict[str, np.ndarray]:
+def slow_batch(
+    rows: list[dict[str, np.ndarray]], side: str = "right", multiple: int = 1
+) -> dict[str, np.ndarray]:
     """Token by token."""
     width = -(-max(len(row["input_ids"]) for row in rows) // multiple) * multiple
     out = {

@@ -1,7 +1,8 @@
-"""Small tokenizers of every kind that is met in the wild, trained on the spot: nothing to download, every part that can go wrong is in one.
+"""Small tokenizers of every kind that is met in the wild, trained on the spot: nothing to download,
+every part that can go wrong is in one.
 
-``config(kind)`` is the tokenizer.json of a kind as a dict (a fresh copy), ``BYTE_LEVEL`` and ``OTHERS`` are the kinds.
-"""
+``config(kind)`` is the tokenizer.json of a kind as a dict (a fresh copy), ``BYTE_LEVEL`` and
+``OTHERS`` are the kinds."""
 
 from __future__ import annotations
 
@@ -10,9 +11,23 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
-CL100K = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"  # Llama 3's
+# Llama 3's
+CL100K = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|"
+    r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 QWEN = CL100K.replace(r"\p{N}{1,3}", r"\p{N}")
 
 O200K = (  # GPT-4o's
@@ -23,35 +38,75 @@ O200K = (  # GPT-4o's
 
 # Enough of everything for merges across spaces, signs, digits, line ends and scripts.
 CORPUS = [
-    "The mass of the sample is -1.5e3 kg, i.e. about 3,300 pounds; it's 10km away and costs $5.00 (or 4.50).",
-    "In 2019, 2020 and 2021 the temperature was 12.5, -3 and 0.75 degrees; the covid-19 numbers were 1,234,567 and 89.",
-    "Don't say we'll, we've or I'd in the 1990's; that's 5's and 'll. THE END of WWW.HTTP.com/A_b-C?d=1&e=22#f33.",
-    "for (i=0; i<10; ++i) { a[i] = 0x1F + 1e-9; }\n\n\treturn 7;\n\n\n        // done\r\n\r\n    x = y  +  z;\n",
-    "naïve café Ångström résumé Übergröße π ≈ 3.14159, ½ of 10² and x₂; −5 ± 3 %; [100,200,300] (1,234) 50% 10-20 3--2",
-    "Привет, мир! Это 7 слов и 8 чисел. Ещё раз: привет. שלום 3. عدد ٤٢. 今年は2020年5月です。温度-5度。한국어 12개.",
+    (
+        "The mass of the sample is -1.5e3 kg, i.e. about 3,300 pounds; it's 10km away and costs"
+        " $5.00 (or 4.50)."
+    ),
+    (
+        "In 2019, 2020 and 2021 the temperature was 12.5, -3 and 0.75 degrees; the covid-19 numbers"
+        " were 1,234,567 and 89."
+    ),
+    (
+        "Don't say we'll, we've or I'd in the 1990's; that's 5's and 'll. THE END of"
+        " WWW.HTTP.com/A_b-C?d=1&e=22#f33."
+    ),
+    (
+        "for (i=0; i<10; ++i) { a[i] = 0x1F + 1e-9; }\n\n\treturn 7;\n\n\n        // done\r\n\r\n  "
+        "  x = y  +  z;\n"
+    ),
+    (
+        "naïve café Ångström résumé Übergröße π ≈ 3.14159, ½ of 10² and x₂; −5 ± 3 %; [100,200,300]"
+        " (1,234) 50% 10-20 3--2"
+    ),
+    (
+        "Привет, мир! Это 7 слов и 8 чисел. Ещё раз: привет. שלום 3. عدد ٤٢. 今年は2020年5月です。"
+        "温度-5度。한국어 12개."
+    ),
     "½0 ½5 ½00 0½ 5½ 10² 50² 00² ²0 ²5 ①0 0① x₂0 0₂ Ⅻ0 0Ⅻ =-0 (-5 (-0 =.5 =.0 --0 -0 +0 .0 '0 '5",
-    "a\t\t\tb\n\n\n\nc\r\n\r\n\r\nd \n e\n f\u00a0\u00a0\u00a0g \u00a0 h\u2009\u2009\u2009i\u2028\u2028\u2028j\u3000\u3000\u3000k\n\n\n0 0",
-    "The tokens [NUM] and [/NUM] are words of this text, and so is NUM. E-1 B3 +0 e E , . _ ' - + 0 1 2 3 4 5 6 7 8 9",
-    "a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I J K L M N O P Q R S T U V W X Y Z",
-    "nation station ration relation number numbers numeral the there then these this that than; tokens and text and numbers in text.",
+    (
+        "a\t\t\tb\n\n\n\nc\r\n\r\n\r\nd \n e\n f\u00a0\u00a0\u00a0g \u00a0"
+        " h\u2009\u2009\u2009i\u2028\u2028\u2028j\u3000\u3000\u3000k\n\n\n0 0"
+    ),
+    (
+        "The tokens [NUM] and [/NUM] are words of this text, and so is NUM. E-1 B3 +0 e E , . _ ' -"
+        " + 0 1 2 3 4 5 6 7 8 9"
+    ),
+    (
+        "a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I J K L M N O P Q R S"
+        " T U V W X Y Z"
+    ),
+    (
+        "nation station ration relation number numbers numeral the there then these this that than;"
+        " tokens and text and numbers in text."
+    ),
 ]
 
-# Digits in the names of added tokens are not numbers: timestamps as Whisper's, sentinels as T5's, reserved tokens as Llama 3's.
+# Digits in the names of added tokens are not numbers: timestamps as Whisper's, sentinels as T5's,
+# reserved tokens as Llama 3's.
 DIGIT_TOKENS = [
     AddedToken("<|0.00|>", normalized=False, special=False),
     AddedToken("<extra_id_7>", normalized=False, special=True),
     AddedToken("<|reserved_12|>", normalized=False, special=True),
     AddedToken("<|reserved_13|>", normalized=False, special=False),
 ]
-RUNS_OF_SPACES = [AddedToken(" " * n, normalized=True, special=False) for n in (24, 16, 8, 7, 6, 5, 4, 3, 2)]
+RUNS_OF_SPACES = [
+    AddedToken(" " * n, normalized=True, special=False) for n in (24, 16, 8, 7, 6, 5, 4, 3, 2)
+]
 
 
 def _bpe(size: int, special: list[str], byte_alphabet: bool) -> Any:
     alphabet = pre_tokenizers.ByteLevel.alphabet() if byte_alphabet else []
-    return trainers.BpeTrainer(vocab_size=size, special_tokens=special, initial_alphabet=alphabet, show_progress=False)
+    return trainers.BpeTrainer(
+        vocab_size=size, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
 
 
-def _byte_level(pre_tokenizer: Any, normalizer: Any = None, added: list[AddedToken] | None = None, **options: Any) -> Tokenizer:
+def _byte_level(
+    pre_tokenizer: Any,
+    normalizer: Any = None,
+    added: list[AddedToken] | None = None,
+    **options: Any,
+) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE(**options))
     tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizer
@@ -71,20 +126,29 @@ def gpt2_prefix_space() -> Tokenizer:
 
 
 def neox() -> Tokenizer:
-    return _byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False), normalizers.NFC(), RUNS_OF_SPACES)
+    return _byte_level(
+        pre_tokenizers.ByteLevel(add_prefix_space=False), normalizers.NFC(), RUNS_OF_SPACES
+    )
 
 
 def _split(pattern: str) -> Any:
     return pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(pattern), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+        [
+            pre_tokenizers.Split(Regex(pattern), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
     )
 
 
 def llama3() -> Tokenizer:
     tokenizer = _byte_level(_split(CL100K), ignore_merges=True)
     begin = tokenizer.token_to_id("<|endoftext|>")
-    template = processors.TemplateProcessing(single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", begin)])
-    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), template])
+    template = processors.TemplateProcessing(
+        single="<|endoftext|> $A", special_tokens=[("<|endoftext|>", begin)]
+    )
+    tokenizer.post_processor = processors.Sequence(
+        [processors.ByteLevel(trim_offsets=False), template]
+    )
     return tokenizer
 
 
@@ -98,15 +162,20 @@ def gpt4o() -> Tokenizer:
 
 def roberta() -> Tokenizer:
     tokenizer = _byte_level(
-        pre_tokenizers.ByteLevel(add_prefix_space=False), added=[AddedToken("<mask>", lstrip=True, normalized=False, special=True)]
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        added=[AddedToken("<mask>", lstrip=True, normalized=False, special=True)],
     )
     end = ("<|endoftext|>", tokenizer.token_to_id("<|endoftext|>"))
-    tokenizer.post_processor = processors.RobertaProcessing(end, end, trim_offsets=False, add_prefix_space=False)
+    tokenizer.post_processor = processors.RobertaProcessing(
+        end, end, trim_offsets=False, add_prefix_space=False
+    )
     return tokenizer
 
 
 def lstrip_token() -> Tokenizer:
-    """An added token that is not special and eats the white space before it, and one that eats what follows."""
+    """An added token that is not special and eats the white space before it, and one that eats what
+    follows.
+    """
     strippers = [
         AddedToken("<left>", lstrip=True, normalized=False, special=False),
         AddedToken("<right_1>", rstrip=True, normalized=False, special=False),
@@ -120,7 +189,10 @@ def _bert(lowercase: bool) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(CORPUS * 3, trainers.WordPieceTrainer(vocab_size=700, special_tokens=special, show_progress=False))
+    tokenizer.train_from_iterator(
+        CORPUS * 3,
+        trainers.WordPieceTrainer(vocab_size=700, special_tokens=special, show_progress=False),
+    )
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -145,7 +217,9 @@ def _sentencepiece(normalizer: Any, pre_tokenizer: Any, decoder: Any) -> Tokeniz
         tokenizer.pre_tokenizer = pre_tokenizer
     special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     corpus = (
-        CORPUS * 3 if pre_tokenizer is not None else [word for line in CORPUS * 3 for word in line.split()]
+        CORPUS * 3
+        if pre_tokenizer is not None
+        else [word for line in CORPUS * 3 for word in line.split()]
     )  # else words would be whole lines
     tokenizer.train_from_iterator(corpus, _bpe(1000, special, byte_alphabet=False))
     content = json.loads(tokenizer.to_str())
@@ -153,13 +227,17 @@ def _sentencepiece(normalizer: Any, pre_tokenizer: Any, decoder: Any) -> Tokeniz
         token for token in content["added_tokens"] if not token["content"].startswith("<0x")
     ]  # bytes are no added tokens
     tokenizer = Tokenizer.from_str(json.dumps(content))
-    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]
+    )
     tokenizer.add_tokens(DIGIT_TOKENS)
     return tokenizer
 
 
 def _metaspace(scheme: str) -> Tokenizer:
-    decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(prepend_scheme=scheme)])
+    decoder = decoders.Sequence(
+        [decoders.ByteFallback(), decoders.Metaspace(prepend_scheme=scheme)]
+    )
     return _sentencepiece(None, pre_tokenizers.Metaspace(prepend_scheme=scheme), decoder)
 
 
@@ -177,31 +255,56 @@ def metaspace_never() -> Tokenizer:
 
 def llama_legacy() -> Tokenizer:
     normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    steps = [
+        decoders.Replace("▁", " "),
+        decoders.ByteFallback(),
+        decoders.Fuse(),
+        decoders.Strip(" ", 1, 0),
+    ]
     return _sentencepiece(normalizer, None, decoders.Sequence(steps))
 
 
 def t5() -> Tokenizer:
     tokenizer = Tokenizer(models.Unigram())
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
     tokenizer.decoder = decoders.Metaspace(prepend_scheme="always")
     special = ["<pad>", "</s>", "<unk>"]
-    trainer = trainers.UnigramTrainer(vocab_size=500, special_tokens=special, unk_token="<unk>", show_progress=False)
+    trainer = trainers.UnigramTrainer(
+        vocab_size=500, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
     tokenizer.train_from_iterator(CORPUS * 3, trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))])
-    tokenizer.add_tokens([*DIGIT_TOKENS, AddedToken("<extra_id_0>", normalized=False, special=True)])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
+    )
+    tokenizer.add_tokens(
+        [*DIGIT_TOKENS, AddedToken("<extra_id_0>", normalized=False, special=True)]
+    )
     return tokenizer
 
 
 BYTE_LEVEL: dict[str, Callable[[], Tokenizer]] = {
-    builder.__name__: builder for builder in (gpt2, gpt2_prefix_space, neox, llama3, qwen, roberta, lstrip_token)
+    builder.__name__: builder
+    for builder in (gpt2, gpt2_prefix_space, neox, llama3, qwen, roberta, lstrip_token)
 }
 OTHERS: dict[str, Callable[[], Tokenizer]] = {
-    builder.__name__: builder for builder in (bert, bert_lower, metaspace_first, metaspace_always, metaspace_never, llama_legacy, t5)
+    builder.__name__: builder
+    for builder in (
+        bert,
+        bert_lower,
+        metaspace_first,
+        metaspace_always,
+        metaspace_never,
+        llama_legacy,
+        t5,
+    )
 }
 KINDS = [*BYTE_LEVEL, *OTHERS]
-MORE: dict[str, Callable[[], Tokenizer]] = {"gpt4o": gpt4o}  # differs from llama3 in its pattern alone, so only where patterns matter
+MORE: dict[str, Callable[[], Tokenizer]] = {
+    "gpt4o": gpt4o
+}  # differs from llama3 in its pattern alone, so only where patterns matter
 
 
 @functools.cache

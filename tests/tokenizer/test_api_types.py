@@ -1,4 +1,6 @@
-"""What the public functions do with arguments of every type: the obvious thing, or an error of numtok that says what was wanted."""
+"""What the public functions do with arguments of every type: the obvious thing, or an error of
+numtok that says what was wanted.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ MISSING = [pd.NA, None, float("nan"), np.float64("nan")]
         np.array(["a 5", None], object),
         [np.str_("a 5"), None],
         pa.array(["a 5", None], pa.string_view()),
-        *(pd.Series(["a 5", None], dtype=kind) for kind in ("string", "string[pyarrow]", "category", object, None)),
+        *(
+            pd.Series(["a 5", None], dtype=kind)
+            for kind in ("string", "string[pyarrow]", "category", object, None)
+        ),
         *(pd.Series(["a 5", missing], dtype=object) for missing in MISSING),
         pd.Series(["a 5", pd.NA], dtype="string").array,
         pd.Series(["a 5", pd.NA], dtype="string").tolist(),
@@ -64,13 +69,27 @@ def test_numpy_strings_are_texts() -> None:
 
 NOT_TEXTS = [
     *({"a": 1}, [b"x"], b"x", "x", {"x"}, 5, None, [5], ["a", 1.5], [["a"]], [True]),
-    *(np.array([1, 2]), np.array([b"a"]), np.array([["a"]]), pd.DataFrame({"text": ["a"]}), pd.Series([1, 2])),
-    *(pa.array([1]), pa.array([b"a"]), pa.table({"text": ["a"]}), pa.record_batch({"text": ["a"]}), pa.scalar("a")),
+    *(
+        np.array([1, 2]),
+        np.array([b"a"]),
+        np.array([["a"]]),
+        pd.DataFrame({"text": ["a"]}),
+        pd.Series([1, 2]),
+    ),
+    *(
+        pa.array([1]),
+        pa.array([b"a"]),
+        pa.table({"text": ["a"]}),
+        pa.record_batch({"text": ["a"]}),
+        pa.scalar("a"),
+    ),
 ]
 
 
 @pytest.mark.parametrize("texts", NOT_TEXTS, ids=shown)
-@pytest.mark.parametrize("function", [lambda texts: tok().encode_batch(texts), scan], ids=["encode_batch", "scan"])
+@pytest.mark.parametrize(
+    "function", [lambda texts: tok().encode_batch(texts), scan], ids=["encode_batch", "scan"]
+)
 def test_what_is_not_texts(function: Callable[[Any], Any], texts: Any) -> None:
     with pytest.raises(NumtokError, match=r"expected"):
         function(texts)
@@ -111,13 +130,34 @@ def test_what_is_refused(call: str) -> None:
 
 
 REQUIRED: dict[str, dict[str, Any]] = {"fone": {"int_digits": 6, "frac_digits": 4}}
-WRONG = ["a", None, float("nan"), float("inf"), -1, 1.5, 10**30, -(10**30), [], {}, True, b"x", (1, 2, 3), ("a",)]
-OPTIONS = [(name, field.name) for name, kind in REPRESENTATIONS.items() for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+WRONG = [
+    "a",
+    None,
+    float("nan"),
+    float("inf"),
+    -1,
+    1.5,
+    10**30,
+    -(10**30),
+    [],
+    {},
+    True,
+    b"x",
+    (1, 2, 3),
+    ("a",),
+]
+OPTIONS = [
+    (name, field.name)
+    for name, kind in REPRESENTATIONS.items()
+    for field in dataclasses.fields(kind)
+]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS)
 def test_options_of_representations(name: str, option: str) -> None:
-    """Each value is refused when the representation is made, or it works and can be written and read."""
+    """Each value is refused when the representation is made, or it works and can be written and
+    read.
+    """
     for value in WRONG:
         try:
             made = REPRESENTATIONS[name](**REQUIRED.get(name, {}) | {option: value})

@@ -1,4 +1,6 @@
-"""Columns are declared once: FORMAT.md says what the representations declare, and a representation of one's own needs no other file."""
+"""Columns are declared once: FORMAT.md says what the representations declare, and a representation
+of one's own needs no other file.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,17 @@ import numtok
 from numtok.corpus import encode_corpus
 from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
-from numtok.representations import REPRESENTATIONS, Column, FoNE, LogFourier, SingleToken, XVal, from_dict, parse, register
+from numtok.representations import (
+    REPRESENTATIONS,
+    Column,
+    FoNE,
+    LogFourier,
+    SingleToken,
+    XVal,
+    from_dict,
+    parse,
+    register,
+)
 from numtok.representations.base import Mask
 from numtok.representations.columns import ALWAYS, WITH_TEXT
 from numtok.representations.values import numbers_from_floats, tensor_array, tensor_values
@@ -36,7 +48,9 @@ class Hyperbolic(SingleToken):
     overflow: str = "text"
     name: ClassVar[str] = "hyperbolic"
     positional: ClassVar[tuple[str, ...]] = ("powers",)
-    declared: ClassVar[tuple[Column, ...]] = (Column("number_powers", pa.float32(), np.float32, (0,), fill=-1.0),)
+    declared: ClassVar[tuple[Column, ...]] = (
+        Column("number_powers", pa.float32(), np.float32, (0,), fill=-1.0),
+    )
 
     def fits(self, numbers: Numbers) -> Mask:
         return np.isfinite(numbers.to_float64())
@@ -45,11 +59,19 @@ class Hyperbolic(SingleToken):
         return {"number_powers": self.declared[0].shaped(self.powers)}
 
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
-        powers = np.arcsinh(numbers.to_float64())[:, None] ** np.arange(1, self.powers + 1)  # [n, powers]
-        return {"number_powers": tensor_array(powers.astype(np.float32), self.columns()["number_powers"].type)}
+        powers = np.arcsinh(numbers.to_float64())[:, None] ** np.arange(
+            1, self.powers + 1
+        )  # [n, powers]
+        return {
+            "number_powers": tensor_array(
+                powers.astype(np.float32), self.columns()["number_powers"].type
+            )
+        }
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
-        return numbers_from_floats(np.sinh(tensor_values(columns["number_powers"])[:, 0]), self.name)
+        return numbers_from_floats(
+            np.sinh(tensor_values(columns["number_powers"])[:, 0]), self.name
+        )
 
 
 def expected(values: list[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -57,7 +79,9 @@ def expected(values: list[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
 
 
 def layer() -> Any:
-    """An embedding for it: adds a linear map of the powers, and keeps those that it was shown in ``shown``, [n, 3] each."""
+    """An embedding for it: adds a linear map of the powers, and keeps those that it was shown in
+    ``shown``, [n, 3] each.
+    """
     import torch
 
     from numtok_torch.embeddings.base import NumberEmbedding
@@ -72,7 +96,9 @@ def layer() -> Any:
         def change(self, vectors: Any, batch: Any) -> Any:
             stream = self.read(vectors, batch, "number_powers")
             self.shown.append(stream[batch["number_mask"]])
-            return self.at_numbers(vectors, batch, stream, lambda found: self.linear(found.to(vectors.dtype)))
+            return self.at_numbers(
+                vectors, batch, stream, lambda found: self.linear(found.to(vectors.dtype))
+            )
 
     return Layer(16)
 
@@ -91,12 +117,18 @@ def test_a_representation_of_ones_own_is_known_by_its_name(hyperbolic: Hyperboli
     assert from_dict(Hyperbolic(2).to_dict()) == Hyperbolic(2)
     tokenizer = numtok.Tokenizer.from_pretrained(None, "hyperbolic")
     batch = tokenizer.encode_batch(TEXTS, keep_text=True)
-    assert batch.schema.field("number_powers").type == pa.list_(pa.fixed_shape_tensor(pa.float32(), [3]))
-    np.testing.assert_array_equal(batch.column("number_powers").values.to_numpy_ndarray(), expected(ALL))
+    assert batch.schema.field("number_powers").type == pa.list_(
+        pa.fixed_shape_tensor(pa.float32(), [3])
+    )
+    np.testing.assert_array_equal(
+        batch.column("number_powers").values.to_numpy_ndarray(), expected(ALL)
+    )
     assert tokenizer.decode_batch(batch).to_pylist() == TEXTS
 
 
-def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_model(hyperbolic: Hyperbolic, tmp_path: Path) -> None:
+def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_model(
+    hyperbolic: Hyperbolic, tmp_path: Path
+) -> None:
     torch = pytest.importorskip("torch")
     import numtok_torch
 
@@ -106,19 +138,27 @@ def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_mode
     data = numtok_torch.NumberDataset(tmp_path / "out.parquet")
     for row, values in zip((data[number] for number in range(3)), VALUES, strict=True):
         np.testing.assert_array_equal(row["number_powers"], expected(values).reshape(-1, 3))
-    collate = numtok_torch.NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")
+    collate = numtok_torch.NumberCollator.from_schema(
+        data.schema, pad_token_id=0, objective="causal"
+    )
     batch = collate([data[number] for number in range(3)])
     powers, mask = batch["number_powers"], batch["number_mask"]
     assert powers.dtype == torch.float32 and powers.shape == (*mask.shape, 3)
     np.testing.assert_array_equal(powers[mask].numpy(), expected(ALL))
     assert (powers[~mask] == -1.0).all()
     blocks = numtok_torch.NumberDataset(tmp_path / "out.parquet", block_size=8)
-    np.testing.assert_array_equal(np.concatenate([row["number_powers"] for row in blocks]), expected(ALL))
+    np.testing.assert_array_equal(
+        np.concatenate([row["number_powers"] for row in blocks]), expected(ALL)
+    )
 
     transformers = pytest.importorskip("transformers")
-    config = transformers.GPT2Config(n_embd=16, n_layer=1, n_head=2, vocab_size=tokenizer.vocab_size, n_positions=64)
+    config = transformers.GPT2Config(
+        n_embd=16, n_layer=1, n_head=2, vocab_size=tokenizer.vocab_size, n_positions=64
+    )
     model = numtok_torch.NumberModel(transformers.GPT2LMHeadModel(config), layer())
-    assert "number_powers" in inspect.signature(model.forward).parameters, "the Trainer drops what is not in the signature"
+    assert "number_powers" in inspect.signature(model.forward).parameters, (
+        "the Trainer drops what is not in the signature"
+    )
     model(**batch)["loss"].backward()
     assert model.embedding.linear.weight.grad.abs().sum() > 0
     shown = model.train(False)(**batch)["hidden"]
@@ -127,22 +167,39 @@ def test_a_representation_of_ones_own_goes_through_files_and_batches_into_a_mode
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
-def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(hyperbolic: Hyperbolic, use_cache: bool) -> None:
+def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(
+    hyperbolic: Hyperbolic, use_cache: bool
+) -> None:
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
     import numtok_torch
 
     tokenizer = numtok.Tokenizer.from_pretrained(None, [hyperbolic, XVal()])
     torch.manual_seed(0)
     config = transformers.GPT2Config(
-        n_embd=16, n_layer=1, n_head=2, vocab_size=tokenizer.vocab_size, n_positions=16, bos_token_id=None, eos_token_id=None
+        n_embd=16,
+        n_layer=1,
+        n_head=2,
+        vocab_size=tokenizer.vocab_size,
+        n_positions=16,
+        bos_token_id=None,
+        eos_token_id=None,
     )
     head = numtok_torch.head_from_schema(tokenizer.batch_schema(), 16)
     model = numtok_torch.NumberModel(transformers.GPT2LMHeadModel(config), layer(), head)
-    words = [number for number in range(tokenizer.vocab_size) if number not in tokenizer.tokens.values()]  # all but [NUM]
-    options = {"max_new_tokens": 4, "suppress_tokens": words, "use_cache": use_cache, "details": True}
+    words = [
+        number for number in range(tokenizer.vocab_size) if number not in tokenizer.tokens.values()
+    ]  # all but [NUM]
+    options = {
+        "max_new_tokens": 4,
+        "suppress_tokens": words,
+        "use_cache": use_cache,
+        "details": True,
+    }
     got = numtok_torch.generate(model, tokenizer, ["It weighs 12.5 and"], **options)
     assert len(got.values[0]) == 4 and len(set(got.values[0])) > 1
-    shown = torch.cat(model.embedding.shown[-3:] if use_cache else model.embedding.shown[-1:]).numpy()
+    shown = torch.cat(
+        model.embedding.shown[-3:] if use_cache else model.embedding.shown[-1:]
+    ).numpy()
     np.testing.assert_array_equal(shown[-3:], expected(got.values[0][:3]))
 
 
@@ -162,7 +219,9 @@ def test_what_a_model_wrote_has_the_declared_type() -> None:
 
     tokenizer = numtok.Tokenizer.from_pretrained(None, [Magnitude()])
     streams = streams_of(tokenizer, Numbers.parse(["1e3", "-2"]))
-    assert streams["number_magnitude"].dtype == torch.int64 and streams["number_magnitude"].tolist() == [7, -1]
+    assert streams["number_magnitude"].dtype == torch.int64 and streams[
+        "number_magnitude"
+    ].tolist() == [7, -1]
 
 
 def test_a_representation_of_ones_own_goes_through_the_drop_in(hyperbolic: Hyperbolic) -> None:
@@ -198,10 +257,20 @@ def test_names_are_given_once() -> None:
 
 def test_format_md_says_what_is_declared() -> None:
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+?) \| (\w+) \|", FORMAT.read_text(), re.M)
-    rows = [(name, kind.replace("\\", ""), per) for name, kind, per in rows if per in ("token", "number", "row")]
-    declared = dict.fromkeys(column for kind in REPRESENTATIONS.values() for column in kind.declared)  # some of them by two kinds
-    wanted = [(column.name, written(column), column.per) for column in (*ALWAYS, *declared, *WITH_TEXT)]
-    assert sorted((name, re.sub(r"\[.*\]", "[]", kind), per) for name, kind, per in rows) == sorted(wanted)
+    rows = [
+        (name, kind.replace("\\", ""), per)
+        for name, kind, per in rows
+        if per in ("token", "number", "row")
+    ]
+    declared = dict.fromkeys(
+        column for kind in REPRESENTATIONS.values() for column in kind.declared
+    )  # some of them by two kinds
+    wanted = [
+        (column.name, written(column), column.per) for column in (*ALWAYS, *declared, *WITH_TEXT)
+    ]
+    assert sorted((name, re.sub(r"\[.*\]", "[]", kind), per) for name, kind, per in rows) == sorted(
+        wanted
+    )
     for representation in (FoNE(3, 2), LogFourier(4), FoNE(3, 2, compact=True)):
         (column,) = representation.columns().values()
         assert len(column.shape) == len(column.type.shape) and 0 not in column.shape
@@ -209,6 +278,8 @@ def test_format_md_says_what_is_declared() -> None:
 
 def written(column: Column) -> str:
     """A type as the table has it, shapes left out."""
-    kind = {"float": "float32", "double": "float64"}.get(str(column.value_type), str(column.value_type))
+    kind = {"float": "float32", "double": "float64"}.get(
+        str(column.value_type), str(column.value_type)
+    )
     kind = f"fixed_shape_tensor<{kind}>[]" if column.shape else kind
     return kind if column.per == "row" else f"list<{kind}>"

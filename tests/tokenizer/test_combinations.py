@@ -1,4 +1,6 @@
-"""Every representation, and combinations, through the whole tokenizer: on every kind of source, with both engines, into files and back."""
+"""Every representation, and combinations, through the whole tokenizer: on every kind of source,
+with both engines, into files and back.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +85,22 @@ CASES: dict[str, list[Representation]] = {
     "all": [XVal(), FloatBits(compact=True), FoNE(9, 9), ExponentBins(), LogFourier()],
     "subword": [Subword()],
 }
-TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3) 5 6; <|0.00|> v1.2.3 [NUM] +7 [/NUM]½6 −0.25 [NUM:+] [NUM:602]-0 1e400\n\n(-8) 9e-30"
+TEXT = (
+    "At 5 -3.50 kg, 1,234,567 of 007 (.5e3) 5 6; <|0.00|> v1.2.3 [NUM] +7 [/NUM]½6 −0.25 [NUM:+]"
+    " [NUM:602]-0 1e400\n\n(-8) 9e-30"
+)
 SPACED = st.sampled_from(
-    ["5 6 7", " -3 +4", "a -12.5e-3", "x (−8) 9", "[NUM:+] 5", " [NUM:602]6", "[NUM:-] [NUM:E-1]", "1e400 -1e-400", "-0 0.0"]
+    [
+        "5 6 7",
+        " -3 +4",
+        "a -12.5e-3",
+        "x (−8) 9",
+        "[NUM:+] 5",
+        " [NUM:602]6",
+        "[NUM:-] [NUM:E-1]",
+        "1e400 -1e-400",
+        "-0 0.0",
+    ]
 )
 
 FAMILIES = [
@@ -110,7 +125,9 @@ kinds = pytest.mark.parametrize("kind", ["gpt2", "neox", "bert_lower", "t5"])
 def tokenizer(kind: str, case: str, engine: str = "auto", leading_space: str = "auto") -> Tokenizer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Tokenizer(trained.config(kind), CASES[case], engine=engine, leading_space=leading_space)
+        return Tokenizer(
+            trained.config(kind), CASES[case], engine=engine, leading_space=leading_space
+        )
 
 
 def make(kind: str, *numbers: Representation, **options: Any) -> Tokenizer:
@@ -124,14 +141,24 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int]]:
 def number_forms(tok: Tokenizer) -> tuple[set[int], set[int]]:
     """Ids with which numbers begin: without and with the space before them."""
     first: Any = tok.representations[0]
-    plain = [NUM] if NUM in tok.tokens else first.token_strings[first.first_symbols.start : first.first_symbols.stop]
-    return {tok.tokens[one] for one in plain}, {tok.tokens[f" {one}"] for one in plain if f" {one}" in tok.tokens}
+    plain = (
+        [NUM]
+        if NUM in tok.tokens
+        else first.token_strings[first.first_symbols.start : first.first_symbols.stop]
+    )
+    return {tok.tokens[one] for one in plain}, {
+        tok.tokens[f" {one}"] for one in plain if f" {one}" in tok.tokens
+    }
 
 
-# Round trips -----------------------------------------------------------------------------------------------------------
+# Round trips
+# -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "case"), [*ON_GPT2, *((kind, case) for kind in ("neox", "bert_lower", "t5") for case in FAMILIES)])
+@pytest.mark.parametrize(
+    ("kind", "case"),
+    [*ON_GPT2, *((kind, case) for kind in ("neox", "bert_lower", "t5") for case in FAMILIES)],
+)
 def test_round_trip_and_engines(kind: str, case: str) -> None:
     """Byte for byte with the text kept, in both ways with spaces; the engines agree."""
     documents = [TEXT, None, "", "none", "5", " 5 ", "5 6", "-3 -3"]
@@ -153,36 +180,68 @@ def test_round_trip_and_engines(kind: str, case: str) -> None:
 @pytest.mark.thorough
 @settings(max_examples=examples(4, thorough=10))
 @given(
-    documents=st.lists(st.one_of(rows, st.lists(SPACED, max_size=3).map(lambda parts: ["".join(parts)])), max_size=2),
+    documents=st.lists(
+        st.one_of(rows, st.lists(SPACED, max_size=3).map(lambda parts: ["".join(parts)])),
+        max_size=2,
+    ),
     case=st.sampled_from(sorted(CASES)),
 )
 @example(documents=[[TEXT, None, "", " 5 6"]], case="all")
 def test_round_trip_of_anything(kind: str, case: str, documents: list[list[str | None]]) -> None:
     texts = [text for row in documents for text in row]
     tok = tokenizer(kind, case)
-    assert tok.decode_batch(tok.encode_batch(texts, keep_text=True, add_special_tokens=True)).to_pylist() == texts
+    assert (
+        tok.decode_batch(
+            tok.encode_batch(texts, keep_text=True, add_special_tokens=True)
+        ).to_pylist()
+        == texts
+    )
     tok.decode_batch(tok.encode_batch(texts))
 
 
 @pytest.mark.parametrize("case", ["fone", "p10", "b1999", "fp15", "xval,fone,bits"])
 @pytest.mark.parametrize(
-    ("kind", "leading_space"),  # tokenizers that are not byte-level have one form of a token in either way
-    [("gpt2", "auto"), ("gpt2", "separate"), ("neox", "auto"), ("neox", "separate"), ("bert_lower", "auto"), ("t5", "auto")],
+    (
+        "kind",
+        "leading_space",
+    ),  # tokenizers that are not byte-level have one form of a token in either way
+    [
+        ("gpt2", "auto"),
+        ("gpt2", "separate"),
+        ("neox", "auto"),
+        ("neox", "separate"),
+        ("bert_lower", "auto"),
+        ("t5", "auto"),
+    ],
 )
 @pytest.mark.thorough
 @settings(max_examples=examples(4, thorough=10))
-@given(documents=st.lists(st.one_of(SPACED, rows.map(lambda some: "".join(filter(None, some)))), max_size=8))
+@given(
+    documents=st.lists(
+        st.one_of(SPACED, rows.map(lambda some: "".join(filter(None, some)))), max_size=8
+    )
+)
 @example(documents=[TEXT, "5 6-7 8", " -12.5e-3", ""])
 def test_contract(kind: str, leading_space: str, case: str, documents: list[str]) -> None:
-    """The text around gets the ids of the source with an added token in place of what was cut out: digits, or sign and digits."""
+    """The text around gets the ids of the source with an added token in place of what was cut out:
+    digits, or sign and digits.
+    """
     tok = tokenizer(kind, case, "auto", leading_space)
     batch = tok.encode_batch(documents, keep_text=True)
     plain, spaced = number_forms(tok)
-    stand_in = next(chr(code) for code in range(0x10FFFD, 0x100000, -1) if not any(chr(code) in text for text in documents))
+    stand_in = next(
+        chr(code)
+        for code in range(0x10FFFD, 0x100000, -1)
+        if not any(chr(code) in text for text in documents)
+    )
     source, renamed = with_stand_in(kind, stand_in, bool(spaced))
     length = getattr(tok.representations[0], "length", None) or 1
     for text, ids, index, surfaces in zip(
-        documents, ids_of(batch), batch["number_index"].to_pylist(), batch["number_text"].to_pylist(), strict=True
+        documents,
+        ids_of(batch),
+        batch["number_index"].to_pylist(),
+        batch["number_text"].to_pylist(),
+        strict=True,
     ):
         collapsed, at = [], 0
         for place in index:
@@ -191,13 +250,17 @@ def test_contract(kind: str, leading_space: str, case: str, documents: list[str]
             at = place + length
         collapsed += ids[at:]
         assert not (plain | spaced) & set(collapsed)
-        expected = source.encode(without(tok, text, surfaces, stand_in), add_special_tokens=False).ids
+        expected = source.encode(
+            without(tok, text, surfaces, stand_in), add_special_tokens=False
+        ).ids
         assert collapsed == [renamed.get(token, token) for token in expected], repr(text)
 
 
 @kept
 def with_stand_in(kind: str, stand_in: str, two_forms: bool) -> tuple[Source, dict[int, int]]:
-    """The source with the stand-in as an added token, -2 for its id, and perhaps with a space before it, -1."""
+    """The source with the stand-in as an added token, -2 for its id, and perhaps with a space
+    before it, -1.
+    """
     source = trained.source(kind)
     forms = [stand_in, f" {stand_in}"][: 2 if two_forms else 1]
     source.add_tokens([AddedToken(one, normalized=False, special=False) for one in forms])
@@ -210,11 +273,26 @@ def without(tok: Tokenizer, text: str, surfaces: list[str], stand_in: str) -> st
     found = numtok.scan([text])
     if not all(one.carries_sign for one in tok.representations):
         found = found.without_sign()
-    places = list(zip(found.start.tolist(), found.stop.tolist(), found.text().to_pylist(), fits(tok, found).tolist(), strict=True))
+    places = list(
+        zip(
+            found.start.tolist(),
+            found.stop.tolist(),
+            found.text().to_pylist(),
+            fits(tok, found).tolist(),
+            strict=True,
+        )
+    )
     raw, out, at, left = text.encode(), "", 0, list(surfaces)
     for start, stop, surface, good in places:
-        inside = re.search(rb"<(\|reserved_|\||extra_id_)$", raw[:start]) and raw[stop:].startswith((b"|>", b">"))
-        if not left or left[0] != surface or not good or (inside and in_added_token(tok, raw, start)):
+        inside = re.search(rb"<(\|reserved_|\||extra_id_)$", raw[:start]) and raw[stop:].startswith(
+            (b"|>", b">")
+        )
+        if (
+            not left
+            or left[0] != surface
+            or not good
+            or (inside and in_added_token(tok, raw, start))
+        ):
             continue
         left.pop(0)
         out += raw[at:start].decode() + stand_in
@@ -224,18 +302,29 @@ def without(tok: Tokenizer, text: str, surfaces: list[str], stand_in: str) -> st
 
 
 def fits(tok: Tokenizer, numbers: Numbers) -> npt.NDArray[np.bool_]:
-    return np.logical_and.reduce([one.fits(numbers) for one in tok.representations]) if len(numbers) else np.ones(0, np.bool_)
+    return (
+        np.logical_and.reduce([one.fits(numbers) for one in tok.representations])
+        if len(numbers)
+        else np.ones(0, np.bool_)
+    )
 
 
 def in_added_token(tok: Tokenizer, raw: bytes, start: int) -> bool:
     """Whether the byte lies in an added token that text may contain."""
     words = [
-        token["content"].encode() for token in tok.config["added_tokens"] if not token["special"] and re.search(r"\d", token["content"])
+        token["content"].encode()
+        for token in tok.config["added_tokens"]
+        if not token["special"] and re.search(r"\d", token["content"])
     ]
-    return any(match.start() <= start < match.end() for word in words for match in re.finditer(re.escape(word), raw))
+    return any(
+        match.start() <= start < match.end()
+        for word in words
+        for match in re.finditer(re.escape(word), raw)
+    )
 
 
-# What numbers become -----------------------------------------------------------------------------------------------------
+# What numbers become
+# -----------------------------------------------------------------------------------------------------
 
 
 def held(representation: Charton, value: Decimal) -> Decimal:
@@ -244,11 +333,29 @@ def held(representation: Charton, value: Decimal) -> Decimal:
     return rounded if rounded else value
 
 
-VALUES = ["5", "-3.5", "1234.567", "-0.0625", "999999", "0", "+7", "1,234.5", "0.1", "-99.95", "12345.6", "6.02e3", "-1e-3"]
+VALUES = [
+    "5",
+    "-3.5",
+    "1234.567",
+    "-0.0625",
+    "999999",
+    "0",
+    "+7",
+    "1,234.5",
+    "0.1",
+    "-99.95",
+    "12345.6",
+    "6.02e3",
+    "-1e-3",
+]
 
 
 @pytest.mark.parametrize(
-    ("kind", "case"), [*ON_GPT2, *((kind, case) for kind in ("llama3", "bert", "metaspace_first") for case in FAMILIES)]
+    ("kind", "case"),
+    [
+        *ON_GPT2,
+        *((kind, case) for kind in ("llama3", "bert", "metaspace_first") for case in FAMILIES),
+    ],
 )
 def test_values_without_the_text(kind: str, case: str) -> None:
     tok = tokenizer(kind, case)
@@ -258,23 +365,33 @@ def test_values_without_the_text(kind: str, case: str) -> None:
     first = tok.representations[0]
     exact = [Numbers.parse([literal]).to_decimal()[0] for literal in VALUES]
     for value, stored, text, original in zip(
-        exact, batch["number_value"].to_pylist(), tok.decode_batch(batch).to_pylist(), documents, strict=True
+        exact,
+        batch["number_value"].to_pylist(),
+        tok.decode_batch(batch).to_pylist(),
+        documents,
+        strict=True,
     ):
         assert stored == [float(value if tok.carries_sign else abs(value))]
         if kind == "bert" and isinstance(first, Subword):
             assert text.replace(" ", "") == original.replace(" ", "")
             continue
-        spoken = text.replace("- ", "-").replace("+ ", "+") if kind == "bert" else text  # WordPiece forgets the spaces around marks
+        spoken = (
+            text.replace("- ", "-").replace("+ ", "+") if kind == "bert" else text
+        )  # WordPiece forgets the spaces around marks
         assert spoken.startswith("is ") and spoken.endswith(" or"), text
         (found,) = numtok.extract(spoken)
-        assert found.value == (held(first, value) if isinstance(first, Charton) else value)  # number_value, where the tokens do not say it
+        assert found.value == (
+            held(first, value) if isinstance(first, Charton) else value
+        )  # number_value, where the tokens do not say it
         assert found.value.is_signed() == value.is_signed()
 
 
 @pytest.mark.parametrize("case", ["fone", "bins", "xval,fone,bits"])
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
 def test_sign_stays_in_the_text(kind: str, case: str) -> None:
-    """If one representation lacks it, for all of them; values and surfaces are of what the token stands for."""
+    """If one representation lacks it, for all of them; values and surfaces are of what the token
+    stands for.
+    """
     tok = tokenizer(kind, case)
     documents = ["a -60.5 b", "a - 5", "(−7)", "+3", "5"]
     batch = tok.encode_batch(documents, keep_text=True)
@@ -287,7 +404,9 @@ def test_sign_stays_in_the_text(kind: str, case: str) -> None:
     assert ids_of(batch)[0][: len(minus)] == minus
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case[0] in "pbf" and isinstance(CASES[case][0], Charton)])
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case[0] in "pbf" and isinstance(CASES[case][0], Charton)]
+)
 def test_symbols(case: str) -> None:
     """One token per symbol, in two forms where a number begins; adjacent numbers stay apart."""
     tok = tokenizer("gpt2", case)
@@ -296,14 +415,29 @@ def test_symbols(case: str) -> None:
     ids = tok.encode("5 6-7 8").input_ids.tolist()
     names = {number: content for content, number in tok.tokens.items()}
     spelled = [names.get(token) for token in ids]
-    starts = [spelled[k] for k in range(0, len(spelled)) if k % (first.length or 0) == 0] if None not in spelled else []
-    assert len(ids) == 4 * (first.length or 0) + 1  # the minus is text: a sign does not follow a digit
+    starts = (
+        [spelled[k] for k in range(0, len(spelled)) if k % (first.length or 0) == 0]
+        if None not in spelled
+        else []
+    )
+    assert (
+        len(ids) == 4 * (first.length or 0) + 1
+    )  # the minus is text: a sign does not follow a digit
     assert not starts
     plain, spaced = number_forms(tok)
-    assert [token in spaced for token in ids if token in plain | spaced] == [False, True, False, True]
+    assert [token in spaced for token in ids if token in plain | spaced] == [
+        False,
+        True,
+        False,
+        True,
+    ]
     assert tok.decode(ids) == "5 6-7 8"
     assert len(tok.tokens) == len(first.alphabet) + len(first.first_symbols)
-    assert len(make("gpt2", first, leading_space="separate").tokens) == len(make("bert", first).tokens) == len(first.alphabet)
+    assert (
+        len(make("gpt2", first, leading_space="separate").tokens)
+        == len(make("bert", first).tokens)
+        == len(first.alphabet)
+    )
     assert tok.vocab_size == make("gpt2", Subword()).vocab_size + len(tok.tokens)
 
 
@@ -354,14 +488,22 @@ def test_decode_of_garbage(kind: str, case: str, data: st.DataObject) -> None:
     tok = tokenizer(kind, case)
     known = sorted(tok.tokens.values())
     ours = st.sampled_from(known[:40] + known[-40:])
-    ids = data.draw(st.lists(st.one_of(ours, ours, st.integers(-(2**31), 2**31 - 1), st.integers(0, tok.vocab_size)), max_size=60))
+    ids = data.draw(
+        st.lists(
+            st.one_of(ours, ours, st.integers(-(2**31), 2**31 - 1), st.integers(0, tok.vocab_size)),
+            max_size=60,
+        )
+    )
     text = tok.decode(ids)
     assert text.encode().decode() == text
 
 
-# Overflow ----------------------------------------------------------------------------------------------------------------
+# Overflow
+# ----------------------------------------------------------------------------------------------------------------
 
-OVERFLOWS: list[tuple[Representation, str, str]] = [  # one number beyond the range, and what it is clipped to
+OVERFLOWS: list[
+    tuple[Representation, str, str]
+] = [  # one number beyond the range, and what it is clipped to
     (XVal(), "1e400", "3.4028235e+38"),
     (FloatBits(), "-1e400", "-3.4028235e+38"),
     (FoNE(3, 2), "1234.5", "999.99"),
@@ -377,7 +519,9 @@ OVERFLOWS: list[tuple[Representation, str, str]] = [  # one number beyond the ra
 ]
 
 
-@pytest.mark.parametrize(("representation", "literal", "clipped"), OVERFLOWS, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize(
+    ("representation", "literal", "clipped"), OVERFLOWS, ids=lambda one: getattr(one, "name", one)
+)
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_overflow(kind: str, representation: Representation, literal: str, clipped: str) -> None:
     def policy(overflow: str) -> Representation:
@@ -386,25 +530,49 @@ def test_overflow(kind: str, representation: Representation, literal: str, clipp
     text = f"a {literal} and 2"
     left, report = make(kind, policy("text")).encode_with_report([text], keep_text=True)
     assert left["number_value"].to_pylist() == [[2.0]]
-    assert (report.numbers, report.left_as_text, report.clipped) == (2, {representation.name: 1}, {})
+    assert (report.numbers, report.left_as_text, report.clipped) == (
+        2,
+        {representation.name: 1},
+        {},
+    )
     assert make(kind, policy("text")).decode_batch(left).to_pylist() == [text]
     clip = make(kind, policy("clip"))
     batch, report = clip.encode_with_report([text])
-    assert (report.numbers, report.left_as_text, report.clipped) == (2, {}, {representation.name: 1})
-    (spoken, two) = numtok.extract(clip.decode_batch(batch)[0].as_py().replace("- ", "-"))
+    assert (report.numbers, report.left_as_text, report.clipped) == (
+        2,
+        {},
+        {representation.name: 1},
+    )
+    spoken, two = numtok.extract(clip.decode_batch(batch)[0].as_py().replace("- ", "-"))
     if isinstance(representation, Charton | PlaceValue):
         expected = Decimal(clipped)
     else:  # text is written from number_value, if it is finite
         value = float(literal)
         expected = Decimal(literal) if math.isfinite(value) else Decimal(clipped)
-        own = batch.select([name for name in batch.schema.names if name in clip.representations[0].columns()])
-        (first, _) = clip.representations[0].decode({name: own[name].flatten() for name in own.schema.names}).to_decimal()
+        own = batch.select(
+            [name for name in batch.schema.names if name in clip.representations[0].columns()]
+        )
+        first, _ = (
+            clip.representations[0]
+            .decode({name: own[name].flatten() for name in own.schema.names})
+            .to_decimal()
+        )
         magnitude = Decimal(clipped) if clip.carries_sign else abs(Decimal(clipped))
-        assert math.isclose(first / magnitude, 1, rel_tol=1e-6 if isinstance(representation, LogFourier | ExponentBins) else 0)
+        assert math.isclose(
+            first / magnitude,
+            1,
+            rel_tol=1e-6 if isinstance(representation, LogFourier | ExponentBins) else 0,
+        )
     assert two.value == 2
-    assert math.isclose(spoken.value / expected, 1, rel_tol=1e-6 if isinstance(representation, LogFourier) else 0)
+    assert math.isclose(
+        spoken.value / expected, 1, rel_tol=1e-6 if isinstance(representation, LogFourier) else 0
+    )
     with pytest.raises(
-        RepresentationError, match=rf"document 0, byte {2 + (text[2] == '-' and not clip.carries_sign)}: {representation.name} cannot"
+        RepresentationError,
+        match=(
+            rf"document 0, byte {2 + (text[2] == '-' and not clip.carries_sign)}:"
+            rf" {representation.name} cannot"
+        ),
     ):
         make(kind, policy("error")).encode_batch([text])
 
@@ -418,16 +586,25 @@ def test_overflow_of_combinations() -> None:
     assert tok.decode_batch(batch).to_pylist() == ["1e400 -1234 0.00001 -12.5"]
 
 
-# Saving, loading, other representations --------------------------------------------------------------------------------------
+# Saving, loading, other representations
+# --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kind", "case"), [*ON_GPT2, *((kind, case) for kind in ("bert", "t5") for case in FAMILIES)])
+@pytest.mark.parametrize(
+    ("kind", "case"), [*ON_GPT2, *((kind, case) for kind in ("bert", "t5") for case in FAMILIES)]
+)
 def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
     tok = tokenizer(kind, case)
     tok.save_pretrained(tmp_path)
     loaded = Tokenizer.from_pretrained(tmp_path)
-    assert (loaded.representations, loaded.tokens, loaded.fingerprint) == (tok.representations, tok.tokens, tok.fingerprint)
-    assert loaded.encode_batch([TEXT], keep_text=True).equals(tok.encode_batch([TEXT], keep_text=True), check_metadata=True)
+    assert (loaded.representations, loaded.tokens, loaded.fingerprint) == (
+        tok.representations,
+        tok.tokens,
+        tok.fingerprint,
+    )
+    assert loaded.encode_batch([TEXT], keep_text=True).equals(
+        tok.encode_batch([TEXT], keep_text=True), check_metadata=True
+    )
     plain = Source.from_file(str(tmp_path / "tokenizer.json"))
     assert {name: plain.token_to_id(name) for name in tok.tokens} == tok.tokens
     own = json.loads((tmp_path / "numtok.json").read_text())["tokens"]
@@ -436,7 +613,9 @@ def test_save_and_load(kind: str, case: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
 def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
-    """Each adds its tokens behind what is there; ids never change, and tokens not in use do not turn up in text."""
+    """Each adds its tokens behind what is there; ids never change, and tokens not in use do not
+    turn up in text.
+    """
     ids: dict[str, int] = {}
     chain: list[Representation] = [
         P10(),
@@ -457,34 +636,61 @@ def test_one_folder_for_all_representations(kind: str, tmp_path: Path) -> None:
         ids |= tok.tokens
         batch = tok.encode_batch([TEXT], keep_text=True)
         assert tok.decode_batch(batch).to_pylist() == [TEXT]
-        assert tok.decode_batch(tok.encode_batch(["5 -6"]))[0].as_py().replace("- ", "-") == "5 -6"  # WordPiece forgets spaces
         assert (
-            Tokenizer.from_pretrained(source, [representation], engine="tokenizers").encode_batch([TEXT]).equals(tok.encode_batch([TEXT]))
+            tok.decode_batch(tok.encode_batch(["5 -6"]))[0].as_py().replace("- ", "-") == "5 -6"
+        )  # WordPiece forgets spaces
+        assert (
+            Tokenizer.from_pretrained(source, [representation], engine="tokenizers")
+            .encode_batch([TEXT])
+            .equals(tok.encode_batch([TEXT]))
         )
-        assert ids_of(Tokenizer.from_pretrained(source, [Subword()]).encode_batch([TEXT])) == expected
+        assert (
+            ids_of(Tokenizer.from_pretrained(source, [Subword()]).encode_batch([TEXT])) == expected
+        )
         described = json.loads(batch.schema.metadata[b"numtok"])
         if isinstance(representation, Charton):
-            runs = {form: [first + k for first, count in described["symbols"][form] for k in range(count)] for form in ("plain", "spaced")}
-            assert runs["plain"] == [tok.tokens[content] for content in representation.token_strings]
-            assert runs["spaced"] == [tok.tokens[content] for content in representation.spaced_token_strings if kind == "gpt2"]
+            runs = {
+                form: [
+                    first + k for first, count in described["symbols"][form] for k in range(count)
+                ]
+                for form in ("plain", "spaced")
+            }
+            assert runs["plain"] == [
+                tok.tokens[content] for content in representation.token_strings
+            ]
+            assert runs["spaced"] == [
+                tok.tokens[content]
+                for content in representation.spaced_token_strings
+                if kind == "gpt2"
+            ]
             assert described["tokens"] == {}
         else:
             own = {content for content in tok.tokens if OWN_SYMBOL.fullmatch(content)}
-            assert described["tokens"] == {content: number for content, number in tok.tokens.items() if content not in own}
+            assert described["tokens"] == {
+                content: number for content, number in tok.tokens.items() if content not in own
+            }
             assert ("symbols" in described) == bool(own) == isinstance(representation, Digits)
         source = tmp_path / f"{step}"
         tok.save_pretrained(source)
-    user = Source.from_file(str(source / "tokenizer.json"))  # a token of the user's behind all of ours
+    user = Source.from_file(
+        str(source / "tokenizer.json")
+    )  # a token of the user's behind all of ours
     user.add_tokens([AddedToken("<user_1>", normalized=False, special=False)])
-    tok, slow = (Tokenizer.from_pretrained(user, [P10()], engine=engine) for engine in ("auto", "tokenizers"))
+    tok, slow = (
+        Tokenizer.from_pretrained(user, [P10()], engine=engine) for engine in ("auto", "tokenizers")
+    )
     assert tok.tokens.items() <= ids.items()
     batch = tok.encode_batch([f"<user_1> {TEXT}<user_1>"], keep_text=True)
-    assert slow.encode_batch([f"<user_1> {TEXT}<user_1>"], keep_text=True).equals(batch, check_metadata=True)
+    assert slow.encode_batch([f"<user_1> {TEXT}<user_1>"], keep_text=True).equals(
+        batch, check_metadata=True
+    )
     assert ids_of(batch)[0].count(user.token_to_id("<user_1>")) == 2
 
 
 def test_fp15_is_fast(tmp_path: Path) -> None:
-    """28,802 symbols, nearly all of them with a second form: in seconds, small in metadata, one run of ids."""
+    """28,802 symbols, nearly all of them with a second form: in seconds, small in metadata, one run
+    of ids.
+    """
     began = time.perf_counter()
     tok = make("gpt2", FP15())
     tok.save_pretrained(tmp_path)
@@ -498,10 +704,14 @@ def test_fp15_is_fast(tmp_path: Path) -> None:
     first = make("gpt2", Subword()).vocab_size
     symbols = json.loads(batch.schema.metadata[b"numtok"])["symbols"]
     assert symbols == {"plain": [[first, 28_802]], "spaced": [[first + 28_802, 28_802]]}
-    assert loaded.encode_batch([TEXT], keep_text=True).equals(tok.encode_batch([TEXT], keep_text=True), check_metadata=True)
+    assert loaded.encode_batch([TEXT], keep_text=True).equals(
+        tok.encode_batch([TEXT], keep_text=True), check_metadata=True
+    )
     bert = make("bert", FP15())
     assert len(bert.tokens) == 28_802
-    assert bert.decode_batch(bert.encode_batch(["is -60.2 or 5 6"])).to_pylist() == ["is -60.2 or 5 6"]
+    assert bert.decode_batch(bert.encode_batch(["is -60.2 or 5 6"])).to_pylist() == [
+        "is -60.2 or 5 6"
+    ]
 
 
 @pytest.mark.parametrize("word", [NUM, "[NUM:+]"])
@@ -512,9 +722,15 @@ def test_a_word_of_the_vocabulary_is_refused(word: str) -> None:
         Tokenizer(config, [XVal() if word == NUM else P10()])
 
 
-# Files ---------------------------------------------------------------------------------------------------------------------
+# Files
+# ---------------------------------------------------------------------------------------------------------------------
 
-TENSORS = {"number_bits": (32,), "number_fourier": (10, 2), "number_digits": (10,), "number_log_fourier": (9, 2)}
+TENSORS = {
+    "number_bits": (32,),
+    "number_fourier": (10, 2),
+    "number_digits": (10,),
+    "number_log_fourier": (9, 2),
+}
 
 
 @cases
@@ -549,29 +765,51 @@ def test_files(case: str, keep_text: bool, tmp_path: Path) -> None:
 
 
 def test_dense_and_compact_say_the_same() -> None:
-    dense, compact = (make("gpt2", FoNE(6, 4, compact=flag), FloatBits(compact=flag)).encode_batch([TEXT]) for flag in (False, True))
+    dense, compact = (
+        make("gpt2", FoNE(6, 4, compact=flag), FloatBits(compact=flag)).encode_batch([TEXT])
+        for flag in (False, True)
+    )
     assert ids_of(dense) == ids_of(compact)
     fone = FoNE(6, 4)
     digits = compact["number_digits"].flatten().to_numpy_ndarray()
-    assert np.array_equal(fone.features(digits), dense["number_fourier"].flatten().to_numpy_ndarray())
+    assert np.array_equal(
+        fone.features(digits), dense["number_fourier"].flatten().to_numpy_ndarray()
+    )
     words = compact["number_bits"].flatten().to_numpy()
     bits = np.unpackbits(words.astype(">u4").view(np.uint8)).reshape(-1, 32)
     assert np.array_equal(bits, dense["number_bits"].flatten().to_numpy_ndarray())
 
 
-# The shared text -----------------------------------------------------------------------------------------------------------
+# The shared text
+# -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("numbers", "source"), [("xval", "neox_json"), ("place", "gpt2"), ("p10", "gpt2")])
-def test_spaces(numbers: str, source: str, wiki_texts: list[str], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With two forms a number costs its own tokens and no more, and the text keeps the ids it has in context."""
+@pytest.mark.parametrize(
+    ("numbers", "source"), [("xval", "neox_json"), ("place", "gpt2"), ("p10", "gpt2")]
+)
+def test_spaces(
+    numbers: str,
+    source: str,
+    wiki_texts: list[str],
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With two forms a number costs its own tokens and no more, and the text keeps the ids it has
+    in context.
+    """
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.spaces import measure
 
     length = {"place": 4.8, "p10": 5.0}.get(numbers, 1.0)
     known = request.getfixturevalue(source) if source.endswith("_json") else trained.source(source)
-    auto, separate = (measure(wiki_texts[:15], known, parse(numbers), mode) for mode in ("auto", "separate"))
-    assert abs(auto.tokens_per_number - length) < 0.4 if numbers == "place" else length <= auto.tokens_per_number < length + 0.02
+    auto, separate = (
+        measure(wiki_texts[:15], known, parse(numbers), mode) for mode in ("auto", "separate")
+    )
+    assert (
+        abs(auto.tokens_per_number - length) < 0.4
+        if numbers == "place"
+        else length <= auto.tokens_per_number < length + 0.02
+    )
     assert auto.text_ids_changed < 0.002 < 0.008 < separate.text_ids_changed
     assert separate.tokens_per_number > auto.tokens_per_number + 0.15
 
@@ -582,7 +820,8 @@ def corpus(folder: Path, texts: Sequence[str], name: str = "in.jsonl") -> Path:
     return path
 
 
-# The command line --------------------------------------------------------------------------------------------------------------
+# The command line
+# --------------------------------------------------------------------------------------------------------------
 
 
 def run(*arguments: str) -> str:
@@ -612,7 +851,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_encode_and_decode(options: str, folder: Path) -> None:
     numbers, *flags = options.split()
-    told = run("encode", "sample.jsonl", "-o", "a.parquet", "--numbers", numbers, *flags, "--keep-text", "--keep-column", "id")
+    told = run(
+        "encode",
+        "sample.jsonl",
+        "-o",
+        "a.parquet",
+        "--numbers",
+        numbers,
+        *flags,
+        "--keep-text",
+        "--keep-column",
+        "id",
+    )
     assert re.search(r"documents +31\n", told)
     table = pq.read_table("a.parquet")
     columns = set(table.schema.names)
@@ -655,26 +905,42 @@ def test_inspect_shows_all(folder: Path) -> None:
     ]
     text = "is -60.2 of 1,234.5"
     told = run("inspect", text, *(part for one in lists for part in ("--numbers", one)))
-    for symbols in (r" \[NUM:-\]\|\[NUM:6\]\|\[NUM:0\]\|\[NUM:2\]\|\[NUM:E-1\]", r" \[NUM:-\]\|\[NUM:602\]\|\[NUM:E-1\]"):
+    for symbols in (
+        r" \[NUM:-\]\|\[NUM:6\]\|\[NUM:0\]\|\[NUM:2\]\|\[NUM:E-1\]",
+        r" \[NUM:-\]\|\[NUM:602\]\|\[NUM:E-1\]",
+    ):
         assert re.search(symbols, told)
     assert " [NUM:-602]|[NUM:E-1]|" in told and " [NUM:-602E-1]|" in told
-    for column in ("number_scaled", "number_bits", "number_fourier", "number_bin", "number_log_fourier"):
+    for column in (
+        "number_scaled",
+        "number_bits",
+        "number_fourier",
+        "number_bin",
+        "number_log_fourier",
+    ):
         assert column in told
     run("inspect", text, "--numbers", "b1999", "--numbers", "xval,fone:6,4", "--html", "page.html")
     assert "NUM:-602" in Path("page.html").read_text()
 
 
-# The documentation -------------------------------------------------------------------------------------------------------------
+# The documentation
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_plots(tmp_path: Path) -> None:
     """They can be drawn, are small, and are those that the page shows."""
     pytest.importorskip("matplotlib")
-    subprocess.run([sys.executable, str(DOCS / "plots.py"), str(tmp_path)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, str(DOCS / "plots.py"), str(tmp_path)], check=True, capture_output=True
+    )
     drawn = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     page = (DOCS / "representations.md").read_text("utf-8")
-    pictures = set(re.findall(r"docs/images/([\w.]+)", (DOCS.parent / "README.md").read_text("utf-8")))
+    pictures = set(
+        re.findall(r"docs/images/([\w.]+)", (DOCS.parent / "README.md").read_text("utf-8"))
+    )
     assert set(re.findall(r"\(images/(\S+)\)", page)) == set(drawn)
-    assert pictures | set(drawn) == {path.name for path in (DOCS / "images").glob("*.png")}  # those of the evidence are .svg
+    assert pictures | set(drawn) == {
+        path.name for path in (DOCS / "images").glob("*.png")
+    }  # those of the evidence are .svg
     assert sum(drawn.values()) < 300_000

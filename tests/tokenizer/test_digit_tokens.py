@@ -1,4 +1,6 @@
-"""Which tokens groups of digits are: those of the source if it has all of them, else tokens of numtok's own; in every kind of tokenizer."""
+"""Which tokens groups of digits are: those of the source if it has all of them, else tokens of
+numtok's own; in every kind of tokenizer.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,12 @@ from numtok.representations.as_written import groups
 from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.token_spans import NumberTokens
 
-TEXTS = ["At 1,234,567.8901 of -007 (.5e3) B2B 60 1.2.3 [NUM:602] 602 -0 0.000, no 12:30.", "", None, "5"]
+TEXTS = [
+    "At 1,234,567.8901 of -007 (.5e3) B2B 60 1.2.3 [NUM:602] 602 -0 0.000, no 12:30.",
+    "",
+    None,
+    "5",
+]
 KINDS = ["gpt2", "neox", "llama3", "bert", "bert_lower", "t5", "llama_legacy"]
 
 
@@ -47,7 +54,10 @@ def test_round_trip_in_every_kind(kind: str, tmp_path: Path) -> None:
     numbers = numtok.scan(TEXTS)
     assert batch["number_value"].values.to_pylist() == numbers.to_float64().tolist()
     ids, index = batch["input_ids"][0].as_py(), batch["number_index"][0].as_py()
-    assert tok.read_spelled(np.array(ids, np.int32), np.array(index)).to_pylist() == numbers.text().to_pylist()[: len(index)]
+    assert (
+        tok.read_spelled(np.array(ids, np.int32), np.array(index)).to_pylist()
+        == numbers.text().to_pylist()[: len(index)]
+    )
     tok.save_pretrained(tmp_path)
     again = Tokenizer.from_pretrained(tmp_path)
     assert again.representations == (digits,) and again.tokens == tok.tokens
@@ -56,10 +66,15 @@ def test_round_trip_in_every_kind(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_single_digits_are_those_of_the_source(kind: str) -> None:
-    tok, place = tokenizer(kind, Digits(1, places=True)), Tokenizer(trained.config(kind), [PlaceValue()])
+    tok, place = (
+        tokenizer(kind, Digits(1, places=True)),
+        Tokenizer(trained.config(kind), [PlaceValue()]),
+    )
     assert tok.tokens == place.tokens
     ours, theirs = tok.encode_batch(TEXTS), place.encode_batch(TEXTS)
-    assert all(ours[name].equals(theirs[name]) for name in ("input_ids", "number_index", "place_value"))
+    assert all(
+        ours[name].equals(theirs[name]) for name in ("input_ids", "number_index", "place_value")
+    )
 
 
 def test_a_source_with_all_groups_gives_its_tokens() -> None:
@@ -84,17 +99,25 @@ def test_a_source_that_lacks_one_group_gives_none() -> None:
     assert min(tok.tokens[name] for name in own) > max(config["model"]["vocab"].values())
 
 
-@pytest.mark.parametrize("config", [trained.config("gpt2"), with_all_groups()], ids=["own", "shared"])
+@pytest.mark.parametrize(
+    "config", [trained.config("gpt2"), with_all_groups()], ids=["own", "shared"]
+)
 def test_what_the_metadata_tell(config: dict[str, Any]) -> None:
     """Every token of a number is named; only those that no text has are told as numtok's own."""
     tok = Tokenizer(config, [Digits()])
     metadata = read_metadata(tok.batch_schema())
     own = [tok.tokens[f"[NUM:{group}]"] for group in groups(3) if f"[NUM:{group}]" in tok.tokens]
-    assert metadata["tokens"] == {content: number for content, number in tok.tokens.items() if number not in own}
+    assert metadata["tokens"] == {
+        content: number for content, number in tok.tokens.items() if number not in own
+    }
     assert metadata.get("symbols", {}).get("plain", []) == ([[own[0], 1110]] if own else [])
     spans = NumberTokens.from_metadata(metadata)
     assert set(spans.ids) == set(tok.tokens.values())
-    assert set(spans.own) == {number for content, number in tok.tokens.items() if content.strip().startswith(("[NUM", "[/NUM"))}
+    assert set(spans.own) == {
+        number
+        for content, number in tok.tokens.items()
+        if content.strip().startswith(("[NUM", "[/NUM"))
+    }
     batch = tok.encode_batch(["602 and B602 are 602,000.5"])
     ids, index = np.array(batch["input_ids"][0].as_py()), np.array(batch["number_index"][0].as_py())
     stops = spans.stops(ids, index, np.full(len(index), len(ids)))
@@ -108,9 +131,16 @@ def test_real_tokenizers(name: str, count: int) -> None:
     if not path.exists():
         pytest.skip(f"needs {path}")
     known = json.loads(path.read_text("utf-8"))["model"]["vocab"]
-    assert known.keys() >= set(groups(2)) and sum(group in known for group in groups(3)[110:]) == count
+    assert (
+        known.keys() >= set(groups(2)) and sum(group in known for group in groups(3)[110:]) == count
+    )
     tok = Tokenizer.from_pretrained(path, "digits:3")
-    assert tok.own_tokens.keys() == {"[NUM]", " [NUM]", "[/NUM]", *(f"[NUM:{group}]" for group in groups(3))}
+    assert tok.own_tokens.keys() == {
+        "[NUM]",
+        " [NUM]",
+        "[/NUM]",
+        *(f"[NUM:{group}]" for group in groups(3)),
+    }
     text = ["It is -1234567.89 or 1,234."]
     assert tok.decode_batch(tok.encode_batch(text, keep_text=True)).to_pylist() == text
 

@@ -1,4 +1,6 @@
-"""How a tokenizer behaves as an object: called, measured, compared, shown; and which of the text's numbers it says it took."""
+"""How a tokenizer behaves as an object: called, measured, compared, shown; and which of the text's
+numbers it says it took.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,16 @@ def test_length_is_the_rows_of_an_embedding(tok: Tokenizer) -> None:
 
 
 def test_shown_with_what_it_was_made_of(tok: Tokenizer) -> None:
-    assert repr(tok).startswith("Tokenizer([XVal(scale=1.0") and f"vocab_size={len(tok)}" in repr(tok)
+    assert repr(tok).startswith("Tokenizer([XVal(scale=1.0") and f"vocab_size={len(tok)}" in repr(
+        tok
+    )
 
 
 def test_equal_if_ids_are_equal(tok: Tokenizer) -> None:
-    same, other = Tokenizer.from_pretrained(engine="tokenizers"), Tokenizer.from_pretrained(grammar=Grammar.data())
+    same, other = (
+        Tokenizer.from_pretrained(engine="tokenizers"),
+        Tokenizer.from_pretrained(grammar=Grammar.data()),
+    )
     assert tok == same and hash(tok) == hash(same) and len({tok, same, other}) == 2
     assert tok != other and tok != "a tokenizer"
 
@@ -48,7 +55,9 @@ def test_which_numbers_were_taken(numbers: numtok.representations.Representation
     found, scanned = tok.finder.find(TextRows.of(texts)), numtok.scan(texts)
     assert len(found.taken) == len(scanned) == 5
     expected = scanned.select(found.taken)
-    assert np.array_equal(found.numbers.stop, expected.stop) and np.array_equal(found.numbers.document, expected.document)
+    assert np.array_equal(found.numbers.stop, expected.stop) and np.array_equal(
+        found.numbers.document, expected.document
+    )
     assert np.count_nonzero(~found.taken) == sum(found.report.left_as_text.values())
 
 

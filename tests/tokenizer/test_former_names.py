@@ -1,4 +1,6 @@
-"""A representation that was given another name: what was written under the former one is read, and its fingerprint stays."""
+"""A representation that was given another name: what was written under the former one is read, and
+its fingerprint stays.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ import numtok
 from numtok.errors import RepresentationError
 from numtok.representations import REPRESENTATIONS, ExponentBins, from_dict, parse
 
-FINGERPRINT = "5c61e0fe5bd3c1c8"  # of ExponentBins(50) and the default tokenizer, when its name was "bins"
+FINGERPRINT = (
+    "5c61e0fe5bd3c1c8"  # of ExponentBins(50) and the default tokenizer, when its name was "bins"
+)
 TEXT = "It is 12.5 or 3,000"
 
 
@@ -52,7 +56,9 @@ def test_a_file_of_the_former_name_is_read(tmp_path: Path) -> None:
     batch = tokenizer.encode_batch([TEXT], keep_text=True)
     described = json.loads(batch.schema.metadata[b"numtok"])
     described["numbers"][0]["name"] = "bins"
-    former = pa.Table.from_batches([batch]).replace_schema_metadata({"numtok": json.dumps(described)})
+    former = pa.Table.from_batches([batch]).replace_schema_metadata(
+        {"numtok": json.dumps(described)}
+    )
     assert tokenizer.decode_batch(former.to_batches()[0]).to_pylist() == [TEXT]
     pq.write_table(former, tmp_path / "former.parquet")
     numtok.decode_files([tmp_path / "former.parquet"], tmp_path / "texts.jsonl")

@@ -1,4 +1,6 @@
-"""Metadata of a file that anybody may have written: every key missing, of every wrong type and of every extreme, through every reader."""
+"""Metadata of a file that anybody may have written: every key missing, of every wrong type and of
+every extreme, through every reader.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,17 @@ from numtok.corpus.decode import tokenizer_of
 from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
-from numtok.representations import P10, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, Representation, Subword, XVal
+from numtok.representations import (
+    P10,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    PlaceValue,
+    Representation,
+    Subword,
+    XVal,
+)
 from numtok.tokenizer.schema import METADATA_KEY, read_metadata
 from numtok_torch import NumberCollator, NumberDataset
 from numtok_torch.embeddings.choose import embedding_from_schema
@@ -33,19 +45,80 @@ KINDS: dict[str, list[Representation]] = {
     "p10": [P10()],
     "subword": [Subword()],
 }
-TOKENIZERS = {name: numtok.Tokenizer.from_pretrained(None, numbers) for name, numbers in KINDS.items()}
-BATCHES = {name: tokenizer.encode_batch(TEXTS, keep_text=True) for name, tokenizer in TOKENIZERS.items()}
-METADATA: dict[str, dict[str, Any]] = {name: json.loads(batch.schema.metadata[METADATA_KEY]) for name, batch in BATCHES.items()}
+TOKENIZERS = {
+    name: numtok.Tokenizer.from_pretrained(None, numbers) for name, numbers in KINDS.items()
+}
+BATCHES = {
+    name: tokenizer.encode_batch(TEXTS, keep_text=True) for name, tokenizer in TOKENIZERS.items()
+}
+METADATA: dict[str, dict[str, Any]] = {
+    name: json.loads(batch.schema.metadata[METADATA_KEY]) for name, batch in BATCHES.items()
+}
 DEEP: Any = json.loads("[" * 700 + "]" * 700)
-WRONG: list[Any] = [None, True, -1, 0, 3, 2**24, 2**31, 2**63, 10**30, 10**400, 1.5, 1e300, float("nan"), float("inf")]
-WRONG += ["", "x", "\x1b[31m" * 100, [], [0], [[]], [[], [], []], [[-1], []], [[10**12], []], [["a"], []], [[None], []], [[1] * 5000, []]]
-WRONG += [[[5, 6], [7]], {}, {"x": 1}, {"[NUM]": -1}, {"[NUM]": 2**40}, {"[NUM]": "a"}, {"plain": [[0, 10**15]], "spaced": []}, DEEP]
-RAW = [b"", b"{", b"[]", b"null", b"3", b'"x"', b"\xff\xfe", b"{" * 5000, b"[" * 200_000, b'{"format":' + b"9" * 5000 + b"}", b"\x00"]
+WRONG: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    3,
+    2**24,
+    2**31,
+    2**63,
+    10**30,
+    10**400,
+    1.5,
+    1e300,
+    float("nan"),
+    float("inf"),
+]
+WRONG += [
+    "",
+    "x",
+    "\x1b[31m" * 100,
+    [],
+    [0],
+    [[]],
+    [[], [], []],
+    [[-1], []],
+    [[10**12], []],
+    [["a"], []],
+    [[None], []],
+    [[1] * 5000, []],
+]
+WRONG += [
+    [[5, 6], [7]],
+    {},
+    {"x": 1},
+    {"[NUM]": -1},
+    {"[NUM]": 2**40},
+    {"[NUM]": "a"},
+    {"plain": [[0, 10**15]], "spaced": []},
+    DEEP,
+]
+RAW = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b"3",
+    b'"x"',
+    b"\xff\xfe",
+    b"{" * 5000,
+    b"[" * 200_000,
+    b'{"format":' + b"9" * 5000 + b"}",
+    b"\x00",
+]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path to everything in the metadata."""
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    children = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, inner in children:
         yield (*path, key)
         yield from places(inner, (*path, key))
@@ -68,7 +141,9 @@ def with_metadata(name: str, described: bytes) -> pa.RecordBatch:
 
 
 def refused(name: str, described: bytes) -> bool:
-    """Whether ``read_metadata`` refuses; every reader must then, or give what was written, or refuse by itself. Anything else is a failure here."""
+    """Whether ``read_metadata`` refuses; every reader must then, or give what was written, or
+    refuse by itself. Anything else is a failure here.
+    """
     batch = with_metadata(name, described)
     refusal = None
     try:
@@ -78,7 +153,9 @@ def refused(name: str, described: bytes) -> bool:
         assert refusal.startswith("a.parquet: ") and "\n" not in refusal and len(refusal) < 500
     for reader in (
         lambda: NumberDataset(batch)[0],
-        lambda: NumberCollator.from_schema(batch.schema, pad_token_id=0, objective="masked", mask_token_id=1)([NumberDataset(batch)[0]]),
+        lambda: NumberCollator.from_schema(
+            batch.schema, pad_token_id=0, objective="masked", mask_token_id=1
+        )([NumberDataset(batch)[0]]),
         lambda: embedding_from_schema(batch.schema, 24),
         lambda: head_from_schema(batch.schema, 24),
         lambda: head_from_schema(batch.schema, 24, "mixture"),
@@ -102,14 +179,23 @@ def test_every_key_missing_or_of_a_wrong_type(name: str) -> None:
     """Top-level keys take every wrong value; what is within them, one of each type."""
     variants = {changed(METADATA[name], path, KeyError) for path in places(METADATA[name])}
     for path in places(METADATA[name]):
-        some = WRONG if len(path) == 1 else [None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", [], {}, DEEP]
+        some = (
+            WRONG
+            if len(path) == 1
+            else [None, True, -1, 2**63, 10**400, 1.5, float("nan"), "x", [], {}, DEEP]
+        )
         variants |= {changed(METADATA[name], path, value) for value in some}
     tried = sorted(variants)[::5]
-    assert len(tried) > 69 and sum(refused(name, described) for described in tried) > 0.8 * len(tried)
+    assert len(tried) > 69 and sum(refused(name, described) for described in tried) > 0.8 * len(
+        tried
+    )
     assert not refused(name, json.dumps(METADATA[name]).encode())
 
 
-@pytest.mark.parametrize("key", ["format", "grammar", "numbers", "tokenizer", "leading_space", "tokens", "vocab_size", "frame"])
+@pytest.mark.parametrize(
+    "key",
+    ["format", "grammar", "numbers", "tokenizer", "leading_space", "tokens", "vocab_size", "frame"],
+)
 def test_every_key_is_needed(key: str) -> None:
     with pytest.raises(SchemaError, match=f"no '{key}'|'{key}' is None"):
         read_metadata(with_metadata("single", changed(METADATA["single"], (key,), KeyError)).schema)
@@ -179,7 +265,9 @@ def test_what_others_add_is_left_alone() -> None:
     metadata = read_metadata(with_metadata("single", json.dumps(described).encode()).schema)
     assert metadata["command"] == "numtok encode" and metadata["frame"] == [[], []]
     metadata["frame"][0].append(5)
-    assert read_metadata(with_metadata("single", json.dumps(described).encode()).schema)["frame"] == [[], []], "a dictionary of its own"
+    assert read_metadata(with_metadata("single", json.dumps(described).encode()).schema)[
+        "frame"
+    ] == [[], []], "a dictionary of its own"
 
 
 def test_options_that_are_missing_have_their_defaults() -> None:
@@ -188,7 +276,9 @@ def test_options_that_are_missing_have_their_defaults() -> None:
     assert read_metadata(with_metadata("single", described).schema)["numbers"][0]["scale"] == 1.0
 
 
-@pytest.mark.parametrize("options", [None, [], 3, {"grouping": 1}, {"signs": "yes"}, {"pattern": 5}, {"unknown": 1}])
+@pytest.mark.parametrize(
+    "options", [None, [], 3, {"grouping": 1}, {"signs": "yes"}, {"pattern": 5}, {"unknown": 1}]
+)
 def test_grammar(options: Any) -> None:
     with pytest.raises(NumtokError, match="grammar"):
         Grammar.from_dict(options)
@@ -196,17 +286,28 @@ def test_grammar(options: Any) -> None:
 
 def test_files_name_themselves(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    for described in (b"{", changed(METADATA["single"], ("frame",), 3), changed(METADATA["single"], ("grammar",), {"x": 1})):
+    for described in (
+        b"{",
+        changed(METADATA["single"], ("frame",), 3),
+        changed(METADATA["single"], ("grammar",), {"x": 1}),
+    ):
         batch = with_metadata("single", described)
         pq.write_table(pa.Table.from_batches([batch]), path)
-        for reader in (lambda: tokenizer_of(path), lambda: NumberDataset(path), lambda: list(read_encoded(path))):
+        for reader in (
+            lambda: tokenizer_of(path),
+            lambda: NumberDataset(path),
+            lambda: list(read_encoded(path)),
+        ):
             with pytest.raises(SchemaError, match=f"^{path}.*damaged"):
                 reader()
 
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5) | st.sampled_from(["name", "plain", "[NUM]"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5) | st.sampled_from(["name", "plain", "[NUM]"]), inner)
+    ),
     max_leaves=5,
 )
 

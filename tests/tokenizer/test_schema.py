@@ -20,7 +20,16 @@ from hypothesis import given, settings
 import numtok
 from numtok import Grammar
 from numtok.errors import SchemaError
-from numtok.representations import NUM, Digits, FloatBits, PlaceValue, Representation, Subword, XVal, from_dict
+from numtok.representations import (
+    NUM,
+    Digits,
+    FloatBits,
+    PlaceValue,
+    Representation,
+    Subword,
+    XVal,
+    from_dict,
+)
 from numtok.tokenizer import schema
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -30,7 +39,10 @@ CASES: list[tuple[list[Representation], dict[str, pa.DataType]]] = [
     ([FloatBits()], {"number_bits": BITS}),
     ([FloatBits(compact=True)], {"number_bits": pa.uint32()}),
     ([FloatBits(width=64)], {"number_bits": pa.fixed_shape_tensor(pa.uint8(), [64])}),
-    ([FloatBits(width=64, reciprocal=True)], {"number_bits": pa.fixed_shape_tensor(pa.uint8(), [128])}),
+    (
+        [FloatBits(width=64, reciprocal=True)],
+        {"number_bits": pa.fixed_shape_tensor(pa.uint8(), [128])},
+    ),
     ([FloatBits(compact=True, width=64)], {"number_bits": pa.uint64()}),
     ([FloatBits(), XVal(scale=0.5)], {"number_bits": BITS, "number_scaled": pa.float32()}),
     ([PlaceValue()], {"place_value": pa.int16()}),
@@ -40,7 +52,10 @@ CASES: list[tuple[list[Representation], dict[str, pa.DataType]]] = [
 ]
 IDS = [
     "+".join(one.name for one in numbers)
-    + "".join(f"-{kind.value_type if hasattr(kind, 'shape') else kind}{getattr(kind, 'shape', '')}" for kind in columns.values())
+    + "".join(
+        f"-{kind.value_type if hasattr(kind, 'shape') else kind}{getattr(kind, 'shape', '')}"
+        for kind in columns.values()
+    )
     for numbers, columns in CASES
 ]
 TEXTS = ["is -28.5 or 1,234", None, "", "none", "7"]
@@ -53,12 +68,19 @@ def make(numbers: list[Representation], kind: str = "gpt2", **options: Any) -> T
 
 @cases
 @pytest.mark.parametrize("keep_text", [False, True])
-def test_types(numbers: list[Representation], columns: dict[str, pa.DataType], keep_text: bool) -> None:
+def test_types(
+    numbers: list[Representation], columns: dict[str, pa.DataType], keep_text: bool
+) -> None:
     batch = make(numbers).encode_batch(TEXTS, keep_text=keep_text)
     batch.validate(full=True)
     expected = {
         name: pa.list_(kind)
-        for name, kind in {"input_ids": pa.int32(), "number_index": pa.int32(), "number_value": pa.float64(), **columns}.items()
+        for name, kind in {
+            "input_ids": pa.int32(),
+            "number_index": pa.int32(),
+            "number_value": pa.float64(),
+            **columns,
+        }.items()
     }
     if keep_text:
         expected |= {"number_text": pa.list_(pa.string()), "text": pa.string()}
@@ -74,7 +96,9 @@ def test_rows(numbers: list[Representation], columns: dict[str, pa.DataType]) ->
         assert batch[name].is_null().to_pylist() == [False, True, False, False, False], name
         lengths = [None if row is None else len(row) for row in batch[name].to_pylist()]
         if name in ("input_ids", "place_value"):
-            assert lengths == [None if row is None else len(row) for row in batch["input_ids"].to_pylist()]
+            assert lengths == [
+                None if row is None else len(row) for row in batch["input_ids"].to_pylist()
+            ]
         else:
             assert lengths == [2, None, 0, 0, 1]
     assert batch["number_value"].to_pylist() == [[-28.5, 1234.0], None, [], [], [7.0]]
@@ -82,8 +106,12 @@ def test_rows(numbers: list[Representation], columns: dict[str, pa.DataType]) ->
 
 
 @cases
-@pytest.mark.parametrize("texts", [[], [None], [None, None], [""], ["a"], [None, "5"], ["5", None]], ids=str)
-def test_edges(numbers: list[Representation], columns: dict[str, pa.DataType], texts: list[str | None]) -> None:
+@pytest.mark.parametrize(
+    "texts", [[], [None], [None, None], [""], ["a"], [None, "5"], ["5", None]], ids=str
+)
+def test_edges(
+    numbers: list[Representation], columns: dict[str, pa.DataType], texts: list[str | None]
+) -> None:
     """No row, no token, no number: the types are those of any other batch."""
     tok = make(numbers)
     for frame in (False, True):
@@ -97,14 +125,18 @@ def test_edges(numbers: list[Representation], columns: dict[str, pa.DataType], t
 def test_metadata(numbers: list[Representation], columns: dict[str, pa.DataType]) -> None:
     tok = make(numbers, "bert", grammar=Grammar.data())
     for frame in (False, True):
-        described = json.loads(tok.encode_batch(TEXTS, add_special_tokens=frame).schema.metadata[b"numtok"])
+        described = json.loads(
+            tok.encode_batch(TEXTS, add_special_tokens=frame).schema.metadata[b"numtok"]
+        )
         runs = itertools.chain(*described.get("symbols", {}).values())
         in_runs = {number for first, count in runs for number in range(first, first + count)}
         assert described["format"] == schema.FORMAT_VERSION == 1
         assert Grammar.from_dict(described["grammar"]) == Grammar.data()
         assert [from_dict(one) for one in described["numbers"]] == numbers
         assert described["tokenizer"] == tok.fingerprint
-        assert described["tokens"] == {content: number for content, number in tok.tokens.items() if number not in in_runs}
+        assert described["tokens"] == {
+            content: number for content, number in tok.tokens.items() if number not in in_runs
+        }
         assert described["vocab_size"] == tok.vocab_size
         assert [len(side) for side in described["frame"]] == ([1, 1] if frame else [0, 0])
 
@@ -113,7 +145,9 @@ def test_metadata_of_two_runs_is_the_same() -> None:
     """Files that belong together have equal schemas, so that a reader can put them together."""
     one, two = (make([FloatBits(), XVal()]).encode_batch(texts).schema for texts in (TEXTS, ["5"]))
     assert one.equals(two, check_metadata=True)
-    table = pa.Table.from_batches([make([XVal()]).encode_batch(TEXTS), make([XVal()]).encode_batch(["5"])])
+    table = pa.Table.from_batches(
+        [make([XVal()]).encode_batch(TEXTS), make([XVal()]).encode_batch(["5"])]
+    )
     assert table.num_rows == 6
 
 
@@ -151,36 +185,53 @@ def test_tensors_are_not_copied() -> None:
 
 @cases
 @pytest.mark.parametrize("keep_text", [False, True])
-def test_files(numbers: list[Representation], columns: dict[str, pa.DataType], keep_text: bool, tmp_path: Path) -> None:
+def test_files(
+    numbers: list[Representation], columns: dict[str, pa.DataType], keep_text: bool, tmp_path: Path
+) -> None:
     """Parquet and Arrow IPC give back the same batch, metadata included, and it still decodes."""
     tok = make(numbers)
     batch = tok.encode_batch(TEXTS, keep_text=keep_text)
     pq.write_table(pa.Table.from_batches([batch]), tmp_path / "a.parquet")
     with pa.ipc.new_file(str(tmp_path / "a.arrow"), batch.schema) as writer:
         writer.write_batch(batch)
-    read = [pq.read_table(tmp_path / "a.parquet"), pa.ipc.open_file(str(tmp_path / "a.arrow")).read_all()]
+    read = [
+        pq.read_table(tmp_path / "a.parquet"),
+        pa.ipc.open_file(str(tmp_path / "a.arrow")).read_all(),
+    ]
     for table in read:
         assert table.schema.metadata == batch.schema.metadata
         assert table.equals(pa.Table.from_batches([batch]))
         again = table.combine_chunks().to_batches()[0]
         assert tok.decode_batch(again).equals(tok.decode_batch(batch))
         assert tok.decode_batch(again.slice(2, 3)).equals(tok.decode_batch(batch).slice(2, 3))
-        assert tok.decode_batch(again.take(pa.array([4, 1, 0]))).to_pylist() == [tok.decode_batch(batch)[k].as_py() for k in (4, 1, 0)]
+        assert tok.decode_batch(again.take(pa.array([4, 1, 0]))).to_pylist() == [
+            tok.decode_batch(batch)[k].as_py() for k in (4, 1, 0)
+        ]
 
 
 @pytest.mark.parametrize("compact", [False, True])
 def test_a_reader_without_numtok(compact: bool, tmp_path: Path) -> None:
-    """What FORMAT.md promises: pyarrow and struct are enough to get every number and its place back."""
+    """What FORMAT.md promises: pyarrow and struct are enough to get every number and its place
+    back.
+    """
     tok = make([FloatBits(compact=compact), XVal(scale=2.0)])
-    pq.write_table(pa.Table.from_batches([tok.encode_batch(TEXTS, keep_text=True)]), tmp_path / "a.parquet")
+    pq.write_table(
+        pa.Table.from_batches([tok.encode_batch(TEXTS, keep_text=True)]), tmp_path / "a.parquet"
+    )
     table = pq.read_table(tmp_path / "a.parquet")
     tokens = json.loads(table.schema.metadata[b"numtok"])["tokens"]
     forms = {tokens[NUM], tokens[f" {NUM}"]}
     for row in table.to_pylist():
         if row["input_ids"] is None:
             continue
-        assert row["number_index"] == [place for place, token in enumerate(row["input_ids"]) if token in forms]
-        words = row["number_bits"] if compact else [int("".join(map(str, bits)), 2) for bits in row["number_bits"]]
+        assert row["number_index"] == [
+            place for place, token in enumerate(row["input_ids"]) if token in forms
+        ]
+        words = (
+            row["number_bits"]
+            if compact
+            else [int("".join(map(str, bits)), 2) for bits in row["number_bits"]]
+        )
         values = np.array(words, np.uint32).view(np.float32).tolist()
         assert values == row["number_value"] == [scaled / 2 for scaled in row["number_scaled"]]
         assert values == [float(text.replace(",", "")) for text in row["number_text"]]
@@ -191,19 +242,37 @@ def test_place_values_stand_beside_their_digits() -> None:
     batch = tok.encode_batch(["x 123.45!"], add_special_tokens=True)
     names = {number: name for name, number in tok.tokens.items()}
     spelled = [
-        (names.get(token), place) for token, place in zip(batch["input_ids"][0].as_py(), batch["place_value"][0].as_py(), strict=True)
+        (names.get(token), place)
+        for token, place in zip(
+            batch["input_ids"][0].as_py(), batch["place_value"][0].as_py(), strict=True
+        )
     ]
     start = batch["number_index"][0].as_py()[0]
-    assert spelled[start : start + 8] == [(" [NUM]", 0), ("1", 3), ("2", 2), ("3", 1), (".", 0), ("4", -1), ("5", -2), ("[/NUM]", 0)]
+    assert spelled[start : start + 8] == [
+        (" [NUM]", 0),
+        ("1", 3),
+        ("2", 2),
+        ("3", 1),
+        (".", 0),
+        ("4", -1),
+        ("5", -2),
+        ("[/NUM]", 0),
+    ]
     assert all(place == 0 for _, place in spelled[:start] + spelled[start + 8 :])
 
 
-# Large batches ----------------------------------------------------------------------------------------------------------
+# Large batches
+# ----------------------------------------------------------------------------------------------------------
 
 
 @cases
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
-def test_large_lists(numbers: list[Representation], columns: dict[str, pa.DataType], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_lists(
+    numbers: list[Representation],
+    columns: dict[str, pa.DataType],
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Past what 32-bit offsets reach, the same values in large lists."""
     tok = make(numbers, kind)
     small = tok.encode_batch(TEXTS, keep_text=True)
@@ -221,7 +290,8 @@ def test_large_lists(numbers: list[Representation], columns: dict[str, pa.DataTy
     assert tok.decode_batch(large).to_pylist() == tok.decode_batch(small).to_pylist() == TEXTS
 
 
-# The pair list_array and flat -------------------------------------------------------------------------------------------
+# The pair list_array and flat
+# -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=50)
@@ -233,13 +303,21 @@ def test_flat_is_the_inverse_of_list_array(documents: list[str | None]) -> None:
         tok = make([PlaceValue()])
         batch = tok.encode_batch(documents)
     values, offsets = schema.flat(batch["input_ids"])
-    again = schema.list_array(values, offsets, pa.int32(), np.array([text is not None for text in documents], np.bool_), large=False)
+    again = schema.list_array(
+        values,
+        offsets,
+        pa.int32(),
+        np.array([text is not None for text in documents], np.bool_),
+        large=False,
+    )
     assert again.equals(batch["input_ids"])
     for start in range(len(documents) + 1):
         part, part_offsets = schema.flat(batch["input_ids"].slice(start))
         assert part_offsets[0] == 0
         assert part_offsets[-1] == len(part)
-        assert part.to_pylist() == [token for row in batch["input_ids"].to_pylist()[start:] for token in row or []]
+        assert part.to_pylist() == [
+            token for row in batch["input_ids"].to_pylist()[start:] for token in row or []
+        ]
 
 
 def test_null_rows_may_hide_values() -> None:
@@ -247,7 +325,9 @@ def test_null_rows_may_hide_values() -> None:
     tok = make([XVal()])
     batch = tok.encode_batch(["a 5", "b 6", "c 7"])
     columns = [
-        pa.ListArray.from_arrays(column.offsets, column.values, type=column.type, mask=pa.array([False, True, False]))
+        pa.ListArray.from_arrays(
+            column.offsets, column.values, type=column.type, mask=pa.array([False, True, False])
+        )
         for column in batch.columns
     ]
     hidden = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
@@ -257,7 +337,12 @@ def test_null_rows_may_hide_values() -> None:
 def test_column_names_what_there_is() -> None:
     batch = make([XVal()]).encode_batch(["5"])
     assert schema.column(batch, "number_scaled").to_pylist() == [[5.0]]
-    with pytest.raises(SchemaError, match="no column 'place_value'; it has input_ids, number_index, number_value, number_scaled"):
+    with pytest.raises(
+        SchemaError,
+        match=(
+            "no column 'place_value'; it has input_ids, number_index, number_value, number_scaled"
+        ),
+    ):
         schema.column(batch, "place_value")
 
 

@@ -46,12 +46,38 @@ def written(batch: pa.RecordBatch) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-@pytest.mark.parametrize(("kind", "name"), [*(("gpt2", name) for name in REPRESENTATIONS), ("roberta", "two"), ("bert", "two")])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [*(("gpt2", name) for name in REPRESENTATIONS), ("roberta", "two"), ("bert", "two")],
+)
 @settings(max_examples=8)
-@given(documents=rows, count=st.integers(2, 5), keep=st.booleans(), frame=st.booleans(), special=st.booleans())
-@example(documents=[None, "a -5 and 1,234.5 <mask>", "", None, "6 7 8 e\u0301 " * 9, "no"], count=3, keep=True, frame=True, special=True)
-def test_same_bytes(kind: str, name: str, documents: list[str | None], count: int, keep: bool, frame: bool, special: bool) -> None:
-    tok, texts = tokenizer(kind, name), pa.array([*documents, *documents, "x 5"], pa.string()).slice(1)
+@given(
+    documents=rows,
+    count=st.integers(2, 5),
+    keep=st.booleans(),
+    frame=st.booleans(),
+    special=st.booleans(),
+)
+@example(
+    documents=[None, "a -5 and 1,234.5 <mask>", "", None, "6 7 8 e\u0301 " * 9, "no"],
+    count=3,
+    keep=True,
+    frame=True,
+    special=True,
+)
+def test_same_bytes(
+    kind: str,
+    name: str,
+    documents: list[str | None],
+    count: int,
+    keep: bool,
+    frame: bool,
+    special: bool,
+) -> None:
+    tok, texts = (
+        tokenizer(kind, name),
+        pa.array([*documents, *documents, "x 5"], pa.string()).slice(1),
+    )
     one, report = tok.encode_with_report(texts, keep, frame, special)
     several, of_parts = tok.encode_with_report(texts, keep, frame, special, threads=count)
     several.validate(full=True)
@@ -103,7 +129,11 @@ def test_none_is_the_cores_but_one_in_a_worker() -> None:
         assert pool.map(_cores_of_worker, [0]) == [1]
 
 
-@pytest.mark.parametrize("texts", [["a short text"], ["many short ones"] * 60, ["long " * 20_000]], ids=["one", "many", "long"])
+@pytest.mark.parametrize(
+    "texts",
+    [["a short text"], ["many short ones"] * 60, ["long " * 20_000]],
+    ids=["one", "many", "long"],
+)
 def test_a_thread_has_a_gigatoken_of_its_own(texts: list[str]) -> None:
     """Encoding subwords of small batches with several workers ended in "Already mutably borrowed"."""
     tok = Tokenizer.from_pretrained(None, [Subword()])

@@ -1,4 +1,6 @@
-"""Token layout: the same content with one value per token, which survives what lists per number do not."""
+"""Token layout: the same content with one value per token, which survives what lists per number do
+not.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,14 @@ from numtok.tokenizer.schema import read_metadata
 from numtok.tokenizer.stored import check_rows, conform, declared_columns, plain
 from numtok.tokenizer.token_layout import to_number_layout, to_token_layout
 
-NUMBERS = ["xval,fone:3,2,bits", "place", "p10", "subword", "bins,logfourier", "xval,fone:3,2,bits compact"]
+NUMBERS = [
+    "xval,fone:3,2,bits",
+    "place",
+    "p10",
+    "subword",
+    "bins,logfourier",
+    "xval,fone:3,2,bits compact",
+]
 TEXTS = ["is -28.5 or 1,234", None, "", "none", "7 8 9.25"]
 
 
@@ -44,7 +53,9 @@ def test_it_is_the_same_content(numbers: str, texts: list[str | None]) -> None:
     if numbers != "subword":  # where two numbers may begin in one token
         assert to_number_layout(token).equals(batch)
         assert to_number_layout(token).schema.equals(batch.schema, check_metadata=True)
-    assert tok.decode_batch(token).to_pylist() == tok.decode_batch(plain(token)).to_pylist() == texts
+    assert (
+        tok.decode_batch(token).to_pylist() == tok.decode_batch(plain(token)).to_pylist() == texts
+    )
     for first in range(0, len(texts), 3):
         assert to_token_layout(batch.slice(first, 3)).equals(token.slice(first, 3))
 
@@ -63,7 +74,11 @@ def test_each_value_stands_at_the_first_token_of_its_number(numbers: str) -> Non
             assert len(spread[name]) == len(row["input_ids"])
             if name != "place_value":
                 assert [spread[name][at] for at in row["number_index"]] == row[name]
-                others = [np.unique(value).tolist() for at, value in enumerate(spread[name]) if at not in row["number_index"]]
+                others = [
+                    np.unique(value).tolist()
+                    for at, value in enumerate(spread[name])
+                    if at not in row["number_index"]
+                ]
                 assert all(value == [fills[name]] for value in others)
 
 
@@ -72,11 +87,16 @@ def test_the_metadata_say_so() -> None:
     token = to_token_layout(batch)
     described = json.loads(token.schema.metadata[b"numtok"])
     assert described == {**json.loads(batch.schema.metadata[b"numtok"]), "layout": "token"}
-    assert (read_metadata(batch.schema)["layout"], read_metadata(token.schema)["layout"]) == ("number", "token")
+    assert (read_metadata(batch.schema)["layout"], read_metadata(token.schema)["layout"]) == (
+        "number",
+        "token",
+    )
     assert to_token_layout(token) is token
     assert to_number_layout(batch) is batch
     assert set(declared_columns(token.schema)) >= set(token.schema.names)
-    wrong = token.replace_schema_metadata({b"numtok": json.dumps({**described, "layout": "word"}).encode()})
+    wrong = token.replace_schema_metadata(
+        {b"numtok": json.dumps({**described, "layout": "word"}).encode()}
+    )
     with pytest.raises(SchemaError, match="'layout' is 'word', not one of 'number', 'token'"):
         read_metadata(wrong.schema)
 

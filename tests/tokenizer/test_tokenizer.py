@@ -1,4 +1,6 @@
-"""The tokenizer as a whole: round trips, what is saved, where it can come from, and what happens to numbers that do not fit."""
+"""The tokenizer as a whole: round trips, what is saved, where it can come from, and what happens to
+numbers that do not fit.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,32 @@ from tokenizers import Tokenizer as Source
 
 import numtok
 from numtok import Grammar, Numbers
-from numtok.errors import InputError, MissingDependencyError, RepresentationError, SchemaError, TokenizerError
-from numtok.representations import END_NUM, NUM, FloatBits, PlaceValue, Representation, Subword, XVal
+from numtok.errors import (
+    InputError,
+    MissingDependencyError,
+    RepresentationError,
+    SchemaError,
+    TokenizerError,
+)
+from numtok.representations import (
+    END_NUM,
+    NUM,
+    FloatBits,
+    PlaceValue,
+    Representation,
+    Subword,
+    XVal,
+)
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
-REPRESENTATIONS: list[list[Representation]] = [[XVal()], [FloatBits()], [FloatBits(compact=True), XVal()], [PlaceValue()], [Subword()]]
+REPRESENTATIONS: list[list[Representation]] = [
+    [XVal()],
+    [FloatBits()],
+    [FloatBits(compact=True), XVal()],
+    [PlaceValue()],
+    [Subword()],
+]
 TEXT = "At 5 -3.50 kg, 1,234,567 of 007 (.5e3); <|0.00|> v1.2.3 [NUM] 5 [/NUM]½6"
 GARBAGE = st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(0, 1000), max_size=50)
 
@@ -52,20 +74,29 @@ def ids_of(batch: pa.RecordBatch) -> list[list[int] | None]:
     return list(batch["input_ids"].to_pylist())
 
 
-# Round trips -----------------------------------------------------------------------------------------------------------
+# Round trips
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
 @pytest.mark.thorough
 @settings(max_examples=examples(5, thorough=120))
 @given(documents=many_rows, frame=st.booleans(), parse_special=st.booleans())
-@example(documents=["is -28.5 or 1,234<|endoftext|>", None, "", "  none[NUM]é ", " 7 8  9.25"], frame=True, parse_special=True)
-def test_round_trip(kind: str, documents: list[str | None], frame: bool, parse_special: bool) -> None:
+@example(
+    documents=["is -28.5 or 1,234<|endoftext|>", None, "", "  none[NUM]é ", " 7 8  9.25"],
+    frame=True,
+    parse_special=True,
+)
+def test_round_trip(
+    kind: str, documents: list[str | None], frame: bool, parse_special: bool
+) -> None:
     for representations in range(len(REPRESENTATIONS)):
         tok = tokenizer(kind, representations)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            batch = tok.encode_batch(documents, keep_text=True, add_special_tokens=frame, parse_special=parse_special)
+            batch = tok.encode_batch(
+                documents, keep_text=True, add_special_tokens=frame, parse_special=parse_special
+            )
         decoded = tok.decode_batch(batch)
         assert decoded.type == pa.string()
         assert decoded.to_pylist() == documents
@@ -74,7 +105,9 @@ def test_round_trip(kind: str, documents: list[str | None], frame: bool, parse_s
 
 @pytest.mark.parametrize("kind", trained.KINDS)
 def test_round_trip_beside_every_fragment(kind: str) -> None:
-    documents = triples(["-3", "1,234"])[len(kind) % 2 :: 2]  # every pair of fragments, around one number or the other
+    documents = triples(["-3", "1,234"])[
+        len(kind) % 2 :: 2
+    ]  # every pair of fragments, around one number or the other
     tok = tokenizer(kind, 0)
     assert tok.decode_batch(tok.encode_batch(documents, keep_text=True)).to_pylist() == documents
 
@@ -83,7 +116,9 @@ def test_round_trip_beside_every_fragment(kind: str) -> None:
 @settings(max_examples=40)
 @given(documents=many_rows)
 def test_lossless_tokenizers_store_no_text(kind: str, documents: list[str | None]) -> None:
-    """Byte-level ids and the surfaces of the numbers are all there is to know: the fall-back column stays empty."""
+    """Byte-level ids and the surfaces of the numbers are all there is to know: the fall-back column
+    stays empty.
+    """
     batch = tokenizer(kind, 0).encode_batch(documents, keep_text=True)
     assert batch["text"].null_count == len(documents)
 
@@ -92,7 +127,9 @@ def test_lossless_tokenizers_store_no_text(kind: str, documents: list[str | None
 @settings(max_examples=24)
 @given(documents=many_rows)
 def test_without_text_numbers_become_canonical(kind: str, documents: list[str | None]) -> None:
-    """The text around numbers stays as it is; a number reads back as its float64, and nothing else changes."""
+    """The text around numbers stays as it is; a number reads back as its float64, and nothing else
+    changes.
+    """
     for representations in range(len(REPRESENTATIONS)):
         tok = tokenizer(kind, representations)
         decoded = tok.decode_batch(tok.encode_batch(documents)).to_pylist()
@@ -104,7 +141,11 @@ def canonical(tok: Tokenizer, text: str) -> str:
     found = numtok.scan([text])
     out, at, raw = "", 0, text.encode()
     for start, stop, surface, value in zip(
-        found.start.tolist(), found.stop.tolist(), found.text().to_pylist(), found.to_float64().tolist(), strict=True
+        found.start.tolist(),
+        found.stop.tolist(),
+        found.text().to_pylist(),
+        found.to_float64().tolist(),
+        strict=True,
     ):
         before = raw[:start].decode()
         first = tok.representations[0]
@@ -113,9 +154,16 @@ def canonical(tok: Tokenizer, text: str) -> str:
         if added_token or not first.fits(Numbers.parse([surface])).all():
             pass  # stays text
         elif isinstance(first, PlaceValue):
-            spoken = "".join(character if character in "+-.eE," else str(int(character)) for character in surface.replace("−", "-"))
+            spoken = "".join(
+                character if character in "+-.eE," else str(int(character))
+                for character in surface.replace("−", "-")
+            )
         elif not isinstance(first, Subword):
-            spoken = Numbers.parse(pa.array([value], pa.float64()).cast(pa.large_string())).format()[0].as_py()
+            spoken = (
+                Numbers.parse(pa.array([value], pa.float64()).cast(pa.large_string()))
+                .format()[0]
+                .as_py()
+            )
         out += raw[at:start].decode() + spoken
         at = stop
     return out + raw[at:].decode()
@@ -139,17 +187,22 @@ def canonical(tok: Tokenizer, text: str) -> str:
     ],
 )
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
-def test_spoken_numbers(kind: str, representation: Representation, surface: str, spoken: str) -> None:
+def test_spoken_numbers(
+    kind: str, representation: Representation, surface: str, spoken: str
+) -> None:
     tok = make(kind, representation)
     expected = f"a {spoken} b"
     decoded = tok.decode_batch(tok.encode_batch([f"a {surface} b"])).to_pylist()[0]
     if kind == "bert" and isinstance(representation, Subword):
-        assert decoded.replace(" ", "") == expected.replace(" ", "")  # WordPiece forgets the spaces around marks
+        assert decoded.replace(" ", "") == expected.replace(
+            " ", ""
+        )  # WordPiece forgets the spaces around marks
     else:
         assert decoded == expected
 
 
-# One by one, all at once, and from many threads ------------------------------------------------------------------------
+# One by one, all at once, and from many threads
+# ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "qwen", "bert_lower", "metaspace_first", "t5"])
@@ -166,7 +219,11 @@ def test_batch_equals_loop(kind: str, documents: list[str]) -> None:
             one = tok.encode(text)
             assert tok.decode(one) == decoded[number]
             assert one.batch.equals(batch.slice(number, 1), check_metadata=True)
-            assert one.input_ids.tolist() == one["input_ids"].tolist() == batch["input_ids"][number].as_py()
+            assert (
+                one.input_ids.tolist()
+                == one["input_ids"].tolist()
+                == batch["input_ids"][number].as_py()
+            )
             assert len(one) == len(one.input_ids)
 
 
@@ -175,7 +232,9 @@ def test_encoding_columns() -> None:
     assert encoding.number_bits.shape == (2, 32)
     assert encoding.number_scaled.tolist() == encoding.number_value.tolist() == [-28.5, 7.0]
     assert "2 numbers" in repr(encoding)
-    with pytest.raises(AttributeError, match="input_ids, number_index, number_value, number_bits, number_scaled"):
+    with pytest.raises(
+        AttributeError, match="input_ids, number_index, number_value, number_bits, number_scaled"
+    ):
         _ = encoding.number_fourier
     with pytest.raises(SchemaError, match="number_fourier"):
         _ = encoding["number_fourier"]
@@ -187,66 +246,95 @@ def test_threads(kind: str) -> None:
     documents = triples(["5", "-3"])[::3]
     parts = [documents[k::4] for k in range(4)]
     shared = make(kind, XVal())
-    expected = [make(kind, XVal()).encode_batch(part, keep_text=True, parse_special=True) for part in parts]
+    expected = [
+        make(kind, XVal()).encode_batch(part, keep_text=True, parse_special=True) for part in parts
+    ]
     with ThreadPoolExecutor(4) as pool:
-        got = list(pool.map(lambda part: shared.encode_batch(part, keep_text=True, parse_special=True), parts))
+        got = list(
+            pool.map(
+                lambda part: shared.encode_batch(part, keep_text=True, parse_special=True), parts
+            )
+        )
     assert all(a.equals(b, check_metadata=True) for a, b in zip(got, expected, strict=True))
     assert shared.decode_batch(got[0]).to_pylist() == parts[0]
 
 
 @pytest.mark.parametrize(
-    "clone", [copy.copy, copy.deepcopy, lambda tok: pickle.loads(pickle.dumps(tok))], ids=["copy", "deepcopy", "pickle"]
+    "clone",
+    [copy.copy, copy.deepcopy, lambda tok: pickle.loads(pickle.dumps(tok))],
+    ids=["copy", "deepcopy", "pickle"],
 )
 @pytest.mark.parametrize("kind", ["gpt2", "neox", "bert"])
 def test_copies(clone: Any, kind: str) -> None:
     tok = make(kind, XVal(), FloatBits(), grammar=Grammar.data(), leading_space="separate")
     batch = tok.encode_batch([TEXT], keep_text=True, parse_special=True)
     other = clone(tok)
-    assert (other.fingerprint, other.engine.name, other.representations) == (tok.fingerprint, tok.engine.name, tok.representations)
-    assert other.encode_batch([TEXT], keep_text=True, parse_special=True).equals(batch, check_metadata=True)
+    assert (other.fingerprint, other.engine.name, other.representations) == (
+        tok.fingerprint,
+        tok.engine.name,
+        tok.representations,
+    )
+    assert other.encode_batch([TEXT], keep_text=True, parse_special=True).equals(
+        batch, check_metadata=True
+    )
     assert other.decode_batch(batch).to_pylist() == [TEXT]
     encoding = tok.encode(TEXT)
     assert clone(encoding).batch.equals(encoding.batch, check_metadata=True)
 
 
 def test_tokenizers_do_not_influence_each_other() -> None:
-    """The second tokenizer of a process, with other options, leaves the first one as it was, and so does the source's dict."""
+    """The second tokenizer of a process, with other options, leaves the first one as it was, and so
+    does the source's dict.
+    """
     config = trained.config("gpt2")
     first = Tokenizer(config, [XVal()])
     before = first.encode_batch([TEXT])
     described = first.fingerprint
     for numbers in ([PlaceValue()], [FloatBits()], [Subword()]):
-        Tokenizer(config, numbers, Grammar.data(), leading_space="separate").encode_batch([TEXT], keep_text=True, parse_special=True)
+        Tokenizer(config, numbers, Grammar.data(), leading_space="separate").encode_batch(
+            [TEXT], keep_text=True, parse_special=True
+        )
     assert config == trained.config("gpt2")
     assert first.encode_batch([TEXT]).equals(before, check_metadata=True)
     assert make("gpt2").fingerprint == described
     assert Tokenizer.from_pretrained(trained.source("gpt2")).representations == (XVal(),)
 
 
-# Literal number tokens -------------------------------------------------------------------------------------------------
+# Literal number tokens
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
 @pytest.mark.parametrize("kind", trained.KINDS)
 def test_literals_are_text(kind: str, representations: int) -> None:
-    """What looks like one of numtok's tokens in a text is text: it gets no number token, and takes no other number's value."""
+    """What looks like one of numtok's tokens in a text is text: it gets no number token, and takes
+    no other number's value.
+    """
     tok = tokenizer(kind, representations)
     literal = f"{NUM} 5 {NUM}{END_NUM} {END_NUM}6 {NUM}"
     batch = tok.encode_batch([literal, f"{NUM} {NUM}{END_NUM}"], parse_special=False)
     assert batch["number_value"].to_pylist() == [[5.0, 6.0], []]
     forms, end = {tok.tokens.get(NUM), tok.tokens.get(f" {NUM}")}, tok.tokens.get(END_NUM)
-    counts = [(sum(token in forms for token in ids or []), (ids or []).count(end)) for ids in ids_of(batch)]
+    counts = [
+        (sum(token in forms for token in ids or []), (ids or []).count(end))
+        for ids in ids_of(batch)
+    ]
     assert counts == [(2 if NUM in tok.tokens else 0, 2 if END_NUM in tok.tokens else 0), (0, 0)]
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "gpt2"])
 def test_symbols_in_text_are_text(kind: str) -> None:
-    """Characters that a spelled-out representation adds as tokens (BERT here lacks some) change no id of the text around."""
+    """Characters that a spelled-out representation adds as tokens (BERT here lacks some) change no
+    id of the text around.
+    """
     text = "a_b'c e E , . _ ' - + 0x1F B2B x_3"
-    assert ids_of(make(kind, PlaceValue()).encode_batch([text])) == ids_of(make(kind, Subword()).encode_batch([text]))
+    assert ids_of(make(kind, PlaceValue()).encode_batch([text])) == ids_of(
+        make(kind, Subword()).encode_batch([text])
+    )
 
 
-# Saving and loading ----------------------------------------------------------------------------------------------------
+# Saving and loading
+# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("representations", range(len(REPRESENTATIONS)))
@@ -254,26 +342,48 @@ def test_symbols_in_text_are_text(kind: str) -> None:
 def test_save_and_load(kind: str, representations: int, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tok = Tokenizer(trained.config(kind), REPRESENTATIONS[representations], Grammar.data(), leading_space="separate")
+        tok = Tokenizer(
+            trained.config(kind),
+            REPRESENTATIONS[representations],
+            Grammar.data(),
+            leading_space="separate",
+        )
         tok.save_pretrained(tmp_path / "a")
         loaded = Tokenizer.from_pretrained(tmp_path / "a")
-    assert (loaded.representations, loaded.grammar, loaded.leading_space) == (tok.representations, Grammar.data(), "separate")
-    assert (loaded.fingerprint, loaded.tokens, loaded.vocab_size) == (tok.fingerprint, tok.tokens, tok.vocab_size)
+    assert (loaded.representations, loaded.grammar, loaded.leading_space) == (
+        tok.representations,
+        Grammar.data(),
+        "separate",
+    )
+    assert (loaded.fingerprint, loaded.tokens, loaded.vocab_size) == (
+        tok.fingerprint,
+        tok.tokens,
+        tok.vocab_size,
+    )
     assert loaded.encode_batch([TEXT]).equals(tok.encode_batch([TEXT]), check_metadata=True)
     loaded.save_pretrained(str(tmp_path / "b"))
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert files == sorted(path.name for path in (tmp_path / "b").iterdir()) == ["numtok.json", "tokenizer.json"]
+    assert (
+        files
+        == sorted(path.name for path in (tmp_path / "b").iterdir())
+        == ["numtok.json", "tokenizer.json"]
+    )
     for name in files:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
 def test_saved_folder_is_a_plain_tokenizer(kind: str, tmp_path: Path) -> None:
-    """In ``tokenizers`` and transformers, text with ``[NUM]`` where the numbers were gets the same ids."""
+    """In ``tokenizers`` and transformers, text with ``[NUM]`` where the numbers were gets the same
+    ids.
+    """
     transformers = pytest.importorskip("transformers")
     tok = tokenizer(kind, 0)
     tok.save_pretrained(tmp_path)
-    texts_, spoken = ["a 5 b, -3.5; 1,234 and 5km", "6"], [f"a {NUM} b, {NUM}; {NUM} and {NUM}km", NUM]
+    texts_, spoken = (
+        ["a 5 b, -3.5; 1,234 and 5km", "6"],
+        [f"a {NUM} b, {NUM}; {NUM} and {NUM}km", NUM],
+    )
     expected = ids_of(tok.encode_batch(texts_))
     plain = Source.from_file(str(tmp_path / "tokenizer.json"))
     assert [plain.encode(text, add_special_tokens=False).ids for text in spoken] == expected
@@ -290,7 +400,9 @@ def test_saved_folder_is_a_plain_tokenizer(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
 def test_other_representations_on_a_saved_folder(kind: str, tmp_path: Path) -> None:
-    """Tokens that are there keep their ids, and those that are no longer used do not turn up in text."""
+    """Tokens that are there keep their ids, and those that are no longer used do not turn up in
+    text.
+    """
     make(kind, PlaceValue()).save_pretrained(tmp_path / "place")
     place = Tokenizer.from_pretrained(tmp_path / "place")
     text = "a 5_b'c [NUM] [/NUM] e E, 0.5 -6+ B2B x_7"
@@ -302,7 +414,9 @@ def test_other_representations_on_a_saved_folder(kind: str, tmp_path: Path) -> N
         for tok in (other, Tokenizer.from_pretrained(tmp_path / "other")):
             fresh = make(kind, *numbers)
             renamed = {fresh.tokens[name]: tok.tokens[name] for name in tok.tokens}
-            expected = [renamed.get(token, token) for token in ids_of(fresh.encode_batch([text]))[0] or []]
+            expected = [
+                renamed.get(token, token) for token in ids_of(fresh.encode_batch([text]))[0] or []
+            ]
             assert ids_of(tok.encode_batch([text])) == [expected]
     separate = Tokenizer.from_pretrained(tmp_path / "place", [XVal()], leading_space="separate")
     assert ids_of(separate.encode_batch([text, " [NUM]"])) == ids_of(
@@ -323,11 +437,20 @@ def test_fingerprint_tells_tokenizers_apart() -> None:
         make("llama3"),
     ]
     assert len({tok.fingerprint for tok in variants}) == len(variants)
-    assert make("gpt2", engine="tokenizers").fingerprint == make("gpt2", engine="gigatoken").fingerprint
+    assert (
+        make("gpt2", engine="tokenizers").fingerprint
+        == make("gpt2", engine="gigatoken").fingerprint
+    )
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '{"numbers": []}', '{"grammar": {}, "numbers": [{"name": "nope"}], "leading_space": "auto"}']
+    "content",
+    [
+        "{",
+        "[]",
+        '{"numbers": []}',
+        '{"grammar": {}, "numbers": [{"name": "nope"}], "leading_space": "auto"}',
+    ],
 )
 def test_damaged_settings(content: str, tmp_path: Path) -> None:
     make("gpt2").save_pretrained(tmp_path)
@@ -336,7 +459,8 @@ def test_damaged_settings(content: str, tmp_path: Path) -> None:
         Tokenizer.from_pretrained(tmp_path)
 
 
-# Sources ---------------------------------------------------------------------------------------------------------------
+# Sources
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert_lower", "t5"])
@@ -345,7 +469,14 @@ def test_sources_are_equal(kind: str, tmp_path: Path) -> None:
     source = trained.source(kind)
     source.save(str(tmp_path / "tokenizer.json"))
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=source)
-    sources: list[Any] = [tmp_path, str(tmp_path), tmp_path / "tokenizer.json", str(tmp_path / "tokenizer.json"), source, fast]
+    sources: list[Any] = [
+        tmp_path,
+        str(tmp_path),
+        tmp_path / "tokenizer.json",
+        str(tmp_path / "tokenizer.json"),
+        source,
+        fast,
+    ]
     made = [Tokenizer.from_pretrained(one) for one in sources]
     assert len({tok.fingerprint for tok in made}) == 1
     assert len({str(ids_of(tok.encode_batch([TEXT]))) for tok in made}) == 1
@@ -358,10 +489,21 @@ def test_state_of_a_source_does_not_matter() -> None:
     source.enable_truncation(2)
     source.enable_padding(length=64)
     for engine in ("gigatoken", "tokenizers"):
-        assert ids_of(Tokenizer.from_pretrained(source, engine=engine).encode_batch([TEXT, "a"])) == plain
+        assert (
+            ids_of(Tokenizer.from_pretrained(source, engine=engine).encode_batch([TEXT, "a"]))
+            == plain
+        )
     source = trained.source("bert")
     source.enable_padding(length=64)
-    assert len(ids_of(Tokenizer.from_pretrained(source).encode_batch(["a"], add_special_tokens=True))[0] or []) == 3
+    assert (
+        len(
+            ids_of(Tokenizer.from_pretrained(source).encode_batch(["a"], add_special_tokens=True))[
+                0
+            ]
+            or []
+        )
+        == 3
+    )
 
 
 def test_default_tokenizer() -> None:
@@ -383,7 +525,14 @@ def test_default_tokenizer() -> None:
         ("list.json", b"[1, 2]", "no 'model'"),
         ("empty.json", b"", "not JSON"),
         ("half.json", b'{"model": {"type": "BPE"}}', "vocab"),
-        ("odd.json", b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "added_tokens": [{"id": 1}]}', "added_tokens|content"),
+        (
+            "odd.json",
+            (
+                b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "added_tokens":'
+                b' [{"id": 1}]}'
+            ),
+            "added_tokens|content",
+        ),
         ("kind.json", b'{"model": {"type": "Nope", "vocab": {"a": 0}}}', "Nope|model"),
     ],
 )
@@ -399,7 +548,9 @@ def test_bad_files(name: str, content: bytes | None, message: str, tmp_path: Pat
 def test_bad_sources(tmp_path: Path) -> None:
     with pytest.raises(TokenizerError, match=r"holds no tokenizer\.json"):
         Tokenizer.from_pretrained(tmp_path)
-    with pytest.raises((TokenizerError, MissingDependencyError), match="nobody/such-a-tokenizer"):  # the tests are offline
+    with pytest.raises(
+        (TokenizerError, MissingDependencyError), match="nobody/such-a-tokenizer"
+    ):  # the tests are offline
         Tokenizer.from_pretrained("nobody/such-a-tokenizer")
     with pytest.raises(TokenizerError, match="cannot read a tokenizer from int"):
         Tokenizer.from_pretrained(7)
@@ -412,15 +563,25 @@ def test_bad_sources(tmp_path: Path) -> None:
 def test_slow_tokenizer_is_refused(tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\na\n")
-    slow = transformers.BertJapaneseTokenizer(str(tmp_path / "vocab.txt"), do_word_tokenize=False, subword_tokenizer_type="character")
+    slow = transformers.BertJapaneseTokenizer(
+        str(tmp_path / "vocab.txt"), do_word_tokenize=False, subword_tokenizer_type="character"
+    )
     with pytest.raises(TokenizerError, match=r"BertJapaneseTokenizer.*use_fast=True"):
         Tokenizer.from_pretrained(slow)
 
 
 def test_ids_are_those_that_tokenizers_gives() -> None:
-    """``tokenizers`` ignores the ids in a file and numbers added tokens itself; holes in the file must not shift numtok's tokens."""
+    """``tokenizers`` ignores the ids in a file and numbers added tokens itself; holes in the file
+    must not shift numtok's tokens.
+    """
     config = trained.config("gpt2")
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    flags = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": False,
+    }
     config["added_tokens"].append({"id": 900, "content": "<gap_1>", **flags})
     source = Source.from_str(json.dumps(config))
     for engine in ("gigatoken", "tokenizers"):
@@ -430,7 +591,13 @@ def test_ids_are_those_that_tokenizers_gives() -> None:
 
 def test_ids_in_a_file_with_holes(tmp_path: Path) -> None:
     config = trained.config("gpt2")
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    flags = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": False,
+    }
     config["added_tokens"].append({"id": 900, "content": "<gap_1>", **flags})
     (tmp_path / "tokenizer.json").write_text(json.dumps(config))
     expected = Source.from_str(json.dumps(config)).encode("a <gap_1>").ids
@@ -444,12 +611,34 @@ def test_ids_in_a_file_with_holes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
 def test_digits_in_a_token_that_wants_a_word_of_its_own(kind: str) -> None:
     config = trained.config(kind)
-    flags = {"single_word": True, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
-    config["added_tokens"].append({"id": Source.from_str(json.dumps(config)).get_vocab_size(), "content": "<9>", **flags})
+    flags = {
+        "single_word": True,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": False,
+    }
+    config["added_tokens"].append(
+        {"id": Source.from_str(json.dumps(config)).get_vocab_size(), "content": "<9>", **flags}
+    )
     source = Source.from_str(json.dumps(config))
     tok = Tokenizer.from_pretrained(source)
     own = source.token_to_id("<9>")
-    for text in ("<9>", "a <9> b", "(<9>)", "a<9>", "<9>b", "é<9>", "<9>é", "_<9>", "1 <9>", "\u0301<9>", "<9>\u0903", "<9>\u200d", "½<9>"):
+    for text in (
+        "<9>",
+        "a <9> b",
+        "(<9>)",
+        "a<9>",
+        "<9>b",
+        "é<9>",
+        "<9>é",
+        "_<9>",
+        "1 <9>",
+        "\u0301<9>",
+        "<9>\u0903",
+        "<9>\u200d",
+        "½<9>",
+    ):
         is_token = own in source.encode(text).ids
         batch = tok.encode_batch([text, text])
         for row, values in zip(ids_of(batch), batch["number_value"].to_pylist(), strict=True):
@@ -468,13 +657,22 @@ def test_vocabulary_with_holes_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", [{"special": True}, {"normalized": True}])
 def test_number_token_of_another_kind_is_refused(options: dict[str, bool]) -> None:
     config = trained.config("gpt2")
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False} | options
-    config["added_tokens"].append({"id": config["added_tokens"][-1]["id"] + 1, "content": NUM, **flags})
+    flags = {
+        "single_word": False,
+        "lstrip": False,
+        "rstrip": False,
+        "normalized": False,
+        "special": False,
+    } | options
+    config["added_tokens"].append(
+        {"id": config["added_tokens"][-1]["id"] + 1, "content": NUM, **flags}
+    )
     with pytest.raises(TokenizerError, match=r"already has '\[NUM\]'"):
         Tokenizer(config, [XVal()])
 
 
-# Numbers that do not fit -----------------------------------------------------------------------------------------------
+# Numbers that do not fit
+# -----------------------------------------------------------------------------------------------
 
 
 BEYOND = ["a 1e400, 1e-60 and 2"]
@@ -486,25 +684,41 @@ def test_overflow_text(representation: Any, kind: str) -> None:
     tok = make(kind, representation())
     batch, report = tok.encode_with_report(BEYOND, keep_text=True)
     assert batch["number_value"].to_pylist() == [[2.0]]
-    assert (report.numbers, report.left_as_text, report.clipped) == (3, {representation.name: 2}, {})
+    assert (report.numbers, report.left_as_text, report.clipped) == (
+        3,
+        {representation.name: 2},
+        {},
+    )
     assert tok.decode_batch(batch).to_pylist() == BEYOND
     head = "a 1e400, 1e-60 and"
-    assert (ids_of(batch)[0] or [])[: len(make(kind, Subword()).encode(head))] == make(kind, Subword()).encode(head).input_ids.tolist()
+    assert (ids_of(batch)[0] or [])[: len(make(kind, Subword()).encode(head))] == make(
+        kind, Subword()
+    ).encode(head).input_ids.tolist()
 
 
 @pytest.mark.parametrize("representation", [XVal, FloatBits])
 def test_overflow_clip(representation: Any) -> None:
     tok = make("gpt2", representation(overflow="clip"))
-    batch, report = tok.encode_with_report(["a 1e400, -1e400, 1e-60, -1e-60 and 2"], keep_text=False)
-    assert (report.numbers, report.left_as_text, report.clipped) == (5, {}, {representation.name: 4})
+    batch, report = tok.encode_with_report(
+        ["a 1e400, -1e400, 1e-60, -1e-60 and 2"], keep_text=False
+    )
+    assert (report.numbers, report.left_as_text, report.clipped) == (
+        5,
+        {},
+        {representation.name: 4},
+    )
     assert batch["number_value"].to_pylist() == [[np.inf, -np.inf, 1e-60, -1e-60, 2.0]]
-    assert tok.decode_batch(batch).to_pylist() == ["a 3.4028235e+38, -3.4028235e+38, 1e-60, -1e-60 and 2"]  # the float64, if it is finite
+    assert tok.decode_batch(batch).to_pylist() == [
+        "a 3.4028235e+38, -3.4028235e+38, 1e-60, -1e-60 and 2"
+    ]  # the float64, if it is finite
 
 
 @pytest.mark.parametrize("representation", [XVal, FloatBits])
 def test_overflow_error(representation: Any) -> None:
     tok = make("gpt2", representation(overflow="error"))
-    with pytest.raises(RepresentationError, match=rf"document 1, byte 2: {representation.name} cannot hold 1e400"):
+    with pytest.raises(
+        RepresentationError, match=rf"document 1, byte 2: {representation.name} cannot hold 1e400"
+    ):
         tok.encode_batch(["7", BEYOND[0]])
     with pytest.raises(RepresentationError, match=r"9{40}\.\.\. \(500 characters\)"):
         tok.encode_batch(["9" * 500])
@@ -514,8 +728,13 @@ def test_overflow_of_a_combination() -> None:
     """A number that one representation cannot hold stays text for all; each number is counted once."""
     _, report = make("gpt2", XVal(scale=1e30), FloatBits()).encode_with_report(["1e20 1e400 2"])
     assert report.left_as_text == {"xval": 2}
-    _, report = make("gpt2", XVal(clip=10.0), FloatBits(overflow="clip")).encode_with_report(["11 -1e400 2 10"])
-    assert (report.clipped, report.left_as_text) == ({"xval": 1}, {"xval": 1})  # 1e400 is in no float64, which decoding needs
+    _, report = make("gpt2", XVal(clip=10.0), FloatBits(overflow="clip")).encode_with_report(
+        ["11 -1e400 2 10"]
+    )
+    assert (report.clipped, report.left_as_text) == (
+        {"xval": 1},
+        {"xval": 1},
+    )  # 1e400 is in no float64, which decoding needs
     with pytest.raises(RepresentationError, match="bits cannot hold 1e400"):
         make("gpt2", XVal(clip=10.0), FloatBits(overflow="error")).encode_batch(["1e400"])
 
@@ -525,14 +744,21 @@ def test_report() -> None:
     documents = ["é 5 <|0.00|>", None, "", "v1 6 7"]
     batch, report = tok.encode_with_report(documents)
     tokens = sum(map(len, filter(None, ids_of(batch))))
-    assert report == EncodeReport(documents=4, bytes=19, tokens=tokens, numbers=3, in_added_tokens=1)
-    total = report + EncodeReport(1, 2, 3, 4, {"xval": 1}, {"bits": 2}, 5) + EncodeReport(left_as_text={"xval": 2, "bits": 1})
+    assert report == EncodeReport(
+        documents=4, bytes=19, tokens=tokens, numbers=3, in_added_tokens=1
+    )
+    total = (
+        report
+        + EncodeReport(1, 2, 3, 4, {"xval": 1}, {"bits": 2}, 5)
+        + EncodeReport(left_as_text={"xval": 2, "bits": 1})
+    )
     assert total == EncodeReport(5, 21, tokens + 3, 7, {"xval": 3, "bits": 1}, {"bits": 2}, 6)
     assert report.left_as_text == {}  # adding does not write to what is added
     assert sum([report, report], EncodeReport()).numbers == 6
 
 
-# Decoding ids ----------------------------------------------------------------------------------------------------------
+# Decoding ids
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "metaspace_first"])
@@ -564,11 +790,17 @@ def test_decode_spelled_out_ids() -> None:
 @settings(max_examples=20)
 @given(ids=GARBAGE, seed=st.integers(0, 9))
 def test_decode_of_garbage(kind: str, ids: list[int], seed: int) -> None:
-    """Whatever a model samples, out of order, cut short or out of range, is text that UTF-8 can hold."""
+    """Whatever a model samples, out of order, cut short or out of range, is text that UTF-8 can
+    hold.
+    """
     for representations in range(len(REPRESENTATIONS)):
         tok = tokenizer(kind, representations)
         ours = [*tok.tokens.values(), -1, tok.vocab_size]
-        mixed = [token for pair in zip(ids, random.Random(seed).choices(ours, k=len(ids)), strict=True) for token in pair]
+        mixed = [
+            token
+            for pair in zip(ids, random.Random(seed).choices(ours, k=len(ids)), strict=True)
+            for token in pair
+        ]
         for sample in (ids, mixed, [token % tok.vocab_size for token in mixed]):
             text = tok.decode(sample)
             assert text.encode().decode() == text
@@ -584,13 +816,16 @@ def test_decode_refuses_other_batches() -> None:
         make("gpt2").decode_batch(batch.drop_columns(["number_index"]))
     with pytest.raises(SchemaError, match="number_value"):
         make("gpt2").decode_batch(batch.drop_columns(["number_value"]))
-    assert make("gpt2").decode_batch(batch.drop_columns(["number_scaled"])).to_pylist() == ["5"]  # which text is not made of
+    assert make("gpt2").decode_batch(batch.drop_columns(["number_scaled"])).to_pylist() == [
+        "5"
+    ]  # which text is not made of
     with pytest.raises(SchemaError, match="number_scaled"):
         clip = make("gpt2", XVal(overflow="clip"))
         clip.decode_batch(clip.encode_batch(["1e400"]).drop_columns(["number_scaled"]))
 
 
-# Special tokens --------------------------------------------------------------------------------------------------------
+# Special tokens
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "roberta", "llama3", "gpt2"])
@@ -600,8 +835,13 @@ def test_frame(kind: str, documents: list[str | None]) -> None:
     """``add_special_tokens`` puts ids around each row, moves every position, and nothing else."""
     for representations in (0, 3):
         tok = tokenizer(kind, representations)
-        bare, framed = tok.encode_batch(documents), tok.encode_batch(documents, add_special_tokens=True)
-        before, after = (json.loads(framed.schema.metadata[b"numtok"])["frame"]) if documents else ([], [])
+        bare, framed = (
+            tok.encode_batch(documents),
+            tok.encode_batch(documents, add_special_tokens=True),
+        )
+        before, after = (
+            (json.loads(framed.schema.metadata[b"numtok"])["frame"]) if documents else ([], [])
+        )
         assert bool(before or after) == (kind != "gpt2") or not documents
         for name in bare.schema.names:
             for a, b in zip(bare[name].to_pylist(), framed[name].to_pylist(), strict=True):
@@ -617,7 +857,9 @@ def test_frame(kind: str, documents: list[str | None]) -> None:
                     assert a == b
         assert tok.decode_batch(framed).to_pylist() == tok.decode_batch(bare).to_pylist()
         held = [ids for ids in ids_of(framed) if ids is not None]
-        assert len(framed["input_ids"].values) == sum(map(len, held))  # nothing lies below a null row
+        assert len(framed["input_ids"].values) == sum(
+            map(len, held)
+        )  # nothing lies below a null row
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "metaspace_first", "gpt2"])
@@ -631,16 +873,22 @@ def test_ids_that_are_no_tokens_say_nothing(kind: str) -> None:
         assert tok.decode([*ids[:place], -1, *ids[place:]], values) == expected
 
 
-# Size ------------------------------------------------------------------------------------------------------------------
+# Size
+# ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("kind", "engine", "representations"),
     [
         (kind, engine, number)
-        for kind, engine in [("gpt2", "gigatoken"), ("gpt2", "tokenizers"), ("metaspace_first", "tokenizers")]
+        for kind, engine in [
+            ("gpt2", "gigatoken"),
+            ("gpt2", "tokenizers"),
+            ("metaspace_first", "tokenizers"),
+        ]
         for number, representations in enumerate(REPRESENTATIONS)
-        if engine == "gigatoken" or not isinstance(representations[0], Subword)  # else the time is that of the other library
+        if engine == "gigatoken"
+        or not isinstance(representations[0], Subword)  # else the time is that of the other library
     ],
 )
 def test_a_million_digits(kind: str, engine: str, representations: int) -> None:
@@ -657,7 +905,9 @@ def test_a_million_digits(kind: str, engine: str, representations: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "documents", [[""] * 100_000, [None] * 100_000, [], [None], [""], ["5"] * 50_000], ids=lambda rows: f"{len(rows)} times {rows[:1]}"
+    "documents",
+    [[""] * 100_000, [None] * 100_000, [], [None], [""], ["5"] * 50_000],
+    ids=lambda rows: f"{len(rows)} times {rows[:1]}",
 )
 @pytest.mark.parametrize("kind", ["gpt2", "metaspace_first"])
 def test_many_small_rows(kind: str, documents: list[str | None]) -> None:

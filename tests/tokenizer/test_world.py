@@ -1,4 +1,6 @@
-"""Tokenizers with the grammars of the world: values, text that comes back in the grammar's own marks, and saved forms that keep the grammar."""
+"""Tokenizers with the grammars of the world: values, text that comes back in the grammar's own
+marks, and saved forms that keep the grammar.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,27 @@ from numtok.representations import parse
 from numtok.tokenizer.schema import read_metadata
 
 TEXTS = {
-    "european": ("Es kostet 1.234,56 € und 12 345,5 oder -3,5e3 und ,5, am 12.03.2024 um 14.30 Uhr.", [1234.56, 12345.5, -3500.0, 0.5]),
-    "indian": ("It costs Rs 12,34,567.89, not 1,234.5 or -1,23,456.", [1234567.89, 1234.5, -123456.0]),
+    "european": (
+        "Es kostet 1.234,56 € und 12 345,5 oder -3,5e3 und ,5, am 12.03.2024 um 14.30 Uhr.",
+        [1234.56, 12345.5, -3500.0, 0.5],
+    ),
+    "indian": (
+        "It costs Rs 12,34,567.89, not 1,234.5 or -1,23,456.",
+        [1234567.89, 1234.5, -123456.0],
+    ),
     "swiss": ("Es kostet 1'234.56 oder 12’345’678 und -3.5e3.", [1234.56, 12345678.0, -3500.0]),
 }
-REPRESENTATIONS = ["xval", "bits", "fone:12,4", "place", "digits:3", "digits:1", "p10", "logfourier", "subword"]
+REPRESENTATIONS = [
+    "xval",
+    "bits",
+    "fone:12,4",
+    "place",
+    "digits:3",
+    "digits:1",
+    "p10",
+    "logfourier",
+    "subword",
+]
 
 
 def grammar_of(name: str) -> Grammar:
@@ -38,7 +56,9 @@ def test_every_byte_comes_back(name: str, representation: str) -> None:
 
 @pytest.mark.parametrize("representation", ["xval", "fone:12,4", "place", "digits:3", "digits:1"])
 @pytest.mark.parametrize("name", TEXTS)
-def test_what_is_written_without_the_text_is_read_as_the_same_numbers(name: str, representation: str) -> None:
+def test_what_is_written_without_the_text_is_read_as_the_same_numbers(
+    name: str, representation: str
+) -> None:
     """With the default's marks, European 1234.5 would be no number and 1.234 another one."""
     text, _ = TEXTS[name]
     tokenizer = Tokenizer.from_pretrained(None, parse(representation), grammar_of(name))
@@ -60,12 +80,17 @@ def test_digits_have_the_same_tokens_in_every_grammar(representation: str) -> No
     """A model trained on one country's text reads another's."""
     written = {"prose": "1,234.5", "european": "1.234,5", "swiss": "1’234.5"}
     batches = [
-        Tokenizer.from_pretrained(None, parse(representation), grammar_of(name)).encode_batch([text]) for name, text in written.items()
+        Tokenizer.from_pretrained(None, parse(representation), grammar_of(name)).encode_batch(
+            [text]
+        )
+        for name, text in written.items()
     ]
     assert len({str(batch.column("input_ids")) for batch in batches}) == 1
     spaced = Tokenizer.from_pretrained(None, parse(representation), Grammar.european())
     assert spaced.encode_batch(["1 234,5"]).column("input_ids") == batches[0].column("input_ids")
-    assert spaced.decode_batch(spaced.encode_batch(["1.234,5 x 1 234,5"])).to_pylist() == ["1.234,5 x 1.234,5"]
+    assert spaced.decode_batch(spaced.encode_batch(["1.234,5 x 1 234,5"])).to_pylist() == [
+        "1.234,5 x 1.234,5"
+    ]
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -83,5 +108,11 @@ def test_saved_tokenizers_and_metadata_keep_the_grammar(name: str, tmp_path: Pat
 def test_the_default_is_saved_as_ever() -> None:
     tokenizer = Tokenizer.from_pretrained(None, parse("xval"))
     assert not tokenizer.grammar.to_dict().keys() & set(LATER_OPTIONS)
-    fingerprints = {Tokenizer.from_pretrained(None, parse("xval"), grammar_of(name)).fingerprint for name in (*TEXTS, "prose")}
-    assert len(fingerprints) == 4 and numtok.Tokenizer.from_pretrained(None).fingerprint in fingerprints
+    fingerprints = {
+        Tokenizer.from_pretrained(None, parse("xval"), grammar_of(name)).fingerprint
+        for name in (*TEXTS, "prose")
+    }
+    assert (
+        len(fingerprints) == 4
+        and numtok.Tokenizer.from_pretrained(None).fingerprint in fingerprints
+    )

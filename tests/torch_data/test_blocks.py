@@ -1,4 +1,6 @@
-"""Blocks: every token and number of every document once, no number cut that fits, from files of every kind, in any order, and through a real training."""
+"""Blocks: every token and number of every document once, no number cut that fits, from files of
+every kind, in any order, and through a real training.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,13 @@ from numtok.errors import NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
-from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset  # noqa: E402
-from numtok_torch.data.storage import Storage  # noqa: E402
-from numtok_torch.data.streams import NumberTokens  # noqa: E402
+from numtok_torch.data.collator import (
+    IterableNumberDataset,
+    NumberCollator,
+    NumberDataset,
+)
+from numtok_torch.data.storage import Storage
+from numtok_torch.data.streams import NumberTokens
 
 REPRESENTATIONS: dict[str, Any] = {
     "xval": XVal(),
@@ -39,7 +45,20 @@ END = "<|endoftext|>"
 PER_TOKEN = ("input_ids", "place_value")
 DOCUMENTS = st.lists(
     st.lists(
-        st.sampled_from(["one", "-3.25", "12", "0", "the mass", "999999.5", "7 8 9", "1234567890123456789012345", "="]), max_size=12
+        st.sampled_from(
+            [
+                "one",
+                "-3.25",
+                "12",
+                "0",
+                "the mass",
+                "999999.5",
+                "7 8 9",
+                "1234567890123456789012345",
+                "=",
+            ]
+        ),
+        max_size=12,
     ).map(" ".join),
     max_size=8,
 )
@@ -51,7 +70,9 @@ def tokenizer(name: str) -> numtok.Tokenizer:
 
 
 def chunked(batch: pa.RecordBatch, rows: int) -> pa.Table:
-    return pa.Table.from_batches([batch.slice(at, rows) for at in range(0, batch.num_rows, rows)], batch.schema)
+    return pa.Table.from_batches(
+        [batch.slice(at, rows) for at in range(0, batch.num_rows, rows)], batch.schema
+    )
 
 
 def spans(tok: numtok.Tokenizer, row: dict[str, Any]) -> list[tuple[int, int]]:
@@ -59,30 +80,62 @@ def spans(tok: numtok.Tokenizer, row: dict[str, Any]) -> list[tuple[int, int]]:
     tokens = NumberTokens.from_schema(tok.batch_schema())
     ids, found = row["input_ids"].tolist(), []
     for first in row["number_index"].tolist():
-        found.append((first, ids.index(tokens.end, first) + 1 if tokens.end is not None else first + tokens.length))
+        found.append(
+            (
+                first,
+                (
+                    ids.index(tokens.end, first) + 1
+                    if tokens.end is not None
+                    else first + tokens.length
+                ),
+            )
+        )
     return found
 
 
-def slow_blocks(tok: numtok.Tokenizer, batch: pa.RecordBatch, size: int, separator: int | None) -> tuple[list[dict[str, Any]], int]:
+def slow_blocks(
+    tok: numtok.Tokenizer, batch: pa.RecordBatch, size: int, separator: int | None
+) -> tuple[list[dict[str, Any]], int]:
     """Token by token: the blocks, and how many numbers are longer than one."""
-    tokens: list[tuple[int, int, int, int]] = []  # id, place value, place in the document, which number, else -1
+    tokens: list[
+        tuple[int, int, int, int]
+    ] = []  # id, place value, place in the document, which number, else -1
     numbers: list[tuple[int, int, dict[str, Any]]] = []
     for row in NumberDataset(batch):
         begin = len(tokens)
         places = row.get("place_value", np.zeros(len(row["input_ids"]), int)).tolist()
-        tokens += [(number, place, at, 0) for at, (number, place) in enumerate(zip(row["input_ids"].tolist(), places, strict=True))]
+        tokens += [
+            (number, place, at, 0)
+            for at, (number, place) in enumerate(
+                zip(row["input_ids"].tolist(), places, strict=True)
+            )
+        ]
         if separator is not None and len(row["input_ids"]):
             tokens.append((separator, 0, len(row["input_ids"]), 0))
         for which, (first, stop) in enumerate(spans(tok, row)):
             numbers.append(
-                (begin + first, begin + stop, {name: row[name][which] for name in row if name not in (*PER_TOKEN, "number_index")})
+                (
+                    begin + first,
+                    begin + stop,
+                    {
+                        name: row[name][which]
+                        for name in row
+                        if name not in (*PER_TOKEN, "number_index")
+                    },
+                )
             )
     blocks, begin = [], 0
     while begin < len(tokens):
         end = min(begin + size, len(tokens))
-        across = [first for first, stop, _ in numbers if first < end < stop and stop - first <= size]
+        across = [
+            first for first, stop, _ in numbers if first < end < stop and stop - first <= size
+        ]
         end = across[0] if across else end
-        inside = [(first - begin, values) for first, stop, values in numbers if begin <= first and stop <= end]
+        inside = [
+            (first - begin, values)
+            for first, stop, values in numbers
+            if begin <= first and stop <= end
+        ]
         offset, positions = 0, []
         for k, (_, _, local, _) in enumerate(tokens[begin:end]):
             offset = k if local == 0 else offset
@@ -96,13 +149,30 @@ def slow_blocks(tok: numtok.Tokenizer, batch: pa.RecordBatch, size: int, separat
 @settings(max_examples=examples(20, thorough=60))
 @example("place", ["12 -3.25 999999.5 12 12 12"] * 3, 9, 1, True, False)
 @example("p10", ["-3.25 one 12"] * 3, 4, 2, True, True)  # five tokens a number, four a block
-@given(st.sampled_from(sorted(REPRESENTATIONS)), DOCUMENTS, st.integers(1, 40), st.integers(1, 4), st.booleans(), st.booleans())
-def test_blocks_are_the_documents_cut_up(name: str, texts: list[str], size: int, rows: int, separated: bool, named: bool) -> None:
+@given(
+    st.sampled_from(sorted(REPRESENTATIONS)),
+    DOCUMENTS,
+    st.integers(1, 40),
+    st.integers(1, 4),
+    st.booleans(),
+    st.booleans(),
+)
+def test_blocks_are_the_documents_cut_up(
+    name: str, texts: list[str], size: int, rows: int, separated: bool, named: bool
+) -> None:
     tok = tokenizer(name)
     batch = tok.encode_batch(texts)
-    separator = next(token["id"] for token in tok.config["added_tokens"] if token["content"] == END) if separated else None
+    separator = (
+        next(token["id"] for token in tok.config["added_tokens"] if token["content"] == END)
+        if separated
+        else None
+    )
     table = chunked(batch, rows)
-    options: dict[str, Any] = {"block_size": size, "tokenizer": tok, "separator": END if separated and named else separator}
+    options: dict[str, Any] = {
+        "block_size": size,
+        "tokenizer": tok,
+        "separator": END if separated and named else separator,
+    }
     data = NumberDataset(table, **options)
     expected, long = slow_blocks(tok, batch, size, separator)
     for blocks in (list(data), list(IterableNumberDataset(table, **options))):
@@ -120,54 +190,89 @@ def test_blocks_are_the_documents_cut_up(name: str, texts: list[str], size: int,
                     np.testing.assert_array_equal(mine, values[stream])
     assert data.cut_numbers == long
     whole = NumberDataset(batch)
-    joined = [number for block in data for number in block["input_ids"].tolist() if number != separator]
+    joined = [
+        number for block in data for number in block["input_ids"].tolist() if number != separator
+    ]
     assert joined == [number for row in whole for number in row["input_ids"].tolist()]
     values = [value for block in data for value in block["number_value"].tolist()]
     assert len(values) == sum(len(row["number_value"]) for row in whole) - long
     if not long:
         assert values == [value for row in whole for value in row["number_value"].tolist()]
     if name not in ("place", "p10"):
-        assert all(len(block["input_ids"]) == size for block in list(data)[:-1])  # one token a number: never cut, never short
+        assert all(
+            len(block["input_ids"]) == size for block in list(data)[:-1]
+        )  # one token a number: never cut, never short
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "arrow-plain"])
 def test_blocks_of_files(kind: str, tmp_path: Path) -> None:
     """From two files of several chunks, at random, after pickling, with texts and null documents."""
     tok = tokenizer("place")
-    batch = tok.encode_batch([f"a {n}.5 of -{n * n}" if n % 7 else None for n in range(60)], keep_text=True)
+    batch = tok.encode_batch(
+        [f"a {n}.5 of -{n * n}" if n % 7 else None for n in range(60)], keep_text=True
+    )
     for part in range(2):
         with open_writer(
-            tmp_path / f"{part}.{kind.split('-')[0]}", batch.schema, compression=None if kind == "arrow-plain" else "zstd"
+            tmp_path / f"{part}.{kind.split('-')[0]}",
+            batch.schema,
+            compression=None if kind == "arrow-plain" else "zstd",
         ) as writer:
             for at in range(part * 30, part * 30 + 30, 6):
                 writer.write(batch.slice(at, 6))
-    options = {"columns": ["number_text", "number_value", "place_value"], "block_size": 11, "nulls": "skip"}
+    options = {
+        "columns": ["number_text", "number_value", "place_value"],
+        "block_size": 11,
+        "nulls": "skip",
+    }
     data = NumberDataset(tmp_path, tokenizer=tok, cache_bytes=1, **options)
     expected = list(NumberDataset(batch, **options))
     assert len(data) == len(expected) > 30
     order = np.random.default_rng(0).permutation(len(data)).tolist()
     for made in (data, pickle.loads(pickle.dumps(data))):
-        for number, block in zip(order, made.__getitems__([n - len(data) for n in order]), strict=True):
-            assert sorted(block) == sorted(["input_ids", "number_index", "number_text", "number_value", "place_value", "position_ids"])
+        for number, block in zip(
+            order, made.__getitems__([n - len(data) for n in order]), strict=True
+        ):
+            assert sorted(block) == sorted(
+                [
+                    "input_ids",
+                    "number_index",
+                    "number_text",
+                    "number_value",
+                    "place_value",
+                    "position_ids",
+                ]
+            )
             for name, values in block.items():
                 np.testing.assert_array_equal(values, expected[number][name])
-    assert [text for block in data for text in block["number_text"]] == [t for n in range(60) if n % 7 for t in (f"{n}.5", f"-{n * n}")]
+    assert [text for block in data for text in block["number_text"]] == [
+        t for n in range(60) if n % 7 for t in (f"{n}.5", f"-{n * n}")
+    ]
     with pytest.raises(IndexError, match=f"row {len(data)} of"):
         data[len(data)]
 
 
 def test_one_text_without_documents() -> None:
     batch = tokenizer("xval").encode_batch(["one 2", "three"])
-    assert all("position_ids" not in block for block in NumberDataset(batch, block_size=2, separate=False))
+    assert all(
+        "position_ids" not in block for block in NumberDataset(batch, block_size=2, separate=False)
+    )
     assert len(NumberDataset(tokenizer("xval").encode_batch([]), block_size=2)) == 0
-    assert len(NumberDataset(tokenizer("xval").encode_batch(["", ""]), block_size=2, separator=0)) == 0
+    assert (
+        len(NumberDataset(tokenizer("xval").encode_batch(["", ""]), block_size=2, separator=0)) == 0
+    )
 
 
 def test_access_reads_only_the_chunks_of_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = NumberDataset(chunked(tokenizer("xval").encode_batch(["1 2 3 4 5 6 7 8"] * 50), 5), block_size=16, cache_bytes=0)
+    data = NumberDataset(
+        chunked(tokenizer("xval").encode_batch(["1 2 3 4 5 6 7 8"] * 50), 5),
+        block_size=16,
+        cache_bytes=0,
+    )
     read: list[int] = []
     original = Storage.read
-    monkeypatch.setattr(Storage, "read", lambda self, number: read.append(number) or original(self, number))
+    monkeypatch.setattr(
+        Storage, "read", lambda self, number: read.append(number) or original(self, number)
+    )
     data.__getitems__([7, 6, 5])
     assert len(set(read)) <= 3 and len(read) <= 4
     assert np.shares_memory(data[0]["number_value"], data._storage.read(0).arrays[2][1])  # a view
@@ -178,13 +283,17 @@ def test_shares_and_resuming_of_blocks(shuffle: bool) -> None:
     table = chunked(tokenizer("p10").encode_batch([f"{n} and {n + 1} more" for n in range(90)]), 8)
 
     def make(rank: int = 0, world: int = 1, size: int = 12) -> IterableNumberDataset:
-        return IterableNumberDataset(table, shuffle=shuffle, window=2, rank=rank, world_size=world, block_size=size)
+        return IterableNumberDataset(
+            table, shuffle=shuffle, window=2, rank=rank, world_size=world, block_size=size
+        )
 
     def ids(blocks: Any) -> list[list[int]]:
         return [block["input_ids"].tolist() for block in blocks]
 
     everything = ids(make())
-    assert sorted(everything) == sorted(ids(NumberDataset(table, block_size=12))) and (everything == ids(make(size=12)))
+    assert sorted(everything) == sorted(ids(NumberDataset(table, block_size=12))) and (
+        everything == ids(make(size=12))
+    )
     shares = [ids(make(rank, 3)) for rank in range(3)]
     assert [block for share in shares for block in share] == everything
     assert [len(share) for share in shares] == [len(make(rank, 3)) for rank in range(3)]
@@ -206,51 +315,86 @@ def test_what_blocks_refuse(tmp_path: Path) -> None:
     for options, message in (
         ({"block_size": 0}, "block_size=0"),
         ({"block_size": 4}, "row 1 is null.*skip"),
-        ({"block_size": 4, "nulls": "skip", "columns": ["text"]}, "'text' has no value for each token"),
+        (
+            {"block_size": 4, "nulls": "skip", "columns": ["text"]},
+            "'text' has no value for each token",
+        ),
         ({"separator": 1}, "give block_size"),
         ({"block_size": 4, "separator": END}, "tokenizer=..."),
         ({"block_size": 4, "separator": number}, "none that numbers are made of"),
         ({"block_size": 4, "separator": 10**6}, "no id of the tokenizer"),
-        ({"block_size": 4, "separator": "[NONE]", "tokenizer": tokenizer("xval")}, "no token '\\[NONE\\]'"),
+        (
+            {"block_size": 4, "separator": "[NONE]", "tokenizer": tokenizer("xval")},
+            "no token '\\[NONE\\]'",
+        ),
     ):
         with pytest.raises(NumtokError, match=message):
             NumberDataset(batch, **options)
     assert len(list(IterableNumberDataset(batch, block_size=4))) == 1
-    ids = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), pa.array([number, 5], pa.int32()), mask=pa.array([False, True]))
-    hidden = batch.set_column(0, batch.schema.field(0), ids)  # what Arrow allows to lie below a null is no token
+    ids = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2], pa.int32()),
+        pa.array([number, 5], pa.int32()),
+        mask=pa.array([False, True]),
+    )
+    hidden = batch.set_column(
+        0, batch.schema.field(0), ids
+    )  # what Arrow allows to lie below a null is no token
     (row,) = NumberDataset(hidden, block_size=4, nulls="skip")
     assert row["input_ids"].tolist() == [number]
 
 
-# --- into batches -----------------------------------------------------------------------------------------------------------------------------------
+# --- into batches
+# -----------------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pack", [False, True])
 def test_a_batch_of_blocks_keeps_documents_apart(pack: bool) -> None:
     tok = tokenizer("xval")
-    data = NumberDataset(tok.encode_batch(["one two 3", "4 five", "6"]), block_size=4, tokenizer=tok)
-    batch = NumberCollator.from_schema(data.schema, 0, objective="causal", max_length=4, pack=pack)(list(data))
+    data = NumberDataset(
+        tok.encode_batch(["one two 3", "4 five", "6"]), block_size=4, tokenizer=tok
+    )
+    batch = NumberCollator.from_schema(data.schema, 0, objective="causal", max_length=4, pack=pack)(
+        list(data)
+    )
     assert "attention_mask" not in batch
     assert batch["position_ids"].tolist() == [[0, 1, 2, 0], [0, 0, 0, 0]]
-    assert batch["labels"][0].tolist() == [-100, *batch["input_ids"][0, 1:3].tolist(), -100]  # no document follows from another
+    assert batch["labels"][0].tolist() == [
+        -100,
+        *batch["input_ids"][0, 1:3].tolist(),
+        -100,
+    ]  # no document follows from another
     assert (batch["labels"][1] == -100).all()
-    shown = NumberCollator.from_schema(data.schema, 0, objective="causal", max_length=4, pack=pack, pack_attention_mask=True)(list(data))
+    shown = NumberCollator.from_schema(
+        data.schema, 0, objective="causal", max_length=4, pack=pack, pack_attention_mask=True
+    )(list(data))
     assert shown["attention_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
 
 
 def test_blocks_of_parquet_train(tmp_path: Path) -> None:
-    """From a file through the Trainer: the loss is finite and falls, and nothing of the corpus is lost."""
+    """From a file through the Trainer: the loss is finite and falls, and nothing of the corpus is
+    lost.
+    """
     transformers = pytest.importorskip("transformers")
     from numtok_torch import NumberModel, embedding_from_schema, head_from_schema
 
     tok = numtok.Tokenizer.from_pretrained(None, [XVal(scale=0.05)])
     texts = [f"the sum of {n} and {n + 1} is {2 * n + 1}" for n in range(40)]
-    pq.write_table(pa.Table.from_batches([tok.encode_batch(texts)]), tmp_path / "a.parquet", row_group_size=8)
+    pq.write_table(
+        pa.Table.from_batches([tok.encode_batch(texts)]), tmp_path / "a.parquet", row_group_size=8
+    )
     data = NumberDataset(tmp_path / "a.parquet", block_size=32, separator=END, tokenizer=tok)
-    assert sum(len(block["input_ids"]) for block in data) == sum(len(tok.encode(text)["input_ids"]) + 1 for text in texts)
+    assert sum(len(block["input_ids"]) for block in data) == sum(
+        len(tok.encode(text)["input_ids"]) + 1 for text in texts
+    )
     torch.manual_seed(0)
-    config = transformers.GPT2Config(vocab_size=tok.vocab_size, n_embd=16, n_layer=1, n_head=2, n_positions=32)
-    model = NumberModel(transformers.GPT2LMHeadModel(config), embedding_from_schema(data.schema, 16), head_from_schema(data.schema, 16))
+    config = transformers.GPT2Config(
+        vocab_size=tok.vocab_size, n_embd=16, n_layer=1, n_head=2, n_positions=32
+    )
+    model = NumberModel(
+        transformers.GPT2LMHeadModel(config),
+        embedding_from_schema(data.schema, 16),
+        head_from_schema(data.schema, 16),
+    )
     arguments = transformers.TrainingArguments(
         str(tmp_path / "out"),
         max_steps=12,

@@ -21,11 +21,13 @@ from numtok.errors import NumtokError, SchemaError
 from numtok.representations import B1999, P10, Digits, FloatBits, FoNE, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
-from trained import config  # noqa: E402
+from trained import config
 
-from numtok_torch.data.collator import NumberCollator, NumberDataset  # noqa: E402
+from numtok_torch.data.collator import NumberCollator, NumberDataset
 
-pytestmark = pytest.mark.filterwarnings("ignore:max_length=")  # cuts are what many of these are about
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:max_length="
+)  # cuts are what many of these are about
 
 
 def collator(**options: Any) -> NumberCollator:
@@ -37,14 +39,23 @@ def tokenizer(*numbers: Any) -> numtok.Tokenizer:
     return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
 
 
-@given(st.lists(ROWS, min_size=1, max_size=6), st.sampled_from(["right", "left"]), st.sampled_from([1, 4]), st.booleans())
+@given(
+    st.lists(ROWS, min_size=1, max_size=6),
+    st.sampled_from(["right", "left"]),
+    st.sampled_from([1, 4]),
+    st.booleans(),
+)
 def test_batch_is_the_loop(rows: list[Any], side: str, multiple: int, compact: bool) -> None:
     made = [sparse(row, compact) for row in rows]
     found = collator(padding_side=side, pad_to_multiple_of=multiple)(made)
     assert_same(found, slow_batch(made, side, multiple))
 
 
-@given(st.lists(ROWS, min_size=1, max_size=4), st.sampled_from(["numpy", "lists", "tensors"]), st.booleans())
+@given(
+    st.lists(ROWS, min_size=1, max_size=4),
+    st.sampled_from(["numpy", "lists", "tensors"]),
+    st.booleans(),
+)
 def test_dense_rows_give_the_same_batch(rows: list[Any], kind: str, compact: bool) -> None:
     made = [sparse(row, compact) for row in rows if row[0]]
     if made:  # lists of rows without tokens have no shape to see
@@ -61,11 +72,15 @@ def test_collate_then_take_apart(rows: list[Any], side: str) -> None:
         assert batch["input_ids"][number][real].tolist() == row["input_ids"].tolist()
         assert np.flatnonzero(marked[real]).tolist() == row["number_index"].tolist()
         np.testing.assert_array_equal(batch["number_value"][number][marked], row["number_value"])
-        np.testing.assert_array_equal(batch["number_fourier"][number][marked], row["number_fourier"])
+        np.testing.assert_array_equal(
+            batch["number_fourier"][number][marked], row["number_fourier"]
+        )
         np.testing.assert_array_equal(batch["place_value"][number][real], row["place_value"])
 
 
-@given(st.lists(ROWS, min_size=1, max_size=5), st.integers(1, 10), st.sampled_from(["right", "left"]))
+@given(
+    st.lists(ROWS, min_size=1, max_size=5), st.integers(1, 10), st.sampled_from(["right", "left"])
+)
 def test_truncation_is_truncating_first(rows: list[Any], max_length: int, side: str) -> None:
     made = [sparse(row) for row in rows]
     found = collator(max_length=max_length, truncation_side=side)(made)
@@ -75,17 +90,27 @@ def test_truncation_is_truncating_first(rows: list[Any], max_length: int, side: 
 @given(st.lists(ROWS, min_size=1, max_size=3), ROWS)
 def test_padding_never_changes_another_entry(rows: list[Any], longer: Any) -> None:
     made = [sparse(row) for row in rows]
-    alone, together = collator()(made), collator()([*made, sparse((longer[0] * 3, longer[1], longer[2]))])
+    alone, together = (
+        collator()(made),
+        collator()([*made, sparse((longer[0] * 3, longer[1], longer[2]))]),
+    )
     width = alone["input_ids"].shape[1]
     for name, tensor in alone.items():
         assert torch.equal(together[name][: len(made), :width], tensor), name
 
 
-@given(st.lists(ROWS, min_size=1, max_size=8), st.integers(4, 12), st.sampled_from(["right", "left"]))
+@given(
+    st.lists(ROWS, min_size=1, max_size=8), st.integers(4, 12), st.sampled_from(["right", "left"])
+)
 def test_packing_keeps_every_row(rows: list[Any], max_length: int, side: str) -> None:
     """Each row lies somewhere in one piece, once, with its streams, and its first label ignored."""
     made = [cut(sparse(row), max_length, "right") for row in rows]
-    options = {"max_length": max_length, "pack": True, "pack_attention_mask": True, "padding_side": side}
+    options = {
+        "max_length": max_length,
+        "pack": True,
+        "pack_attention_mask": True,
+        "padding_side": side,
+    }
     packed = {name: tensor.numpy() for name, tensor in collator(**options)(made).items()}
     real = packed["attention_mask"] == 1
     assert packed["input_ids"].shape[1] == max_length
@@ -93,15 +118,29 @@ def test_packing_keeps_every_row(rows: list[Any], max_length: int, side: str) ->
     assert (packed["labels"][real & (packed["position_ids"] == 0)] == -100).all()
     found = []
     for line in range(len(real)):
-        assert real[line].tolist() == sorted(real[line].tolist(), reverse=side == "right")  # padding is on its side
+        assert real[line].tolist() == sorted(
+            real[line].tolist(), reverse=side == "right"
+        )  # padding is on its side
         begins = np.flatnonzero(real[line] & (packed["position_ids"][line] == 0)).tolist()
         edge = np.flatnonzero(real[line])[-1] + 1 if real[line].any() else 0
         for first, last in itertools.pairwise([*begins, edge]):
             assert packed["position_ids"][line, first:last].tolist() == list(range(last - first))
-            assert packed["labels"][line, first + 1 : last].tolist() == packed["input_ids"][line, first + 1 : last].tolist()
+            assert (
+                packed["labels"][line, first + 1 : last].tolist()
+                == packed["input_ids"][line, first + 1 : last].tolist()
+            )
             marked = packed["number_mask"][line, first:last]
-            found.append((packed["input_ids"][line, first:last].tolist(), packed["number_value"][line, first:last][marked].tolist()))
-    assert sorted(found) == sorted((row["input_ids"].tolist(), row["number_value"].tolist()) for row in made if len(row["input_ids"]))
+            found.append(
+                (
+                    packed["input_ids"][line, first:last].tolist(),
+                    packed["number_value"][line, first:last][marked].tolist(),
+                )
+            )
+    assert sorted(found) == sorted(
+        (row["input_ids"].tolist(), row["number_value"].tolist())
+        for row in made
+        if len(row["input_ids"])
+    )
 
 
 def test_packing_for_models_that_read_position_ids() -> None:
@@ -114,7 +153,13 @@ def test_packing_for_models_that_read_position_ids() -> None:
 def test_packed_rows_do_not_see_each_other_in_a_transformers_model() -> None:
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    tiny = transformers.LlamaConfig(vocab_size=50, hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2)
+    tiny = transformers.LlamaConfig(
+        vocab_size=50,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+    )
     model = transformers.LlamaModel(tiny).eval()
     rows = [{"input_ids": [1, 2, 3]}, {"input_ids": [4, 5]}]
     batch = NumberCollator(0, max_length=6, pack=True)(rows)
@@ -125,7 +170,12 @@ def test_packed_rows_do_not_see_each_other_in_a_transformers_model() -> None:
 
 
 def test_labels_of_the_rows_are_kept() -> None:
-    row = {"input_ids": [1, 2, 3], "labels": [-100, 2, 3], "token_type_ids": [0, 1, 1], "special_tokens_mask": [1, 0, 0]}
+    row = {
+        "input_ids": [1, 2, 3],
+        "labels": [-100, 2, 3],
+        "token_type_ids": [0, 1, 1],
+        "special_tokens_mask": [1, 0, 0],
+    }
     batch = collator()([row, {name: part[:1] for name, part in row.items()}])
     assert batch["labels"].tolist() == [[-100, 2, 3], [-100, -100, -100]]
     assert batch["token_type_ids"].tolist() == [[0, 1, 1], [0, 0, 0]]
@@ -137,7 +187,9 @@ def test_one_label_per_row() -> None:
     batch = NumberCollator(0)(rows)
     assert batch["labels"].dtype == torch.int64
     assert batch["labels"].tolist() == [3, 0]
-    assert NumberCollator(0)([row | {"labels": 0.5} for row in rows])["labels"].dtype == torch.float32
+    assert (
+        NumberCollator(0)([row | {"labels": 0.5} for row in rows])["labels"].dtype == torch.float32
+    )
 
 
 def test_no_loss_on_padding_that_the_rows_have() -> None:
@@ -168,7 +220,16 @@ def test_fillers_that_are_not_numbers_do_not_come_through() -> None:
 def test_values_keep_their_precision() -> None:
     """Lists of Python floats must not come out as float32, let alone float16."""
     hard = [70000.0, 1e-9, 2049.0, 0.1, 1e300]
-    batch = collator()([{"input_ids": [1] * 5, "number_index": list(range(5)), "number_value": hard, "number_scaled": [*hard[:4], 1.0]}])
+    batch = collator()(
+        [
+            {
+                "input_ids": [1] * 5,
+                "number_index": list(range(5)),
+                "number_value": hard,
+                "number_scaled": [*hard[:4], 1.0],
+            }
+        ]
+    )
     assert batch["number_value"][0].tolist() == hard
     assert batch["number_scaled"][0].tolist() == np.array([*hard[:4], 1.0], np.float32).tolist()
 
@@ -185,12 +246,21 @@ def test_values_keep_their_precision() -> None:
         ([{"input_ids": [1], "number_index": [0], "number_mask": [True]}], "both"),
         ([{"input_ids": [1, 2], "number_index": [2], "number_value": [1.0]}], "ascending places"),
         ([{"input_ids": [1, 2], "number_index": [-1], "number_value": [1.0]}], "ascending places"),
-        ([{"input_ids": [1, 2], "number_index": [1, 0], "number_value": [1.0, 2.0]}], "ascending places"),
-        ([{"input_ids": [1, 2], "number_index": [1], "number_value": []}], "row 0: 'number_value' has 0 values.*1 numbers"),
+        (
+            [{"input_ids": [1, 2], "number_index": [1, 0], "number_value": [1.0, 2.0]}],
+            "ascending places",
+        ),
+        (
+            [{"input_ids": [1, 2], "number_index": [1], "number_value": []}],
+            "row 0: 'number_value' has 0 values.*1 numbers",
+        ),
         ([{"input_ids": [1, 2], "number_mask": [True]}], "row 0: 'number_mask' has 1"),
         ([{"input_ids": [1, 2], "place_value": [0]}], "row 0: 'place_value' has 1"),
         ([{"input_ids": [1], "number_index": [0], "number_bits": [[1, [0]]]}], "nested lists"),
-        ([{"input_ids": [1], "number_index": [0], "number_bits": [[1] * k]} for k in (32, 31)], "same shape"),
+        (
+            [{"input_ids": [1], "number_index": [0], "number_bits": [[1] * k]} for k in (32, 31)],
+            "same shape",
+        ),
         ([{"input_ids": [1], "number_index": [], "number_fourier": []}], "from_schema"),
     ],
 )
@@ -212,10 +282,22 @@ def test_rows_that_do_not_fit_together(rows: list[Any], message: str) -> None:
         ({"max_length": 2, "frame": (1, 1)}, "special tokens"),
         ({"pad_to_multiple_of": 0}, "pad_to_multiple_of"),
         ({"objective": "masked"}, "mask_token_id"),
-        ({"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mask": "digits"}, "mask='digits'"),
-        ({"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mlm_probability": 2}, "mlm_probability"),
-        ({"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mask_share": 0.95}, "mask_share"),
-        ({"objective": "masked", "mask_token_id": 1, "vocab_size": 2, "special_token_ids": (0,)}, "no word"),
+        (
+            {"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mask": "digits"},
+            "mask='digits'",
+        ),
+        (
+            {"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mlm_probability": 2},
+            "mlm_probability",
+        ),
+        (
+            {"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mask_share": 0.95},
+            "mask_share",
+        ),
+        (
+            {"objective": "masked", "mask_token_id": 1, "vocab_size": 2, "special_token_ids": (0,)},
+            "no word",
+        ),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
@@ -228,10 +310,13 @@ def test_rows_without_numbers_as_lists_need_the_schema() -> None:
     row = {"input_ids": [1], "number_index": [], "number_value": [], "number_fourier": []}
     assert NumberCollator.from_schema(schema, 0)([row])["number_fourier"].shape == (1, 1, 10, 2)
     with pytest.raises(SchemaError, match="schema says"):
-        NumberCollator.from_schema(schema, 0)([row | {"number_index": [0], "number_value": [1.0], "number_fourier": [[[1.0, 0.0]]]}])
+        NumberCollator.from_schema(schema, 0)(
+            [row | {"number_index": [0], "number_value": [1.0], "number_fourier": [[[1.0, 0.0]]]}]
+        )
 
 
-# --- truncation of numbers of several tokens ------------------------------------------------------------------------------------------------------
+# --- truncation of numbers of several tokens
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -240,18 +325,38 @@ def test_numbers_that_are_cut_lose_their_entry(representation: Any, side: str) -
     tok = tokenizer(representation)
     data = NumberDataset(tok.encode_batch(["ab 123 cd 45.6 ef"]))
     row, alone = data[0], NumberCollator.from_schema(data.schema, PAD)
-    stops = alone.tokens.stops(row["input_ids"].astype(np.int64), row["number_index"].astype(np.int64), np.full(2, len(row["input_ids"])))
-    assert all(stops - row["number_index"] == {"place": [5, 6], "p10": [5, 5], "b1999": [2, 2], "digits": [4, 5]}[representation.name])
+    stops = alone.tokens.stops(
+        row["input_ids"].astype(np.int64),
+        row["number_index"].astype(np.int64),
+        np.full(2, len(row["input_ids"])),
+    )
+    assert all(
+        stops - row["number_index"]
+        == {"place": [5, 6], "p10": [5, 5], "b1999": [2, 2], "digits": [4, 5]}[representation.name]
+    )
     count = len(row["input_ids"])
     for max_length in range(1, count):
-        batch = NumberCollator.from_schema(data.schema, PAD, max_length=max_length, truncation_side=side)([row])
+        batch = NumberCollator.from_schema(
+            data.schema, PAD, max_length=max_length, truncation_side=side
+        )([row])
         first = 0 if side == "right" else count - max_length
         kept = (row["number_index"] >= first) & (stops <= first + max_length)
-        assert batch["input_ids"][0].tolist() == row["input_ids"][first : first + max_length].tolist()
-        assert np.flatnonzero(batch["number_mask"][0]).tolist() == (row["number_index"][kept] - first).tolist()
-        assert batch["number_value"][batch["number_mask"]].tolist() == row["number_value"][kept].tolist()
+        assert (
+            batch["input_ids"][0].tolist() == row["input_ids"][first : first + max_length].tolist()
+        )
+        assert (
+            np.flatnonzero(batch["number_mask"][0]).tolist()
+            == (row["number_index"][kept] - first).tolist()
+        )
+        assert (
+            batch["number_value"][batch["number_mask"]].tolist()
+            == row["number_value"][kept].tolist()
+        )
         if "place_value" in row:
-            assert batch["place_value"][0].tolist() == row["place_value"][first : first + max_length].tolist()
+            assert (
+                batch["place_value"][0].tolist()
+                == row["place_value"][first : first + max_length].tolist()
+            )
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -261,17 +366,26 @@ def test_truncation_keeps_the_frame(side: str) -> None:
     row = NumberDataset(batch)[0]
     made = NumberCollator.from_schema(batch.schema, PAD, max_length=5, truncation_side=side)([row])
     ids = row["input_ids"].tolist()
-    assert made["input_ids"][0].tolist() == [ids[0], *(ids[1:4] if side == "right" else ids[-4:-1]), ids[-1]]
+    assert made["input_ids"][0].tolist() == [
+        ids[0],
+        *(ids[1:4] if side == "right" else ids[-4:-1]),
+        ids[-1],
+    ]
 
 
-# --- from a tokenizer -----------------------------------------------------------------------------------------------------------------------------
+# --- from a tokenizer
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 def test_from_a_tokenizer() -> None:
     tok = numtok.Tokenizer(config("bert"), [XVal(), FloatBits()])
     made = NumberCollator.from_tokenizer(tok, "[PAD]", objective="masked", mask_token_id="[MASK]")
     added = {token["content"]: token["id"] for token in tok.config["added_tokens"]}
-    assert (made.pad_token_id, made.mask_token_id, made.vocab_size) == (added["[PAD]"], added["[MASK]"], tok.vocab_size)
+    assert (made.pad_token_id, made.mask_token_id, made.vocab_size) == (
+        added["[PAD]"],
+        added["[MASK]"],
+        tok.vocab_size,
+    )
     assert added["[CLS]"] in made.special_token_ids
     assert made.tokens.ids == (added["[NUM]"],)
     with pytest.raises(NumtokError, match="no token '<pad>'"):
@@ -287,7 +401,11 @@ def test_from_a_transformers_tokenizer(tmp_path: Path) -> None:
     tok = numtok.Tokenizer(config("bert"), [XVal()])
     tok.save_pretrained(tmp_path)
     plain = transformers.PreTrainedTokenizerFast(
-        tokenizer_file=str(tmp_path / "tokenizer.json"), pad_token="[PAD]", mask_token="[MASK]", cls_token="[CLS]", sep_token="[SEP]"
+        tokenizer_file=str(tmp_path / "tokenizer.json"),
+        pad_token="[PAD]",
+        mask_token="[MASK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
     )
     made = NumberCollator.from_tokenizer(plain, objective="masked")
     assert (made.pad_token_id, made.mask_token_id) == (plain.pad_token_id, plain.mask_token_id)
@@ -299,7 +417,9 @@ def test_from_a_transformers_tokenizer(tmp_path: Path) -> None:
 
 
 def test_collator_can_be_pickled() -> None:
-    made = NumberCollator.from_tokenizer(tokenizer(P10()), 0, objective="masked", mask_token_id=5, seed=1)
+    made = NumberCollator.from_tokenizer(
+        tokenizer(P10()), 0, objective="masked", mask_token_id=5, seed=1
+    )
     stream = io.BytesIO()
     pickle.dump(made, stream)
     row = {"input_ids": list(range(100, 140))}
@@ -311,7 +431,14 @@ WIDE = [(FloatBits(width=64, reciprocal=True),), (FloatBits(width=64, compact=Tr
 
 
 @pytest.mark.parametrize(
-    "representations", [(XVal(), FloatBits(), FoNE(6, 4)), (FloatBits(compact=True),), *WIDE, (PlaceValue(),), (P10(),)]
+    "representations",
+    [
+        (XVal(), FloatBits(), FoNE(6, 4)),
+        (FloatBits(compact=True),),
+        *WIDE,
+        (PlaceValue(),),
+        (P10(),),
+    ],
 )
 def test_rows_of_the_hugging_face_tokenizer(representations: Any) -> None:
     """Its dense lists give the batch that the file's rows give."""
@@ -320,14 +447,19 @@ def test_rows_of_the_hugging_face_tokenizer(representations: Any) -> None:
     tok = hf.NumberTokenizer.from_pretrained(None, numbers=list(representations))
     encoded = tok(texts, return_numbers=True, add_special_tokens=False)
     data = NumberDataset(tok.numtok.encode_batch(texts), tokenizer=tok)
-    expected = NumberCollator.from_schema(data.schema, PAD)([data[number] for number in range(len(texts))])
+    expected = NumberCollator.from_schema(data.schema, PAD)(
+        [data[number] for number in range(len(texts))]
+    )
     made = NumberCollator.from_tokenizer(tok, PAD, drop=("token_type_ids",))
     assert made.tokens == NumberCollator.from_schema(data.schema, PAD).tokens
-    found = made([{name: encoded[name][number] for name in encoded} for number in range(len(texts))])
+    found = made(
+        [{name: encoded[name][number] for name in encoded} for number in range(len(texts))]
+    )
     assert_same(found, {name: tensor.numpy() for name, tensor in expected.items()})
 
 
-# --- what is lost -----------------------------------------------------------------------------------------------------------------------------------
+# --- what is lost
+# -----------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_cut_is_told_once_with_what_is_lost() -> None:
@@ -336,7 +468,9 @@ def test_a_cut_is_told_once_with_what_is_lost() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made(rows[1:2])  # nothing is cut
-    with pytest.warns(UserWarning, match=r"max_length=5 cuts 2 of the 3 rows .* 30% of its tokens.*block_size=5") as told:
+    with pytest.warns(
+        UserWarning, match=r"max_length=5 cuts 2 of the 3 rows .* 30% of its tokens.*block_size=5"
+    ) as told:
         made(rows)
     assert [Path(one.filename) for one in told] == [Path(__file__)]
     with warnings.catch_warnings():
@@ -347,16 +481,33 @@ def test_a_cut_is_told_once_with_what_is_lost() -> None:
 def test_rows_with_positions_of_their_own_keep_them_and_their_mask() -> None:
     row = {"input_ids": [5, 6, 7], "position_ids": [4, 5, 6], "attention_mask": [1, 1, 0]}
     batch = NumberCollator(0)([row])
-    assert (batch["position_ids"].tolist(), batch["attention_mask"].tolist()) == ([[4, 5, 6]], [[1, 1, 0]])
+    assert (batch["position_ids"].tolist(), batch["attention_mask"].tolist()) == (
+        [[4, 5, 6]],
+        [[1, 1, 0]],
+    )
 
 
-@pytest.mark.parametrize("texts", [["of -0.30000000000000004 or 0.1", "5e-324"], ["-1", "2"], ["7"], ["-7.000000000000001", "no number"]])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["of -0.30000000000000004 or 0.1", "5e-324"],
+        ["-1", "2"],
+        ["7"],
+        ["-7.000000000000001", "no number"],
+    ],
+)
 @pytest.mark.parametrize("lists", [False, True])
 def test_words_of_64_bits_keep_all_of_them(texts: list[str], lists: bool) -> None:
-    """As int64 of the same bits, from a file's arrays and from Python's lists, in which NumPy would make floats of words with a sign beside those without."""
+    """As int64 of the same bits, from a file's arrays and from Python's lists, in which NumPy would
+    make floats of words with a sign beside those without.
+    """
     tok = tokenizer(FloatBits(width=64, compact=True))
     encoded = tok.encode_batch(texts)
-    data = encoded.to_pylist() if lists else [NumberDataset(encoded)[number] for number in range(len(texts))]
+    data = (
+        encoded.to_pylist()
+        if lists
+        else [NumberDataset(encoded)[number] for number in range(len(texts))]
+    )
     made = NumberCollator.from_schema(encoded.schema, PAD)(data)
     assert made["number_bits"].dtype == torch.int64
     shown = made["number_bits"][made["number_mask"]].view(torch.float64)

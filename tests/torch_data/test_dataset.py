@@ -1,4 +1,6 @@
-"""NumberDataset and IterableNumberDataset: files of every kind, shares, order, resuming, and a real DataLoader."""
+"""NumberDataset and IterableNumberDataset: files of every kind, shares, order, resuming, and a real
+DataLoader.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,14 @@ from numtok.errors import InputError, SchemaError
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
 
 torch = pytest.importorskip("torch")
-from torch.utils.data import DataLoader  # noqa: E402
+from torch.utils.data import DataLoader
 
-from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset  # noqa: E402
-from numtok_torch.data.storage import Storage  # noqa: E402
+from numtok_torch.data.collator import (
+    IterableNumberDataset,
+    NumberCollator,
+    NumberDataset,
+)
+from numtok_torch.data.storage import Storage
 
 TEXTS = ["It is -28.5 or 10,000", "no number", "", "7 and 0 and 1e400", "0.5"] * 4
 EVERY = [XVal(), FloatBits(), FoNE(6, 4), ExponentBins(), LogFourier(4)]
@@ -61,18 +67,29 @@ def folder(xval: numtok.Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> 
     return made
 
 
-# --- datasets -------------------------------------------------------------------------------------------------------------------------------------
+# --- datasets
+# -------------------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["parquet", "arrow", "arrow-plain", "stream", "batch", "table", "slice"])
+@pytest.mark.parametrize(
+    "kind", ["parquet", "arrow", "arrow-plain", "stream", "batch", "table", "slice"]
+)
 @pytest.mark.parametrize("compact", [False, True])
 def test_rows_are_those_of_the_batch(kind: str, compact: bool, tmp_path: Path) -> None:
-    tok = tokenizer(XVal(), FloatBits(compact=compact), FoNE(6, 4, compact=compact), ExponentBins(), LogFourier(4))
+    tok = tokenizer(
+        XVal(),
+        FloatBits(compact=compact),
+        FoNE(6, 4, compact=compact),
+        ExponentBins(),
+        LogFourier(4),
+    )
     batch = tok.encode_batch(TEXTS, keep_text=True)
     data: Any = batch
     if kind in ("parquet", "arrow", "arrow-plain"):
         data = tmp_path / f"data.{kind.split('-')[0]}"
-        with open_writer(data, batch.schema, compression=None if kind == "arrow-plain" else "zstd") as writer:
+        with open_writer(
+            data, batch.schema, compression=None if kind == "arrow-plain" else "zstd"
+        ) as writer:
             writer.write(batch.slice(0, 7))
             writer.write(batch.slice(7))
     elif kind == "stream":
@@ -84,8 +101,15 @@ def test_rows_are_those_of_the_batch(kind: str, compact: bool, tmp_path: Path) -
         data = pa.Table.from_batches([batch.slice(0, 3), batch.slice(3)])
     elif kind == "slice":
         data = pa.concat_batches([batch, batch]).slice(len(TEXTS), len(TEXTS))
-    for dataset in (NumberDataset(data, tokenizer=tok), IterableNumberDataset(data, tokenizer=tok.fingerprint)):
-        rows = list(dataset) if isinstance(dataset, IterableNumberDataset) else [dataset[number] for number in range(len(dataset))]
+    for dataset in (
+        NumberDataset(data, tokenizer=tok),
+        IterableNumberDataset(data, tokenizer=tok.fingerprint),
+    ):
+        rows = (
+            list(dataset)
+            if isinstance(dataset, IterableNumberDataset)
+            else [dataset[number] for number in range(len(dataset))]
+        )
         assert len(rows) == len(dataset) == len(TEXTS)
         assert dataset.metadata["tokenizer"] == dataset.fingerprint == tok.fingerprint
         for text, row in zip(TEXTS, rows, strict=True):
@@ -112,7 +136,10 @@ def test_map_style(folder: Path) -> None:
     for wrong in (150, -151):
         with pytest.raises(IndexError, match=str(wrong)):
             data[wrong]
-    assert values(NumberDataset([folder / "part-2.parquet", folder / "part-0.parquet"])) == [*range(100, 150), *range(50)]
+    assert values(NumberDataset([folder / "part-2.parquet", folder / "part-0.parquet"])) == [
+        *range(100, 150),
+        *range(50),
+    ]
 
 
 def test_only_some_chunks_are_kept(folder: Path) -> None:
@@ -145,7 +172,9 @@ def test_no_rows_at_all(tmp_path: Path) -> None:
         assert list(IterableNumberDataset(data, shuffle=True)) == []
 
 
-def test_files_of_another_tokenizer_are_refused(folder: Path, tmp_path: Path, xval: numtok.Tokenizer) -> None:
+def test_files_of_another_tokenizer_are_refused(
+    folder: Path, tmp_path: Path, xval: numtok.Tokenizer
+) -> None:
     other = tokenizer(XVal(scale=2.0))
     for make in (NumberDataset, IterableNumberDataset):
         make(folder, tokenizer=xval)
@@ -156,7 +185,10 @@ def test_files_of_another_tokenizer_are_refused(folder: Path, tmp_path: Path, xv
     pq.write_table(pa.Table.from_batches([other.encode_batch(["5"])]), tmp_path / "other.parquet")
     with pytest.raises(SchemaError, match="do not belong together"):
         NumberDataset([folder, tmp_path / "other.parquet"])
-    pq.write_table(pa.Table.from_batches([xval.encode_batch(["5"])]).drop_columns("number_scaled"), tmp_path / "less.parquet")
+    pq.write_table(
+        pa.Table.from_batches([xval.encode_batch(["5"])]).drop_columns("number_scaled"),
+        tmp_path / "less.parquet",
+    )
     with pytest.raises(SchemaError, match="same columns"):
         NumberDataset([folder, tmp_path / "less.parquet"])
 
@@ -190,7 +222,9 @@ def test_what_is_no_data_set(folder: Path, tmp_path: Path) -> None:
 
 def test_columns_that_disagree_are_damage(xval: numtok.Tokenizer) -> None:
     batch = xval.encode_batch(["5 and 6"])
-    wrong = batch.set_column(2, batch.schema.field(2), pa.array([[1.0]], batch.schema.field(2).type))
+    wrong = batch.set_column(
+        2, batch.schema.field(2), pa.array([[1.0]], batch.schema.field(2).type)
+    )
     with pytest.raises(SchemaError, match=r"number_value.*damaged"):
         NumberDataset(wrong)[0]
 
@@ -199,12 +233,18 @@ def test_columns_that_disagree_are_damage(xval: numtok.Tokenizer) -> None:
 def test_datasets_can_be_pickled_and_copied(make: Any, folder: Path) -> None:
     data = make(folder)
     before = values(data)
-    assert values(pickle.loads(pickle.dumps(data))) == values(copy.deepcopy(data)) == before == list(range(150))
+    assert (
+        values(pickle.loads(pickle.dumps(data)))
+        == values(copy.deepcopy(data))
+        == before
+        == list(range(150))
+    )
     memory = make(tokenizer(*EVERY).encode_batch(TEXTS))
     assert len(list(pickle.loads(pickle.dumps(memory)))) == len(TEXTS)
 
 
-# --- sharing, shuffling, resuming -----------------------------------------------------------------------------------------------------------------
+# --- sharing, shuffling, resuming
+# -----------------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=30)
@@ -214,7 +254,9 @@ def test_shares_are_the_order_cut_up(world: int, shuffle: bool, epoch: int, wind
     table = pa.Table.from_batches([batch.slice(at, 6) for at in range(0, 40, 6)])
 
     def share(rank: int, world: int) -> list[int]:
-        data = IterableNumberDataset(table, shuffle=shuffle, window=window, rank=rank, world_size=world)
+        data = IterableNumberDataset(
+            table, shuffle=shuffle, window=window, rank=rank, world_size=world
+        )
         data.set_epoch(epoch)
         found = values(data)
         assert len(found) == len(data)
@@ -240,7 +282,11 @@ def test_epochs_and_seeds_have_their_own_order(folder: Path) -> None:
 
 def test_chunks_and_windows_are_shuffled_each_by_itself() -> None:
     batch = tokenizer().encode_batch([str(number) for number in range(80)])
-    data = IterableNumberDataset(pa.Table.from_batches([batch.slice(at, 8) for at in range(0, 80, 8)]), shuffle=True, window=1)
+    data = IterableNumberDataset(
+        pa.Table.from_batches([batch.slice(at, 8) for at in range(0, 80, 8)]),
+        shuffle=True,
+        window=1,
+    )
     orders = []
     for epoch in range(2):
         data.set_epoch(epoch)
@@ -253,7 +299,10 @@ def test_chunks_and_windows_are_shuffled_each_by_itself() -> None:
 
 def test_even_shares() -> None:
     batch = tokenizer().encode_batch([str(number) for number in range(11)])
-    shares = [values(IterableNumberDataset(batch, rank=rank, world_size=4, even=True)) for rank in range(4)]
+    shares = [
+        values(IterableNumberDataset(batch, rank=rank, world_size=4, even=True))
+        for rank in range(4)
+    ]
     assert [len(share) for share in shares] == [2] * 4
     assert len(set(list(itertools.chain(*shares)))) == 8
 
@@ -289,7 +338,9 @@ def test_resuming_reads_only_what_is_left(folder: Path, monkeypatch: pytest.Monk
         next(rows)
     state, read = data.state_dict(), []
     original = Storage.read
-    monkeypatch.setattr(Storage, "read", lambda self, number: read.append(number) or original(self, number))
+    monkeypatch.setattr(
+        Storage, "read", lambda self, number: read.append(number) or original(self, number)
+    )
     data.load_state_dict(state)
     assert len(values(data)) == 10
     assert len(read) <= 3
@@ -311,7 +362,12 @@ def test_states_that_do_not_belong(folder: Path, xval: numtok.Tokenizer) -> None
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"rank": 0}, "together"), ({"rank": 2, "world_size": 2}, "rank=2"), ({"window": 0}, "window"), ({"seed": -1}, "seed")],
+    [
+        ({"rank": 0}, "together"),
+        ({"rank": 2, "world_size": 2}, "rank=2"),
+        ({"window": 0}, "window"),
+        ({"seed": -1}, "seed"),
+    ],
 )
 def test_iterable_options(options: dict[str, Any], message: str, folder: Path) -> None:
     with pytest.raises(SchemaError, match=message):
@@ -329,13 +385,19 @@ def test_ranks_of_torch_distributed(folder: Path, tmp_path: Path) -> None:
         assert unpacked == rows
 
 
-# --- through a DataLoader -------------------------------------------------------------------------------------------------------------------------
+# --- through a DataLoader
+# -------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
 def test_workers_share_the_rows(workers: int, folder: Path) -> None:
     data = IterableNumberDataset(folder, shuffle=True)
-    loader = DataLoader(data, batch_size=4, num_workers=workers, collate_fn=NumberCollator.from_schema(data.schema, 0, objective="causal"))
+    loader = DataLoader(
+        data,
+        batch_size=4,
+        num_workers=workers,
+        collate_fn=NumberCollator.from_schema(data.schema, 0, objective="causal"),
+    )
     found = [batch["number_value"][batch["number_mask"]] for batch in loader]
     assert sorted(torch.cat(found).int().tolist()) == list(range(150))
 
@@ -354,7 +416,13 @@ def test_workers_that_stay_see_the_next_epoch(folder: Path) -> None:
 
 def test_batches_of_a_map_style_loader(folder: Path) -> None:
     data = NumberDataset(folder)
-    loader = DataLoader(data, batch_size=16, shuffle=True, collate_fn=NumberCollator.from_schema(data.schema, 0), num_workers=2)
+    loader = DataLoader(
+        data,
+        batch_size=16,
+        shuffle=True,
+        collate_fn=NumberCollator.from_schema(data.schema, 0),
+        num_workers=2,
+    )
     found = [batch["number_value"][batch["number_mask"]] for batch in loader]
     assert sorted(torch.cat(found).int().tolist()) == list(range(150))
 
@@ -365,18 +433,33 @@ def test_a_batch_asks_for_each_chunk_once(folder: Path, monkeypatch: pytest.Monk
     numbers = [17, 149, 16, 3, 16]
     expected = [data[number]["input_ids"].tolist() for number in numbers]
     own = Storage.read
-    monkeypatch.setattr(Storage, "read", lambda storage, number: asked.append(number) or own(storage, number))
+    monkeypatch.setattr(
+        Storage, "read", lambda storage, number: asked.append(number) or own(storage, number)
+    )
     assert [row["input_ids"].tolist() for row in data.__getitems__(numbers)] == expected
     assert len(asked) == len(set(asked)) > 1
 
 
 def test_command_line_to_a_spawned_worker(tmp_path: Path) -> None:
-    """`numtok encode`, then a spawned worker with pinned memory where there is a GPU: every value arrives, bit for bit."""
+    """`numtok encode`, then a spawned worker with pinned memory where there is a GPU: every value
+    arrives, bit for bit.
+    """
     from numtok_cli.main import cli
 
-    lines = [json.dumps({"text": f"row {number}: {number}.5 and {-number} of 1e{number % 38}"}) for number in range(200)]
+    lines = [
+        json.dumps({"text": f"row {number}: {number}.5 and {-number} of 1e{number % 38}"})
+        for number in range(200)
+    ]
     (tmp_path / "in.jsonl").write_text("\n".join(lines))
-    arguments = ["encode", str(tmp_path / "in.jsonl"), "-o", str(tmp_path / "out.parquet"), "--numbers", "xval,bits", "--quiet"]
+    arguments = [
+        "encode",
+        str(tmp_path / "in.jsonl"),
+        "-o",
+        str(tmp_path / "out.parquet"),
+        "--numbers",
+        "xval,bits",
+        "--quiet",
+    ]
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
     data = IterableNumberDataset(tmp_path / "out.parquet")
@@ -393,4 +476,8 @@ def test_command_line_to_a_spawned_worker(tmp_path: Path) -> None:
         assert batch["number_bits"].shape == (*batch["input_ids"].shape, 32)
         assert batch["number_mask"].sum() == 4 * len(batch["input_ids"])
         found += batch["number_value"][batch["number_mask"]].tolist()
-    assert sorted(found) == sorted(value for number in range(200) for value in (number, number + 0.5, -number, float(f"1e{number % 38}")))
+    assert sorted(found) == sorted(
+        value
+        for number in range(200)
+        for value in (number, number + 0.5, -number, float(f"1e{number % 38}"))
+    )

@@ -1,4 +1,6 @@
-"""Rows at random from Parquet: row groups kept in the user's cache folder give the rows of the file, whatever becomes of what is kept."""
+"""Rows at random from Parquet: row groups kept in the user's cache folder give the rows of the
+file, whatever becomes of what is kept.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ from numtok_torch.data import kept_rows
 from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
 
 ROWS = 2400
-POOLS: list[pa.MemoryPool] = []  # that are never freed, as something may have been allocated from them
+POOLS: list[
+    pa.MemoryPool
+] = []  # that are never freed, as something may have been allocated from them
 EVERY = [XVal(), FloatBits(), FoNE(6, 4), ExponentBins(), LogFourier(4)]
 
 
@@ -40,14 +44,21 @@ def texts(start: int = 0) -> list[str | None]:
     """Documents of up to 40 numbers, some empty, one null; document k begins with number k."""
     values = np.random.default_rng(start).normal(scale=1000, size=(ROWS, 40)).round(4)
     made: list[str | None] = [
-        " and ".join([str(start + row), *map(repr, values[row, : row % 40].tolist())]) if row % 9 else "" for row in range(ROWS)
+        " and ".join([str(start + row), *map(repr, values[row, : row % 40].tolist())])
+        if row % 9
+        else ""
+        for row in range(ROWS)
     ]
     made[700] = None
     return made
 
 
-def write(path: Path, numbers: list[Any], start: int = 0, group_bytes: int = 1 << 22) -> pa.RecordBatch:
-    batch = numtok.Tokenizer.from_pretrained(None, numbers).encode_batch(texts(start), keep_text=True)
+def write(
+    path: Path, numbers: list[Any], start: int = 0, group_bytes: int = 1 << 22
+) -> pa.RecordBatch:
+    batch = numtok.Tokenizer.from_pretrained(None, numbers).encode_batch(
+        texts(start), keep_text=True
+    )
     with open_writer(path, batch.schema, row_group_bytes=group_bytes, overwrite=True) as writer:
         writer.write(batch)
     return batch
@@ -77,7 +88,8 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
     return list(found) == list(expected) and all(
         found[name] == values
         if isinstance(values, list)
-        else found[name].dtype == values.dtype and np.array_equal(found[name], values, equal_nan=values.dtype.kind == "f")
+        else found[name].dtype == values.dtype
+        and np.array_equal(found[name], values, equal_nan=values.dtype.kind == "f")
         for name, values in expected.items()
     )
 
@@ -102,7 +114,9 @@ def in_children(count: int, work: Callable[[], None]) -> None:
     assert [child.exitcode for child in children] == [0] * count
 
 
-@pytest.mark.parametrize("columns", [None, ["number_bits", "number_text", "number_fourier"], ["number_fourier"]])
+@pytest.mark.parametrize(
+    "columns", [None, ["number_bits", "number_text", "number_fourier"], ["number_fourier"]]
+)
 def test_rows_are_those_of_the_file(columns: list[str] | None, file: Path, cache: Path) -> None:
     data = check(file, 1, columns=columns)
     assert len(list(cache.iterdir())) == pq.read_metadata(file).num_row_groups > 1
@@ -119,14 +133,19 @@ def test_a_value_for_each_token(tmp_path: Path, cache: Path) -> None:
     assert list(cache.iterdir())
 
 
-@pytest.mark.parametrize("options", [{"block_size": 50}, {"block_size": 700, "separator": 5, "separate": False}])
+@pytest.mark.parametrize(
+    "options", [{"block_size": 50}, {"block_size": 700, "separator": 5, "separate": False}]
+)
 def test_blocks_are_those_of_the_file(options: dict[str, Any], file: Path, cache: Path) -> None:
     check(file, **options)
     assert list(cache.iterdir())
 
 
 def test_the_iterable_keeps_its_order_and_keeps_nothing(file: Path, cache: Path) -> None:
-    assert len(IterableNumberDataset(file, shuffle=True)._storage.rows) == pq.read_metadata(file).num_row_groups
+    assert (
+        len(IterableNumberDataset(file, shuffle=True)._storage.rows)
+        == pq.read_metadata(file).num_row_groups
+    )
     assert not cache.exists()
 
 
@@ -136,8 +155,12 @@ def test_small_row_groups_are_read_as_they_are(tmp_path: Path, cache: Path) -> N
     assert not cache.exists()
 
 
-def test_another_process_reads_what_is_kept(file: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
-    expected = list(map(NumberDataset(file, nulls="skip", disk_bytes=0).__getitem__, range(ROWS - 1)))
+def test_another_process_reads_what_is_kept(
+    file: Path, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = list(
+        map(NumberDataset(file, nulls="skip", disk_bytes=0).__getitem__, range(ROWS - 1))
+    )
     assert caplog.text == ""
     in_children(1, lambda: check(file) and None)
     caplog.clear()
@@ -179,7 +202,9 @@ def test_a_changed_file_is_read_anew(file: Path, cache: Path) -> None:
     assert between < set(cache.iterdir())
 
 
-def test_a_file_changed_while_it_is_open_is_not_kept_as_what_it_was(file: Path, original: Path, cache: Path) -> None:
+def test_a_file_changed_while_it_is_open_is_not_kept_as_what_it_was(
+    file: Path, original: Path, cache: Path
+) -> None:
     opened = NumberDataset(file)
     write(file, EVERY, start=5000)
     assert opened[1]["number_value"][0] == 5001
@@ -190,17 +215,23 @@ def test_a_file_changed_while_it_is_open_is_not_kept_as_what_it_was(file: Path, 
 
 @pytest.mark.parametrize("damage", ["bit", "table", "head", "cut", "empty"])
 @pytest.mark.parametrize("opened", [False, True])
-def test_damage_of_what_is_kept_is_noticed(damage: str, opened: bool, file: Path, cache: Path) -> None:
+def test_damage_of_what_is_kept_is_noticed(
+    damage: str, opened: bool, file: Path, cache: Path
+) -> None:
     columns = ["number_fourier"]
     data = check(file, columns=columns)
     for path in cache.iterdir():
         content = path.read_bytes()
         at = {"bit": len(content) // 2, "table": len(content) - 20, "head": 3}.get(damage, 0)
         kept = {"cut": content[: len(content) // 2], "empty": b""}
-        path.write_bytes(kept.get(damage, content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :]))
+        path.write_bytes(
+            kept.get(damage, content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+        )
     if opened and damage in ("cut", "empty"):  # a map of nothing
         plain = NumberDataset(file, columns, disk_bytes=0)
-        assert all(same(data[number], plain[number + (number >= 700)]) for number in range(0, ROWS - 1, 4))
+        assert all(
+            same(data[number], plain[number + (number >= 700)]) for number in range(0, ROWS - 1, 4)
+        )
     else:
         check(file, 1 if damage == "bit" else 4, columns=columns)  # one bit is of one row
     assert all(len(path.read_bytes()) > 10_000 for path in cache.iterdir())
@@ -208,10 +239,20 @@ def test_damage_of_what_is_kept_is_noticed(damage: str, opened: bool, file: Path
 
 def test_many_at_once(file: Path, cache: Path) -> None:
     in_children(3, lambda: check(file) and None)
-    assert len(list(cache.iterdir())) == pq.read_metadata(file).num_row_groups  # and no temporary file
+    assert (
+        len(list(cache.iterdir())) == pq.read_metadata(file).num_row_groups
+    )  # and no temporary file
     data = NumberDataset(file, nulls="skip")
-    loader = DataLoader(data, 100, shuffle=True, num_workers=2, collate_fn=NumberCollator.from_schema(data.schema, 0))
-    assert sum(int(batch["number_mask"].sum()) for batch in loader) == sum(len(data[number]["number_index"]) for number in range(len(data)))
+    loader = DataLoader(
+        data,
+        100,
+        shuffle=True,
+        num_workers=2,
+        collate_fn=NumberCollator.from_schema(data.schema, 0),
+    )
+    assert sum(int(batch["number_mask"].sum()) for batch in loader) == sum(
+        len(data[number]["number_index"]) for number in range(len(data))
+    )
 
 
 def test_without_room(file: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -236,7 +277,11 @@ def test_what_nobody_opened_makes_room(file: Path, cache: Path) -> None:
     check(file, columns=["number_fourier"])
     first, *others = list(cache.iterdir())
     os.utime(first, (time.time() - 2 * kept_rows.DAY,) * 2)
-    check(file, columns=["number_fourier", "number_bin"], disk_bytes=sum(path.stat().st_size for path in cache.iterdir()))
+    check(
+        file,
+        columns=["number_fourier", "number_bin"],
+        disk_bytes=sum(path.stat().st_size for path in cache.iterdir()),
+    )
     assert not first.exists()
     assert all(path.exists() for path in others)
 
@@ -245,7 +290,9 @@ def test_what_nobody_opened_makes_room(file: Path, cache: Path) -> None:
 def test_switched_off(off: str, file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if off == "variable":
         monkeypatch.setenv("NUMTOK_CACHE", "0")
-    assert len(NumberDataset(file, disk_bytes=0 if off == "option" else 1 << 30)[1]["input_ids"]) > 0
+    assert (
+        len(NumberDataset(file, disk_bytes=0 if off == "option" else 1 << 30)[1]["input_ids"]) > 0
+    )
     assert not cache.exists()
 
 
@@ -254,7 +301,9 @@ def test_rows_that_do_not_hold_together_are_not_kept(file: Path, cache: Path) ->
     index = table["number_index"].to_pylist()
     index[1999] = index[1999][::-1]
     place = table.schema.get_field_index("number_index")
-    table = table.set_column(place, table.schema.field(place), pa.array(index, table.schema.field(place).type))
+    table = table.set_column(
+        place, table.schema.field(place), pa.array(index, table.schema.field(place).type)
+    )
     pq.write_table(table, file, row_group_size=1200)
     data = NumberDataset(file)
     assert len(data[5]["input_ids"])
@@ -278,4 +327,7 @@ def test_memory_is_a_part_of_the_row_group(tmp_path: Path, cache: Path) -> None:
         del data
         gc.collect()
     (kept,) = cache.iterdir()
-    assert 0 < POOLS[-1].max_memory() < kept.stat().st_size / 3, (POOLS[-1].max_memory(), kept.stat().st_size)
+    assert 0 < POOLS[-1].max_memory() < kept.stat().st_size / 3, (
+        POOLS[-1].max_memory(),
+        kept.stat().st_size,
+    )

@@ -1,4 +1,6 @@
-"""Masked language modelling: what is chosen, that nothing of a hidden number can be seen, and what the labels are."""
+"""Masked language modelling: what is chosen, that nothing of a hidden number can be seen, and what
+the labels are.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,30 @@ from numtok.representations import FP15, P10, FloatBits, FoNE, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
 
-from numtok_torch.data.collator import NumberCollator, NumberDataset  # noqa: E402
-from numtok_torch.data.masking import find_units  # noqa: E402
-from numtok_torch.data.rows import read_rows  # noqa: E402
-from numtok_torch.data.streams import NumberTokens, number_streams  # noqa: E402
+from numtok_torch.data.collator import NumberCollator, NumberDataset
+from numtok_torch.data.masking import find_units
+from numtok_torch.data.rows import read_rows
+from numtok_torch.data.streams import NumberTokens, number_streams
 
 PAD, MASK, VOCAB = 900, 901, 1000
 NUMBERS = NumberTokens(ids=(902, 903), own=(902, 903))
 
 
 def masker(**options: Any) -> NumberCollator:
-    known: dict[str, Any] = {"objective": "masked", "mask_token_id": MASK, "vocab_size": VOCAB, "seed": 0, "tokens": NUMBERS}
+    known: dict[str, Any] = {
+        "objective": "masked",
+        "mask_token_id": MASK,
+        "vocab_size": VOCAB,
+        "seed": 0,
+        "tokens": NUMBERS,
+    }
     return NumberCollator(PAD, **known | options)
 
 
 def encoded(representation: Any, texts: list[str]) -> tuple[NumberDataset, list[dict[str, Any]]]:
-    data = NumberDataset(numtok.Tokenizer.from_pretrained(None, [representation]).encode_batch(texts))
+    data = NumberDataset(
+        numtok.Tokenizer.from_pretrained(None, [representation]).encode_batch(texts)
+    )
     return data, [data[number] for number in range(len(data))]
 
 
@@ -50,7 +60,9 @@ def many_numbers(representation: Any) -> tuple[NumberDataset, list[dict[str, Any
     st.sampled_from([0.0, 0.3, 1.0]),
     st.booleans(),
 )
-def test_what_is_hidden_and_what_is_not(rows: list[Any], seed: int, mask: str, probability: float, as_dense: bool) -> None:
+def test_what_is_hidden_and_what_is_not(
+    rows: list[Any], seed: int, mask: str, probability: float, as_dense: bool
+) -> None:
     made = [sparse(row) for row in rows if row[0]] or [sparse(([1], [0], 0))]
     for row in made:
         row["place_value"][:] = 0
@@ -72,15 +84,23 @@ def test_what_is_hidden_and_what_is_not(rows: list[Any], seed: int, mask: str, p
     assert torch.equal(shown | chosen, was_number | chosen)  # only chosen ones are hidden
     assert (after["input_ids"][shown] == before["input_ids"][shown]).all()
     for name in SHAPES:
-        assert torch.equal(after[f"{name}_labels"], before[name]), name  # the labels are the streams as they were
+        assert torch.equal(after[f"{name}_labels"], before[name]), (
+            name
+        )  # the labels are the streams as they were
         assert torch.equal(after[name][shown], before[name][shown])
-        assert (after[name][~shown] == number_streams()[name][0].fill).all(), name  # nothing is left of hidden ones
+        assert (after[name][~shown] == number_streams()[name][0].fill).all(), (
+            name
+        )  # nothing is left of hidden ones
 
 
 def test_shares_are_80_10_10() -> None:
     count = 40_000
     ids = np.where(np.arange(count) % 4 == 0, 902, np.arange(count) % 900)
-    row = {"input_ids": ids, "number_index": np.flatnonzero(ids == 902), "number_scaled": np.full((ids == 902).sum(), 5.0)}
+    row = {
+        "input_ids": ids,
+        "number_index": np.flatnonzero(ids == 902),
+        "number_scaled": np.full((ids == 902).sum(), 5.0),
+    }
     batch = masker(mlm_probability=0.5)([row])
     new, chosen = batch["input_ids"][0].numpy(), (batch["labels"][0] != -100).numpy()
     assert abs(chosen.mean() - 0.5) < 0.02
@@ -89,7 +109,12 @@ def test_shares_are_80_10_10() -> None:
         assert abs((new[of_kind] == MASK).mean() - 0.8) < 0.02
         assert abs((new[of_kind] == ids[of_kind]).mean() - 0.1) < 0.015
     drawn = new[chosen & (new != MASK) & (new != ids)]
-    assert not set(drawn.tolist()) & {PAD, MASK, 902, 903}  # never a number, which would have no value, nor a special token
+    assert not set(drawn.tolist()) & {
+        PAD,
+        MASK,
+        902,
+        903,
+    }  # never a number, which would have no value, nor a special token
     assert len(set(drawn.tolist())) > 800
     # A number that stays keeps its value, every other is gone.
     stays = (ids == 902) & (new == 902)
@@ -114,24 +139,42 @@ def test_every_batch_has_something_to_learn() -> None:
     for seed in range(20):
         batch = masker(seed=seed, mlm_probability=1e-9)([row, row])
         assert (batch["labels"] != -100).sum() == 1
-        assert masker(seed=seed, mlm_probability=1e-9, mask="numbers")([row, row])["number_labels_mask"].sum() == 1
+        assert (
+            masker(seed=seed, mlm_probability=1e-9, mask="numbers")([row, row])[
+                "number_labels_mask"
+            ].sum()
+            == 1
+        )
     assert (masker(mlm_probability=0.0)([row])["labels"] == -100).all()
-    nothing = masker(mlm_probability=1.0, mask="numbers")([{"input_ids": [1], "number_index": [], "number_value": []}])
+    nothing = masker(mlm_probability=1.0, mask="numbers")(
+        [{"input_ids": [1], "number_index": [], "number_value": []}]
+    )
     assert (nothing["labels"] == -100).all()
 
 
 def test_special_tokens_and_padding_are_never_masked() -> None:
-    row = {"input_ids": [7, 5, 902, 8, PAD], "special_tokens_mask": [1, 0, 0, 0, 0], "attention_mask": [1, 1, 1, 1, 0]}
+    row = {
+        "input_ids": [7, 5, 902, 8, PAD],
+        "special_tokens_mask": [1, 0, 0, 0, 0],
+        "attention_mask": [1, 1, 1, 1, 0],
+    }
     row |= {"number_index": [2], "number_value": [0.0]}
-    batch = masker(mlm_probability=1.0, special_token_ids=(8,))([row, {name: part[:3] for name, part in row.items()}])
-    assert (batch["labels"] != -100).tolist() == [[False, True, True, False, False], [False, True, True, False, False]]
+    batch = masker(mlm_probability=1.0, special_token_ids=(8,))(
+        [row, {name: part[:3] for name, part in row.items()}]
+    )
+    assert (batch["labels"] != -100).tolist() == [
+        [False, True, True, False, False],
+        [False, True, True, False, False],
+    ]
     assert "special_tokens_mask" not in batch
 
 
 def test_frame_of_the_schema_is_special() -> None:
     tok = numtok.Tokenizer(config("bert"), [XVal()])
     batch = tok.encode_batch(["The mass 5 is"], add_special_tokens=True)
-    made = NumberCollator.from_schema(batch.schema, 0, objective="masked", mask_token_id=4, mlm_probability=1.0)([NumberDataset(batch)[0]])
+    made = NumberCollator.from_schema(
+        batch.schema, 0, objective="masked", mask_token_id=4, mlm_probability=1.0
+    )([NumberDataset(batch)[0]])
     chosen = (made["labels"] != -100)[0].tolist()
     assert chosen == [False, *[True] * (len(chosen) - 2), False]
 
@@ -141,7 +184,15 @@ def test_frame_of_the_schema_is_special() -> None:
 def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str) -> None:
     data, rows = many_numbers(representation)
     make = NumberCollator.from_schema(
-        data.schema, PAD, objective="masked", mask_token_id=1, mlm_probability=0.5, mask=mask, seed=3, mask_share=1.0, random_share=0.0
+        data.schema,
+        PAD,
+        objective="masked",
+        mask_token_id=1,
+        mlm_probability=0.5,
+        mask=mask,
+        seed=3,
+        mask_share=1.0,
+        random_share=0.0,
     )
     batch = make(rows)
     tokens = NumberTokens.from_schema(data.schema)
@@ -160,7 +211,10 @@ def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str
             if chosen[first]:
                 assert (batch["input_ids"][number, first:last] == 1).all()
         if "place_value" in row:
-            assert batch["place_value"][number].tolist() == np.where(chosen, 0, row["place_value"]).tolist()
+            assert (
+                batch["place_value"][number].tolist()
+                == np.where(chosen, 0, row["place_value"]).tolist()
+            )
             assert batch["place_value_labels"][number].tolist() == row["place_value"].tolist()
         inside = np.zeros(count, np.bool_)
         for first, last in zip(index.tolist(), stops.tolist(), strict=True):
@@ -192,11 +246,18 @@ def test_what_is_left_of_a_cut_number_is_neither_number_nor_word() -> None:
 def test_spans() -> None:
     data, rows = encoded(P10(), ["ab 123 cd"])
     row, first = rows[0], int(rows[0]["number_index"][0])
-    options: dict[str, Any] = {"objective": "masked", "mask_token_id": 1, "mask": "spans", "mlm_probability": 0.0}
+    options: dict[str, Any] = {
+        "objective": "masked",
+        "mask_token_id": 1,
+        "mask": "spans",
+        "mlm_probability": 0.0,
+    }
     make = NumberCollator.from_schema(data.schema, PAD, **options)
 
     def chosen(spans: list[list[int]], **changed: Any) -> list[int]:
-        made = NumberCollator.from_schema(data.schema, PAD, **options | changed) if changed else make
+        made = (
+            NumberCollator.from_schema(data.schema, PAD, **options | changed) if changed else make
+        )
         return np.flatnonzero((made([row | {"mask_spans": spans}])["labels"] != -100)[0]).tolist()
 
     whole = list(range(first, first + 5))
@@ -206,7 +267,9 @@ def test_spans() -> None:
     assert chosen([]) == []
     assert chosen([[0, 0]]) == []
     count = len(row["input_ids"])
-    assert chosen([[first + 5, count]], max_length=2, truncation_side="left") == list(range(2 - (count - first - 5), 2))
+    assert chosen([[first + 5, count]], max_length=2, truncation_side="left") == list(
+        range(2 - (count - first - 5), 2)
+    )
     for wrong in ([[0, count + 1]], [[-1, 1]], [[2, 1]]):
         with pytest.raises(SchemaError, match="mask_spans"):
             chosen(wrong)
@@ -220,7 +283,10 @@ def test_labels_in_the_rows_are_refused() -> None:
     assert masker(drop=("labels",))([{"input_ids": [1], "labels": [1]}])["labels"].shape == (1, 1)
 
 
-@given(st.lists(ROWS, min_size=1, max_size=5), st.sampled_from([(None, 1), (903, 1), (None, 2), (None, 3)]))
+@given(
+    st.lists(ROWS, min_size=1, max_size=5),
+    st.sampled_from([(None, 1), (903, 1), (None, 2), (None, 3)]),
+)
 def test_units_are_the_loop(rows: list[Any], kind: tuple[int | None, int]) -> None:
     end, length = kind
     tokens = NumberTokens((902, 903), (902, 903), end, length)
@@ -236,12 +302,16 @@ def test_units_are_the_loop(rows: list[Any], kind: tuple[int | None, int]) -> No
             size = 1
             if at in index:
                 while (
-                    (size < length if end is None else end not in ids[at : at + size]) and at + size < len(ids) and at + size not in index
+                    (size < length if end is None else end not in ids[at : at + size])
+                    and at + size < len(ids)
+                    and at + size not in index
                 ):
                     size += 1
             expected.append((size, at in index))
             at += size
-    assert np.bincount(units.of, minlength=len(units.starts)).tolist() == [size for size, _ in expected]
+    assert np.bincount(units.of, minlength=len(units.starts)).tolist() == [
+        size for size, _ in expected
+    ]
     assert units.number.tolist() == [number for _, number in expected]
     assert units.starts.tolist() == np.flatnonzero(np.diff(units.of, prepend=-1)).tolist()
 
@@ -263,21 +333,40 @@ def test_masks_repeat_with_their_seed_and_differ_otherwise() -> None:
 
 
 def test_workers_mask_differently() -> None:
-    data, _ = encoded(XVal(), ["the same words and 5 numbers 6 in every row of this data set, over and over again"] * 4)
+    data, _ = encoded(
+        XVal(),
+        ["the same words and 5 numbers 6 in every row of this data set, over and over again"] * 4,
+    )
     for seed in (None, 1):
-        made = NumberCollator.from_schema(data.schema, PAD, objective="masked", mask_token_id=1, mlm_probability=0.5, seed=seed)
+        made = NumberCollator.from_schema(
+            data.schema, PAD, objective="masked", mask_token_id=1, mlm_probability=0.5, seed=seed
+        )
         loader = torch.utils.data.DataLoader(data, batch_size=1, num_workers=2, collate_fn=made)
         epochs = [tuple(tuple(batch["labels"][0].tolist()) for batch in loader) for _ in range(2)]
         assert len(set(epochs[0] + epochs[1])) == 8
 
 
 @pytest.mark.parametrize(
-    "representation", [XVal(), FloatBits(compact=True), FoNE(6, 4, compact=True), FoNE(12, 0, chunk=5), FoNE(12, 0, chunk=5, compact=True)]
+    "representation",
+    [
+        XVal(),
+        FloatBits(compact=True),
+        FoNE(6, 4, compact=True),
+        FoNE(12, 0, chunk=5),
+        FoNE(12, 0, chunk=5, compact=True),
+    ],
 )
 def test_streams_of_every_shape_are_hidden(representation: Any) -> None:
     data, rows = encoded(representation, ["5 and 60 and 7"])
     make = NumberCollator.from_schema(
-        data.schema, PAD, objective="masked", mask_token_id=1, mask="numbers", mlm_probability=1.0, mask_share=1.0, random_share=0.0
+        data.schema,
+        PAD,
+        objective="masked",
+        mask_token_id=1,
+        mask="numbers",
+        mlm_probability=1.0,
+        mask_share=1.0,
+        random_share=0.0,
     )
     before, after = NumberCollator.from_schema(data.schema, PAD)(rows), make(rows)
     for name in before:

@@ -1,4 +1,6 @@
-"""Batches from worker processes: what arrives is what was made, bit for bit, whatever its size, and whatever was done to it meanwhile."""
+"""Batches from worker processes: what arrives is what was made, bit for bit, whatever its size, and
+whatever was done to it meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
-from torch.utils.data import DataLoader  # noqa: E402
+from torch.utils.data import DataLoader
 
-from numtok_torch.data.collator import NumberCollator  # noqa: E402
-from numtok_torch.data.messages import ALIGNMENT, PIPE_BYTES, Message  # noqa: E402
+from numtok_torch.data.collator import NumberCollator
+from numtok_torch.data.messages import ALIGNMENT, PIPE_BYTES, Message
 
 # What does not survive float16, float32, or a comparison with zero.
-HOSTILE = [0.0, -0.0, 70000.0, 1e-9, 2049.0, 0.1, 5e-324, 1e300, float("inf"), float("-inf"), float("nan")]
+HOSTILE = [
+    0.0,
+    -0.0,
+    70000.0,
+    1e-9,
+    2049.0,
+    0.1,
+    5e-324,
+    1e300,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+]
 ROW = {
     "input_ids": np.arange(len(HOSTILE), dtype=np.int32),
     "number_index": np.arange(len(HOSTILE), dtype=np.int32),
@@ -36,10 +50,15 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
         assert found[name].numpy().tobytes() == values.numpy().tobytes(), name
 
 
-@given(st.lists(st.tuples(DTYPES, st.lists(st.integers(0, 4), max_size=3)), max_size=6), st.integers(0, 2**32 - 1))
+@given(
+    st.lists(st.tuples(DTYPES, st.lists(st.integers(0, 4), max_size=3)), max_size=6),
+    st.integers(0, 2**32 - 1),
+)
 def test_what_is_packed_is_unpacked(kinds: list[Any], seed: int) -> None:
     rng = np.random.default_rng(seed)
-    arrays = {str(k): rng.integers(0, 2, shape).astype(dtype) for k, (dtype, shape) in enumerate(kinds)}
+    arrays = {
+        str(k): rng.integers(0, 2, shape).astype(dtype) for k, (dtype, shape) in enumerate(kinds)
+    }
     message = Message(arrays)
     found = pickle.loads(pickle.dumps(message))
     same(found, {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
@@ -67,18 +86,26 @@ def test_from_a_worker(padding: str) -> None:
     """Through the pipe, and through shared memory."""
     collator = NumberCollator(0, objective="causal", max_length=PIPE_BYTES // 60, padding=padding)
     expected = collator([ROW] * 2)
-    assert (sum(tensor.nbytes for tensor in expected.values()) > PIPE_BYTES) == (padding == "max_length")
+    assert (sum(tensor.nbytes for tensor in expected.values()) > PIPE_BYTES) == (
+        padding == "max_length"
+    )
     found = list(DataLoader([ROW] * 6, batch_size=2, num_workers=1, collate_fn=collator))
     assert len(found) == 3
     for batch in found:
         same(batch, expected)
-    assert len({batch["input_ids"].data_ptr() for batch in found}) == 3  # each has a memory of its own
+    assert (
+        len({batch["input_ids"].data_ptr() for batch in found}) == 3
+    )  # each has a memory of its own
     found[0]["labels"][:] = 5
     same(found[1], expected)
 
 
 def _with_more(rows: Any) -> dict[str, Any]:
-    return {**NumberCollator(0)(rows), "names": [f"row {k}" for k in range(len(rows))], "ones": torch.ones(2)}
+    return {
+        **NumberCollator(0)(rows),
+        "names": [f"row {k}" for k in range(len(rows))],
+        "ones": torch.ones(2),
+    }
 
 
 def test_a_collator_around_it() -> None:

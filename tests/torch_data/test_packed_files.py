@@ -1,4 +1,6 @@
-"""Packed files in torch: rows say where documents begin, and no model sees one document from within another."""
+"""Packed files in torch: rows say where documents begin, and no model sees one document from within
+another.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,14 @@ from numtok.errors import SchemaError
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-import torch_models as tiny  # noqa: E402
+import torch_models as tiny
 
-from numtok_torch import ModelError, NumberModel, embedding_from_schema  # noqa: E402
-from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset  # noqa: E402
+from numtok_torch import ModelError, NumberModel, embedding_from_schema
+from numtok_torch.data.collator import (
+    IterableNumberDataset,
+    NumberCollator,
+    NumberDataset,
+)
 
 TEXTS = [f"the sum of {n} and -{n}.5 is {2 * n + 1}, " * (1 + n % 4) for n in range(30)]
 LENGTH = 48
@@ -30,9 +36,22 @@ LENGTH = 48
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One text packed in each way, and in a file of another kind."""
     folder = tmp_path_factory.mktemp("packed")
-    (folder / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), "utf-8")
-    for name, options in {"sequential.parquet": {}, "best-fit.arrow": {"pack_mode": "best-fit"}}.items():
-        numtok.encode_files(folder / "in.jsonl", folder / name, numbers="xval", scale=0.05, keep_text=True, pack=LENGTH, **options)
+    (folder / "in.jsonl").write_text(
+        "".join(json.dumps({"text": text}) + "\n" for text in TEXTS), "utf-8"
+    )
+    for name, options in {
+        "sequential.parquet": {},
+        "best-fit.arrow": {"pack_mode": "best-fit"},
+    }.items():
+        numtok.encode_files(
+            folder / "in.jsonl",
+            folder / name,
+            numbers="xval",
+            scale=0.05,
+            keep_text=True,
+            pack=LENGTH,
+            **options,
+        )
     return folder
 
 
@@ -41,15 +60,27 @@ def test_rows_say_where_documents_begin(name: str, folder: Path) -> None:
     tok = numtok.Tokenizer.from_pretrained(None, "xval")
     data = NumberDataset(folder / name, nulls="skip")
     assert len(data) == len(list(IterableNumberDataset(folder / name)))
-    assert sum(len(row["input_ids"]) for row in data) == sum(len(tok.encode(text)) + 1 for text in TEXTS)
-    assert all(set(row) == {"input_ids", "number_mask", "number_value", "number_scaled", "position_ids"} for row in data)
+    assert sum(len(row["input_ids"]) for row in data) == sum(
+        len(tok.encode(text)) + 1 for text in TEXTS
+    )
+    assert all(
+        set(row) == {"input_ids", "number_mask", "number_value", "number_scaled", "position_ids"}
+        for row in data
+    )
     assert all("position_ids" not in row for row in NumberDataset(folder / name, separate=False))
     for number, row in enumerate(data):
         places = [place for _, place in pieces(folder / name, [number])]
-        assert row["position_ids"].tolist() == [at for place in places for at in range(place.stop - place.start)]
+        assert row["position_ids"].tolist() == [
+            at for place in places for at in range(place.stop - place.start)
+        ]
         assert all(row["input_ids"][place.stop - 1] == 0 for place in places[:-1])  # the end token
-        assert (row["number_value"][row["number_mask"]] == np.round(row["number_scaled"][row["number_mask"]] / 0.05, 1)).all()
-    with pytest.raises(SchemaError, match="the rows are packed already, in 48 tokens each; leave out block_size"):
+        assert (
+            row["number_value"][row["number_mask"]]
+            == np.round(row["number_scaled"][row["number_mask"]] / 0.05, 1)
+        ).all()
+    with pytest.raises(
+        SchemaError, match="the rows are packed already, in 48 tokens each; leave out block_size"
+    ):
         NumberDataset(folder / name, block_size=8)
 
 
@@ -70,21 +101,31 @@ def test_rows_of_datasets_give_the_same_batch(folder: Path) -> None:
     with pytest.warns(UserWarning, match="cuts"):
         assert (cut(rows)["position_ids"] == batch["position_ids"][:, :20]).all()
     wrong = [{**rows[0], "seq_lengths": [1, 2]}]
-    with pytest.raises(SchemaError, match="row 0: 'seq_lengths' has 3 values, but there are 48 tokens"):
+    with pytest.raises(
+        SchemaError, match="row 0: 'seq_lengths' has 3 values, but there are 48 tokens"
+    ):
         collate(wrong)
 
 
 def pieces(path: Path, rows: list[int]) -> list[tuple[int, slice]]:
     """The line and the places of every piece, as the file has them."""
-    stored = [row for batch in read_encoded(path) for row in batch.column("seq_lengths").to_pylist()]
+    stored = [
+        row for batch in read_encoded(path) for row in batch.column("seq_lengths").to_pylist()
+    ]
     ends = [list(itertools.accumulate(stored[row], initial=0)) for row in rows]
-    return [(line, slice(first, last)) for line, edges in enumerate(ends) for first, last in itertools.pairwise(edges)]
+    return [
+        (line, slice(first, last))
+        for line, edges in enumerate(ends)
+        for first, last in itertools.pairwise(edges)
+    ]
 
 
 @pytest.mark.parametrize("kind", list(tiny.CAUSAL))
 @pytest.mark.parametrize("name", ["sequential.parquet", "best-fit.arrow"])
 def test_hidden_states_are_those_of_the_documents_alone(kind: str, name: str, folder: Path) -> None:
-    """In float32 to 1e-4 of states of order 1: of a stock model given the ids, and of a NumberModel around it."""
+    """In float32 to 1e-4 of states of order 1: of a stock model given the ids, and of a NumberModel
+    around it.
+    """
     data = NumberDataset(folder / name)
     rows = [row for row in range(len(data)) if len(pieces(folder / name, [row])) > 1][:4]
     assert len(rows) == 4
@@ -96,22 +137,35 @@ def test_hidden_states_are_those_of_the_documents_alone(kind: str, name: str, fo
         ids = {key: batch[key] for key in ("input_ids", "position_ids")}
         packed = stock.base_model(**ids, use_cache=False).last_hidden_state, number(**batch).hidden
         for line, place in places:
-            one = {key: values[line : line + 1, place] for key, values in batch.items() if key != "position_ids"}
-            alone = stock.base_model(input_ids=one["input_ids"], use_cache=False).last_hidden_state, number(**one).hidden
+            one = {
+                key: values[line : line + 1, place]
+                for key, values in batch.items()
+                if key != "position_ids"
+            }
+            alone = (
+                stock.base_model(input_ids=one["input_ids"], use_cache=False).last_hidden_state,
+                number(**one).hidden,
+            )
             for together, apart in zip(packed, alone, strict=True):
                 torch.testing.assert_close(together[line, place], apart[0], rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("source", ["NumberDataset", "datasets"])
 @pytest.mark.parametrize("model", ["stock", "number"])
-def test_the_trainer_keeps_documents_apart(source: str, model: str, folder: Path, tmp_path: Path) -> None:
-    """The loss that the Trainer logs is the mean over the tokens of all pieces alone, as it would not be if one saw the one before it."""
+def test_the_trainer_keeps_documents_apart(
+    source: str, model: str, folder: Path, tmp_path: Path
+) -> None:
+    """The loss that the Trainer logs is the mean over the tokens of all pieces alone, as it would
+    not be if one saw the one before it.
+    """
     datasets = pytest.importorskip("datasets")
     path = folder / "sequential.parquet"
     data: Any = NumberDataset(path)
     collate = NumberCollator.from_schema(data.schema, 0, objective="causal")
     made: Any = tiny.backbone("llama", vocab_size=data.metadata["vocab_size"])
-    made = NumberModel(made, embedding_from_schema(data.schema, tiny.D)) if model == "number" else made
+    made = (
+        NumberModel(made, embedding_from_schema(data.schema, tiny.D)) if model == "number" else made
+    )
     arguments = transformers.TrainingArguments(
         str(tmp_path), max_steps=1, per_device_train_batch_size=len(data), learning_rate=0.0, logging_steps=1, report_to=[], use_cpu=True,
         save_strategy="no", disable_tqdm=True, remove_unused_columns=model == "number" or source == "NumberDataset",
@@ -126,11 +180,19 @@ def test_the_trainer_keeps_documents_apart(source: str, model: str, folder: Path
     made.eval()
     total, count = 0.0, 0
     for line, place in pieces(path, list(range(len(data)))):
-        one = {key: values[line : line + 1, place] for key, values in batch.items() if key != "position_ids"}
+        one = {
+            key: values[line : line + 1, place]
+            for key, values in batch.items()
+            if key != "position_ids"
+        }
         one = one if model == "number" else {"input_ids": one["input_ids"]}
         with torch.no_grad():
-            logits = made(**{key: values for key, values in one.items() if key != "labels"}).logits[0, :-1]
-        total += float(torch.nn.functional.cross_entropy(logits, one["input_ids"][0, 1:], reduction="sum"))
+            logits = made(**{key: values for key, values in one.items() if key != "labels"}).logits[
+                0, :-1
+            ]
+        total += float(
+            torch.nn.functional.cross_entropy(logits, one["input_ids"][0, 1:], reduction="sum")
+        )
         count += len(logits)
     assert abs(logged - total / count) < 2e-4 * logged
 
@@ -138,5 +200,8 @@ def test_the_trainer_keeps_documents_apart(source: str, model: str, folder: Path
 def test_a_model_is_told_what_it_cannot_take() -> None:
     tok = numtok.Tokenizer.from_pretrained(None, "xval")
     made = NumberModel(tiny.backbone("llama"), embedding_from_schema(tok.batch_schema(), tiny.D))
-    with pytest.raises(ModelError, match="seq_lengths is a column of a file, which has one value per piece of a document"):
+    with pytest.raises(
+        ModelError,
+        match="seq_lengths is a column of a file, which has one value per piece of a document",
+    ):
         made(input_ids=torch.zeros(1, 2, dtype=torch.int64), seq_lengths=torch.tensor([[2]]))

@@ -1,4 +1,6 @@
-"""The embedding layers, held to the formulas of the papers written in numpy, and to what must never happen to a word vector."""
+"""The embedding layers, held to the formulas of the papers written in numpy, and to what must never
+happen to a word vector.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,17 @@ from hypothesis import strategies as st
 import numtok
 from numtok import Numbers
 from numtok.errors import RepresentationError, SchemaError
-from numtok.representations import P10, Digits, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, XVal, own_token
+from numtok.representations import (
+    P10,
+    Digits,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    PlaceValue,
+    XVal,
+    own_token,
+)
 from numtok_torch.embeddings import choose as layers
 from numtok_torch.embeddings.bits import bits_of_words, values_of_words, words_of_bits
 from numtok_torch.embeddings.fourier import digits_of_features, features_of_digits
@@ -37,7 +49,9 @@ MAKERS: dict[str, Callable[..., layers.NumberEmbedding]] = {
     "place": lambda **o: layers.PlaceValueEmbedding(D, max_place=6, **({"zero_init": False} | o)),
     "fone_digits": lambda **o: layers.FoNEDigitEmbedding(D, IDS, projection="linear", **o),
 }
-MAKERS["sum"] = lambda **o: layers.SumEmbedding([MAKERS[name](**o) for name in ("xval", "bits", "fone linear")])
+MAKERS["sum"] = lambda **o: layers.SumEmbedding(
+    [MAKERS[name](**o) for name in ("xval", "bits", "fone linear")]
+)
 EVERY = pytest.mark.parametrize("name", MAKERS)
 
 
@@ -51,12 +65,20 @@ def one_thread() -> Iterator[None]:
 
 
 def tensor(column: pa.Array) -> Any:
-    array = column.to_numpy_ndarray() if hasattr(column, "to_numpy_ndarray") else column.to_numpy(zero_copy_only=False)
-    return torch.from_numpy(array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy())
+    array = (
+        column.to_numpy_ndarray()
+        if hasattr(column, "to_numpy_ndarray")
+        else column.to_numpy(zero_copy_only=False)
+    )
+    return torch.from_numpy(
+        array.astype(np.int64) if array.dtype in (np.uint32, np.int16) else array.copy()
+    )
 
 
 def batch_of(literals: list[str] = LITERALS, seq: int = 7, filler: float = 0.0) -> dict[str, Any]:
-    """Two rows with numbers here and there, digits (of place values) beside them, and padding at the end of the second."""
+    """Two rows with numbers here and there, digits (of place values) beside them, and padding at
+    the end of the second.
+    """
     batch: dict[str, Any] = {"number_mask": torch.zeros(2, seq, dtype=torch.bool)}
     where = [(0, 0), (0, 2), (0, 3), (0, 6), (1, 1), (1, 2), (1, 3), (1, 4)][: len(literals)]
     for row, column in where:
@@ -64,9 +86,15 @@ def batch_of(literals: list[str] = LITERALS, seq: int = 7, filler: float = 0.0) 
     for representation in (*SINGLES, FoNE(5, 4, compact=True)):
         overflow = type(representation)(**{**representation.__dict__, "overflow": "clip"})
         numbers = Numbers.parse(literals)
-        for name, column in overflow.encode(numbers if representation.carries_sign else numbers.without_sign()).items():
+        for name, column in overflow.encode(
+            numbers if representation.carries_sign else numbers.without_sign()
+        ).items():
             rows = tensor(column)
-            stream = torch.full((2, seq, *rows.shape[1:]), filler if rows.is_floating_point() else 1, dtype=rows.dtype)
+            stream = torch.full(
+                (2, seq, *rows.shape[1:]),
+                filler if rows.is_floating_point() else 1,
+                dtype=rows.dtype,
+            )
             for (row, at), value in zip(where, rows, strict=True):
                 stream[row, at] = value
             batch[name] = stream
@@ -98,7 +126,9 @@ def numpy_weights(layer: layers.NumberEmbedding) -> dict[str, Any]:
     return {name: value.detach().double().numpy() for name, value in layer.named_parameters()}
 
 
-def expected(name: str, layer: layers.NumberEmbedding, e: Any, literal: str, digit: int, place: int) -> Any:
+def expected(
+    name: str, layer: layers.NumberEmbedding, e: Any, literal: str, digit: int, place: int
+) -> Any:
     """The vector of one number, or digit, from its text, in float64."""
     w, x = numpy_weights(layer), float(literal)
     if name == "xval":
@@ -106,30 +136,49 @@ def expected(name: str, layer: layers.NumberEmbedding, e: Any, literal: str, dig
     if name == "bits":
         bits = np.array([int(bit) for bit in f"{np.float32(x).view(np.uint32):032b}"], np.float64)
         inner = np.maximum(w["layers.0.weight"] @ bits, 0)
-        return np.maximum(inner + w["layers.2.weight"] @ np.maximum(w["layers.1.weight"] @ inner, 0), 0)
+        return np.maximum(
+            inner + w["layers.2.weight"] @ np.maximum(w["layers.1.weight"] @ inner, 0), 0
+        )
     if name.startswith("fone") and name != "fone_digits":
         turns = abs(round(x * 1e4)) / 10.0 ** np.arange(1, 10)
         features = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], 1).ravel()
-        return e + (w["projection.weight"] @ features if "linear" in name else np.pad(features, (0, D - 18)))
+        return e + (
+            w["projection.weight"] @ features if "linear" in name else np.pad(features, (0, D - 18))
+        )
     if name == "bins":
         edges = 1e-4 * (1e10) ** (np.arange(51) / 50)
-        return e + w["vectors.weight"][0 if x == 0 else int(np.searchsorted(edges, abs(x) * (1 + 1e-12), "right"))]
+        return (
+            e
+            + w["vectors.weight"][
+                0 if x == 0 else int(np.searchsorted(edges, abs(x) * (1 + 1e-12), "right"))
+            ]
+        )
     if name == "logfourier":
         periods = 1000.0 ** (1 - np.arange(4) / 3)
         turns = np.log10(abs(x)) / periods if x else np.zeros(4)
         rows = np.stack([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], 1) * (x != 0)
-        return e + w["projection.weight"] @ np.concatenate([[math.copysign(1, x), float(x == 0)], rows.ravel()])
+        return e + w["projection.weight"] @ np.concatenate(
+            [[math.copysign(1, x), float(x == 0)], rows.ravel()]
+        )
     if name == "place":
         return e + w["vectors.weight"][6 + place]
     if name == "fone_digits":
-        return e + w["projection.weight"] @ [np.cos(2 * np.pi * digit / 10), np.sin(2 * np.pi * digit / 10)]
-    parts = [expected(part, one, e, literal, 0, 0) - e for part, one in zip(("xval", "bits", "fone linear"), layer.embeddings, strict=True)]
+        return e + w["projection.weight"] @ [
+            np.cos(2 * np.pi * digit / 10),
+            np.sin(2 * np.pi * digit / 10),
+        ]
+    parts = [
+        expected(part, one, e, literal, 0, 0) - e
+        for part, one in zip(("xval", "bits", "fone linear"), layer.embeddings, strict=True)
+    ]
     return e + sum(parts)
 
 
 @EVERY
 @pytest.mark.parametrize("compiled", [False, True])
-def test_values_are_the_formula_and_words_stay_bit_for_bit(name: str, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_are_the_formula_and_words_stay_bit_for_bit(
+    name: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also for zero, which is a number, and with NaN in the streams of all other tokens."""
     if compiled:  # the path without data-dependent shapes
         monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
@@ -142,10 +191,15 @@ def test_values_are_the_formula_and_words_stay_bit_for_bit(name: str, compiled: 
     assert torch.equal(found[~at].view(torch.int32), e[~at].view(torch.int32))  # -0.0 is not 0.0
     literals = iter(LITERALS)
     for row, column in at.nonzero().tolist():
-        digit, place = int(batch["input_ids"][row, column]) - 40, int(batch["place_value"][row, column])
+        digit, place = (
+            int(batch["input_ids"][row, column]) - 40,
+            int(batch["place_value"][row, column]),
+        )
         literal = "0" if name in ("place", "fone_digits") else next(literals)
         formula = expected(name, layer, e[row, column].double().numpy(), literal, digit, place)
-        np.testing.assert_allclose(found[row, column].detach().double().numpy(), formula, rtol=2e-6, atol=2e-6)
+        np.testing.assert_allclose(
+            found[row, column].detach().double().numpy(), formula, rtol=2e-6, atol=2e-6
+        )
 
 
 def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper() -> None:
@@ -190,7 +244,11 @@ def test_gradients_reach_every_parameter_and_the_words(name: str) -> None:
     layer(e, batch_of(filler=float("nan"))).square().sum().backward()
     assert torch.isfinite(e.grad).all() and e.grad.any()
     for key, parameter in layer.named_parameters():
-        assert parameter.grad is not None and torch.isfinite(parameter.grad).all() and parameter.grad.any(), key
+        assert (
+            parameter.grad is not None
+            and torch.isfinite(parameter.grad).all()
+            and parameter.grad.any()
+        ), key
 
 
 PARAMETERS = {
@@ -200,7 +258,10 @@ PARAMETERS = {
     "logfourier": ["projection.weight"],
     "place": ["vectors.weight"],
     "fone_digits": ["projection.weight"],
-    "sum": [*(f"embeddings.1.layers.{k}.weight" for k in range(3)), "embeddings.2.projection.weight"],
+    "sum": [
+        *(f"embeddings.1.layers.{k}.weight" for k in range(3)),
+        "embeddings.2.projection.weight",
+    ],
 }
 
 
@@ -213,16 +274,25 @@ def test_saved_weights_have_the_names_that_they_always_had(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [*((name, {}) for name in MAKERS), ("xval", {"zero_init": True}), ("bits", {"zero_init": True})]
+    ("name", "options"),
+    [
+        *((name, {}) for name in MAKERS),
+        ("xval", {"zero_init": True}),
+        ("bits", {"zero_init": True}),
+    ],
 )
-def test_the_ways_to_compute_have_the_same_gradients(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ways_to_compute_have_the_same_gradients(
+    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At the numbers alone, and at every token: of the word vectors, and of each parameter."""
     layer, batch, goal = made(name, **options), batch_of(filler=float("nan")), words(seed=5)
     gradients: list[list[Any]] = []
     for compiled in (False, True):
         monkeypatch.setattr(torch.compiler, "is_compiling", lambda compiled=compiled: compiled)
         e = words().requires_grad_()
-        found = torch.autograd.grad((layer(e, batch) - goal).square().sum(), [e, *layer.parameters()])
+        found = torch.autograd.grad(
+            (layer(e, batch) - goal).square().sum(), [e, *layer.parameters()]
+        )
         gradients.append(list(found))
     for few, every in zip(*gradients, strict=True):
         torch.testing.assert_close(few, every, rtol=1e-5, atol=1e-6)
@@ -238,7 +308,9 @@ def test_a_batch_without_numbers_still_has_a_gradient(name: str) -> None:
     found = layer(e, batch)
     assert torch.equal(found, e)
     found.sum().backward()
-    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in layer.parameters())
+    assert all(
+        parameter.grad is not None and not parameter.grad.any() for parameter in layer.parameters()
+    )
 
 
 @EVERY
@@ -258,7 +330,9 @@ def test_state_and_config_come_back(name: str) -> None:
 @EVERY
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_low_precision_rounds_once(name: str, dtype: Any) -> None:
-    """The layer in float32 on the same rounded weights and words, then rounded, is the layer in low precision within a few roundings."""
+    """The layer in float32 on the same rounded weights and words, then rounded, is the layer in low
+    precision within a few roundings.
+    """
     low, batch, e = made(name).to(dtype), batch_of(), words(dtype)
     high = made(name)
     high.load_state_dict({key: value.float() for key, value in low.state_dict().items()})
@@ -269,7 +343,12 @@ def test_low_precision_rounds_once(name: str, dtype: Any) -> None:
 
 
 def test_no_layer_has_a_buffer_of_floats() -> None:
-    assert not [name for kind in MAKERS for name, buffer in made(kind).named_buffers() if buffer.is_floating_point()]
+    assert not [
+        name
+        for kind in MAKERS
+        for name, buffer in made(kind).named_buffers()
+        if buffer.is_floating_point()
+    ]
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -292,8 +371,13 @@ def _phi(digits: Any) -> Any:
 
 
 def test_values_beyond_float16_are_multiplied_in_float32() -> None:
-    """70000 as float16 is infinite, and 2049 is 2048; their products with small word vectors are neither."""
-    batch = {"number_mask": torch.ones(1, 2, dtype=torch.bool), "number_scaled": torch.tensor([[70000.0, 2049.0]])}
+    """70000 as float16 is infinite, and 2049 is 2048; their products with small word vectors are
+    neither.
+    """
+    batch = {
+        "number_mask": torch.ones(1, 2, dtype=torch.bool),
+        "number_scaled": torch.tensor([[70000.0, 2049.0]]),
+    }
     found = layers.XValEmbedding(1)(torch.tensor([[[0.001], [1.0]]], dtype=torch.float16), batch)
     assert torch.isfinite(found).all()
     assert found[0, 0, 0].item() == pytest.approx(70, rel=1e-3)
@@ -302,10 +386,18 @@ def test_values_beyond_float16_are_multiplied_in_float32() -> None:
 @pytest.mark.slow
 def test_every_layer_compiles_to_one_graph_for_batches_of_any_size() -> None:
     """Forward and backward, without a break, and compiled once."""
-    from torch._dynamo.testing import CompileCounterWithBackend  # half a second, which a quick run has no use for
+    from torch._dynamo.testing import (
+        CompileCounterWithBackend,
+    )  # half a second, which a quick run has no use for
 
-    alone = [made(name) for name in MAKERS if name not in ("fone", "sum")]  # which are parts of the others
-    every = [*alone, layers.SumEmbedding(alone[:2]), layers.PlaceValueEmbedding(D, zero_init=False, written="lsd")]
+    alone = [
+        made(name) for name in MAKERS if name not in ("fone", "sum")
+    ]  # which are parts of the others
+    every = [
+        *alone,
+        layers.SumEmbedding(alone[:2]),
+        layers.PlaceValueEmbedding(D, zero_init=False, written="lsd"),
+    ]
 
     def embed(e: Any, batch: dict[str, Any]) -> Any:
         return torch.stack([layer(e, batch) for layer in every])
@@ -316,12 +408,17 @@ def test_every_layer_compiles_to_one_graph_for_batches_of_any_size() -> None:
     parameters = [parameter for layer in every for parameter in layer.parameters()]
     for rows, length in [(3, 7), (4, 6), (8, 5)]:
         chosen = torch.arange(rows) % 2
-        batch, e = {key: stream[chosen, :length] for key, stream in batch_of().items()}, words()[chosen, :length].requires_grad_()
+        batch, e = (
+            {key: stream[chosen, :length] for key, stream in batch_of().items()},
+            words()[chosen, :length].requires_grad_(),
+        )
         batch["labels"] = batch["input_ids"]
         ours, theirs = (one(e, batch) for one in (compiled, embed))
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
         goal = torch.randn(ours.shape, generator=torch.Generator().manual_seed(rows))
-        gradients = [torch.autograd.grad((found * goal).sum(), [e, *parameters]) for found in (ours, theirs)]
+        gradients = [
+            torch.autograd.grad((found * goal).sum(), [e, *parameters]) for found in (ours, theirs)
+        ]
         torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-6)
     assert counter.frame_count == 1
 
@@ -346,11 +443,21 @@ def test_zero_init_changes_nothing_and_learns(name: str) -> None:
 
 def _tiny(kind: str) -> Any:
     transformers = pytest.importorskip("transformers")
-    common = {"vocab_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": D, "intermediate_size": 32}
+    common = {
+        "vocab_size": 64,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "hidden_size": D,
+        "intermediate_size": 32,
+    }
     configs = {
-        "gpt2": lambda: transformers.GPT2Config(vocab_size=64, n_layer=1, n_head=2, n_embd=D, n_positions=32),
+        "gpt2": lambda: transformers.GPT2Config(
+            vocab_size=64, n_layer=1, n_head=2, n_embd=D, n_positions=32
+        ),
         "gpt_neox": lambda: transformers.GPTNeoXConfig(**common, max_position_embeddings=32),
-        "llama": lambda: transformers.LlamaConfig(**common, num_key_value_heads=2, max_position_embeddings=32),
+        "llama": lambda: transformers.LlamaConfig(
+            **common, num_key_value_heads=2, max_position_embeddings=32
+        ),
         "bert": lambda: transformers.BertConfig(**common, max_position_embeddings=32),
         "roberta": lambda: transformers.RobertaConfig(**common, max_position_embeddings=40),
     }
@@ -365,9 +472,17 @@ def test_zero_init_leaves_a_model_as_it_was(kind: str) -> None:
     plain = model(inputs_embeds=e, attention_mask=batch["attention_mask"]).last_hidden_state
     for name in ZERO:
         with_numbers = made(name, zero_init=True)(e, batch)
-        assert torch.equal(model(inputs_embeds=with_numbers, attention_mask=batch["attention_mask"]).last_hidden_state, plain), name
+        assert torch.equal(
+            model(
+                inputs_embeds=with_numbers, attention_mask=batch["attention_mask"]
+            ).last_hidden_state,
+            plain,
+        ), name
     changed = made("fone")(e, batch)
-    assert not torch.allclose(model(inputs_embeds=changed, attention_mask=batch["attention_mask"]).last_hidden_state, plain)
+    assert not torch.allclose(
+        model(inputs_embeds=changed, attention_mask=batch["attention_mask"]).last_hidden_state,
+        plain,
+    )
 
 
 # ---- FoNE on the device
@@ -385,7 +500,9 @@ def test_features_and_digits_are_those_of_numtok(bases: tuple[int, ...], chunk: 
         found = features_of_digits(torch.from_numpy(digits), bases, chunk)
         np.testing.assert_allclose(found.numpy(), fone.features(digits), atol=1e-6, rtol=0)
         assert torch.equal(digits_of_features(found, 13, bases, chunk), torch.from_numpy(digits))
-        assert torch.equal(digits_of_features(found.to(torch.bfloat16), 13, bases, chunk), torch.from_numpy(digits))
+        assert torch.equal(
+            digits_of_features(found.to(torch.bfloat16), 13, bases, chunk), torch.from_numpy(digits)
+        )
 
     check()
 
@@ -396,12 +513,16 @@ def test_digits_and_features_embed_alike(chunk: int | None, projection: str) -> 
     fone = FoNE(8, 4, chunk=chunk)
     numbers = Numbers.parse(["12345678.9012", "0", "7.5"])
     dense = tensor(fone.encode(numbers)["number_fourier"]).unsqueeze(0)
-    compact = tensor(FoNE(8, 4, chunk=chunk, compact=True).encode(numbers)["number_digits"]).unsqueeze(0)
+    compact = tensor(
+        FoNE(8, 4, chunk=chunk, compact=True).encode(numbers)["number_digits"]
+    ).unsqueeze(0)
     torch.manual_seed(0)
     layer = layers.FoNEEmbedding(40, 8, 4, chunk=chunk, projection=projection)
     mask, e = torch.tensor([[True, True, True]]), torch.randn(1, 3, 40)
     found = layer(e, {"number_mask": mask, "number_digits": compact})
-    torch.testing.assert_close(found, layer(e, {"number_mask": mask, "number_fourier": dense}), rtol=0, atol=2e-6)
+    torch.testing.assert_close(
+        found, layer(e, {"number_mask": mask, "number_fourier": dense}), rtol=0, atol=2e-6
+    )
     if chunk:  # rows of digits, as a batch holds them, and in chunks, as a file does
         flat = compact.flatten(2)[..., :12]
         assert torch.equal(found, layer(e, {"number_mask": mask, "number_digits": flat}))
@@ -417,35 +538,56 @@ def test_fone_with_abacus_is_a_sum() -> None:
 
 @pytest.mark.parametrize("projection", ["pad", "linear"])
 def test_fone_replaces_the_digits_of_abacus(projection: str) -> None:
-    """FoNE, section 5, Q3: "the embeddings for each digit (0-9) are replaced with their corresponding Fourier Number Embeddings"."""
+    """FoNE, section 5, Q3: "the embeddings for each digit (0-9) are replaced with their
+    corresponding Fourier Number Embeddings".
+    """
     torch.manual_seed(0)
     digits = layers.FoNEDigitEmbedding(D, IDS, projection=projection, combine="replace")
     batch, e, place = batch_of(), words(), made("place")
     at = presence("fone_digits", batch)
     turns = 2 * math.pi * (batch["input_ids"][at] - 40).double() / 10
     phases = torch.stack([turns.cos(), turns.sin()], 1).float()
-    expected = torch.nn.functional.pad(phases, (0, D - 2)) if digits.projection is None else digits.projection(phases)
+    expected = (
+        torch.nn.functional.pad(phases, (0, D - 2))
+        if digits.projection is None
+        else digits.projection(phases)
+    )
     found = digits(e, batch)
     torch.testing.assert_close(found[at], expected)
     assert torch.equal(found[~at], e[~at])
-    both = layers.SumEmbedding([place, digits])(e, batch)  # Abacus: the place is added to what the digit's vector now is
+    both = layers.SumEmbedding([place, digits])(
+        e, batch
+    )  # Abacus: the place is added to what the digit's vector now is
     torch.testing.assert_close(both[at], expected + place.change(e, batch)[at])
     assert layers.embedding_from_config(digits.config(), D).combine == "replace"
-    torch.testing.assert_close(layers.FoNEDigitEmbedding(D, IDS)(e, batch)[at], e[at] + torch.nn.functional.pad(phases, (0, D - 2)))
+    torch.testing.assert_close(
+        layers.FoNEDigitEmbedding(D, IDS)(e, batch)[at],
+        e[at] + torch.nn.functional.pad(phases, (0, D - 2)),
+    )
 
 
 def test_a_digit_is_embedded_alike_whether_its_place_is_known_or_not() -> None:
     """While a number is written most significant digit first, the places of its digits are 0."""
     batch, e = batch_of(), words()
     known = made("fone_digits")(e, batch)
-    assert torch.equal(made("fone_digits")(e, batch | {"place_value": torch.zeros_like(batch["place_value"])}), known)
+    assert torch.equal(
+        made("fone_digits")(e, batch | {"place_value": torch.zeros_like(batch["place_value"])}),
+        known,
+    )
 
 
 def test_a_sum_does_not_depend_on_its_order() -> None:
     batch, e = batch_of(), words()
     parts = [made(name) for name in ("xval", "bits", "fone", "bins")]
-    torch.testing.assert_close(layers.SumEmbedding(parts)(e, batch), layers.SumEmbedding(parts[::-1])(e, batch))
-    assert set(layers.SumEmbedding(parts).streams) >= {"number_scaled", "number_bits", "number_digits", "number_bin"}
+    torch.testing.assert_close(
+        layers.SumEmbedding(parts)(e, batch), layers.SumEmbedding(parts[::-1])(e, batch)
+    )
+    assert set(layers.SumEmbedding(parts).streams) >= {
+        "number_scaled",
+        "number_bits",
+        "number_digits",
+        "number_bin",
+    }
 
 
 # ---- Place values
@@ -468,7 +610,11 @@ def test_places_move_in_training_only_each_row_by_its_own_offset() -> None:
 def test_places_beyond_the_table_share_the_last_vector() -> None:
     layer = layers.PlaceValueEmbedding(3, max_place=2, zero_init=False)
     found = layer(torch.zeros(1, 4, 3), {"place_value": torch.tensor([[2, 900, -900, -2]])})
-    assert torch.equal(found[0, 0], found[0, 1]) and torch.equal(found[0, 2], found[0, 3]) and not torch.equal(found[0, 0], found[0, 2])
+    assert (
+        torch.equal(found[0, 0], found[0, 1])
+        and torch.equal(found[0, 2], found[0, 3])
+        and not torch.equal(found[0, 0], found[0, 2])
+    )
 
 
 def test_an_offset_leaves_places_apart() -> None:
@@ -484,7 +630,11 @@ def test_an_offset_leaves_places_apart() -> None:
     assert all(len(row.unique()) == 129 for row in seen)
 
 
-SYMBOLS = {symbol: 10 + k for k, symbol in enumerate(Digits().alphabet)} | {"[NUM]": 1, " [NUM]": 2, "[/NUM]": 3}
+SYMBOLS = {symbol: 10 + k for k, symbol in enumerate(Digits().alphabet)} | {
+    "[NUM]": 1,
+    " [NUM]": 2,
+    "[/NUM]": 3,
+}
 
 
 def spelled(literals: list[str], representation: Any) -> tuple[list[int], list[int]]:
@@ -500,11 +650,19 @@ def spelled(literals: list[str], representation: Any) -> tuple[list[int], list[i
 LITERAL = st.from_regex(r"-?(0|[1-9][0-9]{0,5})(\.[0-9]{1,4})?", fullmatch=True)
 
 
-@pytest.mark.parametrize("representation", [PlaceValue(), PlaceValue(order="lsd"), Digits(places=True), Digits(2, "left", places=True)])
+@pytest.mark.parametrize(
+    "representation",
+    [PlaceValue(), PlaceValue(order="lsd"), Digits(places=True), Digits(2, "left", places=True)],
+)
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.thorough
-def test_what_is_seen_in_training_is_what_is_seen_when_writing(representation: Any, own: bool) -> None:
-    vocabulary = {own_token(name) if own and name.isdigit() else name: number for name, number in SYMBOLS.items()}
+def test_what_is_seen_in_training_is_what_is_seen_when_writing(
+    representation: Any, own: bool
+) -> None:
+    vocabulary = {
+        own_token(name) if own and name.isdigit() else name: number
+        for name, number in SYMBOLS.items()
+    }
 
     @settings(max_examples=examples(25, thorough=100))
     @given(st.lists(LITERAL, max_size=4))
@@ -512,7 +670,9 @@ def test_what_is_seen_in_training_is_what_is_seen_when_writing(representation: A
         ids, places = spelled(literals, representation)
         tracker = layers.PlaceTracker.from_vocabulary(vocabulary, representation.order)
         written = [int(tracker.step(torch.tensor([one]))[0]) for one in ids]
-        assert places_when_written(torch.tensor([places]), representation.order)[0].tolist() == written
+        assert (
+            places_when_written(torch.tensor([places]), representation.order)[0].tolist() == written
+        )
 
     check()
 
@@ -522,7 +682,18 @@ def test_least_significant_first_integers_are_known_when_written() -> None:
     assert places_when_written(torch.tensor([places]), "lsd")[0].tolist() == places
     _, places = spelled(["417.25"], PlaceValue())
     assert places == [0, 0, 3, 2, 1, 0, -1, -2, 0, 0]
-    assert places_when_written(torch.tensor([places]), "msd")[0].tolist() == [0, 0, 0, 0, 0, 0, -1, -2, 0, 0]
+    assert places_when_written(torch.tensor([places]), "msd")[0].tolist() == [
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        -1,
+        -2,
+        0,
+        0,
+    ]
 
 
 def test_only_digits_with_a_label_are_shown_as_written() -> None:
@@ -533,15 +704,25 @@ def test_only_digits_with_a_label_are_shown_as_written() -> None:
     labels = torch.tensor([[-100, -100, -100, -100, 7, 7, 7, 7]])
     seen = layer(torch.zeros(1, 8, 1), {"place_value": place, "labels": labels})[0, :, 0]
     assert seen.tolist() == [3, 2, 1, 0, 0, 0, 0, -1]
-    assert layer(torch.zeros(1, 8, 1), {"place_value": place})[0, :, 0].tolist() == place[0].tolist()
-    masked = {"place_value": place, "labels": labels, "place_value_labels": place}  # a masked model does not write from left to right
+    assert (
+        layer(torch.zeros(1, 8, 1), {"place_value": place})[0, :, 0].tolist() == place[0].tolist()
+    )
+    masked = {
+        "place_value": place,
+        "labels": labels,
+        "place_value_labels": place,
+    }  # a masked model does not write from left to right
     assert layer(torch.zeros(1, 8, 1), masked)[0, :, 0].tolist() == place[0].tolist()
 
 
 def test_the_tracker_keeps_a_state_for_each_row_and_beam() -> None:
     tracker = layers.PlaceTracker.from_vocabulary(SYMBOLS, "lsd")
     one, dot, word = SYMBOLS["1"], SYMBOLS["."], 5
-    assert tracker.step(torch.tensor([1, 2, one])).tolist() == [0, 0, 0]  # a digit outside a number has no place
+    assert tracker.step(torch.tensor([1, 2, one])).tolist() == [
+        0,
+        0,
+        0,
+    ]  # a digit outside a number has no place
     assert tracker.step(torch.tensor([one, one, one])).tolist() == [1, 1, 0]
     assert tracker.step(torch.tensor([one, dot, one])).tolist() == [2, 0, 0]
     tracker.reorder(torch.tensor([1, 0, 0]))
@@ -558,7 +739,9 @@ def test_bits_words_and_values_invert_each_other(words: list[int]) -> None:
     exact = torch.tensor(words, dtype=torch.int64)
     bits = bits_of_words(exact)
     assert torch.equal(words_of_bits(bits), exact)
-    assert np.array_equal(bits.numpy(), np.unpackbits(np.array(words, ">u4").view(np.uint8)).reshape(-1, 32))
+    assert np.array_equal(
+        bits.numpy(), np.unpackbits(np.array(words, ">u4").view(np.uint8)).reshape(-1, 32)
+    )
     assert values_of_words(exact).numpy().tobytes() == np.array(words, np.uint32).tobytes()
 
 
@@ -572,37 +755,79 @@ def test_compact_bits_embed_as_dense_ones() -> None:
 
 
 def schema_of(*numbers: Any) -> pa.Schema:
-    return numtok.Tokenizer.from_pretrained(numbers=list(numbers)).encode_batch(["1 is -2.5"]).schema
+    return (
+        numtok.Tokenizer.from_pretrained(numbers=list(numbers)).encode_batch(["1 is -2.5"]).schema
+    )
 
 
 @pytest.mark.parametrize("compact", [False, True])
 def test_the_layer_follows_from_the_file(compact: bool) -> None:
-    numbers = [XVal(0.5, 40.0), FloatBits(compact=compact), FoNE(5, 4, compact=compact, chunk=5), ExponentBins(50), LogFourier(4)]
-    layer = layers.embedding_from_schema(schema_of(*numbers), 32, zero_init=True, projection="linear", depth=2)
-    kinds = ["XValEmbedding", "FloatBitsEmbedding", "FoNEEmbedding", "ExponentBinsEmbedding", "LogFourierEmbedding"]
+    numbers = [
+        XVal(0.5, 40.0),
+        FloatBits(compact=compact),
+        FoNE(5, 4, compact=compact, chunk=5),
+        ExponentBins(50),
+        LogFourier(4),
+    ]
+    layer = layers.embedding_from_schema(
+        schema_of(*numbers), 32, zero_init=True, projection="linear", depth=2
+    )
+    kinds = [
+        "XValEmbedding",
+        "FloatBitsEmbedding",
+        "FoNEEmbedding",
+        "ExponentBinsEmbedding",
+        "LogFourierEmbedding",
+    ]
     assert [type(one).__name__ for one in layer.embeddings] == kinds
     xval, bits, fone, bins, _ = (one.config() for one in layer.embeddings)
     assert (xval["scale"], xval["clip"], xval["zero_init"]) == (0.5, 40.0, True)
     assert (bits["compact"], bits["depth"]) == (compact, 2)
-    assert (fone["int_digits"], fone["chunk"], fone["compact"], fone["projection"]) == (5, 5, compact, "linear")
+    assert (fone["int_digits"], fone["chunk"], fone["compact"], fone["projection"]) == (
+        5,
+        5,
+        compact,
+        "linear",
+    )
     assert bins["n"] == 50
 
 
 def test_the_former_name_of_a_layer_is_read() -> None:
-    assert layers.ExponentEmbedding is layers.ExponentBinsEmbedding and layers.ExponentBinsEmbedding.name == ExponentBins.name
+    assert (
+        layers.ExponentEmbedding is layers.ExponentBinsEmbedding
+        and layers.ExponentBinsEmbedding.name == ExponentBins.name
+    )
     layer = layers.embedding_from_config({"name": "bins", "n": 50}, D)
-    assert isinstance(layer, layers.ExponentBinsEmbedding) and layer.config()["name"] == "exponent_bins"
+    assert (
+        isinstance(layer, layers.ExponentBinsEmbedding)
+        and layer.config()["name"] == "exponent_bins"
+    )
 
 
 def test_one_representation_gives_one_layer() -> None:
     assert isinstance(layers.embedding_from_schema(schema_of(XVal()), D), layers.XValEmbedding)
     groups = layers.embedding_from_schema(schema_of(Digits(places=True)), D)
-    assert isinstance(groups, layers.PlaceValueEmbedding) and (groups.max_place, groups.written) == (64, "msd")
+    assert isinstance(groups, layers.PlaceValueEmbedding) and (
+        groups.max_place,
+        groups.written,
+    ) == (64, "msd")
     place = layers.embedding_from_schema(schema_of(PlaceValue(max_offset=20)), D)
-    assert isinstance(place, layers.PlaceValueEmbedding) and place.max_place >= 64 + 20 and place.written == "msd"
+    assert (
+        isinstance(place, layers.PlaceValueEmbedding)
+        and place.max_place >= 64 + 20
+        and place.written == "msd"
+    )
     for order in ("msd", "lsd"):
-        assert layers.embedding_from_schema(schema_of(PlaceValue(order=order)), D).config()["written"] == order
-        assert layers.embedding_from_schema(schema_of(PlaceValue(order=order)), D, written=None).config()["written"] is None
+        assert (
+            layers.embedding_from_schema(schema_of(PlaceValue(order=order)), D).config()["written"]
+            == order
+        )
+        assert (
+            layers.embedding_from_schema(
+                schema_of(PlaceValue(order=order)), D, written=None
+            ).config()["written"]
+            is None
+        )
 
 
 def test_a_file_without_anything_to_embed_or_an_unknown_option() -> None:
@@ -654,11 +879,25 @@ def test_streams_of_another_shape_are_refused() -> None:
         (lambda: layers.PlaceValueEmbedding(D, written="up"), "'up' is unknown"),
         (lambda: layers.FoNEDigitEmbedding(D, [1, 2]), "ten ids"),
         (lambda: layers.FoNEDigitEmbedding(D, IDS, combine="mean"), "'mean' is unknown"),
-        (lambda: layers.FoNEDigitEmbedding(D, IDS, projection="linear", zero_init=True, combine="replace"), "combine='add'"),
-        (lambda: layers.PlaceValueEmbedding(D, max_place=30, max_offset=30), "max_offset=30 must be below max_place=30"),
+        (
+            lambda: layers.FoNEDigitEmbedding(
+                D, IDS, projection="linear", zero_init=True, combine="replace"
+            ),
+            "combine='add'",
+        ),
+        (
+            lambda: layers.PlaceValueEmbedding(D, max_place=30, max_offset=30),
+            "max_offset=30 must be below max_place=30",
+        ),
         (lambda: layers.SumEmbedding([]), "at least one"),
-        (lambda: layers.SumEmbedding([layers.XValEmbedding(2), layers.XValEmbedding(3)]), "same d_model"),
-        (lambda: layers.embedding_from_config({"name": "word2vec"}, D), "unknown embedding 'word2vec'"),
+        (
+            lambda: layers.SumEmbedding([layers.XValEmbedding(2), layers.XValEmbedding(3)]),
+            "same d_model",
+        ),
+        (
+            lambda: layers.embedding_from_config({"name": "word2vec"}, D),
+            "unknown embedding 'word2vec'",
+        ),
         (lambda: layers.embedding_from_config({"name": "xval", "colour": 1}, D), "colour"),
     ],
 )

@@ -1,4 +1,6 @@
-"""Text with numbers: the cache, the batch, beams and sampling, each held to the model that is given the whole text at once."""
+"""Text with numbers: the cache, the batch, beams and sampling, each held to the model that is given
+the whole text at once.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import Digits, FoNE, PlaceValue, XVal
 from numtok_torch.data.collator import NumberCollator, NumberDataset
-from numtok_torch.embeddings.choose import PlaceTracker, XValEmbedding, embedding_from_config, embedding_from_schema
+from numtok_torch.embeddings.choose import (
+    PlaceTracker,
+    XValEmbedding,
+    embedding_from_config,
+    embedding_from_schema,
+)
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.prompts import read_prompts
 from numtok_torch.generation.text import number_ids
@@ -38,14 +45,20 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
-def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int], values: list[float]) -> Any:
-    """(the output for prompt and continuation at once, without padding or cache; how many tokens the prompt has)."""
+def forced(
+    made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int], values: list[float]
+) -> Any:
+    """(the output for prompt and continuation at once, without padding or cache; how many tokens
+    the prompt has).
+    """
     batch = read_prompts(tokenizer, [prompt], 0, 0, False, torch.device("cpu"))
     width = batch["input_ids"].shape[1]
     new = torch.tensor([ids])
     mask = torch.isin(new, torch.tensor(number_ids(tokenizer)))
     shown = made.embedding is not None and made.head is not None
-    streams = streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
+    streams = (
+        streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
+    )
     for name in list(batch):
         if name == "input_ids":
             added = new
@@ -54,7 +67,9 @@ def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int],
         elif name == "number_mask":
             added = mask
         elif name == "place_value":
-            tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, tokenizer.representations[0].order)
+            tracker = PlaceTracker.from_vocabulary(
+                tokenizer.tokens, tokenizer.representations[0].order
+            )
             added = torch.stack([tracker.step(column) for column in new.T], 1)
         else:
             added = torch.zeros(1, len(ids), *batch[name].shape[2:], dtype=batch[name].dtype)
@@ -65,7 +80,14 @@ def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int],
         return made(**batch), width
 
 
-def check_forced(made: NumberModel, tokenizer: Tokenizer, found: Generated, per_prompt: int, options: dict[str, Any], greedy: bool) -> int:
+def check_forced(
+    made: NumberModel,
+    tokenizer: Tokenizer,
+    found: Generated,
+    per_prompt: int,
+    options: dict[str, Any],
+    greedy: bool,
+) -> int:
     """Each row is what the model says when it reads the row; how many numbers there were."""
     bias = torch.zeros(tokenizer.vocab_size)
     for (number,), amount in options["sequence_bias"]:
@@ -81,18 +103,29 @@ def check_forced(made: NumberModel, tokenizer: Tokenizer, found: Generated, per_
             assert values == pytest.approx(held, rel=2e-3, abs=1e-4)
         if greedy:
             scores = output.logits[0, width - 1 : -1] + bias  # (new, vocabulary)
-            assert held_to_numbers(tokenizer, scores, ids, options["max_new_tokens"]).argmax(-1).tolist() == ids
+            assert (
+                held_to_numbers(tokenizer, scores, ids, options["max_new_tokens"])
+                .argmax(-1)
+                .tolist()
+                == ids
+            )
         count += len(values)
     return count
 
 
-def held_to_numbers(tokenizer: Tokenizer, scores: torch.Tensor, ids: list[int], new: int) -> torch.Tensor:
-    """The scores of each of the ids, without those that may not follow the ids before in a number that is spelled out."""
+def held_to_numbers(
+    tokenizer: Tokenizer, scores: torch.Tensor, ids: list[int], new: int
+) -> torch.Tensor:
+    """The scores of each of the ids, without those that may not follow the ids before in a number
+    that is spelled out.
+    """
     if tokenizer.representations[0].one_token:
         return scores
     processor = NumberLogitsProcessor(tokenizer, max_length=1 + new)
     start = tokenizer.encode("a").input_ids.tolist()[:1]  # of text, as all prompts end
-    return torch.cat([processor(torch.tensor([start + ids[:at]]), scores[at : at + 1]) for at in range(len(ids))])
+    return torch.cat(
+        [processor(torch.tensor([start + ids[:at]]), scores[at : at + 1]) for at in range(len(ids))]
+    )
 
 
 def as_held(tokenizer: Tokenizer, value: float) -> float:
@@ -127,7 +160,10 @@ def test_cached_is_uncached_and_batched_is_one_by_one(kind: str, name: str) -> N
     wanted = {number for ((number,), _) in options["sequence_bias"]}
     assert sum(one in wanted for ids in found.ids for one in ids) >= 12
     if name in COMMON:
-        assert generate(made, tokenizer, PROMPTS, details=True, batch_size=3, **options).ids == found.ids
+        assert (
+            generate(made, tokenizer, PROMPTS, details=True, batch_size=3, **options).ids
+            == found.ids
+        )
 
 
 @pytest.mark.parametrize(
@@ -143,12 +179,18 @@ def test_every_row_and_beam_has_its_own_numbers(kind: str, name: str, way: str) 
     results = []
     for use_cache in (True, False):
         torch.manual_seed(5)
-        results.append(generate(made, tokenizer, PROMPTS, details=True, use_cache=use_cache, **(options | WAYS[way])))
+        results.append(
+            generate(
+                made, tokenizer, PROMPTS, details=True, use_cache=use_cache, **(options | WAYS[way])
+            )
+        )
     found, again = results
     assert found.ids == again.ids
     rows = WAYS[way]["num_return_sequences"]
     assert len(found.texts) == rows * len(PROMPTS)
-    assert check_forced(made, tokenizer, found, rows, options, greedy=False) >= (8 if made.head else 1)
+    assert check_forced(made, tokenizer, found, rows, options, greedy=False) >= (
+        8 if made.head else 1
+    )
     assert any(found.ids[k] != found.ids[k + 1] for k in range(0, len(found.ids), rows))
 
 
@@ -163,12 +205,22 @@ def test_beams_are_ordered_by_what_the_model_says(kind: str) -> None:
         output, width = forced(made, tokenizer, prompt, ids, values)
         logits = output.logits[0, width - 1 : -1]
         total = logits.log_softmax(-1).gather(-1, torch.tensor(ids)[:, None]).sum()
-        return float(total + bias * torch.isin(torch.tensor(ids), torch.tensor(number_ids(tokenizer))).sum())
+        return float(
+            total + bias * torch.isin(torch.tensor(ids), torch.tensor(number_ids(tokenizer))).sum()
+        )
 
-    beams = generate(made, tokenizer, PROMPTS, details=True, **(options | {"num_beams": 5, "num_return_sequences": 5}))
+    beams = generate(
+        made,
+        tokenizer,
+        PROMPTS,
+        details=True,
+        **(options | {"num_beams": 5, "num_return_sequences": 5}),
+    )
     assert sum(map(len, beams.values)) >= 5
     for k, prompt in enumerate(PROMPTS):
-        scores = [score(prompt, beams.ids[row], beams.values[row]) for row in range(5 * k, 5 * k + 5)]
+        scores = [
+            score(prompt, beams.ids[row], beams.values[row]) for row in range(5 * k, 5 * k + 5)
+        ]
         assert scores == sorted(scores, reverse=True)
 
 
@@ -177,9 +229,17 @@ def test_the_value_is_read_where_the_token_was_sampled() -> None:
     made, tokenizer, options = setting("xval")
     del options["sequence_bias"]
     torch.manual_seed(0)
-    hot = {"do_sample": True, "temperature": 50.0, "top_k": 0, "num_return_sequences": 40, "max_new_tokens": 30}
+    hot = {
+        "do_sample": True,
+        "temperature": 50.0,
+        "top_k": 0,
+        "num_return_sequences": 40,
+        "max_new_tokens": 30,
+    }
     found = generate(made, tokenizer, PROMPTS, details=True, **(options | hot))
-    assert check_forced(made, tokenizer, found, 40, options | {"sequence_bias": []}, greedy=False) > 5
+    assert (
+        check_forced(made, tokenizer, found, 40, options | {"sequence_bias": []}, greedy=False) > 5
+    )
     ids = set(number_ids(tokenizer))
     for row, (sequence, values) in enumerate(zip(found.ids, found.values, strict=True)):
         assert len(values) == sum(one in ids for one in sequence)
@@ -210,7 +270,10 @@ def test_drawn_values() -> None:
 
 def test_the_prompt_s_numbers_are_read() -> None:
     made, tokenizer, options = setting("xval")
-    one, two = (generate(made, tokenizer, [f"It is {value} of"], details=True, **options) for value in ("1", "-50"))
+    one, two = (
+        generate(made, tokenizer, [f"It is {value} of"], details=True, **options)
+        for value in ("1", "-50")
+    )
     assert one != two
 
 
@@ -222,7 +285,11 @@ def test_texts() -> None:
     for text, ids, values in zip(found.texts, found.ids, found.values, strict=True):
         rest = iter(values)
         parts = [
-            (" " if one == spaced else "") + f"{{{next(rest)!r}}}" if one in number_ids(tokenizer) else tokenizer.decode([one])
+            (
+                (" " if one == spaced else "") + f"{{{next(rest)!r}}}"
+                if one in number_ids(tokenizer)
+                else tokenizer.decode([one])
+            )
             for one in ids
         ]
         pieces = "".join(parts).replace("{", "\0").replace("}", "\0").split("\0")
@@ -232,13 +299,23 @@ def test_texts() -> None:
                 stop = at
                 while stop < len(text) and (text[stop].isdigit() or text[stop] in "+-.e"):
                     stop += 1
-                lengths = [k for k in range(at + 1, stop + 1) if _is_float(text[at:k]) and float(text[at:k]) == float(piece)]
+                lengths = [
+                    k
+                    for k in range(at + 1, stop + 1)
+                    if _is_float(text[at:k]) and float(text[at:k]) == float(piece)
+                ]
                 assert lengths, (text, at, piece)
-                at = lengths[-1] if number == len(pieces) - 2 else next(k for k in lengths if text[k:].startswith(pieces[number + 1]))
+                at = (
+                    lengths[-1]
+                    if number == len(pieces) - 2
+                    else next(k for k in lengths if text[k:].startswith(pieces[number + 1]))
+                )
             else:
                 assert text[at:].startswith(piece)
                 at += len(piece)
-    assert generate(made, tokenizer, PROMPTS, full_text=True, **options) == [a + b for a, b in zip(PROMPTS, found.texts, strict=True)]
+    assert generate(made, tokenizer, PROMPTS, full_text=True, **options) == [
+        a + b for a, b in zip(PROMPTS, found.texts, strict=True)
+    ]
 
 
 def _is_float(text: str) -> bool:
@@ -257,27 +334,40 @@ def test_digits_that_no_float_holds() -> None:
     torch.manual_seed(0)
     sizes = {"name": "fone", "int_digits": 30, "frac_digits": 0}
     made = NumberModel(
-        backbone, embedding_from_config(sizes | {"projection": "linear"}, tiny.D), head_from_config(sizes | {"linear": True}, tiny.D)
+        backbone,
+        embedding_from_config(sizes | {"projection": "linear"}, tiny.D),
+        head_from_config(sizes | {"linear": True}, tiny.D),
     ).eval()
     with torch.no_grad():
         made.embedding.projection.weight.mul_(5)
     plain = tokenizer.tokens["[NUM]"]
-    (text,) = generate(made, tokenizer, ["It is"], max_new_tokens=5, sequence_bias=[[[plain], 1000.0]])
+    (text,) = generate(
+        made, tokenizer, ["It is"], max_new_tokens=5, sequence_bias=[[[plain], 1000.0]]
+    )
     batch = read_prompts(tokenizer, ["It is"], 0, 0, False, torch.device("cpu"))
     words = []
     for _ in range(5):
         with torch.no_grad():
             digits = made.head.predict(made(**batch).hidden[:, -1]).streams["number_digits"]
         words.append(str(int("".join(map(str, digits[0].flip(0).tolist())))))
-        new = {"input_ids": torch.tensor([[plain]]), "number_mask": torch.tensor([[True]]), "number_digits": digits[:, None]}
-        new |= {"attention_mask": torch.ones(1, 1, dtype=torch.int64), "number_value": torch.ones(1, 1, dtype=torch.float64)}
+        new = {
+            "input_ids": torch.tensor([[plain]]),
+            "number_mask": torch.tensor([[True]]),
+            "number_digits": digits[:, None],
+        }
+        new |= {
+            "attention_mask": torch.ones(1, 1, dtype=torch.int64),
+            "number_value": torch.ones(1, 1, dtype=torch.float64),
+        }
         batch = {name: torch.cat([stream, new[name]], 1) for name, stream in batch.items()}
     assert text == "".join(words)
     assert any(int(word) != int(float(word)) for word in words)
 
 
 def test_ends() -> None:
-    """An end token is left out; a number token that ends the text stays, with its value, in beams too."""
+    """An end token is left out; a number token that ends the text stays, with its value, in beams
+    too.
+    """
     made, tokenizer, options = setting("xval")
     options["sequence_bias"] = [[[number], 4.0] for number in number_ids(tokenizer)]
     whole = generate(made, tokenizer, PROMPTS, details=True, **options)
@@ -288,10 +378,21 @@ def test_ends() -> None:
     made.backbone.generation_config.eos_token_id = end
     assert generate(made, tokenizer, PROMPTS, details=True, **options) == found
     for beams in ({}, {"num_beams": 3, "num_return_sequences": 2}):
-        first = generate(made, tokenizer, PROMPTS, details=True, eos_token_id=number_ids(tokenizer), **(options | beams))
+        first = generate(
+            made,
+            tokenizer,
+            PROMPTS,
+            details=True,
+            eos_token_id=number_ids(tokenizer),
+            **(options | beams),
+        )
         assert all(len(values) <= 1 for values in first.values)
         assert sum(map(len, first.values)) >= 4
-        assert all(ids[-1] in number_ids(tokenizer) for ids, values in zip(first.ids, first.values, strict=True) if values)
+        assert all(
+            ids[-1] in number_ids(tokenizer)
+            for ids, values in zip(first.ids, first.values, strict=True)
+            if values
+        )
         check_forced(made, tokenizer, first, len(first.ids) // len(PROMPTS), options, greedy=False)
 
 
@@ -305,14 +406,29 @@ def test_without_a_head_no_number_token_is_written() -> None:
 
 @pytest.mark.parametrize("name", ["place", "place lsd"])
 def test_places_while_writing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the prompt are the true ones; those of written digits are the tracker's, and are not revised."""
+    """Those of the prompt are the true ones; those of written digits are the tracker's, and are not
+    revised.
+    """
     made, tokenizer, options = setting(name)
     seen: list[Any] = []
     layer: Any = made.embedding
     forward = layer.forward
-    monkeypatch.setattr(layer, "forward", lambda vectors, batch: seen.append(batch["place_value"].tolist()) or forward(vectors, batch))
+    monkeypatch.setattr(
+        layer,
+        "forward",
+        lambda vectors, batch: (
+            seen.append(batch["place_value"].tolist()) or forward(vectors, batch)
+        ),
+    )
     digits = [tokenizer.tokens[c] for c in "123."]
-    sequence = [tokenizer.tokens["[NUM]"], digits[0], digits[1], digits[3], digits[2], tokenizer.tokens["[/NUM]"]]
+    sequence = [
+        tokenizer.tokens["[NUM]"],
+        digits[0],
+        digits[1],
+        digits[3],
+        digits[2],
+        tokenizer.tokens["[/NUM]"],
+    ]
 
     def script(batch: int, ids: torch.Tensor) -> list[int]:
         return [sequence[len(ids) - width]]
@@ -323,7 +439,9 @@ def test_places_while_writing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.ids == [sequence]
     assert found.texts == ["12.3" if name == "place" else "3.21"]
     assert found.values == [[12.3] if name == "place" else [3.21]]
-    true, written = ([3, 2, 1], [0, 0, 0, 0, -1]) if name == "place" else ([1, 2, 3], [0, 1, 2, 0, 1])
+    true, written = (
+        ([3, 2, 1], [0, 0, 0, 0, -1]) if name == "place" else ([1, 2, 3], [0, 1, 2, 0, 1])
+    )
     assert [place for place in seen[0][0] if place] == true
     assert [step[0][0] for step in seen[1:]] == written
     seen.clear()
@@ -331,9 +449,17 @@ def test_places_while_writing(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert seen[-1][0][width:] == written
 
 
-@pytest.mark.parametrize("representation", [PlaceValue(), PlaceValue(order="lsd"), Digits(places=True)], ids=["msd", "lsd", "threes"])
-def test_training_and_writing_show_the_same_places(representation: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By default: the layer that embedding_from_schema makes, in training on an answer, and while that answer is written."""
+@pytest.mark.parametrize(
+    "representation",
+    [PlaceValue(), PlaceValue(order="lsd"), Digits(places=True)],
+    ids=["msd", "lsd", "threes"],
+)
+def test_training_and_writing_show_the_same_places(
+    representation: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default: the layer that embedding_from_schema makes, in training on an answer, and while
+    that answer is written.
+    """
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
     question, answer = "add 4,170,417 and 20.5:", " 437.5525 or -12,600 or 0.0712"
     encoded = tokenizer.encode_batch([question + answer])
@@ -348,15 +474,22 @@ def test_training_and_writing_show_the_same_places(representation: Any, monkeypa
         return found
 
     monkeypatch.setattr(layer, "find", watched)
-    batch = NumberCollator.from_schema(encoded.schema, 0, objective="causal")(list(NumberDataset(encoded)))
+    batch = NumberCollator.from_schema(encoded.schema, 0, objective="causal")(
+        list(NumberDataset(encoded))
+    )
     width = len(tokenizer.encode(question).input_ids)
     batch["labels"][:, :width] = -100
     made.train()(**batch)["loss"].backward()
     (trained_on,) = seen
-    assert set(trained_on[0, :width].tolist()) == ({-1, 0, 1, 4, 7} if representation == Digits(places=True) else {-1, *range(8)})
+    assert set(trained_on[0, :width].tolist()) == (
+        {-1, 0, 1, 4, 7} if representation == Digits(places=True) else {-1, *range(8)}
+    )
     assert (trained_on[0, width:] != 0).sum() >= 4
     ids = batch["input_ids"][0].tolist()
-    script = {"prefix_allowed_tokens_fn": lambda _, before: [ids[len(before)]], "max_new_tokens": len(ids) - width}
+    script = {
+        "prefix_allowed_tokens_fn": lambda _, before: [ids[len(before)]],
+        "max_new_tokens": len(ids) - width,
+    }
     for use_cache in (True, False):
         seen.clear()
         found = generate(made, tokenizer, [question], use_cache=use_cache, **script)
@@ -376,13 +509,19 @@ def test_places_of_another_order_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["place", "place lsd"])
 def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row is shown with the places that a tracker of its own gives, however beams take each other's place."""
+    """Each row is shown with the places that a tracker of its own gives, however beams take each
+    other's place.
+    """
     made, tokenizer, _ = setting(name)
     seen: list[Any] = []
     layer: Any = made.embedding
     forward = layer.forward
     monkeypatch.setattr(
-        layer, "forward", lambda vectors, batch: seen.append((batch["input_ids"], batch["place_value"])) or forward(vectors, batch)
+        layer,
+        "forward",
+        lambda vectors, batch: (
+            seen.append((batch["input_ids"], batch["place_value"])) or forward(vectors, batch)
+        ),
     )
     width = len(tokenizer.encode("it is").input_ids)
     symbols = [tokenizer.tokens[c] for c in "0123456789."]
@@ -390,7 +529,15 @@ def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) ->
     def allowed(_: int, ids: torch.Tensor) -> list[int]:
         return [tokenizer.tokens["[NUM]"]] if len(ids) == width else symbols
 
-    generate(made, tokenizer, ["it is", "a"], num_beams=6, max_new_tokens=12, use_cache=False, prefix_allowed_tokens_fn=allowed)
+    generate(
+        made,
+        tokenizer,
+        ["it is", "a"],
+        num_beams=6,
+        max_new_tokens=12,
+        use_cache=False,
+        prefix_allowed_tokens_fn=allowed,
+    )
     moved = digits = 0
     for (before, _), (ids, places) in itertools.pairwise(seen):
         tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, tokenizer.representations[0].order)
@@ -405,7 +552,10 @@ def test_spelled_out_numbers_are_ordinary_tokens() -> None:
     made, tokenizer, options = setting("p10")
     sequence = [tokenizer.tokens[f"[NUM:{symbol}]"] for symbol in ("-", "6", "0", "2", "E-1", "6")]
     width = len(tokenizer.encode("is").input_ids)
-    script = {"max_new_tokens": 6, "prefix_allowed_tokens_fn": lambda _, ids: [sequence[len(ids) - width]]}
+    script = {
+        "max_new_tokens": 6,
+        "prefix_allowed_tokens_fn": lambda _, ids: [sequence[len(ids) - width]],
+    }
     found = generate(made, tokenizer, ["is"], details=True, **script)
     assert found.ids == [sequence] and found.values == [[-60.2]]
     assert found.texts[0].startswith("-60.2")
@@ -423,10 +573,15 @@ def test_other_tokenizers(kind: str) -> None:
     ).eval()
     sequence = [*tokenizer.encode("the nation").input_ids.tolist(), number_ids(tokenizer)[0]]
     width = len(tokenizer.encode("these 5").input_ids)
-    script = {"max_new_tokens": len(sequence), "prefix_allowed_tokens_fn": lambda _, ids: [sequence[len(ids) - width]]}
+    script = {
+        "max_new_tokens": len(sequence),
+        "prefix_allowed_tokens_fn": lambda _, ids: [sequence[len(ids) - width]],
+    }
     found = generate(made, tokenizer, ["these 5"], details=True, full_text=True, **script)
     assert found.ids == [sequence]
-    whole = tokenizer.decode([*tokenizer.encode("these 5").input_ids.tolist(), *sequence], ["5", str(found.values[0][0])])
+    whole = tokenizer.decode(
+        [*tokenizer.encode("these 5").input_ids.tolist(), *sequence], ["5", str(found.values[0][0])]
+    )
     assert found.texts[0].split() == whole.split()
 
 
@@ -435,7 +590,9 @@ def test_transformers_tokenizer() -> None:
     made, tokenizer, options = setting("xval")
     folder = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
     wrapped = hf.NumberTokenizer.from_tokenizer(folder, numbers=[XVal(0.1)])
-    assert generate(made, wrapped, PROMPTS, **options) == generate(made, tokenizer, PROMPTS, **options)
+    assert generate(made, wrapped, PROMPTS, **options) == generate(
+        made, tokenizer, PROMPTS, **options
+    )
 
 
 def test_special_tokens_in_front() -> None:
@@ -503,11 +660,21 @@ def test_mistakes() -> None:
 def test_the_table_of_positions_ends() -> None:
     tok = Tokenizer.from_pretrained()
     config = transformers.GPT2Config(
-        vocab_size=tok.vocab_size, n_embd=16, n_layer=1, n_head=2, n_positions=8, bos_token_id=None, eos_token_id=None
+        vocab_size=tok.vocab_size,
+        n_embd=16,
+        n_layer=1,
+        n_head=2,
+        n_positions=8,
+        bos_token_id=None,
+        eos_token_id=None,
     )
     model = NumberModel(transformers.GPT2LMHeadModel(config), XValEmbedding(16), ScalarHead(16))
     written = generate(model, tok, [" a a a a a a"], max_new_tokens=50, details=True)
     assert [len(ids) for ids in written.ids] == [3]  # eight positions, and the last token has none
-    assert len(generate(model, tok, [" a a a a a a a a"], max_new_tokens=50, details=True).ids[0]) == 1
-    with pytest.raises(InputError, match="9 tokens, but GPT2LMHeadModel has 8 positions; shorten it"):
+    assert (
+        len(generate(model, tok, [" a a a a a a a a"], max_new_tokens=50, details=True).ids[0]) == 1
+    )
+    with pytest.raises(
+        InputError, match="9 tokens, but GPT2LMHeadModel has 8 positions; shorten it"
+    ):
         generate(model, tok, [" a" * 9])

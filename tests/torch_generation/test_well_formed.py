@@ -1,4 +1,6 @@
-"""Well-formed numbers while a model writes: whatever a random model would rather say, each number that it writes is one."""
+"""Well-formed numbers while a model writes: whatever a random model would rather say, each number
+that it writes is one.
+"""
 
 from __future__ import annotations
 
@@ -66,33 +68,59 @@ def prompt_ids(tokenizer: Tokenizer) -> list[list[int]]:
 
 
 def bias(tokenizer: Tokenizer, amount: float) -> list[Any]:
-    """Towards the tokens of numbers, and those that only begin one above all, so that about every other one is."""
-    return [[[number], amount * (1.5 if content.strip() == "[NUM]" else 1)] for content, number in tokenizer.tokens.items()]
+    """Towards the tokens of numbers, and those that only begin one above all, so that about every
+    other one is.
+    """
+    return [
+        [[number], amount * (1.5 if content.strip() == "[NUM]" else 1)]
+        for content, number in tokenizer.tokens.items()
+    ]
 
 
 def mistakes(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
-    """What is wrong with the numbers in ids: those that are no whole number, and tokens of numbers outside of any."""
+    """What is wrong with the numbers in ids: those that are no whole number, and tokens of numbers
+    outside of any.
+    """
     spelling = Spelling.of(tokenizer.representations[0], tokenizer.tokens)
     assert spelling is not None
     found, inside = [], np.zeros(len(ids), np.bool_)
     for start, stop, text in tokenizer.numbers_in(np.array(ids, np.int32)):
         inside[start:stop] = True
         numbers = numtok.scan([text], tokenizer.grammar)
-        whole = ids[stop - 1] == spelling.brackets[2] if spelling.bracketed else stop - start == spelling.length
+        whole = (
+            ids[stop - 1] == spelling.brackets[2]
+            if spelling.bracketed
+            else stop - start == spelling.length
+        )
         if not whole or len(numbers) != 1 or numbers.text().to_pylist() != [text]:
             found.append(f"{text!r} at {start}")
     symbols = [*spelling.ids.tolist(), *spelling.spaced.tolist()]
-    own = {*spelling.brackets, *(set(symbols) & set(tokenizer.own_tokens.values()) if spelling.bracketed else symbols)}
-    return found + [f"{number} at {at} outside" for at, number in enumerate(ids) if number in own and not inside[at]]
+    own = {
+        *spelling.brackets,
+        *(set(symbols) & set(tokenizer.own_tokens.values()) if spelling.bracketed else symbols),
+    }
+    return found + [
+        f"{number} at {at} outside"
+        for at, number in enumerate(ids)
+        if number in own and not inside[at]
+    ]
 
 
-def written(name: str, seed: int, new: int, amount: float, way: str, prompts: Any = None, **options: Any) -> list[list[int]]:
+def written(
+    name: str, seed: int, new: int, amount: float, way: str, prompts: Any = None, **options: Any
+) -> list[list[int]]:
     """The rows of a stock model's own generate, prompts included, without the padding."""
     tokenizer, model = tokenizer_of(name), model_of(name, seed)
     batch = padded(prompts or prompt_ids(tokenizer))
     torch.manual_seed(seed)
     rows = model.generate(
-        **batch, max_new_tokens=new, pad_token_id=PAD, eos_token_id=9, sequence_bias=bias(tokenizer, amount), **WAYS[way], **options
+        **batch,
+        max_new_tokens=new,
+        pad_token_id=PAD,
+        eos_token_id=9,
+        sequence_bias=bias(tokenizer, amount),
+        **WAYS[way],
+        **options,
     )
     shown = batch["attention_mask"].repeat_interleave(len(rows) // len(batch["input_ids"]), 0)
     return [row[int((mask == 0).sum()) :].tolist() for row, mask in zip(rows, shown, strict=True)]
@@ -102,7 +130,9 @@ def written(name: str, seed: int, new: int, amount: float, way: str, prompts: An
 @pytest.mark.parametrize("name", SPELLED)
 @given(seed=st.integers(0, 2), new=st.integers(1, 14), amount=st.sampled_from([0.0, 3.0, 8.0]))
 @settings(max_examples=examples(2))
-def test_a_random_model_writes_only_numbers(name: str, way: str, seed: int, new: int, amount: float) -> None:
+def test_a_random_model_writes_only_numbers(
+    name: str, way: str, seed: int, new: int, amount: float
+) -> None:
     """However many tokens there is room for: no number is begun that would be cut."""
     width = max(map(len, prompt_ids(tokenizer_of(name))))
     processor = NumberLogitsProcessor(tokenizer_of(name), longest=8, max_length=width + new)
@@ -110,9 +140,13 @@ def test_a_random_model_writes_only_numbers(name: str, way: str, seed: int, new:
         assert mistakes(tokenizer_of(name), row) == []
 
 
-@pytest.mark.parametrize("name", [name for name in SPELLED if name != "fp15"])  # a number of one token is always one
+@pytest.mark.parametrize(
+    "name", [name for name in SPELLED if name != "fp15"]
+)  # a number of one token is always one
 def test_by_itself_it_writes_others(name: str) -> None:
-    """What the tests here are worth: the same models without the processor, or told nothing of where they are cut."""
+    """What the tests here are worth: the same models without the processor, or told nothing of
+    where they are cut.
+    """
     tokenizer = tokenizer_of(name)
     assert any(mistakes(tokenizer, row) for row in written(name, 0, 20, 8.0, "sampling"))
     cut = (
@@ -126,7 +160,9 @@ def test_by_itself_it_writes_others(name: str) -> None:
 @pytest.mark.parametrize("way", ["greedy", "beams"])
 @pytest.mark.parametrize("name", [name for name in SPELLED if name != "fp15"])
 def test_a_prompt_that_ends_within_a_number(name: str, way: str) -> None:
-    """Is written to its end first, at each place where it can be cut, beside prompts that end in text."""
+    """Is written to its end first, at each place where it can be cut, beside prompts that end in
+    text.
+    """
     tokenizer = tokenizer_of(name)
     whole = tokenizer.encode("It is -0.5 or 1,234").input_ids.tolist()
     numbers = tokenizer.numbers_in(np.array(whole, np.int32))
@@ -140,14 +176,36 @@ def test_a_prompt_that_ends_within_a_number(name: str, way: str) -> None:
 
 
 def test_what_cannot_end_in_time_ends_as_soon_as_it_can() -> None:
-    """A number of a prompt that is longer than the longest, and one for which there is too little room."""
+    """A number of a prompt that is longer than the longest, and one for which there is too little
+    room.
+    """
     tokenizer = tokenizer_of("place")
     of = tokenizer.tokens
     long = [of["[NUM]"], *[of["7"]] * 12]
-    (row,) = written("place", 0, 3, 0.0, "greedy", [long], logits_processor=[NumberLogitsProcessor(tokenizer, longest=5)])
+    (row,) = written(
+        "place",
+        0,
+        3,
+        0.0,
+        "greedy",
+        [long],
+        logits_processor=[NumberLogitsProcessor(tokenizer, longest=5)],
+    )
     assert row[13] == of["[/NUM]"]
-    (row,) = written("place", 0, 2, 0.0, "greedy", [[*long, of["e"]]], logits_processor=[NumberLogitsProcessor(tokenizer, longest=5)])
-    assert tokenizer.decode(row).startswith("777777777777e") and row[15] == of["[/NUM]"] and mistakes(tokenizer, row) == []
+    (row,) = written(
+        "place",
+        0,
+        2,
+        0.0,
+        "greedy",
+        [[*long, of["e"]]],
+        logits_processor=[NumberLogitsProcessor(tokenizer, longest=5)],
+    )
+    assert (
+        tokenizer.decode(row).startswith("777777777777e")
+        and row[15] == of["[/NUM]"]
+        and mistakes(tokenizer, row) == []
+    )
     processor = NumberLogitsProcessor(tokenizer, max_length=15)
     (row,) = written("place", 0, 1, 0.0, "greedy", [[*long, of["."]]], logits_processor=[processor])
     assert row[14] in [of[digit] for digit in "0123456789"]
@@ -156,23 +214,40 @@ def test_what_cannot_end_in_time_ends_as_soon_as_it_can() -> None:
 def test_numbers_end() -> None:
     """A model that would write nothing but digits: at most so many symbols each."""
     tokenizer = tokenizer_of("place")
-    wanted = {"sequence_bias": [[[tokenizer.tokens[one]], amount] for one, amount in {"[NUM]": 200.0, "0": 50.0, "1": 50.0}.items()]}
+    wanted = {
+        "sequence_bias": [
+            [[tokenizer.tokens[one]], amount]
+            for one, amount in {"[NUM]": 200.0, "0": 50.0, "1": 50.0}.items()
+        ]
+    }
     for longest in (1, 3, 7):
         ids = model_of("place", 0).generate(
-            torch.tensor([[5, 6]]), max_new_tokens=40, logits_processor=[NumberLogitsProcessor(tokenizer, longest)], **wanted
+            torch.tensor([[5, 6]]),
+            max_new_tokens=40,
+            logits_processor=[NumberLogitsProcessor(tokenizer, longest)],
+            **wanted,
         )
         numbers = tokenizer.numbers_in(ids[0].numpy().astype(np.int32))
-        assert len(numbers) >= 4 and {stop - start - 2 for start, stop, _ in numbers[:-1]} == {longest}
+        assert len(numbers) >= 4 and {stop - start - 2 for start, stop, _ in numbers[:-1]} == {
+            longest
+        }
 
 
 def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: int) -> set[int]:
-    """Which tokens may follow, slowly: each is tried, with every way to end a number behind it, symbol by symbol."""
+    """Which tokens may follow, slowly: each is tried, with every way to end a number behind it,
+    symbol by symbol.
+    """
     representation = tokenizer.representations[0]
-    rules, spelling = representation.continuation(tokenizer.grammar), Spelling.of(representation, tokenizer.tokens)
+    rules, spelling = (
+        representation.continuation(tokenizer.grammar),
+        Spelling.of(representation, tokenizer.tokens),
+    )
     assert rules is not None and spelling is not None
     begin = {spelling.brackets[0], spelling.brackets[1]} if spelling.bracketed else set()
     symbol_of = {int(one): symbol for symbol, one in enumerate(spelling.ids)}
-    firsts = {int(spelling.ids[k]): k for k in spelling.first} | {int(one): spelling.first[k] for k, one in enumerate(spelling.spaced)}
+    firsts = {int(spelling.ids[k]): k for k in spelling.first} | {
+        int(one): spelling.first[k] for k, one in enumerate(spelling.spaced)
+    }
 
     def run(tokens: list[int]) -> tuple[int | None, int]:
         state, count = None, 0
@@ -181,7 +256,11 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
                 state, count = 0, 1
             elif one in firsts:
                 state, count = int(rules.following[0, firsts[one]]), 1
-            elif state is not None and one in symbol_of and rules.following[state, symbol_of[one]] >= 0:
+            elif (
+                state is not None
+                and one in symbol_of
+                and rules.following[state, symbol_of[one]] >= 0
+            ):
                 state, count = int(rules.following[state, symbol_of[one]]), count + 1
             else:
                 state = None
@@ -193,18 +272,28 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
         return 0 if state is None else int(rules.to_end[state]) + spelling.bracketed
 
     state, count = run(ids)
-    most = room if spelling.length is not None else min(room, longest + 2 - (count if state is not None else 0))
+    most = (
+        room
+        if spelling.length is not None
+        else min(room, longest + 2 - (count if state is not None else 0))
+    )
     most = max(most, left(state), 1)
     found = set()
     for one in range(tokenizer.vocab_size):
         after, _ = run([*ids, one])
         if state is None:
-            in_text = one not in tokenizer.own_tokens.values() if spelling.bracketed else one in firsts
+            in_text = (
+                one not in tokenizer.own_tokens.values() if spelling.bracketed else one in firsts
+            )
             fits = one != spelling.brackets[2] and (one in begin or one not in symbol_of or in_text)
         elif one == spelling.brackets[2]:
             fits = bool(rules.ends[state])
         else:
-            fits = one in symbol_of and one not in firsts and rules.following[state, symbol_of[one]] >= 0
+            fits = (
+                one in symbol_of
+                and one not in firsts
+                and rules.following[state, symbol_of[one]] >= 0
+            )
         if fits and 1 + left(after) <= most:
             found.add(one)
     return found
@@ -217,12 +306,20 @@ def test_the_tables_are_the_rule(name: str, data: Any) -> None:
     """On whatever ids, well-formed or not, and rows in any order, padded or not."""
     tokenizer = tokenizer_of(name)
     numbers = st.sampled_from(sorted(set(tokenizer.tokens.values())))
-    rows = data.draw(st.lists(st.lists(st.one_of(numbers, numbers, st.integers(10, 300)), min_size=6, max_size=6), min_size=1, max_size=4))
+    rows = data.draw(
+        st.lists(
+            st.lists(st.one_of(numbers, numbers, st.integers(10, 300)), min_size=6, max_size=6),
+            min_size=1,
+            max_size=4,
+        )
+    )
     room, longest = data.draw(st.integers(1, 9)), data.draw(st.integers(1, 6))
     ids, scores = torch.tensor(rows), torch.zeros(len(rows), tokenizer.vocab_size)
     held = NumberLogitsProcessor(tokenizer, longest, 6 + room)(ids, scores)
     for row, found in zip(rows, held, strict=True):
-        assert set(torch.nonzero(found == 0).flatten().tolist()) == allowed_by_rule(tokenizer, row, room, longest)
+        assert set(torch.nonzero(found == 0).flatten().tolist()) == allowed_by_rule(
+            tokenizer, row, room, longest
+        )
     assert not scores.any()  # they are left as they were
     beside = torch.cat([torch.full((len(rows), 3), PAD), ids], 1)
     again = NumberLogitsProcessor(tokenizer, longest, 9 + room)(beside.flip(0), scores)
@@ -233,7 +330,9 @@ def test_scores_stay_and_ids_beyond_the_tokenizer_are_text() -> None:
     """Of models whose table of words was rounded up."""
     tokenizer = tokenizer_of("place")
     wide = torch.randn(2, tokenizer.vocab_size + 30)
-    rows = torch.tensor([[5, tokenizer.tokens["[NUM]"], tokenizer.tokens["4"]], [5, 6, tokenizer.vocab_size + 2]])
+    rows = torch.tensor(
+        [[5, tokenizer.tokens["[NUM]"], tokenizer.tokens["4"]], [5, 6, tokenizer.vocab_size + 2]]
+    )
     held = NumberLogitsProcessor(tokenizer)(rows, wide)
     kept = held != -torch.inf
     assert torch.equal(held[kept], wide[kept])
@@ -243,10 +342,16 @@ def test_scores_stay_and_ids_beyond_the_tokenizer_are_text() -> None:
 def test_other_constraints_hold_too() -> None:
     """Where they leave nothing that may follow, they alone are kept to."""
     tokenizer = tokenizer_of("place")
-    of, model, processor = tokenizer.tokens, model_of("place", 0), NumberLogitsProcessor(tokenizer_of("place"), max_length=8)
+    of, model, processor = (
+        tokenizer.tokens,
+        model_of("place", 0),
+        NumberLogitsProcessor(tokenizer_of("place"), max_length=8),
+    )
     prompt = torch.tensor([[5, of["[NUM]"]]])
     barred = [of[one] for one in "012345678"]
-    ids = model.generate(prompt, max_new_tokens=6, logits_processor=[processor], suppress_tokens=barred)[0].tolist()
+    ids = model.generate(
+        prompt, max_new_tokens=6, logits_processor=[processor], suppress_tokens=barred
+    )[0].tolist()
     assert of["9"] in ids and not set(ids) & set(barred) and mistakes(tokenizer, ids) == []
     script = {"prefix_allowed_tokens_fn": lambda _, before: [[of["4"], 77][len(before) - 2]]}
     ids = model.generate(prompt, max_new_tokens=2, logits_processor=[processor], **script)
@@ -258,7 +363,9 @@ def test_generate_writes_only_numbers(name: str, way: str) -> None:
     """By itself: each has a value, none is cut at the end, and without it there would be others."""
     tokenizer = tokenizer_of(name)
     model = NumberModel(model_of(name, 0), None)
-    options = {"details": True, "eos_token_id": 9, "sequence_bias": bias(tokenizer, 4.0)} | WAYS[way]
+    options = {"details": True, "eos_token_id": 9, "sequence_bias": bias(tokenizer, 4.0)} | WAYS[
+        way
+    ]
     torch.manual_seed(0)
     numbers = 0
     for new in (2, 16):
@@ -277,7 +384,12 @@ def test_a_decoder_that_is_made_to_end() -> None:
     """BART's last token is always its end token, so a number has one token less."""
     tokenizer = tokenizer_of("place")
     torch.manual_seed(0)
-    sizes = {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    sizes = {
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2,
+    }
     config = transformers.BartConfig(
         vocab_size=tokenizer.vocab_size,
         d_model=16,
@@ -293,7 +405,14 @@ def test_a_decoder_that_is_made_to_end() -> None:
     model = NumberModel(bart, None)
     written = 0
     for new in range(3, 12):
-        found = generate(model, tokenizer, PROMPTS, max_new_tokens=new, details=True, sequence_bias=bias(tokenizer, 30.0))
+        found = generate(
+            model,
+            tokenizer,
+            PROMPTS,
+            max_new_tokens=new,
+            details=True,
+            sequence_bias=bias(tokenizer, 30.0),
+        )
         assert [mistakes(tokenizer, ids) for ids in found.ids] == [[]] * 3
         written += sum(map(len, found.values))
     assert written >= 20
@@ -303,19 +422,26 @@ def test_a_grammar_says_how_numbers_go_on() -> None:
     grammar = Grammar(grouping="_", signs=False, exponent=False)
     tokenizer = tokenizer_of("place", "gpt2", grammar)
     held = NumberLogitsProcessor(tokenizer)(
-        torch.tensor([[tokenizer.tokens["[NUM]"], tokenizer.tokens["1"]]]), torch.zeros(1, tokenizer.vocab_size)
+        torch.tensor([[tokenizer.tokens["[NUM]"], tokenizer.tokens["1"]]]),
+        torch.zeros(1, tokenizer.vocab_size),
     )
     allowed = set(torch.nonzero(held[0] == 0).flatten().tolist())
     assert allowed == {tokenizer.tokens[one] for one in [*"0123456789._", "[/NUM]"]}
 
 
-@pytest.mark.parametrize(("grammar", "text"), [(Grammar(grouping="_"), "1_234.5 and 7e3"), (Grammar.european(), "1.234,5 and 7e3")])
+@pytest.mark.parametrize(
+    ("grammar", "text"),
+    [(Grammar(grouping="_"), "1_234.5 and 7e3"), (Grammar.european(), "1.234,5 and 7e3")],
+)
 def test_values_are_those_that_the_grammar_reads(grammar: Grammar, text: str) -> None:
     tokenizer = tokenizer_of("place", "gpt2", grammar)
     model = NumberModel(tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size), None)
     script = tokenizer.encode(text).input_ids.tolist()
     width = len(tokenizer.encode("It").input_ids)
-    options = {"prefix_allowed_tokens_fn": lambda _, before: [script[len(before) - width]], "max_new_tokens": len(script)}
+    options = {
+        "prefix_allowed_tokens_fn": lambda _, before: [script[len(before) - width]],
+        "max_new_tokens": len(script),
+    }
     found = generate(model, tokenizer, ["It"], details=True, **options)
     assert found.texts == [text] and found.values == [[1234.5, 7000.0]]
 
@@ -323,13 +449,22 @@ def test_values_are_those_that_the_grammar_reads(grammar: Grammar, text: str) ->
 def test_a_transformers_tokenizer() -> None:
     hf = pytest.importorskip("numtok.hf")
     wrapped = hf.NumberTokenizer.from_tokenizer(
-        transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2()), numbers=[PlaceValue()]
+        transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2()),
+        numbers=[PlaceValue()],
     )
     model = tiny.backbone("gpt2", 0, vocab_size=len(wrapped))
     batch = wrapped(["It is 5 and"], return_tensors="pt")
     processor = NumberLogitsProcessor(wrapped, max_length=batch["input_ids"].shape[1] + 20)
-    ids = model.generate(**batch, max_new_tokens=20, logits_processor=[processor], sequence_bias=bias(wrapped.numtok, 6.0))
-    assert mistakes(wrapped.numtok, ids[0].tolist()) == [] and len(wrapped.numtok.numbers_in(ids[0].numpy().astype(np.int32))) > 1
+    ids = model.generate(
+        **batch,
+        max_new_tokens=20,
+        logits_processor=[processor],
+        sequence_bias=bias(wrapped.numtok, 6.0),
+    )
+    assert (
+        mistakes(wrapped.numtok, ids[0].tolist()) == []
+        and len(wrapped.numtok.numbers_in(ids[0].numpy().astype(np.int32))) > 1
+    )
 
 
 def test_mistakes_are_told() -> None:

@@ -1,4 +1,6 @@
-"""What a head's number becomes: one decimal in text and streams, the same with and without cache, alone and in a batch."""
+"""What a head's number becomes: one decimal in text and streams, the same with and without cache,
+alone and in a batch.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,13 @@ SOURCES: dict[str, list[Any]] = {
     "bins": [ExponentBins(50)],
     "logfourier": [LogFourier(4)],
     "xval fone bits": [XVal(0.1), FoNE(4, 2), FloatBits()],
-    "all": [XVal(0.1, clip=5.0), FoNE(4, 2, compact=True, chunk=5), FloatBits(), ExponentBins(50), LogFourier(4)],
+    "all": [
+        XVal(0.1, clip=5.0),
+        FoNE(4, 2, compact=True, chunk=5),
+        FloatBits(),
+        ExponentBins(50),
+        LogFourier(4),
+    ],
 }
 HEADS: dict[str, dict[str, Any]] = {
     "scalar": {"name": "scalar", "scale": 0.1},
@@ -46,8 +54,12 @@ HEADS: dict[str, dict[str, Any]] = {
 _tokenizers: dict[str, Tokenizer] = {}
 
 
-def setting(source: str, head: str, seed: int = 0, kind: str = "gpt2") -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
-    """A model whose output depends strongly on the numbers; a tokenizer; options under which a third of the tokens are numbers."""
+def setting(
+    source: str, head: str, seed: int = 0, kind: str = "gpt2"
+) -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
+    """A model whose output depends strongly on the numbers; a tokenizer; options under which a
+    third of the tokens are numbers.
+    """
     if source not in _tokenizers:
         _tokenizers[source] = Tokenizer.from_pretrained(trained.source("gpt2"), SOURCES[source])
     tokenizer = _tokenizers[source]
@@ -55,17 +67,33 @@ def setting(source: str, head: str, seed: int = 0, kind: str = "gpt2") -> tuple[
     backbone = tiny.backbone(kind, seed, vocab_size=tokenizer.vocab_size)
     torch.manual_seed(seed + 1)
     options = {"projection": "linear"} if source == "all" or "fone" in source else {}
-    made = NumberModel(backbone, embedding_from_schema(schema, tiny.D, **options), head_from_config(HEADS[head], tiny.D)).eval()
+    made = NumberModel(
+        backbone,
+        embedding_from_schema(schema, tiny.D, **options),
+        head_from_config(HEADS[head], tiny.D),
+    ).eval()
     with torch.no_grad():
         for one in (*made.embedding.parameters(), *made.head.parameters()):
             one.mul_(3)
-    return made, tokenizer, {"max_new_tokens": 10, "sequence_bias": [[[one], 6.0] for one in number_ids(tokenizer)]}
+    return (
+        made,
+        tokenizer,
+        {"max_new_tokens": 10, "sequence_bias": [[[one], 6.0] for one in number_ids(tokenizer)]},
+    )
 
 
-def in_every_way(made: NumberModel, tokenizer: Tokenizer, options: dict[str, Any]) -> list[Generated]:
+def in_every_way(
+    made: NumberModel, tokenizer: Tokenizer, options: dict[str, Any]
+) -> list[Generated]:
     """Cached, uncached, each prompt alone without a cache, each in one ``Generated``."""
-    found = [generate(made, tokenizer, PROMPTS, details=True, use_cache=use_cache, **options) for use_cache in (True, False)]
-    alone = [generate(made, tokenizer, [prompt], details=True, use_cache=False, **options) for prompt in PROMPTS]
+    found = [
+        generate(made, tokenizer, PROMPTS, details=True, use_cache=use_cache, **options)
+        for use_cache in (True, False)
+    ]
+    alone = [
+        generate(made, tokenizer, [prompt], details=True, use_cache=False, **options)
+        for prompt in PROMPTS
+    ]
     return [*found, sum(alone, Generated([], [], []))]
 
 
@@ -80,7 +108,12 @@ def test_cached_is_uncached_is_batched(head: str) -> None:
     """To the last digit: texts, ids and values."""
     made, tokenizer, options = setting("xval fone bits", head)
     found = in_every_way(made, tokenizer, options)
-    found += [sum((generate(made, tokenizer, [prompt], details=True, **options) for prompt in PROMPTS), Generated([], [], []))]
+    found += [
+        sum(
+            (generate(made, tokenizer, [prompt], details=True, **options) for prompt in PROMPTS),
+            Generated([], [], []),
+        )
+    ]
     assert all(one == found[0] for one in found)
     assert sum(map(len, found[0].values)) >= 6
 
@@ -89,8 +122,14 @@ def test_cached_is_uncached_is_batched(head: str) -> None:
     ("source", "kind", "head"),
     [
         *((source, "gpt2", in_turn(source)[0]) for source in SOURCES),
-        *(pytest.param(source, "gpt2", in_turn(source)[1], marks=pytest.mark.slow) for source in SOURCES),
-        *((source, kind, in_turn(source)[0]) for source, kind in (("bits", "gpt_neox"), ("bits", "llama"), ("all", "llama"))),
+        *(
+            pytest.param(source, "gpt2", in_turn(source)[1], marks=pytest.mark.slow)
+            for source in SOURCES
+        ),
+        *(
+            (source, kind, in_turn(source)[0])
+            for source, kind in (("bits", "gpt_neox"), ("bits", "llama"), ("all", "llama"))
+        ),
     ],
 )
 def test_cached_is_uncached_is_batched_everywhere(source: str, kind: str, head: str) -> None:
@@ -101,13 +140,20 @@ def test_cached_is_uncached_is_batched_everywhere(source: str, kind: str, head: 
 
 @pytest.mark.parametrize(
     ("source", "head"),
-    [*((source, head) for source in SOURCES if source != "all" for head in in_turn(source)), *(("all", head) for head in HEADS)],
+    [
+        *((source, head) for source in SOURCES if source != "all" for head in in_turn(source)),
+        *(("all", head) for head in HEADS),
+    ],
 )
-def test_what_is_fed_back_is_what_the_text_says(source: str, head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_fed_back_is_what_the_text_says(
+    source: str, head: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every stream at every written number is, bit for bit, that of the tokenizer for its text."""
     made, tokenizer, options = setting(source, head)
     kept: list[Writing] = []
-    monkeypatch.setattr(generate_texts, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1])
+    monkeypatch.setattr(
+        generate_texts, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1]
+    )
     generate(made, tokenizer, PROMPTS, use_cache=False, **options)
     (writing,) = kept
     texts, shown = writing._texts, writing._shown
@@ -122,18 +168,28 @@ def test_what_is_fed_back_is_what_the_text_says(source: str, head: str, monkeypa
 
 
 @pytest.mark.parametrize("source", ["xval", "xval fone bits"])
-def test_what_is_read_again_is_what_was_written(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole text through the tokenizer: the same ids and streams as the model saw while it wrote."""
+def test_what_is_read_again_is_what_was_written(
+    source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole text through the tokenizer: the same ids and streams as the model saw while it
+    wrote.
+    """
     made, tokenizer, _ = setting(source, "scalar")
     word = tokenizer.encode(" of").input_ids.tolist()[0]
     number = tokenizer.tokens[" [NUM]"]
     seen: list[Any] = []
     layer: Any = made.embedding
     forward = layer.forward
-    monkeypatch.setattr(layer, "forward", lambda vectors, batch: seen.append(dict(batch)) or forward(vectors, batch))
+    monkeypatch.setattr(
+        layer, "forward", lambda vectors, batch: seen.append(dict(batch)) or forward(vectors, batch)
+    )
     width = len(tokenizer.encode(PROMPTS[0]).input_ids)
-    script = {"prefix_allowed_tokens_fn": lambda _, ids: [number if (len(ids) - width) % 2 == 0 else word]}
-    (text,) = generate(made, tokenizer, PROMPTS[:1], use_cache=False, full_text=True, max_new_tokens=8, **script)
+    script = {
+        "prefix_allowed_tokens_fn": lambda _, ids: [number if (len(ids) - width) % 2 == 0 else word]
+    }
+    (text,) = generate(
+        made, tokenizer, PROMPTS[:1], use_cache=False, full_text=True, max_new_tokens=8, **script
+    )
     encoded = tokenizer.encode_batch([text])
     batch = NumberCollator.from_schema(encoded.schema, 0)(list(NumberDataset(encoded)))
     last = max(seen, key=lambda one: one["input_ids"].shape[1])
@@ -148,17 +204,30 @@ def test_what_is_read_again_is_what_was_written(source: str, monkeypatch: pytest
 
 
 def test_rounding_that_noise_would_decide_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A number next to the middle between two decimals is told by the text alone; others are not read twice."""
+    """A number next to the middle between two decimals is told by the text alone; others are not
+    read twice.
+    """
     bounds = torch.tensor([[1.2344, 1.2346], [1.2341, 1.2342], [-8e-7, 8e-7]], dtype=torch.float64)
-    assert doubtful(NumberPrediction(bounds.mean(-1), bounds=bounds)).tolist() == [True, False, True]
+    assert doubtful(NumberPrediction(bounds.mean(-1), bounds=bounds)).tolist() == [
+        True,
+        False,
+        True,
+    ]
     made, tokenizer, options = setting("xval fone bits", "scalar")
     again: list[int] = []
     read = Writing._read_alone
-    monkeypatch.setattr(Writing, "_read_alone", lambda self, owner, ids: again.append(owner) or read(self, owner, ids))
+    monkeypatch.setattr(
+        Writing,
+        "_read_alone",
+        lambda self, owner, ids: again.append(owner) or read(self, owner, ids),
+    )
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
     count = sum(map(len, found.values))
     assert len(again) < count / 2
-    monkeypatch.setattr("numtok_torch.generation.state.doubtful", lambda prediction: np.ones(len(prediction.values), bool))
+    monkeypatch.setattr(
+        "numtok_torch.generation.state.doubtful",
+        lambda prediction: np.ones(len(prediction.values), bool),
+    )
     again.clear()
     assert generate(made, tokenizer, PROMPTS, details=True, **options) == found
     assert len(again) == count
@@ -172,7 +241,9 @@ def test_noise_is_what_it_is_said_to_be() -> None:
     collate = NumberCollator.from_schema(encoded.schema, 0, padding_side="left")
     with torch.no_grad():
         together = made.head.network(made(**collate(rows)).hidden[:, -1])[:, 0]
-        alone = torch.cat([made.head.network(made(**collate([row])).hidden[:, -1])[:, 0] for row in rows])
+        alone = torch.cat(
+            [made.head.network(made(**collate([row])).hidden[:, -1])[:, 0] for row in rows]
+        )
     assert ((together - alone).abs() <= NOISE * alone.abs().clamp(min=1) / 8).all()
 
 
@@ -191,22 +262,39 @@ def test_a_decimal_that_all_representations_hold() -> None:
 
 
 @pytest.mark.parametrize("compact", [False, True])
-@pytest.mark.parametrize("value", [0.30000000000000004, -5e-324, 1.7976931348623157e308, 9007199254740994.0, -0.0])
-def test_a_float64_is_written_and_shown_to_the_last_bit(value: float, compact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A head that chose these 64 bits: they are the text, with 17 digits where it takes them, the value, and what the model reads from then on."""
-    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [FloatBits(width=64, reciprocal=True, compact=compact)])
-    bits = torch.tensor([int(bit) for bit in f"{int.from_bytes(struct.pack('>d', value), 'big'):064b}"])
+@pytest.mark.parametrize(
+    "value", [0.30000000000000004, -5e-324, 1.7976931348623157e308, 9007199254740994.0, -0.0]
+)
+def test_a_float64_is_written_and_shown_to_the_last_bit(
+    value: float, compact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A head that chose these 64 bits: they are the text, with 17 digits where it takes them, the
+    value, and what the model reads from then on.
+    """
+    tokenizer = Tokenizer.from_pretrained(
+        trained.source("gpt2"), [FloatBits(width=64, reciprocal=True, compact=compact)]
+    )
+    bits = torch.tensor(
+        [int(bit) for bit in f"{int.from_bytes(struct.pack('>d', value), 'big'):064b}"]
+    )
     schema = tokenizer.encode_batch(["1"]).schema
     head: Any = head_from_schema(schema, tiny.D)
     with torch.no_grad():
         head.network.weight.zero_()
         head.network.bias.copy_(6.0 * bits - 3)
     made = NumberModel(
-        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), embedding_from_schema(schema, tiny.D, projection="linear"), head
+        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size),
+        embedding_from_schema(schema, tiny.D, projection="linear"),
+        head,
     ).eval()
     kept: list[Writing] = []
-    monkeypatch.setattr(generate_texts, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1])
-    options: dict[str, Any] = {"max_new_tokens": 4, "sequence_bias": [[[one], 6.0] for one in number_ids(tokenizer)]}
+    monkeypatch.setattr(
+        generate_texts, "Writing", lambda *args: kept.append(Writing(*args)) or kept[-1]
+    )
+    options: dict[str, Any] = {
+        "max_new_tokens": 4,
+        "sequence_bias": [[[one], 6.0] for one in number_ids(tokenizer)],
+    }
     found = generate(made, tokenizer, PROMPTS, details=True, **options)
     told = np.concatenate(found.values)
     assert len(told) >= 3 and told.tobytes() == np.full(len(told), value).tobytes()
@@ -215,5 +303,9 @@ def test_a_float64_is_written_and_shown_to_the_last_bit(value: float, compact: b
     (shown, *_) = kept[0]._shown.values()
     assert shown["number_value"].item() == value
     fed = shown["number_bits"].view(torch.float64) if compact else shown["number_bits"][:64]
-    assert struct.pack(">d", fed.item()) == struct.pack(">d", value) if compact else torch.equal(fed, bits.to(torch.uint8))
+    assert (
+        struct.pack(">d", fed.item()) == struct.pack(">d", value)
+        if compact
+        else torch.equal(fed, bits.to(torch.uint8))
+    )
     assert generate(made, tokenizer, PROMPTS, details=True, use_cache=False, **options) == found

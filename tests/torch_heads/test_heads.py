@@ -19,7 +19,18 @@ from hypothesis import strategies as st
 import numtok
 from numtok import Numbers
 from numtok.errors import RepresentationError, SchemaError
-from numtok.representations import B1999, FP15, P10, P1000, ExponentBins, FloatBits, FoNE, LogFourier, PlaceValue, XVal
+from numtok.representations import (
+    B1999,
+    FP15,
+    P10,
+    P1000,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    PlaceValue,
+    XVal,
+)
 from numtok_torch.embeddings.bits import words_of_bits
 from numtok_torch.heads import choose as heads
 from numtok_torch.heads import mixture
@@ -64,13 +75,27 @@ def hidden(rows: int = N, seed: int = 0) -> Any:
 def target(name: str, rows: int = N) -> Any:
     generator = torch.Generator().manual_seed(2)
     if name in ("scalar", "mixture", "mixture asinh"):
-        return torch.randn(rows, generator=generator, dtype=torch.float64).to(torch.float32 if name == "scalar" else torch.float64)
+        return torch.randn(rows, generator=generator, dtype=torch.float64).to(
+            torch.float32 if name == "scalar" else torch.float64
+        )
     if name.startswith("bits"):
-        return torch.randint(2, (rows, 64 if name == "bits of 64" else 32), generator=generator, dtype=torch.uint8)
+        return torch.randint(
+            2, (rows, 64 if name == "bits of 64" else 32), generator=generator, dtype=torch.uint8
+        )
     if name == "fone dense":
-        return torch.from_numpy(FoNE(3, 3, (2, 5, 10), chunk=4).features(np.arange(rows * 6, dtype=np.uint8).reshape(rows, 6) % 10))
-    digits = torch.randint(10, (rows, 24 if name == "fone sign" else 9), generator=generator, dtype=torch.uint8)
-    return heads.FoNEHead.with_sign(digits, torch.arange(rows) % 2 == 0) if name == "fone sign" else digits
+        return torch.from_numpy(
+            FoNE(3, 3, (2, 5, 10), chunk=4).features(
+                np.arange(rows * 6, dtype=np.uint8).reshape(rows, 6) % 10
+            )
+        )
+    digits = torch.randint(
+        10, (rows, 24 if name == "fone sign" else 9), generator=generator, dtype=torch.uint8
+    )
+    return (
+        heads.FoNEHead.with_sign(digits, torch.arange(rows) % 2 == 0)
+        if name == "fone sign"
+        else digits
+    )
 
 
 def weights(head: Any) -> dict[str, Any]:
@@ -84,7 +109,11 @@ def mlp(w: dict[str, Any], h: Any) -> Any:
 
 
 def log_softmax(x: Any) -> Any:
-    return x - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)) - x.max(-1, keepdims=True)
+    return (
+        x
+        - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True))
+        - x.max(-1, keepdims=True)
+    )
 
 
 def softplus(x: Any) -> Any:
@@ -106,8 +135,14 @@ def formula(name: str, head: Any, h: Any, y: Any) -> float:
         return float(np.mean((mlp(w, h)[:, 0] - y) ** 2))
     if name.startswith("mixture"):
         out, y = mlp(w, h), np.arcsinh(y) if "asinh" in name else 2 * y
-        weight, mean, std = np.exp(log_softmax(out[:, :3])), out[:, 3:6], softplus(out[:, 6:]) + 1e-3
-        density = (weight * np.exp(-0.5 * ((y[:, None] - mean) / std) ** 2) / std / math.sqrt(2 * math.pi)).sum(1)
+        weight, mean, std = (
+            np.exp(log_softmax(out[:, :3])),
+            out[:, 3:6],
+            softplus(out[:, 6:]) + 1e-3,
+        )
+        density = (
+            weight * np.exp(-0.5 * ((y[:, None] - mean) / std) ** 2) / std / math.sqrt(2 * math.pi)
+        ).sum(1)
         return float(-np.log(density).mean())
     if name.startswith("bits"):
         logits = mlp(w, h) if "hidden" in name else h @ w["network.weight"].T + w["network.bias"]
@@ -128,10 +163,14 @@ def formula(name: str, head: Any, h: Any, y: Any) -> float:
         minus, negative = (h @ w["sign.weight"].T + w["sign.bias"])[:, 0], y[:, -1]
         sign, y = float(np.mean(softplus(minus) - negative * minus)), y[:, :-1]
     if name == "fone":
-        h = (h - h.mean(1, keepdims=True)) / np.sqrt(h.var(1, keepdims=True) + 1e-5) * w["norm.weight"] + w["norm.bias"]
+        h = (h - h.mean(1, keepdims=True)) / np.sqrt(h.var(1, keepdims=True) + 1e-5) * w[
+            "norm.weight"
+        ] + w["norm.bias"]
     places = h[:, :18] if name == "fone plain" else h @ w["map.weight"].T
     logits = digit_logits(places.reshape(N, -1, 2))
-    return sign + float(-np.take_along_axis(log_softmax(logits), y[..., None].astype(int), -1).mean())
+    return sign + float(
+        -np.take_along_axis(log_softmax(logits), y[..., None].astype(int), -1).mean()
+    )
 
 
 @EVERY
@@ -139,7 +178,9 @@ def test_the_loss_is_the_formula(name: str) -> None:
     head, h, y = made(name), hidden(), target(name)
     found = head.loss(h, y)
     assert found.shape == () and found.dtype == torch.float32
-    assert found.item() == pytest.approx(formula(name, head, h.double().numpy(), y.double().numpy()), rel=1e-5)
+    assert found.item() == pytest.approx(
+        formula(name, head, h.double().numpy(), y.double().numpy()), rel=1e-5
+    )
 
 
 @EVERY
@@ -147,7 +188,11 @@ def test_gradients_reach_every_parameter(name: str) -> None:
     head, h = made(name), hidden().requires_grad_()
     head.loss(h, target(name)).backward()
     for key, parameter in [*head.named_parameters(), ("hidden", h)]:
-        assert parameter.grad is not None and torch.isfinite(parameter.grad).all() and parameter.grad.any(), key
+        assert (
+            parameter.grad is not None
+            and torch.isfinite(parameter.grad).all()
+            and parameter.grad.any()
+        ), key
 
 
 @EVERY
@@ -158,7 +203,9 @@ def test_no_numbers_are_a_zero_with_a_graph(name: str) -> None:
     if loss.requires_grad:
         loss.backward()
     assert loss.requires_grad or not list(head.parameters())
-    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in head.parameters())
+    assert all(
+        parameter.grad is not None and not parameter.grad.any() for parameter in head.parameters()
+    )
     assert head.predict(hidden(0)).values.shape == (0,)
 
 
@@ -166,13 +213,20 @@ def test_no_numbers_are_a_zero_with_a_graph(name: str) -> None:
 def test_predictions_of_any_shape(name: str) -> None:
     head, h = made(name), hidden(6)
     flat, cube, single = head.predict(h), head.predict(h.view(2, 3, D)), head.predict(h[4])
-    assert flat.values.shape == (6,) and flat.values.dtype == torch.float64 and not flat.values.requires_grad
+    assert (
+        flat.values.shape == (6,)
+        and flat.values.dtype == torch.float64
+        and not flat.values.requires_grad
+    )
     torch.testing.assert_close(cube.values.flatten(), flat.values)
     torch.testing.assert_close(single.values, flat.values[4])
     for key, stream in flat.streams.items():
         assert torch.equal(cube.streams[key].flatten(0, 1), stream)
     if flat.confidence is not None:
-        assert flat.confidence.shape == (6,) and ((flat.confidence >= 0) & (flat.confidence <= 1)).all()
+        assert (
+            flat.confidence.shape == (6,)
+            and ((flat.confidence >= 0) & (flat.confidence <= 1)).all()
+        )
 
 
 @EVERY
@@ -180,7 +234,11 @@ def test_state_and_config_come_back(name: str) -> None:
     head = made(name)
     torch.manual_seed(9)
     other = heads.head_from_config(json.loads(json.dumps(head.config())), D)
-    assert type(other) is type(head) and other.config() == head.config() and other.target == head.target
+    assert (
+        type(other) is type(head)
+        and other.config() == head.config()
+        and other.target == head.target
+    )
     other.load_state_dict(head.state_dict())
     assert torch.equal(other.loss(hidden(), target(name)), head.loss(hidden(), target(name)))
     assert not [key for key, buffer in head.named_buffers() if buffer.is_floating_point()]
@@ -200,19 +258,37 @@ def test_low_precision_and_autocast(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Losses, also those of tokens, and predictions: without a break, and compiled once."""
-    from torch._dynamo.testing import CompileCounterWithBackend  # half a second, which a quick run has no use for
+    from torch._dynamo.testing import (
+        CompileCounterWithBackend,
+    )  # half a second, which a quick run has no use for
 
-    every = {name: made(name) for name in MAKERS if name not in ("mixture", "fone plain", "bits")}  # which the others hold
-    whole = NumberValueLoss(DigitTokens({one: str(int(value)) for one, value in DIGITS.items()}, joints=(21,), opens=(22,), closes=(23,)))
+    every = {
+        name: made(name) for name in MAKERS if name not in ("mixture", "fone plain", "bits")
+    }  # which the others hold
+    whole = NumberValueLoss(
+        DigitTokens(
+            {one: str(int(value)) for one, value in DIGITS.items()},
+            joints=(21,),
+            opens=(22,),
+            closes=(23,),
+        )
+    )
     of_tokens = [NumberTokenLoss([DIGITS]), NumberTokenLoss([DIGITS], "mse", reweigh=True), whole]
 
-    def run(states: Any, targets: dict[str, Any], logits: Any, labels: Any) -> tuple[list[Any], list[Any]]:
+    def run(
+        states: Any, targets: dict[str, Any], logits: Any, labels: Any
+    ) -> tuple[list[Any], list[Any]]:
         losses = [head.loss(states, targets[name]) for name, head in every.items()]
         found = [head.predict(states) for head in every.values()]
         predictions = [
-            one for each in found for one in (each.values, each.confidence, each.bounds, *each.streams.values()) if one is not None
+            one
+            for each in found
+            for one in (each.values, each.confidence, each.bounds, *each.streams.values())
+            if one is not None
         ]
         return losses + [loss(logits, labels, causal=True) for loss in of_tokens], predictions
 
@@ -224,9 +300,15 @@ def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch:
     for rows in (7, 11):
         logits, labels = text(rows, (rows, 8))
         states, logits = hidden(rows).requires_grad_(), logits.requires_grad_()
-        both = [one(states, {name: target(name, rows) for name in every}, logits, labels) for one in (compiled, run)]
+        both = [
+            one(states, {name: target(name, rows) for name in every}, logits, labels)
+            for one in (compiled, run)
+        ]
         torch.testing.assert_close(*both, rtol=1e-5, atol=1e-6)
-        gradients = [torch.autograd.grad(torch.stack(losses).sum(), [states, logits, *parameters]) for losses, _ in both]
+        gradients = [
+            torch.autograd.grad(torch.stack(losses).sum(), [states, logits, *parameters])
+            for losses, _ in both
+        ]
         torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-6)
     assert counter.frame_count == 1
 
@@ -236,7 +318,11 @@ def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(monkeypatch:
 
 def test_scalar_predictions_are_unscaled() -> None:
     head, h = made("scalar"), hidden()
-    np.testing.assert_allclose(head.predict(h).values.numpy(), mlp(weights(head), h.double().numpy())[:, 0] / 0.5, rtol=1e-5)
+    np.testing.assert_allclose(
+        head.predict(h).values.numpy(),
+        mlp(weights(head), h.double().numpy())[:, 0] / 0.5,
+        rtol=1e-5,
+    )
     assert torch.isfinite(heads.ScalarHead(D, scale=1e-300).predict(1e20 * h).values).all()
 
 
@@ -244,7 +330,9 @@ def test_scalar_predictions_are_unscaled() -> None:
 
 
 def test_digits_come_back_from_hidden_states_that_hold_them() -> None:
-    """φ of each digit by itself; not the encoder's features, which the paper's head does not invert."""
+    """φ of each digit by itself; not the encoder's features, which the paper's head does not
+    invert.
+    """
     fone, head = FoNE(3, 2), heads.FoNEHead(10, 3, 2)
     literals = ["496.37", "0", "999.99", "1.05"]
     digits = torch.from_numpy(fone.digits(Numbers.parse(literals)))
@@ -256,11 +344,17 @@ def test_digits_come_back_from_hidden_states_that_hold_them() -> None:
 
 
 def test_the_head_does_not_invert_the_encoder() -> None:
-    """Digits of the encoder's own features, read one by one, are wrong for nine of ten numbers: so targets are digits, never features."""
+    """Digits of the encoder's own features, read one by one, are wrong for nine of ten numbers: so
+    targets are digits, never features.
+    """
     every = torch.arange(100_000)
     digits = every.unsqueeze(-1) // 10 ** torch.arange(5) % 10  # (100000, 5)
-    found = heads.FoNEHead(10, 5, 0).predict(torch.from_numpy(FoNE(5, 0).features(digits.numpy().astype(np.uint8))).flatten(1))
-    assert (found.streams["number_digits"] != digits).any(-1).float().mean().item() == pytest.approx(0.92, abs=0.03)
+    found = heads.FoNEHead(10, 5, 0).predict(
+        torch.from_numpy(FoNE(5, 0).features(digits.numpy().astype(np.uint8))).flatten(1)
+    )
+    assert (found.streams["number_digits"] != digits).any(
+        -1
+    ).float().mean().item() == pytest.approx(0.92, abs=0.03)
 
 
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (12, 3), (9, 8), (0, 6), (30, 10)])
@@ -333,12 +427,19 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 @given(st.lists(FLOATS, min_size=1, max_size=5))
 def test_bits_come_back(values: list[float]) -> None:
     found = identity().predict(logits_of(values))
-    assert found.values.numpy().astype(np.float32).tobytes() == np.array(values, np.float32).tobytes()  # minus zero as well
-    assert words_of_bits(found.streams["number_bits"]).tolist() == np.array(values, np.float32).view(np.uint32).tolist()
+    assert (
+        found.values.numpy().astype(np.float32).tobytes() == np.array(values, np.float32).tobytes()
+    )  # minus zero as well
+    assert (
+        words_of_bits(found.streams["number_bits"]).tolist()
+        == np.array(values, np.float32).view(np.uint32).tolist()
+    )
 
 
 @given(st.lists(st.floats(-9, 9, width=32), min_size=32, max_size=32), st.booleans())
-def test_any_logits_are_a_finite_number_and_the_most_probable(row: list[float], hostile: bool) -> None:
+def test_any_logits_are_a_finite_number_and_the_most_probable(
+    row: list[float], hostile: bool
+) -> None:
     logits = torch.tensor([row])
     if hostile:
         logits[0, 1:9] = logits[0, 1:9].abs() + 0.25
@@ -371,7 +472,9 @@ def test_bits_of_the_reciprocal_are_no_target() -> None:
 
 @pytest.mark.parametrize("slope", [0.0, 0.25, -0.25, 30.0])
 def test_weights_of_bits_lie_on_a_line_and_their_mean_is_1(slope: float) -> None:
-    weights = heads.BitsHead(D, width=64, slope=slope).bit_weights(torch.zeros((), dtype=torch.float64))
+    weights = heads.BitsHead(D, width=64, slope=slope).bit_weights(
+        torch.zeros((), dtype=torch.float64)
+    )
     assert weights.mean().item() == pytest.approx(1) and (weights > 0).all()
     ends = (weights[-1] / weights[0]).item()
     assert ends == pytest.approx(1 + 64 * slope if slope >= 0 else 1 / (1 - 64 * slope))
@@ -381,16 +484,26 @@ def test_weights_of_bits_lie_on_a_line_and_their_mean_is_1(slope: float) -> None
 WIDE_FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@given(st.lists(WIDE_FLOATS, min_size=1, max_size=5), st.sampled_from([torch.float32, torch.bfloat16]))
+@given(
+    st.lists(WIDE_FLOATS, min_size=1, max_size=5), st.sampled_from([torch.float32, torch.bfloat16])
+)
 def test_64_bits_come_back(values: list[float], dtype: Any) -> None:
     """Whatever the precision of the hidden states: each logit is a choice of two."""
     head = heads.BitsHead(64, width=64)
     with torch.no_grad():
         head.network.weight.copy_(torch.eye(64))
         head.network.bias.zero_()
-    bits = torch.tensor([[int(bit) for bit in f"{int.from_bytes(struct.pack('>d', value), 'big'):064b}"] for value in values])
+    bits = torch.tensor(
+        [
+            [int(bit) for bit in f"{int.from_bytes(struct.pack('>d', value), 'big'):064b}"]
+            for value in values
+        ]
+    )
     found = head.to(dtype).predict((3.0 * (2 * bits - 1)).to(dtype))
-    assert found.values.dtype == torch.float64 and found.values.numpy().tobytes() == np.array(values).tobytes()
+    assert (
+        found.values.dtype == torch.float64
+        and found.values.numpy().tobytes() == np.array(values).tobytes()
+    )
     assert found.streams["number_bits"].tolist() == bits.tolist()
 
 
@@ -404,11 +517,18 @@ def test_64_ones_in_the_exponent_are_a_finite_number() -> None:
     (value,) = head.predict(logits).values.tolist()
     expected = ["1"] * 64
     expected[5] = "0"
-    assert struct.pack(">d", value) == int("".join(expected), 2).to_bytes(8, "big") and math.isfinite(value)
+    assert struct.pack(">d", value) == int("".join(expected), 2).to_bytes(
+        8, "big"
+    ) and math.isfinite(value)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [({"width": 16}, "width=16"), ({"reciprocal": True}, "width=64"), ({"slope": math.nan}, "slope")]
+    ("options", "message"),
+    [
+        ({"width": 16}, "width=16"),
+        ({"reciprocal": True}, "width=64"),
+        ({"slope": math.nan}, "slope"),
+    ],
 )
 def test_what_no_head_for_bits_can_have(options: dict[str, Any], message: str) -> None:
     with pytest.raises(RepresentationError, match=message):
@@ -418,7 +538,9 @@ def test_what_no_head_for_bits_can_have(options: dict[str, Any], message: str) -
 # ---- MixtureHead
 
 
-def fixed(log_weights: list[float], means: list[float], stds: list[float], **options: Any) -> heads.MixtureHead:
+def fixed(
+    log_weights: list[float], means: list[float], stds: list[float], **options: Any
+) -> heads.MixtureHead:
     """A head that gives this mixture whatever the hidden state."""
     head = heads.MixtureHead(2, len(means), **options)
     last = head.network[-1]
@@ -434,25 +556,38 @@ def test_mean_mode_and_mass_of_two_peaks() -> None:
     h = torch.zeros(1, 2)
     assert head.mean(h).item() == pytest.approx(0.8, abs=1e-5)
     grid = np.linspace(-4, 4, 80001)
-    density = 0.3 * np.exp(-50 * (grid + 2) ** 2) / 0.1 + 0.7 * np.exp(-12.5 * (grid - 2) ** 2) / 0.2
+    density = (
+        0.3 * np.exp(-50 * (grid + 2) ** 2) / 0.1 + 0.7 * np.exp(-12.5 * (grid - 2) ** 2) / 0.2
+    )
     assert head.mode(h).item() == pytest.approx(grid[density.argmax()], abs=2e-4)
     found = head.predict(h)
     assert found.values.item() == head.mode(h).item()
-    assert found.confidence.item() == pytest.approx(0.7 * math.erf(0.1 / 0.2 / math.sqrt(2)), rel=1e-4)
+    assert found.confidence.item() == pytest.approx(
+        0.7 * math.erf(0.1 / 0.2 / math.sqrt(2)), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize(
     ("shares", "means", "stds"),
     [
-        ([0.36, 0.32, 0.32], [4.0, -0.3, 0.3], [0.7, 0.6, 0.6]),  # two that overlap make a higher peak than the tallest single one
+        (
+            [0.36, 0.32, 0.32],
+            [4.0, -0.3, 0.3],
+            [0.7, 0.6, 0.6],
+        ),  # two that overlap make a higher peak than the tallest single one
         ([0.7, 0.3], [0.0, 0.8], [1.0, 0.6]),
         ([0.5, 0.3, 0.2], [0.0, 0.5, -0.5], [2.0, 0.5, 0.3]),
     ],
 )
-def test_the_mode_is_of_the_mixture_not_of_a_component(shares: list[float], means: list[float], stds: list[float]) -> None:
+def test_the_mode_is_of_the_mixture_not_of_a_component(
+    shares: list[float], means: list[float], stds: list[float]
+) -> None:
     head = fixed([math.log(one) for one in shares], means, stds)
     grid = np.linspace(-6, 6, 120001)
-    density = sum(w * np.exp(-0.5 * ((grid - m) / s) ** 2) / s for w, m, s in zip(shares, means, stds, strict=True))
+    density = sum(
+        w * np.exp(-0.5 * ((grid - m) / s) ** 2) / s
+        for w, m, s in zip(shares, means, stds, strict=True)
+    )
     peak = grid[density.argmax()]
     assert min(abs(peak - one) for one in means) > 0.01
     assert head.mode(torch.zeros(1, 2)).item() == pytest.approx(peak, abs=1e-3)
@@ -468,13 +603,18 @@ def test_samples_follow_the_mixture(space: str) -> None:
     assert (low.mean().item(), low.std().item()) == pytest.approx((-3.0, 0.05), abs=0.01)
     high = y[y > -1.5]
     assert (high.mean().item(), high.std().item()) == pytest.approx((1.0, 0.5), abs=0.02)
-    assert head.sample(torch.zeros(2)).shape == () and head.sample(torch.zeros(2, 3, 2)).shape == (2, 3)
+    assert head.sample(torch.zeros(2)).shape == () and head.sample(torch.zeros(2, 3, 2)).shape == (
+        2,
+        3,
+    )
 
 
 def test_the_density_integrates_to_one() -> None:
     head, grid = made("mixture"), torch.linspace(-60, 60, 60001, dtype=torch.float64)
     density = head.log_prob(hidden(1), grid).exp()
-    assert (density.double().sum() * (grid[1] - grid[0]) * 2).item() == pytest.approx(1, abs=1e-3)  # the density is of y = 2 x
+    assert (density.double().sum() * (grid[1] - grid[0]) * 2).item() == pytest.approx(
+        1, abs=1e-3
+    )  # the density is of y = 2 x
 
 
 @pytest.mark.parametrize("space", ["linear", "asinh"])
@@ -504,7 +644,9 @@ def test_no_component_collapses_onto_one_number() -> None:
         loss = head.loss(torch.zeros(4, 2), torch.full((4,), 3.25, dtype=torch.float64))
         loss.backward()
         optimizer.step()
-    assert torch.isfinite(loss) and loss.item() >= math.log(1e-3) + 0.5 * math.log(2 * math.pi) - 1e-4
+    assert (
+        torch.isfinite(loss) and loss.item() >= math.log(1e-3) + 0.5 * math.log(2 * math.pi) - 1e-4
+    )
 
 
 def test_components_start_apart() -> None:
@@ -517,7 +659,9 @@ def test_components_start_apart() -> None:
 
 
 def schema_of(*numbers: Any) -> pa.Schema:
-    return numtok.Tokenizer.from_pretrained(numbers=list(numbers)).encode_batch(["1 is -2.5"]).schema
+    return (
+        numtok.Tokenizer.from_pretrained(numbers=list(numbers)).encode_batch(["1 is -2.5"]).schema
+    )
 
 
 @pytest.mark.parametrize(
@@ -600,7 +744,9 @@ def ntl(logits: Any, labels: Any, values: dict[int, float], kind: str) -> float:
         if int(label) in values:
             p = np.exp(log_softmax(row[ids]))
             v, y = np.array([values[one] for one in ids]), values[int(label)]
-            found.append(float((p * np.abs(v - y)).sum()) if kind == "was" else float((p @ v - y) ** 2))
+            found.append(
+                float((p * np.abs(v - y)).sum()) if kind == "was" else float((p @ v - y) ** 2)
+            )
     return float(np.mean(found)) if found else 0.0
 
 
@@ -618,7 +764,9 @@ def text(seed: int = 0, shape: tuple[int, int] = (3, 8)) -> tuple[Any, Any]:
 def test_number_token_loss_is_the_formula(kind: str) -> None:
     logits, labels = text()
     found = NumberTokenLoss([DIGITS], kind)(logits, labels)
-    assert found.item() == pytest.approx(ntl(logits.double().numpy(), labels.numpy(), DIGITS, kind), rel=1e-5)
+    assert found.item() == pytest.approx(
+        ntl(logits.double().numpy(), labels.numpy(), DIGITS, kind), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("kind", ["was", "mse"])
@@ -634,12 +782,18 @@ def test_number_token_loss_is_that_of_its_authors(kind: str, reweigh: bool) -> N
             return 0
 
         def get_vocab(self) -> dict[str, int]:
-            return {f"w{k}": k for k in range(30) if k not in DIGITS} | {str(int(value)): one for one, value in DIGITS.items()}
+            return {f"w{k}": k for k in range(30) if k not in DIGITS} | {
+                str(int(value)): one for one, value in DIGITS.items()
+            }
 
-    theirs = (ntloss.NTLoss if kind == "was" else ntloss.NTLossDotProduct)(Tokenizer(), reweigh=reweigh)
+    theirs = (ntloss.NTLoss if kind == "was" else ntloss.NTLossDotProduct)(
+        Tokenizer(), reweigh=reweigh
+    )
     for seed in range(5):
         logits, labels = text(seed)
-        torch.testing.assert_close(NumberTokenLoss([DIGITS], kind, reweigh)(logits, labels), theirs(logits, labels))
+        torch.testing.assert_close(
+            NumberTokenLoss([DIGITS], kind, reweigh)(logits, labels), theirs(logits, labels)
+        )
 
 
 def test_number_token_loss_prefers_near_digits() -> None:
@@ -675,10 +829,14 @@ def test_groups_are_apart_and_share_the_mean() -> None:
 def test_causal_labels_are_those_of_the_next_token() -> None:
     logits, labels = text()
     loss = NumberTokenLoss([DIGITS])
-    torch.testing.assert_close(loss(logits, labels, causal=True), loss(logits[:, :-1], labels[:, 1:]))
+    torch.testing.assert_close(
+        loss(logits, labels, causal=True), loss(logits[:, :-1], labels[:, 1:])
+    )
 
 
-@pytest.mark.parametrize("representation", [P10(), P1000(), B1999(), FP15(2, (-1, 1)), P10(form="decimal")])
+@pytest.mark.parametrize(
+    "representation", [P10(), P1000(), B1999(), FP15(2, (-1, 1)), P10(form="decimal")]
+)
 def test_groups_follow_from_the_file(representation: Any) -> None:
     tokenizer = numtok.Tokenizer.from_pretrained(numbers=[representation])
     batch = tokenizer.encode_batch(["-6.02 7 and 0.35 6.02"])
@@ -694,7 +852,11 @@ def test_groups_follow_from_the_file(representation: Any) -> None:
     if representation.form == "decimal":
         expected = [6, 0, 2, 0, 7, 0, 0, 0, 3, 5, 0, -1, 6, 0, 2, 0]
     assert values == pytest.approx(expected)
-    logits = torch.randn(1, len(ids), tokenizer.vocab_size if hasattr(tokenizer, "vocab_size") else int(ids.max()) + 30000)
+    logits = torch.randn(
+        1,
+        len(ids),
+        tokenizer.vocab_size if hasattr(tokenizer, "vocab_size") else int(ids.max()) + 30000,
+    )
     assert torch.isfinite(loss(logits, ids.unsqueeze(0)))
 
 

@@ -1,4 +1,7 @@
-"""Losses on the tokens of numbers: whole numbers of several tokens, and labels that are left out. Those of single tokens are in ``test_heads``."""
+"""Losses on the tokens of numbers: whole numbers of several tokens, and labels that are left out.
+
+Those of single tokens are in ``test_heads``.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,12 @@ SPELLED: dict[str, Any] = {
 
 
 def labels_of(text: str) -> list[int]:
-    return [11 + int(one) if one.isdigit() else {".": POINT, ",": COMMA, "e": POWER, "-": MINUS}.get(one, WORD) for one in text]
+    return [
+        11 + int(one)
+        if one.isdigit()
+        else {".": POINT, ",": COMMA, "e": POWER, "-": MINUS}.get(one, WORD)
+        for one in text
+    ]
 
 
 def some_logits(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -41,7 +49,12 @@ def some_logits(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def by_hand(
-    logits: torch.Tensor, spans: list[list[int]], labels: list[int], digits: dict[int, str], kind: str, order: str = "msd"
+    logits: torch.Tensor,
+    spans: list[list[int]],
+    labels: list[int],
+    digits: dict[int, str],
+    kind: str,
+    order: str = "msd",
 ) -> float:
     """The mean over numbers, each given by the places of its digits, in float64."""
     found = []
@@ -54,18 +67,27 @@ def by_hand(
             group = sorted(one for one, symbol in digits.items() if len(symbol) == width)
             p = logits[at, group].double().softmax(-1).numpy()
             past -= width
-            expected += float(p @ np.array([float(digits[one]) for one in group])) * 10.0**past * unit
+            expected += (
+                float(p @ np.array([float(digits[one]) for one in group])) * 10.0**past * unit
+            )
             written += float(digits[labels[at]]) * 10.0**past * unit
-        found.append(abs(expected - written) / (expected + written if kind == "symmetric" else max(written, unit)))
+        found.append(
+            abs(expected - written)
+            / (expected + written if kind == "symmetric" else max(written, unit))
+        )
     return float(np.mean(found))
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "relative"])
 @pytest.mark.parametrize("name", SPELLED)
 def test_the_value_is_that_of_the_expected_digits_at_their_places(name: str, kind: str) -> None:
-    """Of every number that was encoded, with its grouping, sign, fraction and exponent; digits of the text are no numbers."""
+    """Of every number that was encoded, with its grouping, sign, fraction and exponent; digits of
+    the text are no numbers.
+    """
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [SPELLED[name]])
-    ids = tokenizer.encode("B2B has -60.25 of 1,234,567 and 0.05, 7e-3 or 12e5; 1.2.3 is none, 007").input_ids
+    ids = tokenizer.encode(
+        "B2B has -60.25 of 1,234,567 and 0.05, 7e-3 or 12e5; 1.2.3 is none, 007"
+    ).input_ids
     loss = NumberValueLoss.from_tokenizer(tokenizer, kind=kind)
     digits, powers = dict(loss.tokens.digits), set(loss.tokens.powers)
     spans = []
@@ -75,7 +97,9 @@ def test_the_value_is_that_of_the_expected_digits_at_their_places(name: str, kin
     assert len(spans) == 6
     logits = some_logits(len(ids), tokenizer.vocab_size)
     found = loss(logits[None], torch.tensor(ids.tolist())[None])
-    assert found.item() == pytest.approx(by_hand(logits, spans, ids.tolist(), digits, kind, loss.tokens.order), rel=1e-4)
+    assert found.item() == pytest.approx(
+        by_hand(logits, spans, ids.tolist(), digits, kind, loss.tokens.order), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("floats", [False, True])
@@ -90,17 +114,31 @@ def test_whole_numbers_are_those_of_the_authors(floats: bool) -> None:
         labels[0, :2] = -100
         weights = torch.rand(3, 12, generator=generator)
         logits = some_logits(3, 12, 30, seed=seed)
-        torch.testing.assert_close(ours(logits, labels), theirs(logits, labels), rtol=1e-4, atol=1e-6)
-        torch.testing.assert_close(ours(logits, labels, weights=weights), theirs(logits, labels, weights), rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(
+            ours(logits, labels), theirs(logits, labels), rtol=1e-4, atol=1e-6
+        )
+        torch.testing.assert_close(
+            ours(logits, labels, weights=weights),
+            theirs(logits, labels, weights),
+            rtol=1e-4,
+            atol=1e-6,
+        )
 
 
 @pytest.mark.parametrize("kind", ["was", "mse"])
 def test_weights_of_tokens_are_those_of_the_authors(kind: str) -> None:
-    theirs = (ntloss.NTLoss if kind == "was" else ntloss.NTLossDotProduct)(Vocabulary(), reweigh=False)
+    theirs = (ntloss.NTLoss if kind == "was" else ntloss.NTLossDotProduct)(
+        Vocabulary(), reweigh=False
+    )
     ours = NumberTokenLoss.from_digits(list(DIGITS), kind=kind)
-    labels, weights = torch.randint(8, 27, (3, 9), generator=torch.Generator().manual_seed(0)), some_logits(3, 9, seed=1).abs()
+    labels, weights = (
+        torch.randint(8, 27, (3, 9), generator=torch.Generator().manual_seed(0)),
+        some_logits(3, 9, seed=1).abs(),
+    )
     logits = some_logits(3, 9, 30)
-    torch.testing.assert_close(ours(logits, labels, weights=weights), theirs(logits, labels, weights))
+    torch.testing.assert_close(
+        ours(logits, labels, weights=weights), theirs(logits, labels, weights)
+    )
 
 
 class Vocabulary:
@@ -113,13 +151,17 @@ class Vocabulary:
         return 0
 
     def get_vocab(self) -> dict[str, int]:
-        return {f"w{k}": k for k in range(30) if k not in DIGITS} | {symbol: one for one, symbol in DIGITS.items()}
+        return {f"w{k}": k for k in range(30) if k not in DIGITS} | {
+            symbol: one for one, symbol in DIGITS.items()
+        }
 
     def convert_tokens_to_ids(self, token: str) -> int:
         return {".": POINT}[token]
 
 
-@pytest.mark.parametrize("make", [lambda: NumberTokenLoss.from_digits(list(DIGITS)), lambda: NumberValueLoss(PLAIN)])
+@pytest.mark.parametrize(
+    "make", [lambda: NumberTokenLoss.from_digits(list(DIGITS)), lambda: NumberValueLoss(PLAIN)]
+)
 def test_names_are_left_out(make: Any) -> None:
     """A phone number without weight costs as if its labels were none, and has no gradient."""
     loss, labels = make(), torch.tensor([labels_of("call 5551234 it costs 17.50 or 8")])
@@ -135,7 +177,12 @@ def test_names_are_left_out(make: Any) -> None:
     shifted = torch.cat([torch.zeros(1, 1, dtype=torch.bool), counted], 1)
     torch.testing.assert_close(
         loss(logits.detach(), labels, weights=counted),
-        loss(torch.cat([logits.detach(), logits[:, :1].detach()], 1), torch.cat([torch.full((1, 1), -100), labels], 1), True, shifted),
+        loss(
+            torch.cat([logits.detach(), logits[:, :1].detach()], 1),
+            torch.cat([torch.full((1, 1), -100), labels], 1),
+            True,
+            shifted,
+        ),
     )
 
 
@@ -147,15 +194,17 @@ def test_a_wrong_digit_costs_by_its_place() -> None:
         for at in range(3):
             logits[0, at, 11 + (3 if at == wrong else 2)] = 30
     value, token = NumberValueLoss(PLAIN, "relative"), NumberTokenLoss.from_digits(list(DIGITS))
-    assert value(first, labels).item() == pytest.approx(100 / 222, rel=1e-4) and value(last, labels).item() == pytest.approx(
-        1 / 222, rel=1e-4
-    )
+    assert value(first, labels).item() == pytest.approx(100 / 222, rel=1e-4) and value(
+        last, labels
+    ).item() == pytest.approx(1 / 222, rel=1e-4)
     assert token(first, labels).item() == pytest.approx(token(last, labels).item())
     assert NumberValueLoss(PLAIN)(first, labels).item() == pytest.approx(100 / 544, rel=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "relative"])
-@pytest.mark.parametrize("text", ["0", "0.00", "", "e", "-", ".", "1e5", "9" * 60, "0" * 60, "1.2.3,4", "5e-07e7"])
+@pytest.mark.parametrize(
+    "text", ["0", "0.00", "", "e", "-", ".", "1e5", "9" * 60, "0" * 60, "1.2.3,4", "5e-07e7"]
+)
 def test_every_label_has_a_finite_loss_and_gradient(text: str, kind: str) -> None:
     logits = some_logits(2, len(text) + 1, 30).requires_grad_()
     labels = torch.tensor([labels_of(text + "w"), [-100] * (len(text) + 1)])
@@ -166,7 +215,9 @@ def test_every_label_has_a_finite_loss_and_gradient(text: str, kind: str) -> Non
 
 
 @given(st.decimals(0, 10**9, places=3), st.integers(0, 10**9))
-def test_a_sure_prediction_has_the_relative_error_of_its_number(number: Decimal, other: int) -> None:
+def test_a_sure_prediction_has_the_relative_error_of_its_number(
+    number: Decimal, other: int
+) -> None:
     """Of two numbers written in as many characters."""
     wide = max(len(f"{number:f}"), len(f"{other}.000"))
     right, said = f"{number:f}".zfill(wide), f"{other}.000".zfill(wide)
@@ -181,20 +232,36 @@ def test_a_file_says_which_tokens_are_digits() -> None:
     for representation in (PlaceValue(), Digits(1), Digits(3), P10()):
         tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
         schema = tokenizer.batch_schema()
-        assert NumberValueLoss.from_schema(schema).tokens == NumberValueLoss.from_tokenizer(tokenizer).tokens
-        assert NumberTokenLoss.from_schema(schema).groups() == NumberTokenLoss.from_tokenizer(tokenizer).groups()
+        assert (
+            NumberValueLoss.from_schema(schema).tokens
+            == NumberValueLoss.from_tokenizer(tokenizer).tokens
+        )
+        assert (
+            NumberTokenLoss.from_schema(schema).groups()
+            == NumberTokenLoss.from_tokenizer(tokenizer).groups()
+        )
     place = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue()])
-    assert NumberTokenLoss.from_schema(place.batch_schema()).groups() == [{place.tokens[str(k)]: float(k) for k in range(10)}]
+    assert NumberTokenLoss.from_schema(place.batch_schema()).groups() == [
+        {place.tokens[str(k)]: float(k) for k in range(10)}
+    ]
     three = Tokenizer.from_pretrained(trained.source("gpt2"), [Digits(3)])
-    assert [len(group) for group in NumberTokenLoss.from_tokenizer(three).groups()] == [10, 100, 1000]
+    assert [len(group) for group in NumberTokenLoss.from_tokenizer(three).groups()] == [
+        10,
+        100,
+        1000,
+    ]
 
 
 def test_digits_of_a_plain_vocabulary() -> None:
-    """Of a model that knows nothing of numtok, and of numtok's Subword: tokens of one digit, and the point."""
+    """Of a model that knows nothing of numtok, and of numtok's Subword: tokens of one digit, and
+    the point.
+    """
     plain = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
     for tokenizer in (plain, Tokenizer.from_pretrained(trained.source("gpt2"), [Subword()])):
         loss = NumberValueLoss.from_tokenizer(tokenizer)
-        assert loss.tokens.digits == {plain.convert_tokens_to_ids(str(k)): str(k) for k in range(10)}
+        assert loss.tokens.digits == {
+            plain.convert_tokens_to_ids(str(k)): str(k) for k in range(10)
+        }
         assert loss.tokens.joints == (plain.convert_tokens_to_ids("."),) and not loss.tokens.opens
         assert NumberTokenLoss.from_tokenizer(tokenizer).groups() == loss.tokens.groups()
     labels = torch.tensor([[plain.convert_tokens_to_ids(one) for one in "a12.5b"]])
@@ -204,10 +271,14 @@ def test_digits_of_a_plain_vocabulary() -> None:
 def test_mistakes() -> None:
     for representation in (XVal(), B1999()):
         schema = Tokenizer.from_pretrained(trained.source("gpt2"), [representation]).batch_schema()
-        with pytest.raises(SchemaError, match=f"{representation.name}, without a token for each digit"):
+        with pytest.raises(
+            SchemaError, match=f"{representation.name}, without a token for each digit"
+        ):
             NumberValueLoss.from_schema(schema)
     with pytest.raises(SchemaError, match="xval, without"):
-        NumberTokenLoss.from_schema(Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()]).batch_schema())
+        NumberTokenLoss.from_schema(
+            Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()]).batch_schema()
+        )
     with pytest.raises(RepresentationError, match="'mape' is unknown"):
         NumberValueLoss(PLAIN, "mape")
     with pytest.raises(RepresentationError, match="needs tokens that are digits"):

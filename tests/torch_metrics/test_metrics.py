@@ -16,8 +16,8 @@ from numtok.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from numtok_torch.metrics import metrics  # noqa: E402
-from numtok_torch.metrics.metrics import (  # noqa: E402
+from numtok_torch.metrics import metrics
+from numtok_torch.metrics.metrics import (
     adjusted_r_squared,
     digit_accuracy,
     exact_match,
@@ -37,7 +37,8 @@ PLAIN = st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)), min_size
 DECIMALS = st.from_regex(r"-?[0-9]{1,12}(\.[0-9]{1,8})?", fullmatch=True)
 
 
-# --- texts ----------------------------------------------------------------------------------------------------------------------------------------
+# --- texts
+# ----------------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_exact_match_has_no_tolerance() -> None:
@@ -115,11 +116,18 @@ def test_a_million_digits() -> None:
         ("0e999999", "0", 1, 1),
     ],
 )
-def test_digits_are_aligned_at_the_point(prediction: str, reference: str, right: int, places: int) -> None:
+def test_digits_are_aligned_at_the_point(
+    prediction: str, reference: str, right: int, places: int
+) -> None:
     assert digit_accuracy([prediction], [reference]) == pytest.approx(right / places)
 
 
-@given(st.text("0123456789", min_size=1, max_size=9), st.text("0123456789", min_size=1, max_size=9), st.integers(0, 4), st.integers(0, 4))
+@given(
+    st.text("0123456789", min_size=1, max_size=9),
+    st.text("0123456789", min_size=1, max_size=9),
+    st.integers(0, 4),
+    st.integers(0, 4),
+)
 def test_digit_accuracy_is_the_loop(one: str, other: str, p: int, q: int) -> None:
     """Place by place, over a stretch that holds all digits."""
     prediction, reference = one + "." + "1" * p if p else one, other + "." + "2" * q if q else other
@@ -131,7 +139,11 @@ def test_digit_accuracy_is_the_loop(one: str, other: str, p: int, q: int) -> Non
             return whole[-1 - place] if place < len(whole) else None
         return fraction[-1 - place] if -place <= len(fraction) else "0"
 
-    places = [place for place in range(-6, 10) if digit(prediction, place) is not None or digit(reference, place) is not None]
+    places = [
+        place
+        for place in range(-6, 10)
+        if digit(prediction, place) is not None or digit(reference, place) is not None
+    ]
     counted = [place for place in places if place >= -q or digit(prediction, place) != "0"]
     right = sum(digit(prediction, place) == digit(reference, place) for place in counted)
     assert digit_accuracy([prediction], [reference]) == pytest.approx(right / len(counted))
@@ -142,20 +154,27 @@ def test_pairs_weigh_the_same() -> None:
 
 
 def test_share_unparseable() -> None:
-    assert share_unparseable(["5", "", "five", "nan", "inf", "1e5", "1,234", "-.5", "5 6", "0x1F"]) == pytest.approx(0.6)
+    assert share_unparseable(
+        ["5", "", "five", "nan", "inf", "1e5", "1,234", "-.5", "5 6", "0x1F"]
+    ) == pytest.approx(0.6)
     assert share_unparseable(np.array([1.0, np.nan, np.inf, -np.inf])) == 0.75
     assert share_unparseable([None, 5, Decimal("NaN")]) == pytest.approx(2 / 3)
 
 
-# --- values ---------------------------------------------------------------------------------------------------------------------------------------
+# --- values
+# ---------------------------------------------------------------------------------------------------------------------------------------
 
 
 @given(PLAIN)
 def test_values_are_the_plain_formulas(pairs: list[tuple[float, float]]) -> None:
     p, r = (np.array(part) for part in zip(*pairs, strict=True))
     exact = [Fraction(a) - Fraction(b) for a, b in pairs]
-    assert mean_squared_error(p, r) == pytest.approx(float(sum(d * d for d in exact) / len(exact)), rel=1e-9, abs=1e-300)
-    assert mean_absolute_error(p, r) == pytest.approx(float(sum(abs(d) for d in exact) / len(exact)), rel=1e-9, abs=1e-300)
+    assert mean_squared_error(p, r) == pytest.approx(
+        float(sum(d * d for d in exact) / len(exact)), rel=1e-9, abs=1e-300
+    )
+    assert mean_absolute_error(p, r) == pytest.approx(
+        float(sum(abs(d) for d in exact) / len(exact)), rel=1e-9, abs=1e-300
+    )
     mean = sum(map(Fraction, r.tolist())) / len(exact)
     total = sum((Fraction(value) - mean) ** 2 for value in r.tolist())
     if not total:
@@ -166,7 +185,9 @@ def test_values_are_the_plain_formulas(pairs: list[tuple[float, float]]) -> None
         assert r_squared(p, r) == pytest.approx(float(expected), rel=1e-6, abs=1e-6)
         if len(r) > 3:
             adjusted = 1 - (1 - expected) * (len(r) - 1) / (len(r) - 3)
-            assert adjusted_r_squared(p, r, predictors=2) == pytest.approx(float(adjusted), rel=1e-6, abs=1e-5)
+            assert adjusted_r_squared(p, r, predictors=2) == pytest.approx(
+                float(adjusted), rel=1e-6, abs=1e-5
+            )
 
 
 def test_by_hand() -> None:
@@ -174,7 +195,9 @@ def test_by_hand() -> None:
     assert mean_squared_error(p, r) == 0.375
     assert mean_absolute_error(p, r) == 0.5
     assert r_squared(p, r) == pytest.approx(0.9486081370449679)
-    assert adjusted_r_squared(p, r, predictors=1) == pytest.approx(1 - (1 - 0.9486081370449679) * 3 / 2)
+    assert adjusted_r_squared(p, r, predictors=1) == pytest.approx(
+        1 - (1 - 0.9486081370449679) * 3 / 2
+    )
     assert log_error([1, 100, 0.1], [10, 1, 0.1]) == pytest.approx(1.0)
     assert log_error([-10], [1000]) == pytest.approx(2.0)
 
@@ -202,7 +225,9 @@ def test_every_kind_of_input_gives_the_same(metric: Any) -> None:
 def test_integers_of_60_digits_do_not_pass_through_floats() -> None:
     p, r = [BIG + 1, BIG + 2, BIG + 3], [BIG + 1, BIG + 3, BIG + 5]
     assert mean_squared_error(p, r) == pytest.approx(5 / 3)
-    assert mean_absolute_error([str(value) for value in p], [str(value) for value in r]) == pytest.approx(1.0)
+    assert mean_absolute_error(
+        [str(value) for value in p], [str(value) for value in r]
+    ) == pytest.approx(1.0)
     assert r_squared(p, r) == pytest.approx(1 - 5 / 8)
     assert r_squared(r, r) == 1.0
 
@@ -233,7 +258,10 @@ def test_what_is_not_defined_is_nan() -> None:
         adjusted_r_squared([1, 2], [1, 2], predictors=-1)
 
 
-@pytest.mark.parametrize("metric", [*OF_VALUES, lambda p, r, **options: adjusted_r_squared(p, r, predictors=0, **options)])
+@pytest.mark.parametrize(
+    "metric",
+    [*OF_VALUES, lambda p, r, **options: adjusted_r_squared(p, r, predictors=0, **options)],
+)
 def test_predictions_that_are_no_number(metric: Any) -> None:
     p, r = ["1.5", "five", "2", "nan", "4.25"], ["1", "2", "2.5", "3", "4"]
     with pytest.raises(InputError, match=r"prediction 1 .*skip.*share_unparseable"):
@@ -271,7 +299,8 @@ def test_exact_match_of_texts_takes_texts() -> None:
         share_unparseable([])
 
 
-# --- tokens ---------------------------------------------------------------------------------------------------------------------------------------
+# --- tokens
+# ---------------------------------------------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 30), st.integers(2, 20), st.integers(0, 2**20))
@@ -285,13 +314,22 @@ def test_token_metrics_are_the_loop(count: int, classes: int, seed: int) -> None
         with pytest.raises(InputError, match="nothing to measure"):
             token_losses(logits, labels)
         return
-    losses = [math.log(sum(math.exp(x) for x in logits[row])) - logits[row][labels[row]] for row in kept]
+    losses = [
+        math.log(sum(math.exp(x) for x in logits[row])) - logits[row][labels[row]] for row in kept
+    ]
     np.testing.assert_allclose(token_losses(logits, labels), losses, rtol=1e-9, atol=1e-12)
-    assert perplexity(token_losses(logits, labels)) == pytest.approx(math.exp(sum(losses) / len(losses)))
+    assert perplexity(token_losses(logits, labels)) == pytest.approx(
+        math.exp(sum(losses) / len(losses))
+    )
     reference = torch.nn.functional.cross_entropy(torch.tensor(logits), torch.tensor(labels))
-    assert perplexity(token_losses(torch.tensor(logits), torch.tensor(labels))) == pytest.approx(float(reference.exp()))
+    assert perplexity(token_losses(torch.tensor(logits), torch.tensor(labels))) == pytest.approx(
+        float(reference.exp())
+    )
     for k in (1, 3, classes):
-        hits = [labels[row] in sorted(range(classes), key=lambda c: (-logits[row][c], c))[:k] for row in kept]
+        hits = [
+            labels[row] in sorted(range(classes), key=lambda c: (-logits[row][c], c))[:k]
+            for row in kept
+        ]
         assert top_k_accuracy(logits, labels, k) == pytest.approx(sum(hits) / len(hits))
 
 
@@ -332,5 +370,9 @@ def test_tokens_that_do_not_fit(metric: Any) -> None:
 def test_every_metric_names_its_formula() -> None:
     for name in dir(metrics):
         made = getattr(metrics, name)
-        if callable(made) and getattr(made, "__module__", "") == metrics.__name__ and not name.startswith("_"):
+        if (
+            callable(made)
+            and getattr(made, "__module__", "") == metrics.__name__
+            and not name.startswith("_")
+        ):
             assert made.__doc__ and any(sign in made.__doc__ for sign in ("Σ", "softmax", "1 - "))

@@ -1,4 +1,6 @@
-"""LoRA by the real peft, in three ways: around the backbone, put into it, and around the number model."""
+"""LoRA by the real peft, in three ways: around the backbone, put into it, and around the number
+model.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ TARGETS = {"gpt2": ["c_attn"], "llama": ["q_proj", "v_proj"]}
 
 
 def lora(kind: str = "gpt2", **options: Any) -> Any:
-    return peft.LoraConfig(**({"r": 4, "lora_alpha": 16, "target_modules": TARGETS[kind]} | options))
+    return peft.LoraConfig(
+        **({"r": 4, "lora_alpha": 16, "target_modules": TARGETS[kind]} | options)
+    )
 
 
 def adapted(way: str, backbone: Any, config: Any) -> Any:
@@ -56,7 +60,11 @@ def adapted(way: str, backbone: Any, config: Any) -> Any:
 
 def made(way: str, kind: str = "gpt2", **options: Any) -> NumberModel:
     torch.manual_seed(4)
-    return NumberModel(adapted(way, tiny.backbone(kind), lora(kind, **options)), tiny.embedding("xval"), tiny.head("scalar"))
+    return NumberModel(
+        adapted(way, tiny.backbone(kind), lora(kind, **options)),
+        tiny.embedding("xval"),
+        tiny.head("scalar"),
+    )
 
 
 def train(model: Any, steps: int = 8, below: float = 0.8) -> list[float]:
@@ -81,16 +89,25 @@ def outputs(model: Any) -> dict[str, torch.Tensor]:
     return {name: found[name] for name in ("loss", "logits", "hidden", "number_predictions")}
 
 
-@pytest.mark.parametrize(("kind", "way"), [*(("gpt2", way) for way in WAYS), ("llama", "wrapped for a task"), ("llama", "added")])
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [*(("gpt2", way) for way in WAYS), ("llama", "wrapped for a task"), ("llama", "added")],
+)
 def test_inside_the_model(kind: str, way: str, tmp_path: Path) -> None:
-    """Trains, changes only what it should, is saved, loaded, and merged into a model without adapters."""
+    """Trains, changes only what it should, is saved, loaded, and merged into a model without
+    adapters.
+    """
     model = made(way, kind)
-    stock = NumberModel(tiny.backbone(kind), copy.deepcopy(model.embedding), copy.deepcopy(model.head)).eval()
+    stock = NumberModel(
+        tiny.backbone(kind), copy.deepcopy(model.embedding), copy.deepcopy(model.head)
+    ).eval()
     same(outputs(model), outputs(stock))  # B begins at zero
     before = {name: one.detach().clone() for name, one in model.named_parameters()}
     train(model)
     changed = {name for name, one in model.named_parameters() if not torch.equal(one, before[name])}
-    assert changed == {name for name in before if "lora_" in name or name.startswith(("embedding.", "head."))}
+    assert changed == {
+        name for name in before if "lora_" in name or name.startswith(("embedding.", "head."))
+    }
     expected = outputs(model)
 
     model.save_pretrained(tmp_path / "adapted")
@@ -115,7 +132,9 @@ def test_inside_the_model(kind: str, way: str, tmp_path: Path) -> None:
 
 
 def test_by_the_wrapper(tmp_path: Path) -> None:
-    """What its owner does with the wrapper holds for the number model: adapters off, merged, saved by peft alone."""
+    """What its owner does with the wrapper holds for the number model: adapters off, merged, saved
+    by peft alone.
+    """
     model = made("wrapped")
     train(model)
     expected, wrapper = outputs(model), model.backbone
@@ -130,7 +149,9 @@ def test_by_the_wrapper(tmp_path: Path) -> None:
 
 
 def test_around_the_model(tmp_path: Path) -> None:
-    """``get_peft_model(NumberModel(...))``; peft compares the ends of names, so that a GPT-2's ``lm_head`` is a ``head`` too."""
+    """``get_peft_model(NumberModel(...))``; peft compares the ends of names, so that a GPT-2's
+    ``lm_head`` is a ``head`` too.
+    """
     base = NumberModel(tiny.backbone("gpt2"), tiny.embedding("fone"), tiny.head("scalar"))
     base.save_pretrained(tmp_path / "base")
     model = peft.get_peft_model(base, lora(modules_to_save=["embedding", "head"]))
@@ -142,7 +163,9 @@ def test_around_the_model(tmp_path: Path) -> None:
         assert any(part in name for name in changed)
     expected = outputs(model)
     model.save_pretrained(tmp_path / "adapters")
-    back = peft.PeftModel.from_pretrained(NumberModel.from_pretrained(tmp_path / "base"), tmp_path / "adapters")
+    back = peft.PeftModel.from_pretrained(
+        NumberModel.from_pretrained(tmp_path / "base"), tmp_path / "adapters"
+    )
     same(outputs(back), expected)
     with pytest.raises(ModelError, match="peft has put adapters around"):
         base.save_pretrained(tmp_path / "wrong")
@@ -155,7 +178,9 @@ def test_around_the_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", [*WAYS, "around", "around for a task"])
 def test_generation(way: str, tmp_path: Path) -> None:
-    """With adapters, loaded, and merged: the same text and values, which are not those of the model without."""
+    """With adapters, loaded, and merged: the same text and values, which are not those of the model
+    without.
+    """
     model, tokenizer, options = setting("xval")
     prompts, options = PROMPTS[:2], options | {"max_new_tokens": 8}
     without = generate(model, tokenizer, prompts, details=True, **options)
@@ -165,9 +190,13 @@ def test_generation(way: str, tmp_path: Path) -> None:
         config.task_type = "CAUSAL_LM" if way != "around" else None
         wrapped: Any = peft.get_peft_model(model, config)
         wrapped.save_pretrained(tmp_path / "adapters")
-        back = peft.PeftModel.from_pretrained(NumberModel.from_pretrained(tmp_path / "base"), tmp_path / "adapters").eval()
+        back = peft.PeftModel.from_pretrained(
+            NumberModel.from_pretrained(tmp_path / "base"), tmp_path / "adapters"
+        ).eval()
     else:
-        wrapped = NumberModel(adapted(way, model.backbone, config), model.embedding, model.head).eval()
+        wrapped = NumberModel(
+            adapted(way, model.backbone, config), model.embedding, model.head
+        ).eval()
         wrapped.save_pretrained(tmp_path)
         back = NumberModel.from_pretrained(tmp_path)
     found = generate(wrapped, tokenizer, prompts, details=True, **options)
@@ -175,7 +204,9 @@ def test_generation(way: str, tmp_path: Path) -> None:
     assert generate(back, tokenizer, prompts, details=True, **options) == found
     merged = generate(wrapped.merge_and_unload(), tokenizer, prompts, details=True, **options)
     assert merged.ids == found.ids
-    assert [one for row in merged.values for one in row] == pytest.approx([one for row in found.values for one in row], rel=1e-3)
+    assert [one for row in merged.values for one in row] == pytest.approx(
+        [one for row in found.values for one in row], rel=1e-3
+    )
 
 
 def settings(folder: Path) -> transformers.TrainingArguments:
@@ -207,7 +238,10 @@ def test_trainer(way: str, tmp_path: Path) -> None:
         else:
             model = made(way)
         return transformers.Trainer(
-            model, settings(tmp_path), data_collator=NumberCollator(tiny.PAD, objective="causal"), train_dataset=SparseRows(16)
+            model,
+            settings(tmp_path),
+            data_collator=NumberCollator(tiny.PAD, objective="causal"),
+            train_dataset=SparseRows(16),
         )
 
     torch.manual_seed(0)
@@ -229,7 +263,9 @@ def test_trainer(way: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_rows_of_single_tokens(way: str, tmp_path: Path) -> None:
-    """``trainable_token_indices``: of the word vectors, only those of ``[NUM]`` are trained, also where the output layer is tied to them."""
+    """``trainable_token_indices``: of the word vectors, only those of ``[NUM]`` are trained, also
+    where the output layer is tied to them.
+    """
     model = made(way, trainable_token_indices=[tiny.NUM])
     words = model.get_input_embeddings().weight.detach().clone()
     train(model)
@@ -241,7 +277,9 @@ def test_rows_of_single_tokens(way: str, tmp_path: Path) -> None:
     model.merge_and_unload().save_pretrained(tmp_path)
     merged = NumberModel.from_pretrained(tmp_path)
     same(outputs(merged), expected, 1e-4, 1e-5)
-    assert (merged.get_input_embeddings().weight != words).any(1).nonzero().flatten().tolist() == [tiny.NUM]
+    assert (merged.get_input_embeddings().weight != words).any(1).nonzero().flatten().tolist() == [
+        tiny.NUM
+    ]
     assert merged.get_output_embeddings().weight is merged.get_input_embeddings().weight
 
 
@@ -250,7 +288,9 @@ KINDS: dict[str, Any] = {
     "pissa": lambda: lora("llama", init_lora_weights="pissa"),
     "words": lambda: lora(target_modules=["wte"]),
     "output": lambda: lora(modules_to_save=["lm_head"]),
-    "ia3": lambda: peft.IA3Config(target_modules=["c_attn", "mlp.c_fc"], feedforward_modules=["mlp.c_fc"]),
+    "ia3": lambda: peft.IA3Config(
+        target_modules=["c_attn", "mlp.c_fc"], feedforward_modules=["mlp.c_fc"]
+    ),
     "loha": lambda: peft.LoHaConfig(r=4, target_modules=["q_proj", "v_proj"]),
     "oft": lambda: peft.OFTConfig(r=4, oft_block_size=0, target_modules=["q_proj", "v_proj"]),
     "tokens": lambda: peft.TrainableTokensConfig(target_modules=["wte"], token_indices=[tiny.NUM]),
@@ -258,10 +298,17 @@ KINDS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(("name", "way"), [*zip(KINDS, itertools.cycle(["wrapped", "added"]), strict=False), ("dora", "added")])
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [*zip(KINDS, itertools.cycle(["wrapped", "added"]), strict=False), ("dora", "added")],
+)
 def test_other_kinds(name: str, way: str, tmp_path: Path) -> None:
     kind = "llama" if name in ("pissa", "loha", "lokr", "oft") else "gpt2"
-    model = NumberModel(adapted(way, tiny.backbone(kind), KINDS[name]()), tiny.embedding("xval"), tiny.head("scalar"))
+    model = NumberModel(
+        adapted(way, tiny.backbone(kind), KINDS[name]()),
+        tiny.embedding("xval"),
+        tiny.head("scalar"),
+    )
     train(model)
     expected = outputs(model)
     model.save_pretrained(tmp_path / "adapted")
@@ -299,8 +346,12 @@ def test_several_adapters_and_their_state(tmp_path: Path) -> None:
         model.save_pretrained(tmp_path)
 
 
-def test_the_lines_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/training.md, "With LoRA": the loss falls, the rows of the number tokens are trained, both folders give the same model."""
+def test_the_lines_in_the_documentation_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """docs/training.md, "With LoRA": the loss falls, the rows of the number tokens are trained,
+    both folders give the same model.
+    """
     from numtok import Tokenizer
     from numtok.representations import parse
     from numtok_torch import NumberDataset, embedding_from_schema, head_from_schema
@@ -316,7 +367,9 @@ def test_the_lines_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.
             return found
 
     tokenizer = Tokenizer.from_pretrained(numbers=parse("bits", compact=True))
-    data = NumberDataset(tokenizer.encode_batch([f"It is {k} degrees and {k}.5 metres." for k in range(8)]))
+    data = NumberDataset(
+        tokenizer.encode_batch([f"It is {k} degrees and {k}.5 metres." for k in range(8)])
+    )
     names = {
         "tokenizer": tokenizer,
         "data": data,
@@ -327,28 +380,46 @@ def test_the_lines_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.
         "GPT2Config": transformers.GPT2Config,
         "GPT2LMHeadModel": transformers.GPT2LMHeadModel,
         "Trainer": Trainer,
-        "TrainingArguments": functools.partial(transformers.TrainingArguments, logging_steps=1, learning_rate=3e-3, use_cpu=True),
+        "TrainingArguments": functools.partial(
+            transformers.TrainingArguments, logging_steps=1, learning_rate=3e-3, use_cpu=True
+        ),
     }
     monkeypatch.chdir(tmp_path)
     exec(lines, names)
     steps = re.search(r"max_steps=(\d+)", lines)
     assert (
-        steps is not None and len(losses) == int(steps[1]) and all(math.isfinite(loss) for loss in losses) and losses[-1] < losses[0] - 0.1
+        steps is not None
+        and len(losses) == int(steps[1])
+        and all(math.isfinite(loss) for loss in losses)
+        and losses[-1] < losses[0] - 0.1
     ), losses
     batch = names["collator"]([data[0], data[1]])
     with torch.no_grad():
-        adapted, merged = (NumberModel.from_pretrained(folder)(**batch) for folder in ("model", "merged"))
+        adapted, merged = (
+            NumberModel.from_pretrained(folder)(**batch) for folder in ("model", "merged")
+        )
     same(merged["loss"], adapted["loss"], 1e-4, 1e-5)
     words = NumberModel.from_pretrained("model").transformer.get_input_embeddings().token_adapter
-    changed = (words.get_merged_weights(["default"]) != words.base_layer.weight).any(1).nonzero().flatten().tolist()
+    changed = (
+        (words.get_merged_weights(["default"]) != words.base_layer.weight)
+        .any(1)
+        .nonzero()
+        .flatten()
+        .tolist()
+    )
     assert set(changed) <= set(tokenizer.tokens.values()) and tokenizer.tokens["[NUM]"] in changed
 
 
 def test_refused_and_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prompts change the length of the text; and nothing in a folder is run, imported or looked up elsewhere."""
+    """Prompts change the length of the text; and nothing in a folder is run, imported or looked up
+    elsewhere.
+    """
     with pytest.raises(ModelError, match="PROMPT_TUNING are not supported"):
         NumberModel(
-            peft.get_peft_model(tiny.backbone("gpt2"), peft.PromptTuningConfig(num_virtual_tokens=2, task_type="CAUSAL_LM")),
+            peft.get_peft_model(
+                tiny.backbone("gpt2"),
+                peft.PromptTuningConfig(num_virtual_tokens=2, task_type="CAUSAL_LM"),
+            ),
             tiny.embedding("xval"),
         )
     made("added").save_pretrained(tmp_path)

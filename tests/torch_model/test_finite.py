@@ -1,4 +1,6 @@
-"""Values that would make a model one of NaN: xVal's layer warns of them, and NumberModel refuses to go on."""
+"""Values that would make a model one of NaN: xVal's layer warns of them, and NumberModel refuses to
+go on.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,15 @@ from numtok import Numbers, XVal
 from numtok.corpus import encode_corpus, tokenizer_of
 from numtok.corpus.fit import ScaleFit
 from numtok.representations import from_dict
-from numtok_torch import NumberCollator, NumberDataset, NumberModel, ScalarHead, XValEmbedding, embedding_from_schema, head_from_schema
+from numtok_torch import (
+    NumberCollator,
+    NumberDataset,
+    NumberModel,
+    ScalarHead,
+    XValEmbedding,
+    embedding_from_schema,
+    head_from_schema,
+)
 from numtok_torch.model.backbone import ModelError
 
 D, VOCABULARY = 16, 50
@@ -27,7 +37,11 @@ D, VOCABULARY = 16, 50
 
 def small(vocabulary: int = VOCABULARY, **options: Any) -> NumberModel:
     torch.manual_seed(0)
-    backbone = GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, n_embd=D, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0))
+    backbone = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=vocabulary, n_embd=D, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0
+        )
+    )
     return NumberModel(backbone, XValEmbedding(D, **options), ScalarHead(D, **options))
 
 
@@ -40,12 +54,15 @@ def batch_of(value: float = 2.0) -> dict[str, Any]:
     return {"input_ids": ids, "labels": ids.clone(), "number_mask": mask, "number_scaled": scaled}
 
 
-# The layer warns --------------------------------------------------------------------------------------------------------
+# The layer warns
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_the_layer_warns_once_and_names_the_way_out() -> None:
     layer, batch = XValEmbedding(D), batch_of(6.02e23)
-    with pytest.warns(UserWarning, match=r"number_scaled reaches 6\.02e\+23.*fitted scale.*xval:log"):
+    with pytest.warns(
+        UserWarning, match=r"number_scaled reaches 6\.02e\+23.*fitted scale.*xval:log"
+    ):
         layer(torch.randn(2, 6, D), batch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -54,12 +71,15 @@ def test_the_layer_warns_once_and_names_the_way_out() -> None:
         layer(torch.randn(2, 6, D), batch_of(-999.0))
         batch["number_scaled"][0, 0] = 1e30  # of a token that is no number
         layer(torch.randn(2, 6, D), {**batch, "number_mask": torch.zeros(2, 6, dtype=torch.bool)})
-        assert layer(torch.randn(0, 6, D), {name: stream[:0] for name, stream in batch.items()}).shape == (0, 6, D)
+        assert layer(
+            torch.randn(0, 6, D), {name: stream[:0] for name, stream in batch.items()}
+        ).shape == (0, 6, D)
     compiled = torch.compile(XValEmbedding(D), fullgraph=True, backend="aot_eager")
     compiled(torch.randn(2, 6, D), batch_of(6.02e23))  # no warning in a graph, and no break of it
 
 
-# NumberModel refuses ------------------------------------------------------------------------------------------------------
+# NumberModel refuses
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_a_loss_that_is_finite_is_left_alone() -> None:
@@ -73,7 +93,12 @@ def test_a_loss_that_is_finite_is_left_alone() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_a_stream_that_is_not_finite_is_named(value: float, mode: bool) -> None:
     """At the last token no loss depends on it; the gradient of its word vector is NaN all the same."""
-    with warnings.catch_warnings(), pytest.raises(ModelError, match=r"number_scaled is not finite at 1 places.*encode the text again"):
+    with (
+        warnings.catch_warnings(),
+        pytest.raises(
+            ModelError, match=r"number_scaled is not finite at 1 places.*encode the text again"
+        ),
+    ):
         warnings.simplefilter("ignore")
         small().train(mode)(**batch_of(value))
 
@@ -89,7 +114,10 @@ def test_a_number_too_large_is_named_with_the_scale() -> None:
     batch["number_scaled"][0, 3] = 6.02e23
     with (
         pytest.warns(UserWarning),
-        pytest.raises(ModelError, match=r"number_loss is \w+, .*: number_scaled reaches 6\.02e\+23.*fitted scale"),
+        pytest.raises(
+            ModelError,
+            match=r"number_loss is \w+, .*: number_scaled reaches 6\.02e\+23.*fitted scale",
+        ),
     ):
         small()(**batch)
 
@@ -97,19 +125,32 @@ def test_a_number_too_large_is_named_with_the_scale() -> None:
 def test_parameters_that_an_earlier_step_destroyed_are_named() -> None:
     model = small()
     model.get_parameter("backbone.transformer.h.0.mlp.c_fc.weight").data[0, 0] = float("nan")
-    with pytest.raises(ModelError, match=r"token_loss is nan.*1 of \d+ parameters are not finite, backbone\.transformer\.h\.0\.mlp"):
+    with pytest.raises(
+        ModelError,
+        match=(
+            r"token_loss is nan.*1 of \d+ parameters are not finite,"
+            r" backbone\.transformer\.h\.0\.mlp"
+        ),
+    ):
         model(**batch_of())
 
 
 def test_logits_are_named() -> None:
     model = small()
-    model.backbone.lm_head.register_forward_hook(lambda module, inputs, output: output * float("inf"))
-    with pytest.raises(ModelError, match=r"token_loss is nan.*the logits are not finite although all parameters are"):
+    model.backbone.lm_head.register_forward_hook(
+        lambda module, inputs, output: output * float("inf")
+    )
+    with pytest.raises(
+        ModelError,
+        match=r"token_loss is nan.*the logits are not finite although all parameters are",
+    ):
         model(**batch_of())
 
 
 def test_infinite_gradients_under_a_scaler_are_no_error() -> None:
-    """Under float16 a GradScaler tries how far it can go: it skips steps with infinite gradients, and the losses stay finite."""
+    """Under float16 a GradScaler tries how far it can go: it skips steps with infinite gradients,
+    and the losses stay finite.
+    """
     model = small()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)
@@ -117,7 +158,11 @@ def test_infinite_gradients_under_a_scaler_are_no_error() -> None:
     for _ in range(4):
         optimizer.zero_grad()
         scaler.scale(model(**batch_of()).loss).backward()
-        found.append(all(torch.isfinite(one.grad).all() for one in model.parameters() if one.grad is not None))
+        found.append(
+            all(
+                torch.isfinite(one.grad).all() for one in model.parameters() if one.grad is not None
+            )
+        )
         scaler.step(optimizer)
         scaler.update()
     assert not found[0] and all(torch.isfinite(one).all() for one in model.parameters())
@@ -143,17 +188,30 @@ def test_on_an_accelerator_the_error_comes_with_the_next_step_or_when_the_model_
         model(**good)
 
 
-# From a corpus to losses --------------------------------------------------------------------------------------------------
+# From a corpus to losses
+# --------------------------------------------------------------------------------------------------
 
 
-def losses_of(folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 5) -> tuple[list[float], NumberModel]:
+def losses_of(
+    folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 5
+) -> tuple[list[float], NumberModel]:
     """The losses of some steps on the sample, which holds an Avogadro number."""
-    encode_corpus([SAMPLE], folder / "a.parquet", numtok.Tokenizer.from_pretrained(numbers=[numbers]), fit=fit)
-    data = NumberDataset(folder / "a.parquet", tokenizer=tokenizer_of(folder / "a.parquet"), block_size=64)
+    encode_corpus(
+        [SAMPLE], folder / "a.parquet", numtok.Tokenizer.from_pretrained(numbers=[numbers]), fit=fit
+    )
+    data = NumberDataset(
+        folder / "a.parquet", tokenizer=tokenizer_of(folder / "a.parquet"), block_size=64
+    )
     torch.manual_seed(0)
-    backbone = GPT2LMHeadModel(GPT2Config(vocab_size=16_004, n_embd=D, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0))
-    model = NumberModel(backbone, embedding_from_schema(data.schema, D), head_from_schema(data.schema, D))
-    batch = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")([data[k] for k in range(len(data))])
+    backbone = GPT2LMHeadModel(
+        GPT2Config(vocab_size=16_004, n_embd=D, n_layer=1, n_head=2, bos_token_id=0, eos_token_id=0)
+    )
+    model = NumberModel(
+        backbone, embedding_from_schema(data.schema, D), head_from_schema(data.schema, D)
+    )
+    batch = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")(
+        [data[k] for k in range(len(data))]
+    )
     optimizer, found = torch.optim.AdamW(model.parameters(), 1e-2), []
     for _ in range(steps):
         loss = model(**batch).loss
@@ -167,20 +225,34 @@ def losses_of(folder: Path, numbers: XVal, fit: ScaleFit | None, steps: int = 5)
 @pytest.mark.parametrize("log", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_fitted_scale_trains(log: bool, tmp_path: Path) -> None:
     found, model = losses_of(tmp_path, XVal(log=log), ScaleFit())
-    assert all(map(torch.isfinite, map(torch.tensor, found))) and found[-1] < found[0] - 0.5 and found[0] < 100
+    assert (
+        all(map(torch.isfinite, map(torch.tensor, found)))
+        and found[-1] < found[0] - 0.5
+        and found[0] < 100
+    )
     assert all(torch.isfinite(one).all() for one in model.parameters())
-    described = json.loads(NumberDataset(tmp_path / "a.parquet").schema.metadata[b"numtok"])["numbers"][0]
+    described = json.loads(NumberDataset(tmp_path / "a.parquet").schema.metadata[b"numtok"])[
+        "numbers"
+    ][0]
     head, layer = model.head, model.embedding
     assert (head.scale, head.log, layer.config()["log"]) == (described["scale"], log, log)
     values = torch.tensor([0.0, 1.0, -2000.0], dtype=torch.float64)
-    stream = torch.tensor(from_dict(described).encode(Numbers.parse(["0", "1", "-2000"]))["number_scaled"].to_pylist())
+    stream = torch.tensor(
+        from_dict(described).encode(Numbers.parse(["0", "1", "-2000"]))["number_scaled"].to_pylist()
+    )
     expected = values.sign() * torch.log10(1 + values.abs()) if log else values
     torch.testing.assert_close(stream.double(), expected * described["scale"])
-    head.network, head.d_model = torch.nn.Linear(1, 1, bias=False).double(), 1  # the inverse of what the layer is given
+    head.network, head.d_model = (
+        torch.nn.Linear(1, 1, bias=False).double(),
+        1,
+    )  # the inverse of what the layer is given
     torch.nn.init.ones_(head.network.weight)
     torch.testing.assert_close(head.predict(stream.unsqueeze(-1)).values, values, rtol=1e-5, atol=0)
 
 
 def test_raw_values_end_in_an_error_and_not_in_nan(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning, match=r"number_scaled reaches"), pytest.raises(ModelError, match=r"number_scaled reaches.*xval:log"):
+    with (
+        pytest.warns(UserWarning, match=r"number_scaled reaches"),
+        pytest.raises(ModelError, match=r"number_scaled reaches.*xval:log"),
+    ):
         losses_of(tmp_path, XVal(), None)

@@ -1,4 +1,6 @@
-"""NumberModel: around five architectures and a plain module, in training, padded, saved, in the Trainer and in two processes."""
+"""NumberModel: around five architectures and a plain module, in training, padded, saved, in the
+Trainer and in two processes.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +35,20 @@ EVERY_HEAD = pytest.mark.parametrize("name", tiny.HEADS)
 EMBEDDING_OF = {"scalar": "xval", "mixture": "logfourier", "fone": "fone", "bits": "bits"}
 
 
-def model(kind: str = "gpt2", embedding: str | None = "xval", head: str | None = "scalar", **options: Any) -> NumberModel:
-    made = NumberModel(tiny.backbone(kind), tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None, **options)
+def model(
+    kind: str = "gpt2", embedding: str | None = "xval", head: str | None = "scalar", **options: Any
+) -> NumberModel:
+    made = NumberModel(
+        tiny.backbone(kind),
+        tiny.embedding(embedding) if embedding else None,
+        tiny.head(head) if head else None,
+        **options,
+    )
     return made.eval()
 
 
-# What it computes --------------------------------------------------------------------------------------------------------------
+# What it computes
+# --------------------------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -50,20 +60,27 @@ def test_zero_initialised_embeddings_change_nothing(kind: str, name: str) -> Non
     with torch.no_grad():
         for mask in ({"attention_mask": batch["attention_mask"]}, {}):
             expected = stock(input_ids=batch["input_ids"], **mask).logits
-            found = made(**{key: stream for key, stream in batch.items() if key != "attention_mask"}, **mask).logits
+            found = made(
+                **{key: stream for key, stream in batch.items() if key != "attention_mask"}, **mask
+            ).logits
             assert torch.equal(found, expected)
 
 
 @EVERY
 @EVERY_HEAD
 def test_the_number_loss_is_that_of_the_right_hidden_states(kind: str, name: str) -> None:
-    """Causal: of the state one before; else of the state at the number. The stock model gives the states, a loop picks them."""
+    """Causal: of the state one before; else of the state at the number.
+
+    The stock model gives the states, a loop picks them.
+    """
     made, batch = model(kind, EMBEDDING_OF[name], name), tiny.batch()
     batch["number_mask"][0, 0] = True
     inputs_embeds = made.embed(batch["input_ids"], batch)
     states = made.backbone(inputs_embeds=inputs_embeds, output_hidden_states=True).hidden_states[-1]
     shift = 1 if kind in tiny.CAUSAL else 0
-    places = [(r, t) for r in range(3) for t in range(9) if batch["number_mask"][r, t] and t >= shift]
+    places = [
+        (r, t) for r in range(3) for t in range(9) if batch["number_mask"][r, t] and t >= shift
+    ]
     rows = torch.stack([states[r, t - shift] for r, t in places])
     target = torch.stack([batch[made.head.target][r, t] for r, t in places])
     found = made(**batch)
@@ -81,8 +98,12 @@ def test_the_token_loss_is_that_of_the_stock_model(kind: str) -> None:
     stock, batch = tiny.backbone(kind), tiny.batch()
     batch["labels"][:, 4] = -100
     batch["number_mask"][:] = False
-    found = NumberModel(copy.deepcopy(stock), tiny.embedding("xval"), tiny.head("scalar"), number_weight=7.0).eval()(**batch)
-    expected = stock(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=batch["labels"])
+    found = NumberModel(
+        copy.deepcopy(stock), tiny.embedding("xval"), tiny.head("scalar"), number_weight=7.0
+    ).eval()(**batch)
+    expected = stock(
+        input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=batch["labels"]
+    )
     same(found.token_loss, expected.loss)
     same(found.logits, expected.logits)
     assert found.number_loss == 0
@@ -94,7 +115,12 @@ def test_token_loss_by_hand() -> None:
     exponentials = np.exp(logits.double().numpy())
     probabilities = exponentials / exponentials.sum(-1, keepdims=True)
     for causal, shift in ((True, 1), (False, 0)):
-        picked = [-math.log(probabilities[r, t - shift, labels[r, t]]) for r in range(2) for t in range(shift, 4) if labels[r, t] != -100]
+        picked = [
+            -math.log(probabilities[r, t - shift, labels[r, t]])
+            for r in range(2)
+            for t in range(shift, 4)
+            if labels[r, t] != -100
+        ]
         assert float(token_loss(logits, labels, causal)) == pytest.approx(np.mean(picked), rel=1e-5)
     assert token_loss(logits, torch.full((2, 4), -100), True) == 0
 
@@ -137,14 +163,18 @@ def test_numbers_without_a_label_are_no_targets() -> None:
 
 @pytest.mark.parametrize("kind", tiny.MASKED)
 def test_masked_numbers(kind: str) -> None:
-    """Targets are where ``number_labels_mask`` says, in ``S_labels``; what the stream shows there does not matter to the target."""
+    """Targets are where ``number_labels_mask`` says, in ``S_labels``; what the stream shows there
+    does not matter to the target.
+    """
     made, batch = model(kind), tiny.batch()
     where = torch.zeros(3, 9, dtype=torch.bool)
     where[0, 2] = where[2, 6] = True
     truth = torch.zeros(3, 9)
     truth[0, 2], truth[2, 6] = 4.0, -1.0
     hidden = batch["number_mask"] & ~where
-    found = made(**(batch | {"number_mask": hidden}), number_labels_mask=where, number_scaled_labels=truth)
+    found = made(
+        **(batch | {"number_mask": hidden}), number_labels_mask=where, number_scaled_labels=truth
+    )
     rows = torch.stack([found.hidden[0, 2], found.hidden[2, 6]])
     same(found.number_loss, made.head.loss(rows, torch.tensor([4.0, -1.0])))
     with pytest.raises(SchemaError, match="no number_scaled_labels"):
@@ -179,13 +209,21 @@ def test_padding_never_changes_a_row(kind: str, name: str) -> None:
 
 @EVERY_CAUSAL
 def test_given_positions_are_taken(kind: str) -> None:
-    """Two texts in one line, each with positions of its own and no mask, as the collator packs them."""
+    """Two texts in one line, each with positions of its own and no mask, as the collator packs
+    them.
+    """
     made, batch = model(kind), tiny.batch(2, 6, labels=False)
-    packed = {key: torch.cat([stream[:1], stream[1:]], 1) for key, stream in batch.items() if key != "attention_mask"}
+    packed = {
+        key: torch.cat([stream[:1], stream[1:]], 1)
+        for key, stream in batch.items()
+        if key != "attention_mask"
+    }
     packed["position_ids"] = torch.arange(6).repeat(2)[None]
     found, alone = made(**packed), made(**batch)
     same(found.logits.view(2, 6, -1), alone.logits, atol=1e-5)
-    packed["number_mask"][0, 6] = batch["number_mask"][1, 0] = True  # follows from nothing, although a token stands before it
+    packed["number_mask"][0, 6] = batch["number_mask"][1, 0] = (
+        True  # follows from nothing, although a token stands before it
+    )
     packed["labels"], batch["labels"] = packed["input_ids"], batch["input_ids"]
     found, alone = made(**packed), made(**batch)
     assert found.number_predictions[0, 6].isnan()
@@ -194,23 +232,36 @@ def test_given_positions_are_taken(kind: str) -> None:
 
 @EVERY
 def test_packed_rows_are_as_alone(kind: str) -> None:
-    """What the collator's ``pack=True`` gives, by default, to the model as it is by default: each row's hidden states are its own."""
+    """What the collator's ``pack=True`` gives, by default, to the model as it is by default: each
+    row's hidden states are its own.
+    """
     streams, lengths = tiny.batch(4, 9, labels=False), [9, 3, 5, 1]
-    streams["input_ids"] = torch.arange(2, 38).view(4, 9)  # each once, so that rows can be found again
+    streams["input_ids"] = torch.arange(2, 38).view(
+        4, 9
+    )  # each once, so that rows can be found again
     names = ("input_ids", "number_mask", "number_value", "number_scaled", "place_value")
-    rows = [{name: streams[name][row, :length].numpy() for name in names} for row, length in enumerate(lengths)]
+    rows = [
+        {name: streams[name][row, :length].numpy() for name in names}
+        for row, length in enumerate(lengths)
+    ]
     made = model(kind)
     batch = NumberCollator(tiny.PAD, max_length=12, pack=True, objective="causal")(rows)
     assert batch["input_ids"].shape == (2, 12) and "attention_mask" not in batch
     found = made(**batch)
     assert found.past_key_values is None
     for row in rows:
-        own = made(**{name: torch.from_numpy(values)[None] for name, values in row.items()}).hidden[0]
+        own = made(**{name: torch.from_numpy(values)[None] for name, values in row.items()}).hidden[
+            0
+        ]
         length = len(own)
         line, place = (batch["input_ids"] == row["input_ids"][0]).nonzero()[0].tolist()
-        assert batch["input_ids"][line, place : place + length].tolist() == row["input_ids"].tolist()
+        assert (
+            batch["input_ids"][line, place : place + length].tolist() == row["input_ids"].tolist()
+        )
         same(found.hidden[line, place : place + length], own, atol=1e-5)
-    shown = made(**NumberCollator(tiny.PAD, max_length=12, pack=True, pack_attention_mask=True)(rows))
+    shown = made(
+        **NumberCollator(tiny.PAD, max_length=12, pack=True, pack_attention_mask=True)(rows)
+    )
     assert (shown.hidden - found.hidden).abs().max() > 0.1  # it does make a difference
 
 
@@ -218,7 +269,9 @@ def test_packed_rows_need_a_backbone_that_takes_positions() -> None:
     batch = tiny.batch(1, 6, labels=False)
     del batch["attention_mask"]
     with pytest.raises(ModelError, match=r"takes no position_ids.*pack_attention_mask=True"):
-        NumberModel(tiny.Plain(), tiny.embedding("xval"))(**batch, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]]))
+        NumberModel(tiny.Plain(), tiny.embedding("xval"))(
+            **batch, position_ids=torch.tensor([[0, 1, 2, 0, 1, 2]])
+        )
 
 
 @EVERY
@@ -228,21 +281,31 @@ def test_gradients_reach_every_parameter(kind: str, name: str) -> None:
     made, batch = model(kind, EMBEDDING_OF[name], name).train(), tiny.batch()
     made(**batch).loss.backward()
     lost = [key for key, one in made.named_parameters() if one.grad is None or not one.grad.any()]
-    assert not [key for key in lost if not key.endswith("key.bias")]  # a bias of all keys alike shifts no attention
+    assert not [
+        key for key in lost if not key.endswith("key.bias")
+    ]  # a bias of all keys alike shifts no attention
     made.zero_grad(set_to_none=True)
     batch["number_mask"][:] = False
     made(**batch).loss.backward()
     assert not [key for key, one in made.named_parameters() if one.grad is None]
-    assert not any(one.grad.any() for one in (*made.embedding.parameters(), *made.head.parameters()))
+    assert not any(
+        one.grad.any() for one in (*made.embedding.parameters(), *made.head.parameters())
+    )
 
 
 def test_a_batch_without_labels_and_numbers_has_no_loss() -> None:
-    found = model()(**tiny.batch(labels=False) | {"number_mask": torch.zeros(3, 9, dtype=torch.bool)})
+    found = model()(
+        **tiny.batch(labels=False) | {"number_mask": torch.zeros(3, 9, dtype=torch.bool)}
+    )
     assert found.token_loss is None and found.number_loss == 0
-    assert set(NumberModel(tiny.backbone("gpt2"), None).eval()(tiny.batch()["input_ids"])) == {"logits", "hidden"}
+    assert set(NumberModel(tiny.backbone("gpt2"), None).eval()(tiny.batch()["input_ids"])) == {
+        "logits",
+        "hidden",
+    }
 
 
-# What it is made of ------------------------------------------------------------------------------------------------------------
+# What it is made of
+# ------------------------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -257,7 +320,10 @@ def test_vocabulary_grows_and_stays_tied(kind: str) -> None:
     assert torch.equal(words[: tiny.VOCAB], old)
     assert (made.get_output_embeddings().weight is words) == tied
     assert made(**tiny.batch()).logits.shape[-1] == tiny.VOCAB + 3
-    assert NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight.shape[0] == tiny.VOCAB + 3  # never smaller
+    assert (
+        NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight.shape[0]
+        == tiny.VOCAB + 3
+    )  # never smaller
 
 
 def test_mean_resizing() -> None:
@@ -265,15 +331,25 @@ def test_mean_resizing() -> None:
     stock = tiny.backbone("gpt2")
     with torch.no_grad():
         stock.get_input_embeddings().weight += 5.0
-    near = NumberModel(copy.deepcopy(stock), None, vocab_size=tiny.VOCAB + 20).get_input_embeddings().weight[tiny.VOCAB :]
+    near = (
+        NumberModel(copy.deepcopy(stock), None, vocab_size=tiny.VOCAB + 20)
+        .get_input_embeddings()
+        .weight[tiny.VOCAB :]
+    )
     assert (near.mean() - 5).abs() < 0.1
-    far = NumberModel(stock, None, vocab_size=tiny.VOCAB + 20, mean_resizing=False).get_input_embeddings().weight[tiny.VOCAB :]
+    far = (
+        NumberModel(stock, None, vocab_size=tiny.VOCAB + 20, mean_resizing=False)
+        .get_input_embeddings()
+        .weight[tiny.VOCAB :]
+    )
     assert far.abs().max() < 0.2
 
 
 def test_frozen_backbone() -> None:
     """It gets no gradient and no dropout; the rest learns, and the loss falls."""
-    made = NumberModel(tiny.backbone("bert"), tiny.embedding("bits"), tiny.head("bits"), freeze_backbone=True).train()
+    made = NumberModel(
+        tiny.backbone("bert"), tiny.embedding("bits"), tiny.head("bits"), freeze_backbone=True
+    ).train()
     assert made.head.training and not any(module.training for module in made.backbone.modules())
     before = {key: stream.clone() for key, stream in made.backbone.state_dict().items()}
     batch = tiny.batch()
@@ -287,14 +363,19 @@ def test_frozen_backbone() -> None:
         optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < 0.9 * losses[0]
-    assert all(torch.equal(before[key], stream) for key, stream in made.backbone.state_dict().items())
+    assert all(
+        torch.equal(before[key], stream) for key, stream in made.backbone.state_dict().items()
+    )
     assert all(one.grad is not None for one in made.embedding.parameters())
 
 
 def test_causal_is_known() -> None:
     encoder = transformers.BertModel(transformers.BertConfig(**tiny.SIZES))
     decoder = transformers.GPTNeoXModel(transformers.GPTNeoXConfig(**tiny.SIZES))
-    assert [NumberModel(one, None).causal for one in (encoder, decoder, tiny.backbone("roberta"), tiny.Plain())] == [
+    assert [
+        NumberModel(one, None).causal
+        for one in (encoder, decoder, tiny.backbone("roberta"), tiny.Plain())
+    ] == [
         False,
         True,
         False,
@@ -317,7 +398,9 @@ def test_bare_encoder() -> None:
     found = made(**batch)
     assert found.logits is None and found.token_loss is None
     found.loss.backward()
-    assert not [key for key, one in made.named_parameters() if one.requires_grad and one.grad is None]
+    assert not [
+        key for key, one in made.named_parameters() if one.requires_grad and one.grad is None
+    ]
 
 
 def test_plain_module(tmp_path: Path) -> None:
@@ -361,39 +444,66 @@ def test_what_does_not_fit_together() -> None:
         _ = made(**batch).lgits
 
 
-# Saved and loaded --------------------------------------------------------------------------------------------------------------
+# Saved and loaded
+# --------------------------------------------------------------------------------------------------------------
 
 
 @EVERY
-@pytest.mark.parametrize(("embedding", "head"), [("sum", "mixture"), ("fone", "fone"), ("place", None), (None, "bits")])
-def test_saved_and_loaded(kind: str, embedding: str | None, head: str | None, tmp_path: Path) -> None:
-    made = model(kind, embedding, head, number_weight=0.5, token_weight=0.25, vocab_size=tiny.VOCAB + 2)
+@pytest.mark.parametrize(
+    ("embedding", "head"), [("sum", "mixture"), ("fone", "fone"), ("place", None), (None, "bits")]
+)
+def test_saved_and_loaded(
+    kind: str, embedding: str | None, head: str | None, tmp_path: Path
+) -> None:
+    made = model(
+        kind, embedding, head, number_weight=0.5, token_weight=0.25, vocab_size=tiny.VOCAB + 2
+    )
     made.save_pretrained(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.safetensors", "numtok_model.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "model.safetensors",
+        "numtok_model.json",
+    ]
     back, batch = NumberModel.from_pretrained(tmp_path), tiny.batch()
     same(back(**batch).loss, made(**batch).loss, 0, 0)
     tied = made.get_output_embeddings().weight is made.get_input_embeddings().weight
     assert (back.get_output_embeddings().weight is back.get_input_embeddings().weight) == tied
     back.save_pretrained(tmp_path / "again")
-    described, again = (json.loads((path / "numtok_model.json").read_text()) for path in (tmp_path, tmp_path / "again"))
+    described, again = (
+        json.loads((path / "numtok_model.json").read_text())
+        for path in (tmp_path, tmp_path / "again")
+    )
     assert described.pop("backbone")["class"] == again.pop("backbone")["class"]
     assert described == again
 
 
 @EVERY
 def test_state_dicts_round_trip(kind: str) -> None:
-    """A tied parameter is there once, so that safetensors takes the state dict, and any loader of state dicts gives it back."""
-    made, other = model(kind, "fone", "fone"), NumberModel(tiny.backbone(kind, 7), tiny.embedding("fone"), tiny.head("fone")).eval()
+    """A tied parameter is there once, so that safetensors takes the state dict, and any loader of
+    state dicts gives it back.
+    """
+    made, other = (
+        model(kind, "fone", "fone"),
+        NumberModel(tiny.backbone(kind, 7), tiny.embedding("fone"), tiny.head("fone")).eval(),
+    )
     state = made.state_dict()
     safetensors.torch.save(state)
     names = {key for key, _ in made.named_parameters()}
     assert names <= set(state)
-    assert other.load_state_dict({key: stream for key, stream in state.items() if key != "_extra_state"}).missing_keys == []
+    assert (
+        other.load_state_dict(
+            {key: stream for key, stream in state.items() if key != "_extra_state"}
+        ).missing_keys
+        == []
+    )
     batch = tiny.batch()
     same(other(**batch).loss, made(**batch).loss, 0, 0)
     with pytest.raises(RuntimeError, match="Missing key"):
         other.load_state_dict(
-            {key: stream for key, stream in state.items() if "words" not in key and "embed" not in key and "wte" not in key}
+            {
+                key: stream
+                for key, stream in state.items()
+                if "words" not in key and "embed" not in key and "wte" not in key
+            }
         )
 
 
@@ -402,20 +512,29 @@ def test_dtypes_are_kept(tmp_path: Path) -> None:
     made.backbone.to(torch.bfloat16)
     made.save_pretrained(tmp_path)
     back = NumberModel.from_pretrained(tmp_path)
-    assert back.backbone.dtype == torch.bfloat16 and next(back.head.parameters()).dtype == torch.float32
-    assert NumberModel.from_pretrained(tmp_path, dtype=torch.float32).backbone.dtype == torch.float32
+    assert (
+        back.backbone.dtype == torch.bfloat16
+        and next(back.head.parameters()).dtype == torch.float32
+    )
+    assert (
+        NumberModel.from_pretrained(tmp_path, dtype=torch.float32).backbone.dtype == torch.float32
+    )
     batch = tiny.batch()
     same(back(**batch).loss, made(**batch).loss, 0, 0)
 
 
 def test_what_was_frozen_stays_frozen(tmp_path: Path) -> None:
-    made = NumberModel(xval_gpt2(tiny.VOCAB, tiny.D, 2, 2), tiny.embedding("xval"), tiny.head("scalar"))
+    made = NumberModel(
+        xval_gpt2(tiny.VOCAB, tiny.D, 2, 2), tiny.embedding("xval"), tiny.head("scalar")
+    )
     made.save_pretrained(tmp_path)
     back = NumberModel.from_pretrained(tmp_path)
     assert {key for key, one in back.named_parameters() if not one.requires_grad} == {
         f"backbone.{key}" for key, _ in back.backbone.named_parameters() if key.endswith("bias")
     }
-    NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), freeze_backbone=True).save_pretrained(tmp_path)
+    NumberModel(
+        tiny.backbone("gpt2"), tiny.embedding("xval"), freeze_backbone=True
+    ).save_pretrained(tmp_path)
     back = NumberModel.from_pretrained(tmp_path).train()
     assert back.backbone_frozen and not back.backbone.training
     assert not any(one.requires_grad for one in back.backbone.parameters())
@@ -488,20 +607,27 @@ def test_copies() -> None:
     assert other.backbone.lm_head.weight is other.backbone.transformer.wte.weight
 
 
-# xVal's transformer ------------------------------------------------------------------------------------------------------------
+# xVal's transformer
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_xval_initialisation() -> None:
-    """(2 · fan_in · n_layers)^-1/2, in torch's layers and GPT-2's own, which has its weights the other way round."""
+    """(2 · fan_in · n_layers)^-1/2, in torch's layers and GPT-2's own, which has its weights the
+    other way round.
+    """
     assert xval_std(50, 4) == pytest.approx(0.05)
     torch.manual_seed(0)
     gpt2 = xval_init_(tiny.backbone("gpt2", n_embd=64))
     block = gpt2.transformer.h[0]
     for weight, fan_in in ((block.attn.c_attn.weight, 64), (block.mlp.c_proj.weight, 256)):
         assert float(weight.std()) == pytest.approx((2 * fan_in * 2) ** -0.5, rel=0.05)
-    assert float(gpt2.lm_head.weight.std()) == pytest.approx(0.3, rel=0.05)  # tied to the words, which keep theirs
+    assert float(gpt2.lm_head.weight.std()) == pytest.approx(
+        0.3, rel=0.05
+    )  # tied to the words, which keep theirs
     llama = xval_init_(tiny.backbone("llama", hidden_size=64, intermediate_size=256), n_layers=5)
-    assert float(llama.model.layers[1].mlp.down_proj.weight.std()) == pytest.approx((2 * 256 * 5) ** -0.5, rel=0.05)
+    assert float(llama.model.layers[1].mlp.down_proj.weight.std()) == pytest.approx(
+        (2 * 256 * 5) ** -0.5, rel=0.05
+    )
     with pytest.raises(ModelError, match="n_layers"):
         xval_init_(torch.nn.Linear(2, 2))
 
@@ -519,7 +645,8 @@ def test_bias_free_gpt2() -> None:
     assert not linear(torch.zeros(1, 3)).any()
 
 
-# In training loops -------------------------------------------------------------------------------------------------------------
+# In training loops
+# -------------------------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -543,7 +670,9 @@ def test_gradient_checkpointing_gives_the_same_gradients(kind: str) -> None:
 @pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
 @pytest.mark.parametrize("kind", ["gpt2", pytest.param("gpt_neox", marks=pytest.mark.slow)])
 def test_trainer(kind: str, tmp_path: Path) -> None:
-    """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes from them."""
+    """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes
+    from them.
+    """
     pytest.importorskip("accelerate")
     from numtok_torch.data.collator import NumberCollator
 
@@ -580,7 +709,9 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
     assert after < before
     logits, numbers = seen[-1]
     assert logits.shape == (6, 8, tiny.VOCAB) and numbers.shape == (6, 8)
-    assert np.isfinite(numbers).sum() == sum((row["number_index"] > 0).sum() for row in SparseRows(6).rows)
+    assert np.isfinite(numbers).sum() == sum(
+        (row["number_index"] > 0).sum() for row in SparseRows(6).rows
+    )
     checkpoint = tmp_path / "checkpoint-8"
     assert not [path.name for path in checkpoint.iterdir() if path.name == "pytorch_model.bin"]
     loaded, batch = NumberModel.from_pretrained(checkpoint), tiny.batch()
@@ -598,14 +729,23 @@ def test_trainer_with_a_column_dataset(tmp_path: Path) -> None:
     from numtok_torch.data.collator import NumberCollator
 
     columns = {
-        name: [row[name].tolist() for row in SparseRows(8).rows] for name in ("input_ids", "number_index", "number_value", "number_scaled")
+        name: [row[name].tolist() for row in SparseRows(8).rows]
+        for name in ("input_ids", "number_index", "number_value", "number_scaled")
     }
     made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
     arguments = transformers.TrainingArguments(
-        str(tmp_path), max_steps=1, use_cpu=True, report_to=[], save_strategy="no", disable_tqdm=True
+        str(tmp_path),
+        max_steps=1,
+        use_cpu=True,
+        report_to=[],
+        save_strategy="no",
+        disable_tqdm=True,
     )
     found = transformers.Trainer(
-        made, arguments, data_collator=NumberCollator(tiny.PAD, objective="causal"), train_dataset=datasets.Dataset.from_dict(columns)
+        made,
+        arguments,
+        data_collator=NumberCollator(tiny.PAD, objective="causal"),
+        train_dataset=datasets.Dataset.from_dict(columns),
     ).train()
     assert math.isfinite(found.training_loss)
 
@@ -650,7 +790,13 @@ def test_two_processes(tmp_path: Path) -> None:
     """DDP on the CPU: the loss and the gradients of one process, and no unused parameters."""
     script = WORKER.format(tests=str(SUPPORT))
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, env=environment, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found = torch.load(tmp_path / "found.pt", weights_only=True)
     made = model("gpt2", "fone", "fone").train()

@@ -34,15 +34,23 @@ def xval() -> tuple[NumberModel, dict[str, Any]]:
     """Model and batch as in the paper."""
     tokenizer, rows = data(XVal(0.1))
     mask = tokenizer.config["model"]["vocab"]["[MASK]"]
-    batch = NumberCollator.from_schema(rows.schema, 0, mask_token_id=mask, seed=1, **XVAL_MASKING)(list(rows))
+    batch = NumberCollator.from_schema(rows.schema, 0, mask_token_id=mask, seed=1, **XVAL_MASKING)(
+        list(rows)
+    )
     torch.manual_seed(0)
-    backbone = xval_gpt2(tokenizer.vocab_size, 16, 2, 2, bidirectional=True, token_head="mlp", n_positions=64)
-    made = NumberModel(backbone, embedding_from_schema(rows.schema, 16), head_from_schema(rows.schema, 16))
+    backbone = xval_gpt2(
+        tokenizer.vocab_size, 16, 2, 2, bidirectional=True, token_head="mlp", n_positions=64
+    )
+    made = NumberModel(
+        backbone, embedding_from_schema(rows.schema, 16), head_from_schema(rows.schema, 16)
+    )
     return made.eval(), batch | {"mask": mask}
 
 
 def test_xval_masks_a_fifth_and_sets_values_to_one() -> None:
-    """xVal, section 2.1: "if the token being masked is a [NUM] token, we replace the corresponding number in h_num with 1"; B.4: "default is 20%"."""
+    """xVal, section 2.1: "if the token being masked is a [NUM] token, we replace the corresponding
+    number in h_num with 1"; B.4: "default is 20%".
+    """
     _, batch = xval()
     chosen, mask = batch["labels"] != -100, batch["mask"]
     assert (batch["input_ids"][chosen] == mask).all()
@@ -52,7 +60,10 @@ def test_xval_masks_a_fifth_and_sets_values_to_one() -> None:
         and (batch["number_value"][chosen] == 1).all()
     )
     assert 0.1 < chosen.sum() / batch["attention_mask"].sum() < 0.3
-    assert batch["number_labels_mask"].any() and (batch["number_scaled_labels"][batch["number_labels_mask"]] != 1).all()
+    assert (
+        batch["number_labels_mask"].any()
+        and (batch["number_scaled_labels"][batch["number_labels_mask"]] != 1).all()
+    )
 
 
 def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path: Path) -> None:
@@ -65,23 +76,30 @@ def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path: Path) -> N
     last = {name: stream[:1] for name, stream in batch.items()}
     changed = last | {"input_ids": last["input_ids"].clone()}
     changed["input_ids"][0, int(last["attention_mask"].sum()) - 1] = 9
-    assert not torch.equal(made(**changed).hidden[0, 0], made(**last).hidden[0, 0])  # the first token sees the last one
+    assert not torch.equal(
+        made(**changed).hidden[0, 0], made(**last).hidden[0, 0]
+    )  # the first token sees the last one
     made.save_pretrained(tmp_path)
-    assert torch.equal(NumberModel.from_pretrained(tmp_path).eval()(**batch).logits, made(**batch).logits)
+    assert torch.equal(
+        NumberModel.from_pretrained(tmp_path).eval()(**batch).logits, made(**batch).logits
+    )
     with pytest.raises(ModelError, match="cannot generate"):
         generate(made, data(XVal(0.1))[0], ["a"])
 
 
 def test_xval_s_heads_and_losses() -> None:
-    """Section A: "we promote both heads (number and token) to be MLPs with one hidden layer of width equal to the embedding dimension", "we tie this
-    weight to that of the embedding matrix", biases "for the number-head and not in the token-head"; both losses count alike."""
+    """Section A: "we promote both heads (number and token) to be MLPs with one hidden layer of
+    width equal to the embedding dimension", "we tie this weight to that of the embedding matrix",
+    biases "for the number-head and not in the token-head"; both losses count alike."""
     made, batch = xval()
     del batch["mask"]
     head: Any = made.backbone.lm_head
     assert head.hidden.weight.shape == (16, 16) and head.hidden.bias is None and head.bias is None
     assert head.weight is made.backbone.transformer.wte.weight
     found = made(**batch)
-    torch.testing.assert_close(found.logits, torch.nn.functional.gelu(found.hidden @ head.hidden.weight.T) @ head.weight.T)
+    torch.testing.assert_close(
+        found.logits, torch.nn.functional.gelu(found.hidden @ head.hidden.weight.T) @ head.weight.T
+    )
     number: Any = made.head
     assert number.network[0].weight.shape == (16, 16) and number.network[0].bias is not None
     torch.testing.assert_close(found.loss, found.token_loss + found.number_loss)
@@ -99,43 +117,68 @@ def test_xval_s_heads_and_losses() -> None:
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
 def test_float_embedding_trains_word_head_and_number_module_only(kind: str, tmp_path: Path) -> None:
-    """Floating-Point Embedding, 4.3: "We retrained the classification head and the corresponding numerical embedding module of an encoder-only language
-    model while keeping the parameters of the language model itself frozen"; 4: "we randomly masked 15% of non-numerical tokens"."""
+    """Floating-Point Embedding, 4.3: "We retrained the classification head and the corresponding
+    numerical embedding module of an encoder-only language model while keeping the parameters of the
+    language model itself frozen"; 4: "we randomly masked 15% of non-numerical tokens"."""
     tokenizer, rows = data(FloatBits())
     mask = tokenizer.config["model"]["vocab"]["[MASK]"]
-    collate = NumberCollator.from_schema(rows.schema, 0, objective="masked", mask="words", mask_token_id=mask, seed=1)
+    collate = NumberCollator.from_schema(
+        rows.schema, 0, objective="masked", mask="words", mask_token_id=mask, seed=1
+    )
     batch = collate(list(rows))
-    assert not batch["number_labels_mask"].any() and batch["number_mask"].sum() == sum(len(row["number_index"]) for row in rows)
+    assert not batch["number_labels_mask"].any() and batch["number_mask"].sum() == sum(
+        len(row["number_index"]) for row in rows
+    )
     backbone = tiny.backbone(kind, vocab_size=tokenizer.vocab_size)
-    made = NumberModel(backbone, embedding_from_schema(rows.schema, tiny.D), causal=False, freeze_backbone="trunk").train()
+    made = NumberModel(
+        backbone, embedding_from_schema(rows.schema, tiny.D), causal=False, freeze_backbone="trunk"
+    ).train()
     words = made.get_input_embeddings().weight
-    assert made.get_output_embeddings().weight is not words and torch.equal(made.get_output_embeddings().weight, words)
+    assert made.get_output_embeddings().weight is not words and torch.equal(
+        made.get_output_embeddings().weight, words
+    )
     before = {name: value.detach().clone() for name, value in made.named_parameters()}
     optimizer = torch.optim.AdamW(made.parameters(), 1e-2, weight_decay=0)
     made(**batch).loss.backward()
     optimizer.step()
-    changed = {name for name, value in made.named_parameters() if not torch.equal(value, before[name])}
-    trunk = {f"backbone.{backbone.base_model_prefix}.{name}" for name, _ in backbone.base_model.named_parameters()}
+    changed = {
+        name for name, value in made.named_parameters() if not torch.equal(value, before[name])
+    }
+    trunk = {
+        f"backbone.{backbone.base_model_prefix}.{name}"
+        for name, _ in backbone.base_model.named_parameters()
+    }
     assert not changed & trunk
     assert changed >= {name for name in before if name.startswith("embedding.")}
-    assert any(made.get_output_embeddings().weight is value for name, value in made.named_parameters() if name in changed)
+    assert any(
+        made.get_output_embeddings().weight is value
+        for name, value in made.named_parameters()
+        if name in changed
+    )
     made.save_pretrained(tmp_path)
     again = NumberModel.from_pretrained(tmp_path)
     assert torch.equal(again.eval()(**batch).logits, made.eval()(**batch).logits)
-    assert {name for name, value in again.named_parameters() if value.requires_grad} == set(before) - trunk
+    assert {name for name, value in again.named_parameters() if value.requires_grad} == set(
+        before
+    ) - trunk
 
 
-@pytest.mark.parametrize("options", [{"width": 64, "reciprocal": True}, {"width": 64, "compact": True}])
+@pytest.mark.parametrize(
+    "options", [{"width": 64, "reciprocal": True}, {"width": 64, "compact": True}]
+)
 def test_bits_of_float64_are_learnt_and_written_with_17_digits(options: dict[str, Any]) -> None:
-    """BitTokens: bits added to the word vector of the number's token, a binary cross-entropy of each bit with a weight. What a model learns by heart from a
-    text, through the collator, and writes through its head, is that text, to the last digit."""
+    """BitTokens: bits added to the word vector of the number's token, a binary cross-entropy of
+    each bit with a weight. What a model learns by heart from a text, through the collator, and
+    writes through its head, is that text, to the last digit."""
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [FloatBits(**options)])
     texts = ["it is -28.5 or 0.30000000000000004", "the mass is 9.1093837139000001e-31"]
     rows = NumberDataset(tokenizer.encode_batch(texts))
     torch.manual_seed(0)
     embedding = embedding_from_schema(rows.schema, tiny.D, projection="linear")
     made = NumberModel(
-        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), embedding, head_from_schema(rows.schema, tiny.D, slope=0.05)
+        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size),
+        embedding,
+        head_from_schema(rows.schema, tiny.D, slope=0.05),
     ).train()
     batch = NumberCollator.from_schema(rows.schema, 0, objective="causal")(list(rows))
     optimizer = torch.optim.AdamW(made.parameters(), 2e-2)
@@ -146,9 +189,15 @@ def test_bits_of_float64_are_learnt_and_written_with_17_digits(options: dict[str
         found.loss.backward()
         optimizer.step()
         losses.append(float(found.number_loss.detach()))
-    assert np.isfinite(losses).all() and losses[-1] < losses[50] < losses[10] < losses[0] and losses[-1] < losses[0] / 10
+    assert (
+        np.isfinite(losses).all()
+        and losses[-1] < losses[50] < losses[10] < losses[0]
+        and losses[-1] < losses[0] / 10
+    )
     made.eval()
-    assert generate(made, tokenizer, ["it is"], max_new_tokens=3, full_text=True) == ["it is -28.5 or 0.30000000000000004"]
+    assert generate(made, tokenizer, ["it is"], max_new_tokens=3, full_text=True) == [
+        "it is -28.5 or 0.30000000000000004"
+    ]
     (written,) = generate(made, tokenizer, ["the mass is"], max_new_tokens=1, details=True).values
     assert written == [9.1093837139000001e-31]
 
@@ -161,8 +210,9 @@ def test_mistakes() -> None:
 
 
 def test_place_values_train_every_place() -> None:
-    """Place values: "in the number 123, the digit 1 is assigned a positional embedding of 3", "for 123.45, the digit 4 ... is assigned -1"; the
-    language modelling loss of the extended pretraining reaches the vectors of all of them."""
+    """Place values: "in the number 123, the digit 1 is assigned a positional embedding of 3", "for
+    123.45, the digit 4 ... is assigned -1"; the language modelling loss of the extended pretraining
+    reaches the vectors of all of them."""
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [PlaceValue()])
     rows = NumberDataset(tokenizer.encode_batch(["it is 123.45 of"]))
     layer: Any = embedding_from_schema(rows.schema, tiny.D, written=None)

@@ -1,4 +1,6 @@
-"""Encoders with a decoder: numbers read, numbers written, in training, on disk, in the Trainer and in generation."""
+"""Encoders with a decoder: numbers read, numbers written, in training, on disk, in the Trainer and
+in generation.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,13 @@ from torch_models import same
 from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, SchemaError
 from numtok.representations import FoNE, XVal
-from numtok_torch import NumberDataset, Seq2SeqNumberCollator, embedding_from_schema, generate, head_from_schema
+from numtok_torch import (
+    NumberDataset,
+    Seq2SeqNumberCollator,
+    embedding_from_schema,
+    generate,
+    head_from_schema,
+)
 from numtok_torch.embeddings.choose import embedding_from_config
 from numtok_torch.generation.prompts import read_prompts
 from numtok_torch.generation.text import number_ids
@@ -30,14 +38,30 @@ from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.model import NumberModel
 
 KINDS = pytest.mark.parametrize("kind", ["t5", "bart", "longt5", "mbart", "scaled"])
-LIKE = ("number_value", "number_scaled", "number_bits", "number_digits", "number_bin", "number_log_fourier", "place_value")
+LIKE = (
+    "number_value",
+    "number_scaled",
+    "number_bits",
+    "number_digits",
+    "number_bin",
+    "number_log_fourier",
+    "place_value",
+)
 
 
 def backbone(kind: str, vocab: int = tiny.VOCAB, seed: int = 0, d: int = tiny.D) -> Any:
     """Weights of order 1, so that a tiny model depends on what it reads."""
     ends = {"pad_token_id": tiny.PAD, "decoder_start_token_id": tiny.PAD, "eos_token_id": 2}
     if kind in ("t5", "longt5"):
-        sizes = {"d_model": d, "d_kv": d // 2, "d_ff": 2 * d, "num_layers": 2, "num_heads": 2, "vocab_size": vocab, "dropout_rate": 0.0}
+        sizes = {
+            "d_model": d,
+            "d_kv": d // 2,
+            "d_ff": 2 * d,
+            "num_layers": 2,
+            "num_heads": 2,
+            "vocab_size": vocab,
+            "dropout_rate": 0.0,
+        }
         config, made = {
             "t5": (transformers.T5Config, transformers.T5ForConditionalGeneration),
             "longt5": (transformers.LongT5Config, transformers.LongT5ForConditionalGeneration),
@@ -49,13 +73,23 @@ def backbone(kind: str, vocab: int = tiny.VOCAB, seed: int = 0, d: int = tiny.D)
             for side in ("encoder", "decoder")
             for name, value in (("layers", 2), ("attention_heads", 2), ("ffn_dim", 32))
         }
-        sizes = {"d_model": d, "vocab_size": vocab, "max_position_embeddings": 64, "dropout": 0.0, **sides}
+        sizes = {
+            "d_model": d,
+            "vocab_size": vocab,
+            "max_position_embeddings": 64,
+            "dropout": 0.0,
+            **sides,
+        }
         config, made = {
             "bart": (transformers.BartConfig, transformers.BartForConditionalGeneration),
             "scaled": (transformers.BartConfig, transformers.BartForConditionalGeneration),
             "mbart": (transformers.MBartConfig, transformers.MBartForConditionalGeneration),
         }[kind]
-        extra = {"scale_embedding": kind == "scaled", "bos_token_id": 0, "forced_eos_token_id": None}
+        extra = {
+            "scale_embedding": kind == "scaled",
+            "bos_token_id": 0,
+            "forced_eos_token_id": None,
+        }
     torch.manual_seed(seed)
     model = made(config(**sizes, **ends, **extra)).eval()
     with torch.no_grad():
@@ -73,12 +107,20 @@ def batch(rows: int = 3, source: int = 9, target: int = 7) -> dict[str, torch.Te
     return found | {f"{name}_labels": written[name] for name in LIKE}
 
 
-def model(kind: str, embedding: str | None = "xval", head: str | None = "scalar", **options: Any) -> NumberModel:
-    made = NumberModel(backbone(kind), tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None, **options)
+def model(
+    kind: str, embedding: str | None = "xval", head: str | None = "scalar", **options: Any
+) -> NumberModel:
+    made = NumberModel(
+        backbone(kind),
+        tiny.embedding(embedding) if embedding else None,
+        tiny.head(head) if head else None,
+        **options,
+    )
     return made.eval()
 
 
-# What it computes --------------------------------------------------------------------------------------------------------
+# What it computes
+# --------------------------------------------------------------------------------------------------------
 
 
 @KINDS
@@ -97,13 +139,18 @@ def test_without_numbers_it_is_the_stock_model(kind: str) -> None:
     same(found.logits, expected.logits)
     same(found.token_loss, expected.loss)
     assert found.number_loss == 0 and found.number_predictions.isnan().all()
-    alone = NumberModel(stock, None).eval()(**{name: given[name] for name in names})  # any collator of labels will do
+    alone = NumberModel(stock, None).eval()(
+        **{name: given[name] for name in names}
+    )  # any collator of labels will do
     same(alone.loss, expected.loss)
 
 
 @KINDS
 def test_numbers_of_both_sides(kind: str) -> None:
-    """State t, which has seen the targets before t, predicts the number at t. By hand: the decoder's ids and numbers one to the right."""
+    """State t, which has seen the targets before t, predicts the number at t.
+
+    By hand: the decoder's ids and numbers one to the right.
+    """
     made, given = model(kind), batch()
     stock = made.backbone
     ids = stock.prepare_decoder_input_ids_from_labels(labels=given["labels"])
@@ -115,7 +162,12 @@ def test_numbers_of_both_sides(kind: str) -> None:
     written["number_scaled"][:, 1:] = given["number_scaled_labels"][:, :-1]
     embeds = made.embedding(stock.get_encoder().embed_tokens(given["input_ids"]), given)
     answers = made.embedding(stock.get_decoder().embed_tokens(ids), written)
-    output = stock(inputs_embeds=embeds, decoder_inputs_embeds=answers, attention_mask=given["attention_mask"], output_hidden_states=True)
+    output = stock(
+        inputs_embeds=embeds,
+        decoder_inputs_embeds=answers,
+        attention_mask=given["attention_mask"],
+        output_hidden_states=True,
+    )
     found, mask = made(**given), given["number_labels_mask"]
     same(found.logits, output.logits)
     rows = found.hidden[mask]
@@ -125,7 +177,10 @@ def test_numbers_of_both_sides(kind: str) -> None:
     last = output.decoder_hidden_states[-1]
     assert found.hidden.shape == last.shape
     explicit = made(
-        **{name: given[name] for name in ("input_ids", "attention_mask", "number_mask", "number_scaled")},
+        **{
+            name: given[name]
+            for name in ("input_ids", "attention_mask", "number_mask", "number_scaled")
+        },
         decoder_input_ids=ids,
         decoder_number_mask=written["number_mask"],
         decoder_number_scaled=written["number_scaled"],
@@ -135,10 +190,13 @@ def test_numbers_of_both_sides(kind: str) -> None:
 
 @KINDS
 @pytest.mark.parametrize(
-    ("embedding", "head"), [("xval", "scalar"), ("fone", "fone"), ("bits", "bits"), ("sum", "mixture"), ("place", None)]
+    ("embedding", "head"),
+    [("xval", "scalar"), ("fone", "fone"), ("bits", "bits"), ("sum", "mixture"), ("place", None)],
 )
 def test_what_depends_on_what(kind: str, embedding: str, head: str | None) -> None:
-    """The source's numbers reach all; a target's number what comes behind it, never itself; every gradient is finite."""
+    """The source's numbers reach all; a target's number what comes behind it, never itself; every
+    gradient is finite.
+    """
     made, given = model(kind, embedding, head), batch()
     if embedding == "place":
         made.embedding = tiny.embedding("place", zero_init=False)
@@ -148,7 +206,9 @@ def test_what_depends_on_what(kind: str, embedding: str, head: str | None) -> No
     suffixes = LIKE if embedding != "place" else ("place_value",)
     other = {name: stream.clone() for name, stream in given.items()}
     for name in suffixes:
-        other[f"{name}_labels"][:, 3] = torch.where(given[f"{name}_labels"][:, 3] == 0, 1, 0).to(other[f"{name}_labels"].dtype)
+        other[f"{name}_labels"][:, 3] = torch.where(given[f"{name}_labels"][:, 3] == 0, 1, 0).to(
+            other[f"{name}_labels"].dtype
+        )
     moved = made(**other)
     same(moved.logits[:, :4], first.logits[:, :4])
     assert not torch.allclose(moved.logits[:, 4:], first.logits[:, 4:], atol=1e-4)
@@ -157,9 +217,12 @@ def test_what_depends_on_what(kind: str, embedding: str, head: str | None) -> No
         other[name][:, 4] = torch.where(given[name][:, 4] == 0, 1, 0).to(other[name].dtype)
     assert not torch.allclose(made(**other).logits[:, 0], first.logits[:, 0], atol=1e-5)
     made.train()(**given).loss.backward()
-    # T5's relative positions beyond the short rows, the cross attention's own ones: what the stock model has no gradient for either
+    # T5's relative positions beyond the short rows, the cross attention's own ones: what the stock
+    # model has no gradient for either
     stock = backbone(kind)
-    stock(**{name: given[name] for name in ("input_ids", "attention_mask", "labels")}).loss.backward()
+    stock(
+        **{name: given[name] for name in ("input_ids", "attention_mask", "labels")}
+    ).loss.backward()
     without = {f"backbone.{name}" for name, one in stock.named_parameters() if one.grad is None}
     assert {name for name, one in made.named_parameters() if one.grad is None} <= without
     assert all(one.grad.isfinite().all() for one in made.parameters() if one.grad is not None)
@@ -168,15 +231,24 @@ def test_what_depends_on_what(kind: str, embedding: str, head: str | None) -> No
 def test_errors() -> None:
     made, given = model("t5"), batch()
     with pytest.raises(SchemaError, match="no number_labels_mask"):
-        made(**{name: given[name] for name in ("input_ids", "number_mask", "number_scaled", "labels")})
+        made(
+            **{
+                name: given[name]
+                for name in ("input_ids", "number_mask", "number_scaled", "labels")
+            }
+        )
     with pytest.raises(ModelError, match="give labels, or decoder_input_ids"):
         made(**{name: given[name] for name in ("input_ids", "number_mask", "number_scaled")})
     with pytest.raises(ModelError, match="leave causal out"):
         model("t5", causal=True)
     with pytest.raises(SchemaError, match="no number_scaled_labels"):
-        model("t5", "fone")(**{name: stream for name, stream in given.items() if name != "number_scaled_labels"})
+        model("t5", "fone")(
+            **{name: stream for name, stream in given.items() if name != "number_scaled_labels"}
+        )
     nameless = backbone("t5")
-    nameless.config.decoder_start_token_id = nameless.generation_config.decoder_start_token_id = None
+    nameless.config.decoder_start_token_id = nameless.generation_config.decoder_start_token_id = (
+        None
+    )
     nameless.config.bos_token_id = nameless.generation_config.bos_token_id = None
     with pytest.raises(ModelError, match="decoder_start_token_id"):
         NumberModel(nameless, None)(given["input_ids"], labels=given["labels"])
@@ -191,7 +263,8 @@ def test_an_encoder_alone() -> None:
         assert found.hidden.shape == (3, 9, tiny.D) and torch.isfinite(found.number_loss)
 
 
-# On disk and in the Trainer ----------------------------------------------------------------------------------------------
+# On disk and in the Trainer
+# ----------------------------------------------------------------------------------------------
 
 
 @KINDS
@@ -205,8 +278,12 @@ def test_saved_and_loaded(kind: str, tmp_path: Path) -> None:
 
 def test_adapters(tmp_path: Path) -> None:
     peft = pytest.importorskip("peft")
-    lora = peft.LoraConfig(target_modules=["q", "v"], init_lora_weights=False, task_type="SEQ_2_SEQ_LM")
-    made = NumberModel(peft.get_peft_model(backbone("t5"), lora), tiny.embedding("xval"), tiny.head("scalar")).eval()
+    lora = peft.LoraConfig(
+        target_modules=["q", "v"], init_lora_weights=False, task_type="SEQ_2_SEQ_LM"
+    )
+    made = NumberModel(
+        peft.get_peft_model(backbone("t5"), lora), tiny.embedding("xval"), tiny.head("scalar")
+    ).eval()
     expected = made(**batch()).logits
     assert not torch.allclose(expected, model("t5")(**batch()).logits)
     made.save_pretrained(tmp_path)
@@ -221,9 +298,13 @@ def pairs(texts: list[tuple[str, str]], tokenizer: Tokenizer) -> tuple[StackData
 
 
 def test_the_collator() -> None:
-    """Each side as its own collator makes it; the targets by the names of labels, and an end behind each."""
+    """Each side as its own collator makes it; the targets by the names of labels, and an end behind
+    each.
+    """
     tokenizer = Tokenizer.from_pretrained(numbers=[XVal(), FoNE(3, 2, compact=True)])
-    data, schema = pairs([("add 1 and 2", "it is 3.5"), ("4", "that is 4 again"), ("no", "no")], tokenizer)
+    data, schema = pairs(
+        [("add 1 and 2", "it is 3.5"), ("4", "that is 4 again"), ("no", "no")], tokenizer
+    )
     collator = Seq2SeqNumberCollator.from_schema(schema, 0, eos_token_id=7)
     found = collator([data[number] for number in range(3)])
     source = collator.sources([data[number][0] for number in range(3)])
@@ -232,12 +313,21 @@ def test_the_collator() -> None:
     lengths = target["attention_mask"].sum(1)
     for row, length in enumerate(lengths.tolist()):
         ids = target["input_ids"][row, :length].tolist()
-        assert found["labels"][row].tolist() == [*ids, 7] + [-100] * (found["labels"].shape[1] - length - 1)
+        assert found["labels"][row].tolist() == [*ids, 7] + [-100] * (
+            found["labels"].shape[1] - length - 1
+        )
     width = target["number_mask"].shape[1]
-    assert torch.equal(found["number_labels_mask"][:, :width], target["number_mask"]) and not found["number_labels_mask"][:, width:].any()
+    assert (
+        torch.equal(found["number_labels_mask"][:, :width], target["number_mask"])
+        and not found["number_labels_mask"][:, width:].any()
+    )
     assert found["number_value_labels"][found["number_labels_mask"]].tolist() == [3.5, 4.0]
     assert torch.equal(found["number_digits_labels"][:, :width], target["number_digits"])
-    assert set(found) - set(source) == {"labels", "number_labels_mask", *(f"{name}_labels" for name in target if name in LIKE)}
+    assert set(found) - set(source) == {
+        "labels",
+        "number_labels_mask",
+        *(f"{name}_labels" for name in target if name in LIKE),
+    }
     with pytest.raises(SchemaError, match="StackDataset"):
         collator([data[0][0], data[1][0]])
     with pytest.raises(SchemaError, match="packed"):
@@ -248,7 +338,9 @@ def test_the_collator() -> None:
 
 @pytest.mark.parametrize("kind", ["bart", pytest.param("t5", marks=pytest.mark.slow)])
 def test_it_learns_to_copy(kind: str, tmp_path: Path) -> None:
-    """Through the Trainer: the loss falls; what it then writes is the number it was given, in the target's own words."""
+    """Through the Trainer: the loss falls; what it then writes is the number it was given, in the
+    target's own words.
+    """
     pytest.importorskip("accelerate")
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [FoNE(2, 0, compact=True)])
     texts = [(f"say {value}", f"it is {value}") for value in range(60)]
@@ -270,22 +362,34 @@ def test_it_learns_to_copy(kind: str, tmp_path: Path) -> None:
         seed=0,
     )
     collator = Seq2SeqNumberCollator.from_schema(schema, tiny.PAD, eos_token_id=2)
-    trainer = transformers.Trainer(made, arguments, data_collator=collator, train_dataset=data, eval_dataset=data)
+    trainer = transformers.Trainer(
+        made, arguments, data_collator=collator, train_dataset=data, eval_dataset=data
+    )
     trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     assert all(math.isfinite(loss) for loss in losses) and losses[-1] < 0.2 * losses[0], losses
     evaluated = trainer.predict(data)
-    assert evaluated.predictions[0].shape[0] == len(texts) and math.isfinite(evaluated.metrics["test_loss"])
+    assert evaluated.predictions[0].shape[0] == len(texts) and math.isfinite(
+        evaluated.metrics["test_loss"]
+    )
     made.save_pretrained(tmp_path / "model")
     back = NumberModel.from_pretrained(tmp_path / "model")
     found = generate(back, tokenizer, [source for source, _ in texts[::9]], max_new_tokens=8)
-    right = np.mean([one.strip() == target for one, (_, target) in zip(found, texts[::9], strict=True)])
+    right = np.mean(
+        [one.strip() == target for one, (_, target) in zip(found, texts[::9], strict=True)]
+    )
     assert right > 0.8, found
 
 
-# Generation --------------------------------------------------------------------------------------------------------------
+# Generation
+# --------------------------------------------------------------------------------------------------------------
 
-PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was -60.2 degrees, then 1,234 or so: about 0.5 of", "No number here"]
+PROMPTS = [
+    "The sum of 12.5 and 30 is",
+    "7",
+    "It was -60.2 degrees, then 1,234 or so: about 0.5 of",
+    "No number here",
+]
 WAYS: dict[str, dict[str, Any]] = {
     "greedy": {},
     "sampling": {"do_sample": True, "num_return_sequences": 2, "top_k": 0},
@@ -294,28 +398,51 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def setting(name: str, kind: str) -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
-    """A model whose output depends strongly on the numbers, and options under which many tokens are of numbers."""
+    """A model whose output depends strongly on the numbers, and options under which many tokens are
+    of numbers.
+    """
     representation, embedding, head = CASES[name]
     tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
     whole = backbone(kind, tokenizer.vocab_size)
     torch.manual_seed(3)
     layer = None if embedding is None else embedding_from_config(embedding, tiny.D)
-    made = NumberModel(whole, layer, None if head is None else head_from_config(head, tiny.D)).eval()
+    made = NumberModel(
+        whole, layer, None if head is None else head_from_config(head, tiny.D)
+    ).eval()
     with torch.no_grad():
-        for one in (*(layer.parameters() if layer else ()), *(made.head.parameters() if made.head else ())):
+        for one in (
+            *(layer.parameters() if layer else ()),
+            *(made.head.parameters() if made.head else ()),
+        ):
             one.mul_(3)
-    wanted = [number for content, number in tokenizer.tokens.items() if "NUM" in content or content in "0123456789.-"]
-    return made, tokenizer, {"max_new_tokens": 10, "sequence_bias": [[[number], 6.0] for number in wanted], "details": True}
+    wanted = [
+        number
+        for content, number in tokenizer.tokens.items()
+        if "NUM" in content or content in "0123456789.-"
+    ]
+    return (
+        made,
+        tokenizer,
+        {
+            "max_new_tokens": 10,
+            "sequence_bias": [[[number], 6.0] for number in wanted],
+            "details": True,
+        },
+    )
 
 
-def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int], values: list[float]) -> Any:
+def forced(
+    made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int], values: list[float]
+) -> Any:
     """What the model says of all that it wrote at once."""
     given = read_prompts(tokenizer, [prompt], 0, 0, False, torch.device("cpu"), False)
     labels = torch.tensor([ids])
     mask = torch.isin(labels, torch.tensor(number_ids(tokenizer)))
     given |= {"labels": labels, "number_labels_mask": mask}
     shown = made.embedding is not None and made.head is not None
-    streams = streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
+    streams = (
+        streams_of(tokenizer, Numbers.parse([repr(value) for value in values])) if shown else {}
+    )
     streams["number_value"] = torch.tensor(values, dtype=torch.float64)
     for name in LIKE:
         if name in given:
@@ -329,7 +456,15 @@ def forced(made: NumberModel, tokenizer: Tokenizer, prompt: str, ids: list[int],
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("t5", "xval"), ("t5", "fone"), ("bart", "xval"), ("bart", "p10"), ("scaled", "fone"), ("mbart", "xval"), ("longt5", "xval")],
+    [
+        ("t5", "xval"),
+        ("t5", "fone"),
+        ("bart", "xval"),
+        ("bart", "p10"),
+        ("scaled", "fone"),
+        ("mbart", "xval"),
+        ("longt5", "xval"),
+    ],
 )
 def test_cached_is_uncached_is_teacher_forced(kind: str, name: str) -> None:
     made, tokenizer, options = setting(name, kind)
@@ -341,7 +476,9 @@ def test_cached_is_uncached_is_teacher_forced(kind: str, name: str) -> None:
         assert [one for row in other.values for one in row] == pytest.approx(
             [one for row in found.values for one in row], rel=2e-3, abs=1e-4
         )
-    assert sum(map(len, found.values)) >= 4 or (name == "p10" and all("NUM:" in text for text in found.texts))
+    assert sum(map(len, found.values)) >= 4 or (
+        name == "p10" and all("NUM:" in text for text in found.texts)
+    )
     if name == "p10" or kind == "mbart":
         return
     bias = torch.zeros(tokenizer.vocab_size)
@@ -351,19 +488,31 @@ def test_cached_is_uncached_is_teacher_forced(kind: str, name: str) -> None:
         output = forced(made, tokenizer, prompt, ids, values)
         assert (output.logits[0] + bias).argmax(-1).tolist() == ids
         predicted = output.number_predictions[0]
-        read = predicted[~predicted.isnan()].abs().tolist() if name == "fone" else predicted[~predicted.isnan()].tolist()
+        read = (
+            predicted[~predicted.isnan()].abs().tolist()
+            if name == "fone"
+            else predicted[~predicted.isnan()].tolist()
+        )
         assert [abs(one) if name == "fone" else one for one in values] == pytest.approx(
             read, rel=2e-3, abs=6e-3 if name == "fone" else 1e-4
         )
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_a_number_read_again_is_read_behind_its_own_prompt(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_read_again_is_read_behind_its_own_prompt(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where float noise decides how a number is rounded; here for all of them."""
     made, tokenizer, options = setting("xval", kind)
     found = generate(made, tokenizer, PROMPTS, **options)
-    monkeypatch.setattr("numtok_torch.generation.state.doubtful", lambda one: torch.ones(len(one.values), dtype=torch.bool).numpy())
-    again = [generate(made, tokenizer, PROMPTS, use_cache=use_cache, **options) for use_cache in (True, False)]
+    monkeypatch.setattr(
+        "numtok_torch.generation.state.doubtful",
+        lambda one: torch.ones(len(one.values), dtype=torch.bool).numpy(),
+    )
+    again = [
+        generate(made, tokenizer, PROMPTS, use_cache=use_cache, **options)
+        for use_cache in (True, False)
+    ]
     alone = [generate(made, tokenizer, [prompt], **options) for prompt in PROMPTS]
     assert again[0] == again[1] == found
     assert [one.values[0] for one in alone] == found.values and sum(map(len, found.values)) >= 4
@@ -371,13 +520,17 @@ def test_a_number_read_again_is_read_behind_its_own_prompt(kind: str, monkeypatc
 
 @pytest.mark.parametrize("way", WAYS)
 def test_other_ways_to_generate(way: str) -> None:
-    """Text that has its numbers in it, of as many rows as asked for; the same with and without a cache."""
+    """Text that has its numbers in it, of as many rows as asked for; the same with and without a
+    cache.
+    """
     made, tokenizer, options = setting("xval", "t5")
     torch.manual_seed(5)
     found = generate(made, tokenizer, PROMPTS, **options, **WAYS[way])
     torch.manual_seed(5)
     again = generate(made, tokenizer, PROMPTS, use_cache=False, **options, **WAYS[way])
-    assert found.ids == again.ids and len(found.texts) == len(PROMPTS) * WAYS[way].get("num_return_sequences", 1)
+    assert found.ids == again.ids and len(found.texts) == len(PROMPTS) * WAYS[way].get(
+        "num_return_sequences", 1
+    )
     for text, values in zip(found.texts, found.values, strict=True):
         assert "[NUM]" not in text and len(values) <= sum(one.isdigit() for one in text)
     assert any(found.values)
@@ -385,7 +538,9 @@ def test_other_ways_to_generate(way: str) -> None:
 
 def test_limits_of_generation() -> None:
     made, tokenizer, options = setting("xval", "bart")
-    long = generate(made, tokenizer, ["7"], **(options | {"max_new_tokens": 100, "eos_token_id": 10**6}))
+    long = generate(
+        made, tokenizer, ["7"], **(options | {"max_new_tokens": 100, "eos_token_id": 10**6})
+    )
     assert len(long.ids[0]) == 64  # all positions of the decoder, and no more
     with pytest.raises(InputError, match="64 positions"):
         generate(made, tokenizer, ["a b c d " * 40], **options)

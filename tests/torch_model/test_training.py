@@ -1,7 +1,8 @@
-"""What the layers are for: small transformers that learn numbers through them. Seeded, on one thread of a CPU.
+"""What the layers are for: small transformers that learn numbers through them. Seeded, on one
+thread of a CPU.
 
-Each model is a plain module around two layers of ``nn.TransformerEncoderLayer``, so that what is tested is the embedding and the head.
-"""
+Each model is a plain module around two layers of ``nn.TransformerEncoderLayer``, so that what is
+tested is the embedding and the head."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def one_thread() -> Iterator[None]:
 
 
 class Transformer(nn.Module):
-    """Word vectors, the numbers, positions, two layers; (batch, seq) to hidden states (batch, seq, d)."""
+    """Word vectors, the numbers, positions, two layers; (batch, seq) to hidden states (batch, seq,
+    d).
+    """
 
     def __init__(self, d: int, embedding: nn.Module, vocabulary: int = 16) -> None:
         super().__init__()
@@ -39,17 +42,23 @@ class Transformer(nn.Module):
         nn.init.normal_(self.words.weight, std=0.1)  # small beside the features of a number
         self.embedding = embedding
         self.positions = nn.Parameter(torch.randn(8, d) * 0.02)
-        layer = nn.TransformerEncoderLayer(d, 4, 4 * d, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
+        layer = nn.TransformerEncoderLayer(
+            d, 4, 4 * d, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+        )
         self.blocks = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
         self.norm = nn.LayerNorm(d)
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         ids = batch["input_ids"]
-        vectors = self.embedding(self.words(ids), batch) + self.positions[: ids.shape[1]]  # (batch, seq, d)
+        vectors = (
+            self.embedding(self.words(ids), batch) + self.positions[: ids.shape[1]]
+        )  # (batch, seq, d)
         return self.norm(self.blocks(vectors))
 
 
-def train(parameters: list[nn.Parameter], loss: Callable[[], Tensor], steps: int, lr: float) -> float:
+def train(
+    parameters: list[nn.Parameter], loss: Callable[[], Tensor], steps: int, lr: float
+) -> float:
     """Adam with a warm-up and a cosine; the last loss."""
     optimizer = torch.optim.Adam(parameters, lr=lr)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, steps, pct_start=0.1)
@@ -64,7 +73,10 @@ def train(parameters: list[nn.Parameter], loss: Callable[[], Tensor], steps: int
 
 
 def test_fone_adds_two_digit_numbers_exactly() -> None:
-    """``[NUM] + [NUM] =``: at ``=`` the head reads the sum. 99% of unseen sums right in every digit, on decimal strings."""
+    """``[NUM] + [NUM] =``: at ``=`` the head reads the sum.
+
+    99% of unseen sums right in every digit, on decimal strings.
+    """
     fone, d = FoNE(3, 0, compact=True), 32
     model, head = Transformer(d, FoNEEmbedding(d, 3, 0)), FoNEHead(d, 3, 0, linear=True)
     generator = torch.Generator().manual_seed(1)
@@ -124,7 +136,9 @@ def test_xval_computes_two_operand_expressions() -> None:
         values = head.predict(model(batch)[:, -1]).values
     for op in (PLUS, MINUS, TIMES):
         chosen = batch["input_ids"][:, 1] == op
-        error = (values - result)[chosen].square().sum() / (result - result[chosen].mean())[chosen].square().sum()
+        error = (values - result)[chosen].square().sum() / (result - result[chosen].mean())[
+            chosen
+        ].square().sum()
         assert 1 - error.item() > 0.99, op
 
 
@@ -148,7 +162,9 @@ def test_a_mixture_finds_two_peaks_where_a_scalar_gives_their_mean() -> None:
 
         def loss(model: nn.Module = model, head: Any = head) -> Tensor:
             batch, _, y = batch_of(128)
-            return head.loss(model(batch)[:, -1], y.double() if isinstance(head, MixtureHead) else y)
+            return head.loss(
+                model(batch)[:, -1], y.double() if isinstance(head, MixtureHead) else y
+            )
 
         train([*model.parameters(), *head.parameters()], loss, steps=200, lr=4e-3)
         batch, x, _ = batch_of(2000)
@@ -173,7 +189,9 @@ def test_a_mixture_finds_two_peaks_where_a_scalar_gives_their_mean() -> None:
 
 @pytest.mark.slow
 def test_bits_teach_masked_words_with_the_backbone_frozen() -> None:
-    """A model that knows which word follows which kind of thing learns, from the bits alone, what kind each number is."""
+    """A model that knows which word follows which kind of thing learns, from the bits alone, what
+    kind each number is.
+    """
     d, kinds, first_thing, first_word = 32, 4, 8, 12
     generator = torch.Generator().manual_seed(1)
     bits = FloatBitsEmbedding(d)
@@ -188,9 +206,23 @@ def test_bits_teach_masked_words_with_the_backbone_frozen() -> None:
         ids[:, 0] = first_thing + kind
         return {"input_ids": ids}, kind
 
-    assert train([*model.parameters(), *out.parameters()], lambda: loss_of(*sentences()), steps=80, lr=6e-3) < 0.05
+    assert (
+        train(
+            [*model.parameters(), *out.parameters()],
+            lambda: loss_of(*sentences()),
+            steps=80,
+            lr=6e-3,
+        )
+        < 0.05
+    )
     model.embedding = bits
-    frozen = [*model.words.parameters(), model.positions, *model.blocks.parameters(), *model.norm.parameters(), *out.parameters()]
+    frozen = [
+        *model.words.parameters(),
+        model.positions,
+        *model.blocks.parameters(),
+        *model.norm.parameters(),
+        *out.parameters(),
+    ]
     before = [parameter.detach().clone() for parameter in frozen]
     for parameter in frozen:
         parameter.requires_grad_(False)
@@ -200,7 +232,11 @@ def test_bits_teach_masked_words_with_the_backbone_frozen() -> None:
         magnitude = 10 ** (8 * torch.rand(count, generator=generator, dtype=torch.float64) - 4)
         values = magnitude * torch.where(torch.rand(count, generator=generator) < 0.5, -1, 1)
         kind = 2 * (values < 0).long() + (magnitude >= 1).long()
-        rows = FloatBits().encode(Numbers.parse([repr(one) for one in values.tolist()]))["number_bits"].to_numpy_ndarray()
+        rows = (
+            FloatBits()
+            .encode(Numbers.parse([repr(one) for one in values.tolist()]))["number_bits"]
+            .to_numpy_ndarray()
+        )
         ids = torch.tensor([NUM, EQUALS, MASK]).repeat(count, 1)
         stream = torch.zeros(count, 3, 32, dtype=torch.uint8)
         stream[:, 0] = torch.from_numpy(rows.copy())

@@ -1,4 +1,6 @@
-"""What reference implementations got wrong, where it takes several parts together to see it; each part has its own traps in its own file."""
+"""What reference implementations got wrong, where it takes several parts together to see it; each
+part has its own traps in its own file.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +18,30 @@ from torch_rows import PAD, ROWS, assert_same, cut, dense, slow_batch, sparse
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-import torch_models as tiny  # noqa: E402
-import trained  # noqa: E402
+import torch_models as tiny
+import trained
 
-import numtok_torch  # noqa: E402
-from numtok import Tokenizer  # noqa: E402
-from numtok.representations import XVal  # noqa: E402
-from numtok_torch.data.collator import NumberCollator  # noqa: E402
-from numtok_torch.data.streams import NumberTokens  # noqa: E402
-from numtok_torch.embeddings.choose import FoNEEmbedding, PlaceValueEmbedding, XValEmbedding  # noqa: E402
-from numtok_torch.embeddings.fourier import digits_of_features  # noqa: E402
-from numtok_torch.generation.generate_texts import generate  # noqa: E402
-from numtok_torch.generation.prompts import read_prompts  # noqa: E402
-from numtok_torch.heads.choose import BitsHead, FoNEHead, ScalarHead  # noqa: E402
-from numtok_torch.model.model import NumberModel  # noqa: E402
+import numtok_torch
+from numtok import Tokenizer
+from numtok.representations import XVal
+from numtok_torch.data.collator import NumberCollator
+from numtok_torch.data.streams import NumberTokens
+from numtok_torch.embeddings.choose import (
+    FoNEEmbedding,
+    PlaceValueEmbedding,
+    XValEmbedding,
+)
+from numtok_torch.embeddings.fourier import digits_of_features
+from numtok_torch.generation.generate_texts import generate
+from numtok_torch.generation.prompts import read_prompts
+from numtok_torch.heads.choose import BitsHead, FoNEHead, ScalarHead
+from numtok_torch.model.model import NumberModel
 
 LOW = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 
 
-# --- zero is a number -----------------------------------------------------------------------------------------------------------------------------
+# --- zero is a number
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 def writer_of(value: float) -> tuple[NumberModel, Tokenizer, dict[str, Any], list[dict[str, Any]]]:
@@ -45,23 +52,42 @@ def writer_of(value: float) -> tuple[NumberModel, Tokenizer, dict[str, Any], lis
         for parameter in head.parameters():
             parameter.zero_()
         head.network[2].bias.fill_(value)
-    made = NumberModel(tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), XValEmbedding(tiny.D), head).eval()
+    made = NumberModel(
+        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), XValEmbedding(tiny.D), head
+    ).eval()
     seen: list[dict[str, Any]] = []
-    made.embedding.register_forward_pre_hook(lambda _, arguments: seen.append({name: arguments[1][name].clone() for name in arguments[1]}))
-    options = {"max_new_tokens": 4, "sequence_bias": [[[tokenizer.tokens[" [NUM]"]], 1000.0]], "details": True}
+    made.embedding.register_forward_pre_hook(
+        lambda _, arguments: seen.append(
+            {name: arguments[1][name].clone() for name in arguments[1]}
+        )
+    )
+    options = {
+        "max_new_tokens": 4,
+        "sequence_bias": [[[tokenizer.tokens[" [NUM]"]], 1000.0]],
+        "details": True,
+    }
     return made, tokenizer, options, seen
 
 
 def test_a_zero_that_is_written_is_a_number() -> None:
-    """It is in the text, and the next step sees a number that is 0, not the filler 1. So near to zero noise has a say: each is read again, alone."""
+    """It is in the text, and the next step sees a number that is 0, not the filler 1.
+
+    So near to zero noise has a say: each is read again, alone.
+    """
     made, tokenizer, options, seen = writer_of(0.0)
     written = generate(made, tokenizer, ["It is 5 or"], **options)
     assert written.values == [[0.0] * 4] and written.texts == [" 0" * 4]
-    steps = [batch for batch in seen if batch["number_mask"].shape[1] == 1]  # one new token each, thanks to the cache
+    steps = [
+        batch for batch in seen if batch["number_mask"].shape[1] == 1
+    ]  # one new token each, thanks to the cache
     assert [batch["number_scaled"].tolist() for batch in steps] == [[[0.0]]] * 3
     assert all(batch["number_mask"].all() for batch in steps)
-    again = [batch for batch in seen if batch["number_mask"].shape[1] > 1][1:]  # behind the prompt and what was written so far
-    assert [batch["number_scaled"][batch["number_mask"]].tolist() for batch in again] == [[5.0, *[0.0] * count] for count in range(4)]
+    again = [batch for batch in seen if batch["number_mask"].shape[1] > 1][
+        1:
+    ]  # behind the prompt and what was written so far
+    assert [batch["number_scaled"][batch["number_mask"]].tolist() for batch in again] == [
+        [5.0, *[0.0] * count] for count in range(4)
+    ]
 
 
 def test_a_literal_number_token_in_a_prompt_takes_no_value() -> None:
@@ -72,15 +98,20 @@ def test_a_literal_number_token_in_a_prompt_takes_no_value() -> None:
     assert batch["number_value"][batch["number_mask"]].tolist() == [5.0, 7.0]
     own = list(tokenizer.tokens.values())
     assert torch.equal(torch.isin(batch["input_ids"], torch.tensor(own)), batch["number_mask"])
-    assert generate(made, tokenizer, [prompt], **options, full_text=True).texts == [prompt + " 8" * 4]
+    assert generate(made, tokenizer, [prompt], **options, full_text=True).texts == [
+        prompt + " 8" * 4
+    ]
 
 
-# --- the range of float16 -------------------------------------------------------------------------------------------------------------------------
+# --- the range of float16
+# -------------------------------------------------------------------------------------------------------------------------
 
 
 @LOW
 def test_predictions_of_a_module_in_low_precision_are_not_rounded_to_it(dtype: Any) -> None:
-    """70000 is infinite in float16, and 1e-9 is 0: the number's own scale comes after the cast back."""
+    """70000 is infinite in float16, and 1e-9 is 0: the number's own scale comes after the cast
+    back.
+    """
     for value, scale in ((70000.0, 1e-4), (1e-9, 1e9), (2049.0, 1.0)):
         head = ScalarHead(1, scale=scale)
         with torch.no_grad():
@@ -100,12 +131,18 @@ def test_predictions_of_a_module_in_low_precision_are_not_rounded_to_it(dtype: A
 
 @LOW
 def test_a_model_in_low_precision_keeps_every_digit(dtype: Any) -> None:
-    """Its streams are not cast along, and neither are periods: 30 digits in are 30 digits at the backbone, and come out of the head."""
-    digits = torch.randint(10, (2, 5, 30), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    """Its streams are not cast along, and neither are periods: 30 digits in are 30 digits at the
+    backbone, and come out of the head.
+    """
+    digits = torch.randint(
+        10, (2, 5, 30), generator=torch.Generator().manual_seed(0), dtype=torch.uint8
+    )
     backbone = tiny.backbone("gpt2", n_embd=60)
     model = NumberModel(backbone, FoNEEmbedding(60, 30, 0), FoNEHead(60, 30, 0)).to(dtype).eval()
     got: list[Any] = []
-    backbone.transformer.register_forward_pre_hook(lambda _, args, kwargs: got.append(kwargs["inputs_embeds"]), with_kwargs=True)
+    backbone.transformer.register_forward_pre_hook(
+        lambda _, args, kwargs: got.append(kwargs["inputs_embeds"]), with_kwargs=True
+    )
     ids, mask = torch.full((2, 5), tiny.NUM), torch.ones(2, 5, dtype=torch.bool)
     with torch.no_grad():
         backbone.get_input_embeddings().weight.zero_()
@@ -117,7 +154,8 @@ def test_a_model_in_low_precision_keeps_every_digit(dtype: Any) -> None:
     assert torch.equal(model.head.predict(hidden.to(dtype)).streams["number_digits"], digits)
 
 
-# --- padding and truncation -----------------------------------------------------------------------------------------------------------------------
+# --- padding and truncation
+# -----------------------------------------------------------------------------------------------------------------------
 
 
 def rows_of_unequal_length() -> list[dict[str, Any]]:
@@ -129,20 +167,42 @@ def rows_of_unequal_length() -> list[dict[str, Any]]:
         values = draw.normal(size=len(places)).round(3)
         values[0] = 0.0
         spans = [[0, length - length // 4]]
-        rows.append({"input_ids": ids, "number_index": places, "number_value": values, "number_scaled": values, "mask_spans": spans})
+        rows.append(
+            {
+                "input_ids": ids,
+                "number_index": places,
+                "number_value": values,
+                "number_scaled": values,
+                "mask_spans": spans,
+            }
+        )
     return rows
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "bert"])
 def test_padding_takes_no_loss(kind: str, side: str) -> None:
-    """Both losses of a padded batch are the means over the real tokens and numbers of its rows, each by itself."""
+    """Both losses of a padded batch are the means over the real tokens and numbers of its rows,
+    each by itself.
+    """
     torch.manual_seed(0)
     model = NumberModel(tiny.backbone(kind), XValEmbedding(tiny.D), ScalarHead(tiny.D)).eval()
-    objective = {"objective": "masked", "mask": "spans", "mask_token_id": 41, "vocab_size": 40, "mask_share": 1.0, "random_share": 0.0}
+    objective = {
+        "objective": "masked",
+        "mask": "spans",
+        "mask_token_id": 41,
+        "vocab_size": 40,
+        "mask_share": 1.0,
+        "random_share": 0.0,
+    }
     own = objective if kind in tiny.MASKED else {"objective": "causal", "drop": ("mask_spans",)}
-    collator = NumberCollator(tiny.PAD, padding_side=side, tokens=NumberTokens((tiny.NUM,), (tiny.NUM,)), **own)
-    rows, first = rows_of_unequal_length(), int(kind not in tiny.MASKED)  # the first token of a causal row follows from nothing
+    collator = NumberCollator(
+        tiny.PAD, padding_side=side, tokens=NumberTokens((tiny.NUM,), (tiny.NUM,)), **own
+    )
+    rows, first = (
+        rows_of_unequal_length(),
+        int(kind not in tiny.MASKED),
+    )  # the first token of a causal row follows from nothing
     together = collator(rows)
     assert (together["labels"][together["attention_mask"] == 0] == -100).all()
     with torch.no_grad():
@@ -152,7 +212,11 @@ def test_padding_takes_no_loss(kind: str, side: str) -> None:
             batch = collator([row])
             alone = model(**batch)
             count = int((batch["labels"][:, first:] != -100).sum())
-            targets = int(batch["number_labels_mask" if "number_labels_mask" in batch else "number_mask"][:, first:].sum())
+            targets = int(
+                batch["number_labels_mask" if "number_labels_mask" in batch else "number_mask"][
+                    :, first:
+                ].sum()
+            )
             token, tokens = token + count * float(alone.token_loss), tokens + count
             number, numbers = number + targets * float(alone.number_loss), numbers + targets
     assert numbers > 3
@@ -161,16 +225,26 @@ def test_padding_takes_no_loss(kind: str, side: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:max_length=")
-@given(st.lists(ROWS, min_size=1, max_size=4), st.integers(1, 8), st.sampled_from(["right", "left"]))
-def test_truncation_cuts_every_stream_of_dense_rows(rows: list[Any], max_length: int, side: str) -> None:
+@given(
+    st.lists(ROWS, min_size=1, max_size=4), st.integers(1, 8), st.sampled_from(["right", "left"])
+)
+def test_truncation_cuts_every_stream_of_dense_rows(
+    rows: list[Any], max_length: int, side: str
+) -> None:
     """Those of a transformers tokenizer have one value per token."""
     made = [sparse(row) for row in rows if row[0]]
     if made:
-        collator = NumberCollator(PAD, objective="causal", max_length=max_length, truncation_side=side)
-        assert_same(collator([dense(row) for row in made]), slow_batch([cut(row, max_length, side) for row in made]))
+        collator = NumberCollator(
+            PAD, objective="causal", max_length=max_length, truncation_side=side
+        )
+        assert_same(
+            collator([dense(row) for row in made]),
+            slow_batch([cut(row, max_length, side) for row in made]),
+        )
 
 
-# --- shared by accident ---------------------------------------------------------------------------------------------------------------------------
+# --- shared by accident
+# ---------------------------------------------------------------------------------------------------------------------------
 
 
 def test_offsets_are_new_in_each_step() -> None:
@@ -179,7 +253,9 @@ def test_offsets_are_new_in_each_step() -> None:
         layer.vectors.weight.copy_(torch.arange(-40.0, 41).unsqueeze(1))
     place = torch.ones(8, 1, dtype=torch.int64)
     torch.manual_seed(0)
-    steps = torch.stack([layer(torch.zeros(8, 1, 1), {"place_value": place}).flatten() for _ in range(8)])  # (steps, rows)
+    steps = torch.stack(
+        [layer(torch.zeros(8, 1, 1), {"place_value": place}).flatten() for _ in range(8)]
+    )  # (steps, rows)
     assert len(steps.unique(dim=0)) == 8 and len(steps.unique(dim=1)[0]) == 8
 
 
@@ -192,7 +268,11 @@ def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
                 yield f"{module.name}.{name}", value
                 if inspect.isclass(value):
                     methods = (method for method in vars(value).values() if callable(method))
-                    yield from ((f"{module.name}.{name}.{method.__name__}", method) for method in methods if hasattr(method, "__name__"))
+                    yield from (
+                        (f"{module.name}.{name}.{method.__name__}", method)
+                        for method in methods
+                        if hasattr(method, "__name__")
+                    )
 
 
 def test_no_default_can_be_changed() -> None:
@@ -204,7 +284,11 @@ def test_no_default_can_be_changed() -> None:
         except ValueError:  # some of those that are inherited from C
             continue
         count += len(parameters)
-        mutable = [one.name for one in parameters if isinstance(one.default, list | dict | set | bytearray | np.ndarray | torch.Tensor)]
+        mutable = [
+            one.name
+            for one in parameters
+            if isinstance(one.default, list | dict | set | bytearray | np.ndarray | torch.Tensor)
+        ]
         assert not mutable, name
     assert count > 300
 

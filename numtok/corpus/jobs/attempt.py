@@ -1,4 +1,5 @@
-"""One try at a shard, whoever makes it: what went wrong becomes a sentence, so that the other shards can go on.
+"""One try at a shard, whoever makes it: what went wrong becomes a sentence, so that the other
+shards can go on.
 
 In: a ``Task``, what all shards of a job share, and the number of one. Out: an ``Outcome``.
 """
@@ -45,7 +46,14 @@ class Outcome(NamedTuple):
 def attempt(task: Task, shard: int, threads: int, watch: Watch) -> Outcome:
     """Encode a shard with so many threads."""
     try:
-        encode_shard(task.folder, task.plan, shard, task.tokenizer, threads, lambda progress: watch(shard, progress))
+        encode_shard(
+            task.folder,
+            task.plan,
+            shard,
+            task.tokenizer,
+            threads,
+            lambda progress: watch(shard, progress),
+        )
     except NumtokError as error:
         return Outcome(shard, str(error), isinstance(error, OutputError))
     except MemoryError:

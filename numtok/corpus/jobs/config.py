@@ -1,6 +1,8 @@
-"""Options of encoding in a file: ``job.toml``, or the manifest or the plan of a job, which repeats it.
+"""Options of encoding in a file: ``job.toml``, or the manifest or the plan of a job, which repeats
+it.
 
-In: a TOML file with options by their names; or the JSON that a job left. Out: a dict of options, with values that :func:`numtok.encode_files` takes.
+In: a TOML file with options by their names; or the JSON that a job left. Out: a dict of options,
+    with values that :func:`numtok.encode_files` takes.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from numtok.representations import from_dict
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
-    """The options in a file; those of a manifest or a plan name the inputs one by one, and no output.
+    """The options in a file; those of a manifest or a plan name the inputs one by one, and no
+    output.
 
     Raises:
         InputError: if the file cannot be read, or is neither.
@@ -33,7 +36,9 @@ def read_config(path: str | Path) -> dict[str, Any]:
     try:
         content = json.loads(data) if is_json else tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        raise InputError(f"is no TOML (or, if it ends in .json, no manifest): {error}", name) from None
+        raise InputError(
+            f"is no TOML (or, if it ends in .json, no manifest): {error}", name
+        ) from None
     return _of_job(content, name) if is_json else content
 
 
@@ -42,10 +47,21 @@ def _of_job(content: Any, path: str) -> dict[str, Any]:
     try:
         options = {name: value for name, value in content["options"].items() if value is not None}
         given = content["tokenizer"]
-        saved = locations.join(os.path.dirname(path), "tokenizer/tokenizer.json") if given["given"] else None
+        saved = (
+            locations.join(os.path.dirname(path), "tokenizer/tokenizer.json")
+            if given["given"]
+            else None
+        )
         tokenizer = {"tokenizer": given["source"] or saved} if given["source"] or saved else {}
         inputs = [str(one["path"]) for one in content["inputs"]]
-        made = {"numbers": [from_dict(one) for one in options["numbers"]], "grammar": Grammar.from_dict(options["grammar"])}
+        made = {
+            "numbers": [from_dict(one) for one in options["numbers"]],
+            "grammar": Grammar.from_dict(options["grammar"]),
+        }
     except (LookupError, TypeError, AttributeError):
-        raise InputError("is not the manifest.json or the plan.json of a job; give one of these, or a .toml file", path) from None
+        raise InputError(
+            "is not the manifest.json or the plan.json of a job; give one of these, or a .toml"
+            " file",
+            path,
+        ) from None
     return options | made | tokenizer | {"inputs": inputs}

@@ -1,6 +1,7 @@
 """How far a job is, over all who work on it.
 
-In: shards that are done, and what those that run say of themselves. Out: ``Progress`` of the whole, for one callback.
+In: shards that are done, and what those that run say of themselves. Out: ``Progress`` of the whole,
+    for one callback.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ class Gauge:
         progress: is told, from the thread that tells the gauge.
     """
 
-    def __init__(self, plan: Plan, shards: Sequence[int], done: Sequence[int], progress: Callable[[Progress], None] | None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        shards: Sequence[int],
+        done: Sequence[int],
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
         self._plan, self._progress, self._started = plan, progress, time.perf_counter()
         self._total, self._shards = sum(map(plan.size, shards)), len(shards)
         self._resumed = self._read = sum(map(plan.size, done))

@@ -1,7 +1,9 @@
-"""A corpus into a folder of shards: planned once, resumed by the same call, finished when every shard is done.
+"""A corpus into a folder of shards: planned once, resumed by the same call, finished when every
+shard is done.
 
-In: what is asked for, and a folder. Out: the folder, as ``FORMAT.md`` describes it. This module puts the others together: ``planning`` says what is to be done,
-``shards`` does one, ``run`` says who does them, ``finish`` adds them up.
+In: what is asked for, and a folder. Out: the folder, as ``FORMAT.md`` describes it. This module
+    puts the others together: ``planning`` says what is to be done, ``shards`` does one, ``run``
+    says who does them, ``finish`` adds them up.
 """
 
 from __future__ import annotations
@@ -35,24 +37,30 @@ def encode_folder(
     return encode_job(make_request(inputs, encoder, settings, sharding), output, progress)
 
 
-def encode_job(request: Request, output: str | Path, progress: Callable[[Progress], None] | None = None) -> Summary:
+def encode_job(
+    request: Request, output: str | Path, progress: Callable[[Progress], None] | None = None
+) -> Summary:
     """Do what is left of a job.
 
     Args:
-        request: what is to be encoded, and how. Its settings say how many ``workers`` there are: processes, and threads in these where there are more of
-            them than shards; by default one per processor. ``overwrite`` begins anew. With a share of the shards, others may do theirs meanwhile,
-            and :func:`numtok.corpus.jobs.finish.finish_folder` follows when all are done.
+        request: what is to be encoded, and how. Its settings say how many ``workers`` there are:
+            processes, and threads in these where there are more of them than shards; by default one
+            per processor. ``overwrite`` begins anew. With a share of the shards, others may do
+            theirs meanwhile, and :func:`numtok.corpus.jobs.finish.finish_folder` follows when all
+            are done.
         output: the folder.
         progress: called from the calling thread, several times a second.
 
     Raises:
-        JobError: for the folder of another job, or one that somebody works in; or, when all others are done, for shards that failed.
+        JobError: for the folder of another job, or one that somebody works in; or, when all others
+            are done, for shards that failed.
         NumtokError: for inputs that cannot be planned, or that changed.
     """
     share, settings = request.sharding.share, request.settings
     if share is not None and settings.overwrite:
         raise JobError(
-            "to begin anew would remove what the others have written; remove the folder first, or begin without a share of the shards"
+            "to begin anew would remove what the others have written; remove the folder first, or"
+            " begin without a share of the shards"
         )
     folder = Folder(output)
     refuse_inputs_within(request.sources, folder)
@@ -62,8 +70,18 @@ def encode_job(request: Request, output: str | Path, progress: Callable[[Progres
             plan, tokenizer = planned(folder, request, settings.overwrite)
         if share is None:
             folder.remove_leftovers()
-        mine = range(len(plan.shards)) if share is None else range(share[0] - 1, len(plan.shards), share[1])
-        known = dict(zip(mine, folder.each(lambda number: read_receipt(folder, plan, number), mine), strict=True))
+        mine = (
+            range(len(plan.shards))
+            if share is None
+            else range(share[0] - 1, len(plan.shards), share[1])
+        )
+        known = dict(
+            zip(
+                mine,
+                folder.each(lambda number: read_receipt(folder, plan, number), mine),
+                strict=True,
+            )
+        )
         done = [number for number in mine if known[number] is not None]
         left = sorted(set(mine) - set(done))
         gauge = Gauge(plan, mine, done, progress)
@@ -71,7 +89,9 @@ def encode_job(request: Request, output: str | Path, progress: Callable[[Progres
         if share is None:
             summary = complete(folder, plan)
         else:
-            receipts = folder.each(lambda number: read_receipt(folder, plan, number), range(len(plan.shards)))
+            receipts = folder.each(
+                lambda number: read_receipt(folder, plan, number), range(len(plan.shards))
+            )
             summary = summarize(folder, plan, [receipts[number] or {} for number in mine])
             summary.share = True
             summary.shards_done = sum(receipt is not None for receipt in receipts)
@@ -95,10 +115,13 @@ def _run_all(task: Task, shards: Sequence[int], request: Request, gauge: Gauge) 
 def _failed(task: Task, failures: dict[int, str], untried: int) -> JobError:
     """The error that tells which shards failed, why, and what to do."""
     first = min(failures)
-    others = f"{untried} were not tried, as they would fail alike" if untried else "the others are done"
+    others = (
+        f"{untried} were not tried, as they would fail alike" if untried else "the others are done"
+    )
     return JobError(
-        f"{len(failures)} of {len(task.plan.shards)} shards failed ({listed(sorted(failures))}), the first with: {failures[first]}. As to the rest,"
-        f" {others}. Mend the cause, and run the same command again: it does what is not done",
+        f"{len(failures)} of {len(task.plan.shards)} shards failed ({listed(sorted(failures))}),"
+        f" the first with: {failures[first]}. As to the rest, {others}. Mend the cause, and run the"
+        " same command again: it does what is not done",
         str(task.folder),
         failures,
     )

@@ -1,8 +1,10 @@
 """The plan of a job: all that its output depends on, settled once, before the first shard.
 
-In: inputs, a tokenizer, options. Out: ``Plan``, which goes to JSON and back: the inputs with size and a tag that changes with their content, the shards they
-are cut into, every option, the tokenizer with its scale, the types of the columns that are kept, and the versions of what writes. Who has the plan and the
-inputs writes the same bytes, on any machine, in any order. Its digest is in every receipt.
+In: inputs, a tokenizer, options. Out: ``Plan``, which goes to JSON and back: the inputs with size
+    and a tag that changes with their content, the shards they are cut into, every option, the
+    tokenizer with its scale, the types of the columns that are kept, and the versions of what
+    writes. Who has the plan and the inputs writes the same bytes, on any machine, in any order. Its
+    digest is in every receipt.
 """
 
 from __future__ import annotations
@@ -42,8 +44,10 @@ class Plan:
     Attributes:
         inputs: of each: path, format, compression, size, tag.
         shards: of each: its parts, as lists of the fields of :class:`numtok.corpus.jobs.cut.Part`.
-        options: all that the call was given, defaults filled in, in the form in which :func:`numtok.encode_files` takes them from JSON.
-        tokenizer: ``source``, its name, None for the default one; whether it was ``given`` as an object instead; ``fingerprint``, and that ``before_fit``.
+        options: all that the call was given, defaults filled in, in the form in which
+            :func:`numtok.encode_files` takes them from JSON.
+        tokenizer: ``source``, its name, None for the default one; whether it was ``given`` as an
+            object instead; ``fingerprint``, and that ``before_fit``.
         versions: of the packages that the bytes depend on.
         kept: Arrow schema of the kept columns, as an IPC message in base64.
         fit: the fields of :class:`numtok.corpus.fit.Fit`; None if no scale was fitted.
@@ -61,14 +65,18 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {"format": FORMAT, **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)}}
+        return {
+            "format": FORMAT,
+            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
+        }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], where: str) -> Plan:
         """The inverse; JobError for the plan of another version of numtok."""
         if content.get("format") != FORMAT:
             raise JobError(
-                f"is of another version of numtok (format {content.get('format')}); go on with that version, or begin anew with --overwrite",
+                f"is of another version of numtok (format {content.get('format')}); go on with that"
+                " version, or begin anew with --overwrite",
                 where,
             )
         return cls(**{name: value for name, value in content.items() if name != "format"})
@@ -81,7 +89,11 @@ class Plan:
     @property
     def settings(self) -> dict[str, Any]:
         """The options that :class:`EncodeSettings` has."""
-        return {name: value for name, value in self.options.items() if name in {field.name for field in dataclasses.fields(EncodeSettings)}}
+        return {
+            name: value
+            for name, value in self.options.items()
+            if name in {field.name for field in dataclasses.fields(EncodeSettings)}
+        }
 
     @property
     def kept_fields(self) -> list[pa.Field]:
@@ -97,7 +109,14 @@ class Plan:
     def sources(self, shard: int) -> list[Source]:
         """What the shard reads, in order."""
         return [
-            Source(given["path"], given["format"], given["compression"], part.size, part.start, part.stop)
+            Source(
+                given["path"],
+                given["format"],
+                given["compression"],
+                part.size,
+                part.start,
+                part.stop,
+            )
             for part in self.parts(shard)
             for given in [self.inputs[part.input]]
         ]
@@ -116,7 +135,10 @@ class Plan:
         described = {
             "format": FORMAT,
             "shard": [shard, len(self.shards)],
-            "inputs": [[self.inputs[part.input]["path"], part.start, part.stop] for part in self.parts(shard)],
+            "inputs": [
+                [self.inputs[part.input]["path"], part.start, part.stop]
+                for part in self.parts(shard)
+            ],
             "tokenizer": self.tokenizer,
             "versions": self.versions,
             "options": self.options,
@@ -129,8 +151,14 @@ class Plan:
         Raises:
             InputError: naming the first.
         """
-        inputs = self.inputs if shard is None else [self.inputs[part.input] for part in self.parts(shard)]
-        for given, (size, tag) in zip(inputs, identities([given["path"] for given in inputs]), strict=True):
+        inputs = (
+            self.inputs
+            if shard is None
+            else [self.inputs[part.input] for part in self.parts(shard)]
+        )
+        for given, (size, tag) in zip(
+            inputs, identities([given["path"] for given in inputs]), strict=True
+        ):
             if (size, tag) != (given["size"], given["tag"]):
                 what = (
                     f"has {size:,} bytes, it had {given['size']:,}"
@@ -138,7 +166,9 @@ class Plan:
                     else "was written to (its time of change is another)"
                 )
                 raise InputError(
-                    f"changed since the job was planned: {what}; put it back, or begin the job anew with --overwrite", given["path"]
+                    f"changed since the job was planned: {what}; put it back, or begin the job anew"
+                    " with --overwrite",
+                    given["path"],
                 )
 
 
@@ -147,12 +177,18 @@ def identify(path: str) -> tuple[int, str]:
     if locations.is_url(path):
         found = objects.status(path)
         if found is None or found.size is None:
-            raise InputError("is not there; put it back, or begin the job anew with --overwrite", path)
+            raise InputError(
+                "is not there; put it back, or begin the job anew with --overwrite", path
+            )
         return found.size, found.tag
     try:
         file = os.stat(path)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}; put it back, or begin the job anew with --overwrite", path) from None
+        raise InputError(
+            f"cannot be read: {error.strerror}; put it back, or begin the job anew with"
+            " --overwrite",
+            path,
+        ) from None
     return file.st_size, str(file.st_mtime_ns)
 
 
@@ -177,7 +213,9 @@ def kept_to_text(fields: Sequence[pa.Field]) -> str:
     return base64.b64encode(pa.schema(fields).serialize().to_pybytes()).decode()
 
 
-def differences(plan: Plan, options: Mapping[str, Any], fingerprint: str, inputs: Sequence[Source]) -> Iterator[str]:
+def differences(
+    plan: Plan, options: Mapping[str, Any], fingerprint: str, inputs: Sequence[Source]
+) -> Iterator[str]:
     """What a call asks for that the plan does not have, for people."""
     before, now = [given["path"] for given in plan.inputs], [source.path for source in inputs]
     if added := sorted(set(now) - set(before)):
@@ -185,7 +223,10 @@ def differences(plan: Plan, options: Mapping[str, Any], fingerprint: str, inputs
     if missing := sorted(set(before) - set(now)):
         yield f"{len(missing)} fewer inputs, such as {missing[0]}"
     for name in sorted({*plan.options, *options}):
-        old, new = (json.dumps(given.get(name), sort_keys=True) for given in (plan.options, json.loads(json.dumps(dict(options)))))
+        old, new = (
+            json.dumps(given.get(name), sort_keys=True)
+            for given in (plan.options, json.loads(json.dumps(dict(options))))
+        )
         if old != new:
             yield f"{name} was {_short(old)}, now it is {_short(new)}"
     if fingerprint != plan.tokenizer["before_fit"]:

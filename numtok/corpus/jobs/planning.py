@@ -1,7 +1,9 @@
 """From what a call asks for to a plan: the one in the folder, if it is the same job, or a new one.
 
-In: a :class:`numtok.corpus.jobs.request.Request`. Out: a ``Plan`` on the disk, with the tokenizer beside it, and that tokenizer. All that depends on the whole
-corpus is settled here: where it is cut, the types of the kept columns (those of the first batch), xVal's scale (by a sample from all over the inputs).
+In: a :class:`numtok.corpus.jobs.request.Request`. Out: a ``Plan`` on the disk, with the tokenizer
+    beside it, and that tokenizer. All that depends on the whole
+corpus is settled here: where it is cut, the types of the kept columns (those of the first batch),
+    xVal's scale (by a sample from all over the inputs).
 """
 
 from __future__ import annotations
@@ -47,10 +49,14 @@ def planned(folder: Folder, request: Request, overwrite: bool) -> tuple[Plan, To
     plan = read_plan(folder)
     if plan is None:
         return _new(folder, request)
-    different = list(differences(plan, request.options, request.encoder.tokenizer.fingerprint, request.sources))
+    different = list(
+        differences(plan, request.options, request.encoder.tokenizer.fingerprint, request.sources)
+    )
     if different:
         raise JobError(
-            f"holds another job: {'; '.join(different)}. Choose another folder, or begin this one anew with --overwrite", str(folder)
+            f"holds another job: {'; '.join(different)}. Choose another folder, or begin this one"
+            " anew with --overwrite",
+            str(folder),
         )
     plan.check_inputs()
     return plan, saved_tokenizer(folder, plan)
@@ -73,8 +79,9 @@ def clear(folder: Folder) -> None:
 def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
     if strangers := [name for name in folder.names() if name.endswith(DATA)]:
         raise OutputError(
-            f"{folder} holds {strangers[0]}, which would be read as a part of the corpus, but there is no plan of a job; choose another folder,"
-            " move the file away, or remove shards of an earlier job with --overwrite"
+            f"{folder} holds {strangers[0]}, which would be read as a part of the corpus, but there"
+            " is no plan of a job; choose another folder, move the file away, or remove shards of"
+            " an earlier job with --overwrite"
         )
     plan, tokenizer = make_plan(request)
     tokenizer.save_pretrained(folder.file(TOKENIZER))
@@ -86,7 +93,9 @@ def make_plan(request: Request) -> tuple[Plan, Tokenizer]:
     """The plan, and the tokenizer with its scale."""
     sources, settings, tokenizer = request.sources, request.settings, request.encoder.tokenizer
     options = request.options
-    count = options["shards"] or max(1, -(-sum(source.size or 0 for source in sources) // options["shard_size"]))
+    count = options["shards"] or max(
+        1, -(-sum(source.size or 0 for source in sources) // options["shard_size"])
+    )
     shards = cut(sources, count, settings.text_unit)
     inputs = _described(sources)
     for number in {part.input for parts in shards for part in parts if part.stop is not None}:
@@ -94,16 +103,24 @@ def make_plan(request: Request) -> tuple[Plan, Tokenizer]:
             inputs[number]["row_groups"] = len(group_sizes(sources[number]))
     reader = Reader(sources, dataclasses.replace(settings, on_error="skip"))
     pieces, kept = reader.with_kept_columns(settings.keep_columns)
-    first = list(itertools.islice(pieces, 1))  # columns that are not there are an error now, not one in every shard
+    first = list(
+        itertools.islice(pieces, 1)
+    )  # columns that are not there are an error now, not one in every shard
     found: Fit | None = None
     if request.encoder.fit is not None:
-        scaled, found = request.encoder.fit(tokenizer.representations, tokenizer.grammar, _readable(sample_files(sources, **reader.how)))
+        scaled, found = request.encoder.fit(
+            tokenizer.representations,
+            tokenizer.grammar,
+            _readable(sample_files(sources, **reader.how)),
+        )
         tokenizer = tokenizer.with_options(scaled)
     for _ in _readable(itertools.chain(first, pieces)):
         if sum(texts.nbytes for texts in reader.sampled) >= SAMPLE_BYTES:
             break
     summary = Summary()
-    with contextlib.suppress(RepresentationError):  # of a number that must be held; the shard that has it says which
+    with contextlib.suppress(
+        RepresentationError
+    ):  # of a number that must be held; the shard that has it says which
         summary.costs(reader.sampled, tokenizer)
     plan = Plan(
         inputs=inputs,
@@ -118,7 +135,11 @@ def make_plan(request: Request) -> tuple[Plan, Tokenizer]:
         versions=versions(),
         kept=kept_to_text(kept),
         fit=None if found is None else vars(found) | {"xval": found.xval.to_dict()},
-        costs=None if summary.tokens_before is None or summary.tokens_after is None else [summary.tokens_before, summary.tokens_after],
+        costs=(
+            None
+            if summary.tokens_before is None or summary.tokens_after is None
+            else [summary.tokens_before, summary.tokens_after]
+        ),
     )
     return plan, tokenizer
 
@@ -133,7 +154,13 @@ def _described(sources: Sequence[Source]) -> list[dict[str, Any]]:
     """The inputs as the plan has them."""
     found = identities([source.path for source in sources])
     return [
-        {"path": source.path, "format": source.format, "compression": source.compression, "size": size, "tag": tag}
+        {
+            "path": source.path,
+            "format": source.format,
+            "compression": source.compression,
+            "size": size,
+            "tag": tag,
+        }
         for source, (size, tag) in zip(sources, found, strict=True)
     ]
 
@@ -142,4 +169,7 @@ def refuse_inputs_within(sources: Sequence[Source], folder: Folder) -> None:
     """``OutputError`` if an input lies in the folder that is written."""
     for source in sources:
         if locations.within(source.path, folder.path):
-            raise OutputError(f"{source.path} is an input, but lies in the output folder {folder}; choose another folder")
+            raise OutputError(
+                f"{source.path} is an input, but lies in the output folder {folder}; choose another"
+                " folder"
+            )

@@ -1,8 +1,10 @@
-"""Processes of this machine that encode shards, as the one that hands them out sees them. :mod:`numtok.corpus.jobs.worker` is the other end.
+"""Processes of this machine that encode shards, as the one that hands them out sees them.
+:mod:`numtok.corpus.jobs.worker` is the other end.
 
-In: a folder with a plan. Out: processes that are given numbers of shards on their standard input and answer in lines of JSON, which come out of one queue. They
-are plain children, neither forks nor what ``multiprocessing`` spawns: no lock, no thread and no script of the parent comes along. They end when their
-input ends, and so with the parent, however that ends.
+In: a folder with a plan. Out: processes that are given numbers of shards on their standard input
+    and answer in lines of JSON, which come out of one queue. They are plain children, neither forks
+    nor what ``multiprocessing`` spawns: no lock, no thread and no script of the parent comes along.
+    They end when their input ends, and so with the parent, however that ends.
 """
 
 from __future__ import annotations
@@ -21,8 +23,14 @@ from typing import Any, NamedTuple
 
 from numtok.errors import JobError
 
-START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from numtok.corpus.jobs.worker import main; main()"
-THRIFTY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}  # a quarter less memory in each worker, for no more time
+START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from numtok.corpus.jobs.worker import"
+    " main; main()"
+)
+THRIFTY = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+}  # a quarter less memory in each worker, for no more time
 PATIENCE = 10.0  # seconds that a worker has for tidying up
 _LONGEST = 500  # characters of what a dead worker said last
 
@@ -38,7 +46,7 @@ class Worker:
     def __init__(self, given: dict[str, Any], messages: queue.SimpleQueue[Message]) -> None:
         self.shard: int | None = None
         self.ended = False
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the process)
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115
         environment = {**THRIFTY, "RAYON_NUM_THREADS": str(given["threads"]), **os.environ}
         self._process = subprocess.Popen(
             [sys.executable, "-c", START, json.dumps(sys.path)],
@@ -50,7 +58,9 @@ class Worker:
         )
         self.pid = self._process.pid
         self._tell(given)
-        self._listener = threading.Thread(target=self._listen, args=(messages,), name="numtok-pool", daemon=True)
+        self._listener = threading.Thread(
+            target=self._listen, args=(messages,), name="numtok-pool", daemon=True
+        )
         self._listener.start()
 
     def _listen(self, messages: queue.SimpleQueue[Message]) -> None:
@@ -104,7 +114,11 @@ class Worker:
         self._said.seek(0)
         lines = self._said.read().decode("utf-8", "replace").strip().splitlines()
         code = self._process.returncode
-        how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with status {code}"
+        how = (
+            f"was killed ({signal.Signals(-code).name})"
+            if code < 0
+            else f"ended with status {code}"
+        )
         return how + (f": {lines[-1][-_LONGEST:]}" if lines else "")
 
 
@@ -134,12 +148,16 @@ class Pool:
         try:
             self._workers.append(Worker(self._given, self._messages))
         except OSError as error:
-            raise JobError(f"cannot start a worker: {error.strerror or error}; use fewer --workers") from error
+            raise JobError(
+                f"cannot start a worker: {error.strerror or error}; use fewer --workers"
+            ) from error
 
     def next(self) -> Message:
         """The next message."""
         while True:
-            with contextlib.suppress(queue.Empty):  # waking up now and then lets an interrupt through
+            with contextlib.suppress(
+                queue.Empty
+            ):  # waking up now and then lets an interrupt through
                 return self._messages.get(timeout=1.0)
 
     def __enter__(self) -> Pool:

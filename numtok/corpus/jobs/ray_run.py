@@ -1,7 +1,10 @@
-"""Shards on a Ray cluster: one task a shard, of which a window is under way at once; only paths and numbers travel.
+"""Shards on a Ray cluster: one task a shard, of which a window is under way at once; only paths and
+numbers travel.
 
-In: a task and the numbers of the shards. Out: an ``Outcome`` for each, as they end. The folder and the inputs must be where they are on every node, as on a
-shared file system. A task whose process or node dies is begun again elsewhere; the receipts see to it that nothing is there twice.
+In: a task and the numbers of the shards. Out: an ``Outcome`` for each, as they end. The folder and
+    the inputs must be where they are on every node, as on a shared file system. A task whose
+    process or node dies is begun again elsewhere; the receipts see to it that nothing is there
+    twice.
 """
 
 from __future__ import annotations
@@ -22,17 +25,25 @@ from numtok.corpus.jobs.store import Folder
 from numtok.errors import JobError
 
 TRIES = 3  # of a shard whose process or node dies
-AHEAD = 2  # tasks that wait for each that runs: the next begins at once, and a million shards are not a million waiting tasks
+# tasks that wait for each that runs: the next begins at once, and a million shards are not a
+# million waiting tasks
+AHEAD = 2
 PATIENCE = 1.0  # seconds until an interrupt is seen
 
 
 def run_on_ray(
-    address: str, task: Task, shards: Sequence[int], workers: int | None, watch: Watch, modules: Sequence[str]
+    address: str,
+    task: Task,
+    shards: Sequence[int],
+    workers: int | None,
+    watch: Watch,
+    modules: Sequence[str],
 ) -> Iterator[Outcome]:
     """By the cluster at this address.
 
     Args:
-        address: ``auto`` for the one that there is, ``local`` for one that is started here, or ``host:port``.
+        address: ``auto`` for the one that there is, ``local`` for one that is started here, or
+            ``host:port``.
         task: the job.
         shards: of it, that are to be done.
         workers: shards at once; by default as many as the cluster has processors.
@@ -70,7 +81,9 @@ def _where(task: Task) -> tuple[str, str]:
     named = [str(task.folder), *(given["path"] for given in task.plan.inputs)]
     if any(map(locations.only_here, named)):
         raise JobError(
-            "memory:// is the memory of one process, and no node of a cluster sees it; use a store that all of them reach", named[0]
+            "memory:// is the memory of one process, and no node of a cluster sees it; use a store"
+            " that all of them reach",
+            named[0],
         )
     folder = named[0] if locations.is_url(named[0]) else os.path.abspath(named[0])
     return folder, "" if all(map(locations.is_url, named)) else os.getcwd()
@@ -80,7 +93,9 @@ def _ray() -> Any:
     try:
         return importlib.import_module("ray")
     except ImportError as error:
-        raise JobError("Ray is not installed here; pip install 'numtok[ray]', on every node of the cluster too") from error
+        raise JobError(
+            "Ray is not installed here; pip install 'numtok[ray]', on every node of the cluster too"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -97,7 +112,8 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         raise JobError(
-            f"there is no Ray cluster at {address!r} ({reason}); start one with `ray start --head`, or use --ray local"
+            f"there is no Ray cluster at {address!r} ({reason}); start one with `ray start --head`,"
+            " or use --ray local"
         ) from error
     try:
         yield
@@ -111,16 +127,25 @@ def _outcome(ray: Any, reference: Any, shard: int) -> Outcome:
         return Outcome(*ray.get(reference))
     except ray.exceptions.RayError as error:
         reason = " ".join(str(error).split())[:300]
-        return Outcome(shard, f"its task died, {TRIES} times if Ray could try again: {type(error).__name__}: {reason}")
+        return Outcome(
+            shard,
+            f"its task died, {TRIES} times if Ray could try again: {type(error).__name__}:"
+            f" {reason}",
+        )
 
 
-def _attempt_there(folder: str, here: str, modules: Sequence[str], shard: int) -> tuple[int, str | None, bool]:
+def _attempt_there(
+    folder: str, here: str, modules: Sequence[str], shard: int
+) -> tuple[int, str | None, bool]:
     """What a node does."""
     try:
         if here:
             os.chdir(here)  # inputs may be named from there
     except OSError as error:
-        message = f"a node does not have the folder {here} ({error.strerror}); the folders of a job must be the same on all nodes"
+        message = (
+            f"a node does not have the folder {here} ({error.strerror}); the folders of a job must"
+            " be the same on all nodes"
+        )
         return shard, message, False
     return tuple(attempt(_task(folder, tuple(modules)), shard, 1, lambda *_: None))  # type: ignore[return-value]
 
@@ -133,5 +158,8 @@ def _task(folder: str, modules: tuple[str, ...]) -> Task:
         importlib.import_module(module)
     plan = read_plan(Folder(folder))
     if plan is None:
-        raise JobError(f"a node does not see the plan in {folder}; the folder must be the same on all nodes, as on a shared file system")
+        raise JobError(
+            f"a node does not see the plan in {folder}; the folder must be the same on all nodes,"
+            " as on a shared file system"
+        )
     return Task(Folder(folder), plan, saved_tokenizer(Folder(folder), plan))

@@ -26,7 +26,9 @@ SHARD_SIZE = 256 << 20
 
 @dataclass(frozen=True)
 class Request:
-    """The inputs in the order of their paths, what encodes them, with which settings, into which shards."""
+    """The inputs in the order of their paths, what encodes them, with which settings, into which
+    shards.
+    """
 
     sources: Sequence[Source]
     encoder: Encoder
@@ -35,8 +37,14 @@ class Request:
 
     @property
     def options(self) -> dict[str, Any]:
-        """All that changes the output, JSON-ready, by the names that :func:`numtok.encode_files` has for it."""
-        settings = {name: value for name, value in dataclasses.asdict(self.settings).items() if name not in NOT_SETTLED}
+        """All that changes the output, JSON-ready, by the names that :func:`numtok.encode_files`
+        has for it.
+        """
+        settings = {
+            name: value
+            for name, value in dataclasses.asdict(self.settings).items()
+            if name not in NOT_SETTLED
+        }
         tokenizer, fit = self.encoder.tokenizer, self.encoder.fit
         return settings | {
             "keep_columns": list(self.settings.keep_columns),
@@ -53,7 +61,9 @@ class Request:
         }
 
 
-def make_request(inputs: Sequence[str | Path], encoder: Encoder, settings: EncodeSettings, sharding: Sharding) -> Request:
+def make_request(
+    inputs: Sequence[str | Path], encoder: Encoder, settings: EncodeSettings, sharding: Sharding
+) -> Request:
     """The request, checked as far as that goes without reading the inputs.
 
     Raises:
@@ -65,12 +75,17 @@ def make_request(inputs: Sequence[str | Path], encoder: Encoder, settings: Encod
         raise OutputError(f"unknown output format {kind!r}; choose {' or '.join(FILE_SUFFIXES)}")
     check_options(f"shard{FILE_SUFFIXES[kind]}", kind, settings.compression, settings.tensors)
     refuse_own_names(settings.keep_columns, encoder.tokenizer)
-    rows_for(settings, encoder.tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens), encoder.tokenizer)
+    rows_for(
+        settings,
+        encoder.tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens),
+        encoder.tokenizer,
+    )
     sources = sorted(find_inputs(inputs, settings.input_format), key=lambda source: source.path)
     for source in sources:
         if source.path == "-" or source.size is None:
             message = (
-                "cannot be cut into shards, nor read again after a kill; save it to a file first, or write one file instead of a folder"
+                "cannot be cut into shards, nor read again after a kill; save it to a file first,"
+                " or write one file instead of a folder"
             )
             raise InputError(message, source.name)
     return Request(sources, encoder, settings, sharding)

@@ -1,7 +1,10 @@
-"""One shard: encoded to a temporary name, forced to the disk, renamed, and then vouched for by a receipt.
+"""One shard: encoded to a temporary name, forced to the disk, renamed, and then vouched for by a
+receipt.
 
-In: a plan, the number of a shard, a tokenizer. Out: its file, and its receipt, by whose presence alone the shard is done. A receipt holds no time and no name
-of a machine, so that it is the same whoever wrote it. Its ``report`` is for whatever is counted: reports of shards are added up (``total``).
+In: a plan, the number of a shard, a tokenizer. Out: its file, and its receipt, by whose presence
+    alone the shard is done. A receipt holds no time and no name of a machine, so that it is the
+    same whoever wrote it. Its ``report`` is for whatever is counted: reports of shards are added up
+    (``total``).
 """
 
 from __future__ import annotations
@@ -48,7 +51,11 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     path = folder.file(TOKENIZER)
     tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
     if tokenizer.fingerprint != plan.tokenizer["fingerprint"]:
-        raise JobError("is not the tokenizer that the job was planned with; put it back, or begin the job anew with --overwrite", path)
+        raise JobError(
+            "is not the tokenizer that the job was planned with; put it back, or begin the job anew"
+            " with --overwrite",
+            path,
+        )
     return tokenizer
 
 
@@ -63,13 +70,16 @@ def encode_shard(
     """Write a shard and its receipt.
 
     Raises:
-        NumtokError: for inputs that cannot be read or that changed, or a disk that takes no more; there is no receipt then.
+        NumtokError: for inputs that cannot be read or that changed, or a disk that takes no more;
+            there is no receipt then.
     """
     plan.check_inputs(shard)
     name, sources = plan.name(shard), plan.sources(shard)
     settings = EncodeSettings(**plan.settings, workers=threads, overwrite=True)
     run = Run.start(sources, folder.file(name), progress)
-    summary = encode_sources(run, tokenizer, settings, settled=Settled(plan.kept_fields, plan.metadata(shard)))
+    summary = encode_sources(
+        run, tokenizer, settings, settled=Settled(plan.kept_fields, plan.metadata(shard))
+    )
     plan.check_inputs(shard)  # what was read is what was planned
     null = None if run.first_null is None else [sources.index(run.first_null[0]), run.first_null[1]]
     report = dataclasses.asdict(run.report) | {
@@ -105,19 +115,33 @@ def read_receipt(folder: Folder, plan: Plan, shard: int) -> Receipt | None:
     if receipt is None:
         return None
     where, name = folder.file(plan.receipt(shard)), plan.name(shard)
-    if receipt.get("plan") != plan.digest or receipt.get("shard") != shard or receipt.get("file") != name:
-        raise JobError("is the receipt of another job or shard; remove it, and run the same command again", where)
+    if (
+        receipt.get("plan") != plan.digest
+        or receipt.get("shard") != shard
+        or receipt.get("file") != name
+    ):
+        raise JobError(
+            "is the receipt of another job or shard; remove it, and run the same command again",
+            where,
+        )
     size = folder.size(name)
     if size != receipt["bytes"]:
-        what = "is not there" if size is None else f"has {size:,} bytes instead of {receipt['bytes']:,}"
+        what = (
+            "is not there"
+            if size is None
+            else f"has {size:,} bytes instead of {receipt['bytes']:,}"
+        )
         raise JobError(
-            f"{what}, as its receipt says it should; remove the receipt ({where}) and run the same command again", folder.file(name)
+            f"{what}, as its receipt says it should; remove the receipt ({where}) and run the same"
+            " command again",
+            folder.file(name),
         )
     return receipt
 
 
 def check_file(folder: Folder, receipt: Receipt, whole: bool) -> None:
-    """Hold the file of a shard to its receipt: how many rows it says it has, and, if asked, all of its bytes.
+    """Hold the file of a shard to its receipt: how many rows it says it has, and, if asked, all of
+    its bytes.
 
     Raises:
         JobError: naming the file.
@@ -153,6 +177,8 @@ def total(receipts: Iterable[Receipt]) -> tuple[EncodeReport, dict[str, int]]:
     report, others = EncodeReport(), dict.fromkeys(("skipped", "without_text", "cut_numbers"), 0)
     for receipt in receipts:
         given: Mapping[str, Any] = receipt["report"]
-        report += EncodeReport(**{field.name: given[field.name] for field in dataclasses.fields(EncodeReport)})
+        report += EncodeReport(
+            **{field.name: given[field.name] for field in dataclasses.fields(EncodeReport)}
+        )
         others = {name: count + given[name] for name, count in others.items()}
     return report, others

@@ -1,7 +1,8 @@
 """The folder that a job writes to: where files lie is decided here alone.
 
-In: names below the folder, such as ``__numtok/plan.json``. Out: their contents, whole or not there at all; and locks that end with the process that holds them.
-JSON is written in one form only, with a digest of itself: the same content gives the same bytes, and damage is noticed.
+In: names below the folder, such as ``__numtok/plan.json``. Out: their contents, whole or not there
+    at all; and locks that end with the process that holds them. JSON is written in one form only,
+    with a digest of itself: the same content gives the same bytes, and damage is noticed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _CHECK = "check"
 
 
 class Folder:
-    """A folder of a file system that this machine has mounted, or of an object store, where folders come and go with what is in them."""
+    """A folder of a file system that this machine has mounted, or of an object store, where folders
+    come and go with what is in them.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path).rstrip("/") if locations.is_url(path) else str(Path(path))
@@ -85,7 +88,9 @@ class Folder:
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 
     def remove_leftovers(self) -> None:
-        """Remove what runs that died were writing, on whatever machine; only while nobody writes here."""
+        """Remove what runs that died were writing, on whatever machine; only while nobody writes
+        here.
+        """
         if self._remote:
             objects.abandon_uploads(self.path)
             return
@@ -100,7 +105,10 @@ class Folder:
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
         """Write JSON with a digest of itself; whole, and on the disk, when it returns."""
-        write_file(self.file(name), json.dumps(content | {_CHECK: digest(content)}, indent=1, sort_keys=True) + "\n")
+        write_file(
+            self.file(name),
+            json.dumps(content | {_CHECK: digest(content)}, indent=1, sort_keys=True) + "\n",
+        )
 
     def read_json(self, name: str) -> dict[str, Any] | None:
         """The inverse; None if the file is not there.
@@ -118,7 +126,9 @@ class Folder:
         except (ValueError, RecursionError, LookupError, AttributeError, TypeError):
             content, check = {}, None
         if check != digest(content):
-            raise JobError(f"is damaged or was changed by hand; {self._way_out(name)}", path=self.file(name))
+            raise JobError(
+                f"is damaged or was changed by hand; {self._way_out(name)}", path=self.file(name)
+            )
         return dict(content)
 
     def _way_out(self, name: str) -> str:
@@ -129,7 +139,8 @@ class Folder:
 
     @contextlib.contextmanager
     def lock(self, name: str, shared: bool = False, wait: bool = False) -> Iterator[None]:
-        """Hold a lock of the folder, which ends with the process at the latest. Object stores have none: what two runs put there is the same, and whole.
+        """Hold a lock of the folder, which ends with the process at the latest. Object stores have
+        none: what two runs put there is the same, and whole.
 
         Args:
             name: of the lock.
@@ -147,15 +158,27 @@ class Folder:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             try:
-                fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+                fcntl.flock(
+                    descriptor,
+                    (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB),
+                )
             except BlockingIOError:
                 holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace") or "unknown"
                 raise JobError(
-                    f"another run is working on this folder (process {holder}); wait until it ends, or stop it: what it has finished stays",
+                    f"another run is working on this folder (process {holder}); wait until it ends,"
+                    " or stop it: what it has finished stays",
                     path=self.path,
                 ) from None
-            except OSError as error:  # a file system without locks: what two runs write is the same, and each file appears in one step
-                if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+            # a file system without locks: what two runs write is the same, and each file appears in
+            # one step
+            except OSError as error:
+                if error.errno not in (
+                    errno.ENOLCK,
+                    errno.ENOTSUP,
+                    errno.EOPNOTSUPP,
+                    errno.ENOSYS,
+                    errno.EINVAL,
+                ):
                     raise self._refusal("lock the folder", error) from error
             with contextlib.suppress(OSError):
                 os.truncate(descriptor, 0)
@@ -172,11 +195,16 @@ class Folder:
             raise self._refusal(what, error) from error
 
     def _refusal(self, what: str, error: OSError) -> OutputError:
-        refusal = OutputError(f"{self.path}: cannot {what}: {error.strerror or error}; check the folder and its permissions")
+        refusal = OutputError(
+            f"{self.path}: cannot {what}: {error.strerror or error}; check the folder and its"
+            " permissions"
+        )
         refusal.errno = error.errno
         return refusal
 
 
 def digest(content: Any) -> str:
     """SHA-256 of JSON-ready content, written in one form."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()

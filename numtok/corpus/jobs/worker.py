@@ -1,7 +1,8 @@
 """A process that encodes shards for :mod:`numtok.corpus.jobs.pool`.
 
-In, on standard input: a line of JSON with the folder, then the number of a shard in each. Out, on standard output: lines that say ``ready``, how far a shard
-is, and how it ended. It ends with its input, in the middle of a shard too, and leaves nothing half-written.
+In, on standard input: a line of JSON with the folder, then the number of a shard in each. Out, on
+    standard output: lines that say ``ready``, how far a shard is, and how it ended. It ends with
+    its input, in the middle of a shard too, and leaves nothing half-written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Text documents out of files, and encoded rows out of files.
 
-One file for each input format (``jsonl``, ``json_document``, ``csv_table``, ``text``, ``parquet``, ``arrow``); ``formats`` is their table, ``find`` the files
-behind what the user names, ``documents`` the way in; ``sources``, ``lines`` and ``batches`` are what the readers share. ``encoded`` reads what numtok wrote.
-May import the rooms below the corpus, and what files of the corpus share for reading and writing (``arrow_files``, ``parquet_footer``, ``kept_values``).
+One file for each input format (``jsonl``, ``json_document``, ``csv_table``, ``text``, ``parquet``,
+``arrow``); ``formats`` is their table, ``find`` the files behind what the user names, ``documents``
+the way in; ``sources``, ``lines`` and ``batches`` are what the readers share. ``encoded`` reads
+what numtok wrote. May import the rooms below the corpus, and what files of the corpus share for
+reading and writing (``arrow_files``, ``parquet_footer``, ``kept_values``).
 """

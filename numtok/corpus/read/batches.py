@@ -1,6 +1,8 @@
-"""What the readers hand out: ``TextBatch``; and what they share: picking the text column, checking it, cutting it.
+"""What the readers hand out: ``TextBatch``; and what they share: picking the text column, checking
+it, cutting it.
 
-A reader gives Arrow columns in; ``cut_batches`` gives ``TextBatch`` es of about ``batch_bytes`` out, without copying.
+A reader gives Arrow columns in; ``cut_batches`` gives ``TextBatch`` es of about ``batch_bytes``
+out, without copying.
 """
 
 from __future__ import annotations
@@ -17,10 +19,13 @@ from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
-# Bytes; what is read whole has a limit, or a small compressed file could fill the memory. Arrow writes a row of Parquet into one page, which holds
-# 2 GiB: a token of four bytes for each byte of such a document, or a number of eight for every second one.
+# Bytes; what is read whole has a limit, or a small compressed file could fill the memory. Arrow
+# writes a row of Parquet into one page, which holds 2 GiB: a token of four bytes for each byte of
+# such a document, or a number of eight for every second one.
 LONGEST_ROW = 1 << 29
-_SURELY_SMALL = 1 << 25  # bytes; batches of dictionaries that cannot be larger are decoded as they are
+_SURELY_SMALL = (
+    1 << 25
+)  # bytes; batches of dictionaries that cannot be larger are decoded as they are
 SKIP_HINT = "or drop such rows with --on-error skip"
 
 
@@ -29,9 +34,11 @@ class TextBatch:
     """Some consecutive rows of one file.
 
     Attributes:
-        texts: string or large_string, nulls kept, checked UTF-8; may be a slice (``offset`` other than 0).
+        texts: string or large_string, nulls kept, checked UTF-8; may be a slice (``offset`` other
+            than 0).
         kept: the other columns asked for, each as long as ``texts``.
-        first_row: 0-based row of this batch in its file; rows that were skipped count, blank lines do not.
+        first_row: 0-based row of this batch in its file; rows that were skipped count, blank lines
+            do not.
         position: bytes of the file, as stored (compressed), consumed so far.
         source: the file.
         skipped: bad rows that were dropped from this batch (``on_error="skip"``).
@@ -47,7 +54,9 @@ class TextBatch:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What to read and how: the arguments of ``read_batches``, in one piece for the readers of each format."""
+    """What to read and how: the arguments of ``read_batches``, in one piece for the readers of each
+    format.
+    """
 
     text_column: str | None = None
     keep_columns: Sequence[str] = ()
@@ -57,18 +66,34 @@ class ReadOptions:
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
 
 
-def pick_text_column(source: Source, asked: str | None, columns: Sequence[str], strings: Sequence[str], kept: Sequence[str] = ()) -> str:
+def pick_text_column(
+    source: Source,
+    asked: str | None,
+    columns: Sequence[str],
+    strings: Sequence[str],
+    kept: Sequence[str] = (),
+) -> str:
     """The text column's name, from all ``columns`` and those of them that hold ``strings``.
 
-    The asked one; else the first of ``TEXT_COLUMNS``; else the only string column. ``InputError`` lists the columns where none fits.
+    The asked one; else the first of ``TEXT_COLUMNS``; else the only string column. ``InputError``
+    lists the columns where none fits.
     """
     listing = ", ".join(repr(name) for name in columns) or "none"
     for name in (*([asked] if asked is not None else []), *kept):
         if name not in columns:
-            way_out = "choose one with --text-column NAME" if name == asked else "correct the list of columns to keep"
-            raise InputError(f"no column {name!r}; the columns are {listing}: {way_out}", source.name)
+            way_out = (
+                "choose one with --text-column NAME"
+                if name == asked
+                else "correct the list of columns to keep"
+            )
+            raise InputError(
+                f"no column {name!r}; the columns are {listing}: {way_out}", source.name
+            )
         if columns.count(name) > 1:
-            raise InputError(f"{columns.count(name)} columns are called {name!r}; rename all but one", source.name)
+            raise InputError(
+                f"{columns.count(name)} columns are called {name!r}; rename all but one",
+                source.name,
+            )
     if asked is not None:
         return asked
     for name in TEXT_COLUMNS:
@@ -76,21 +101,33 @@ def pick_text_column(source: Source, asked: str | None, columns: Sequence[str], 
             return name
     if len(strings) == 1:
         return strings[0]
-    raise InputError(f"cannot tell which column holds the text; the columns are {listing}: choose one with --text-column NAME", source.name)
+    raise InputError(
+        f"cannot tell which column holds the text; the columns are {listing}: choose one with"
+        " --text-column NAME",
+        source.name,
+    )
 
 
 def is_text(dtype: pa.DataType) -> bool:
     """Whether a column of this type can be the text column without being asked for."""
     if pa.types.is_dictionary(dtype):
         return is_text(dtype.value_type)
-    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype))
+    return bool(
+        pa.types.is_string(dtype)
+        or pa.types.is_large_string(dtype)
+        or pa.types.is_string_view(dtype)
+    )
 
 
 def is_bytes(dtype: pa.DataType) -> bool:
     """Whether its values are as long as they like: text, or bytes that may be text."""
     if pa.types.is_dictionary(dtype):
         return is_bytes(dtype.value_type)
-    return is_text(dtype) or bool(pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype) or pa.types.is_binary_view(dtype))
+    return is_text(dtype) or bool(
+        pa.types.is_binary(dtype)
+        or pa.types.is_large_binary(dtype)
+        or pa.types.is_binary_view(dtype)
+    )
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
@@ -99,14 +136,24 @@ def text_columns(schema: pa.Schema) -> list[str]:
 
 
 def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
-    """The column as string or large_string, UTF-8 and offsets checked; ``InputError`` if it is of another kind or broken."""
+    """The column as string or large_string, UTF-8 and offsets checked; ``InputError`` if it is of
+    another kind or broken.
+    """
     dtype = column.type
-    if pa.types.is_string_view(dtype) or pa.types.is_large_binary(dtype) or pa.types.is_binary_view(dtype):
+    if (
+        pa.types.is_string_view(dtype)
+        or pa.types.is_large_binary(dtype)
+        or pa.types.is_binary_view(dtype)
+    ):
         column = _cast_text(column, pa.large_string(), name, source)
     elif pa.types.is_binary(dtype) or pa.types.is_null(dtype):
         column = _cast_text(column, pa.string(), name, source)
     elif not is_text(dtype):
-        raise InputError(f"text column {name!r} is of type {dtype}, not string; choose another with --text-column NAME", source.name)
+        raise InputError(
+            f"text column {name!r} is of type {dtype}, not string; choose another with"
+            " --text-column NAME",
+            source.name,
+        )
     check_column(column, name, source)
     return column
 
@@ -116,15 +163,24 @@ def _cast_text(column: pa.Array, dtype: pa.DataType, name: str, source: Source) 
     try:
         return column.cast(dtype)
     except pa.ArrowInvalid as error:
-        raise InputError(f"column {name!r} is not UTF-8 text: {error}; choose another with --text-column NAME", source.name) from None
+        raise InputError(
+            f"column {name!r} is not UTF-8 text: {error}; choose another with --text-column NAME",
+            source.name,
+        ) from None
 
 
 def check_column(column: pa.Array, name: str, source: Source) -> None:
-    """Raise ``InputError`` on broken UTF-8 or broken offsets: Arrow files are memory that somebody else wrote."""
+    """Raise ``InputError`` on broken UTF-8 or broken offsets: Arrow files are memory that somebody
+    else wrote.
+    """
     try:
         column.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise InputError(f"column {name!r} is damaged or not UTF-8: {error}; write the file again from valid text", source.name) from None
+        raise InputError(
+            f"column {name!r} is damaged or not UTF-8: {error}; write the file again from valid"
+            " text",
+            source.name,
+        ) from None
 
 
 def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | None) -> pa.Array:
@@ -139,7 +195,10 @@ def as_kept(column: pa.Array, name: str, source: Source, dtype: pa.DataType | No
         error: Exception | str = "values would change"
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as refusal:
         error = refusal
-    message = f"column {name!r} is {column.type} here but {dtype} before: {error}; do not keep it, or convert the files to one type"
+    message = (
+        f"column {name!r} is {column.type} here but {dtype} before: {error}; do not keep it, or"
+        " convert the files to one type"
+    )
     raise InputError(message, source.name)
 
 
@@ -162,28 +221,49 @@ def checked_batches(
     options: ReadOptions,
     types: Mapping[str, pa.DataType] | None = None,
 ) -> Iterator[TextBatch]:
-    """One record batch, checked and cut: its columns are ``names``, the text first, and of ``types`` where these say so once dictionaries are decoded."""
+    """One record batch, checked and cut: its columns are ``names``, the text first, and of
+    ``types`` where these say so once dictionaries are decoded.
+    """
     for part in without_dictionaries(batch, options.batch_bytes):
         columns = dict(zip(names, part, strict=True))
         for name, dtype in (types or {}).items():
-            columns[name] = columns[name].cast(dtype.value_type if pa.types.is_dictionary(dtype) else dtype)
-        kept = {name: as_kept(columns[name], name, source, options.kept_types.get(name)) for name in options.keep_columns}
+            columns[name] = columns[name].cast(
+                dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+            )
+        kept = {
+            name: as_kept(columns[name], name, source, options.kept_types.get(name))
+            for name in options.keep_columns
+        }
         whole = TextBatch(as_text(columns[names[0]], names[0], source), kept, row, position, source)
         yield from cut_batches(whole, options.batch_bytes)
         row += len(whole.texts)
 
 
 def without_dictionaries(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[list[pa.Array]]:
-    """The columns, with dictionaries decoded (an IPC file cannot change one midway), in slices of bounded size: few bytes can mean many."""
-    encoded = [column for column in batch.columns if pa.types.is_dictionary(column.type) and len(column.dictionary)]
+    """The columns, with dictionaries decoded (an IPC file cannot change one midway), in slices of
+    bounded size: few bytes can mean many.
+    """
+    encoded = [
+        column
+        for column in batch.columns
+        if pa.types.is_dictionary(column.type) and len(column.dictionary)
+    ]
     lengths = [_value_lengths(column.dictionary) for column in encoded]
     cuts: Iterable[tuple[int, int]] = [(0, batch.num_rows)]
-    if batch.num_rows * sum(int(values.max()) for values in lengths) > max(batch_bytes, _SURELY_SMALL):
+    if batch.num_rows * sum(int(values.max()) for values in lengths) > max(
+        batch_bytes, _SURELY_SMALL
+    ):
         places = [column.indices.fill_null(0).to_numpy(zero_copy_only=False) for column in encoded]
-        cuts = _cuts(np.sum([values[place] for values, place in zip(lengths, places, strict=True)], 0), batch_bytes)
+        cuts = _cuts(
+            np.sum([values[place] for values, place in zip(lengths, places, strict=True)], 0),
+            batch_bytes,
+        )
     for start, stop in cuts:
         part = batch.slice(start, stop - start)
-        yield [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in part.columns]
+        yield [
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for column in part.columns
+        ]
 
 
 def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
@@ -198,7 +278,9 @@ def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
-    """The same rows as batches of at most about ``batch_bytes`` of text (a longer document stays whole): slices, no copies."""
+    """The same rows as batches of at most about ``batch_bytes`` of text (a longer document stays
+    whole): slices, no copies.
+    """
     rows = len(batch.texts)
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch
@@ -206,7 +288,14 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
     for start, stop in _cuts(_value_lengths(batch.texts), batch_bytes):
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
-        yield TextBatch(texts, kept, batch.first_row + start, batch.position, batch.source, batch.skipped if start == 0 else 0)
+        yield TextBatch(
+            texts,
+            kept,
+            batch.first_row + start,
+            batch.position,
+            batch.source,
+            batch.skipped if start == 0 else 0,
+        )
 
 
 def _cuts(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:

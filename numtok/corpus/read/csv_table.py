@@ -1,7 +1,9 @@
 """CSV and TSV files with a header line.
 
-In: a ``Source``. Out: ``TextBatch`` es of the text column and the kept ones. Arrow's parser does the work, block by block. It takes what stands
-after a quote that never closes for one long cell, without a word; so a last row of our own is put behind the file, which must come out again.
+In: a ``Source``. Out: ``TextBatch`` es of the text column and the kept ones. Arrow's parser does
+    the work, block by block. It takes what stands after a quote that never closes for one long
+    cell, without a word; so a last row of our own is put behind the file, which must come out
+    again.
 """
 
 from __future__ import annotations
@@ -18,20 +20,33 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from numtok.corpus.read.batches import ReadOptions, TextBatch, checked_batches, is_text, pick_text_column
+from numtok.corpus.read.batches import (
+    ReadOptions,
+    TextBatch,
+    checked_batches,
+    is_text,
+    pick_text_column,
+)
 from numtok.corpus.read.lines import BOM, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 
 _LARGEST_HEADER = 1 << 20
-_LONGEST_ROW = 96 << 20  # bytes; Arrow's parser may hold half a dozen blocks of this size, so that it is less than other formats take
+_LONGEST_ROW = (
+    96 << 20
+)  # bytes; Arrow's parser may hold half a dozen blocks of this size, so that it is less than other formats take
 _ENCODING = 'convert the file with "iconv -f ENCODING -t UTF-8"'
 _PATIENCE = 60  # seconds for a block that is being read, from standard input say
-_OPEN_QUOTE = 'a quote that opens here never closes; close it, or write a quote that is part of the text as "" inside quotes'
+_OPEN_QUOTE = (
+    "a quote that opens here never closes; close it, or write a quote that is part of the text as"
+    ' "" inside quotes'
+)
 
 
 class _Head:
-    """The first bytes of a file, read ahead to see the header; then the rest; then a row that is not the file's."""
+    """The first bytes of a file, read ahead to see the header; then the rest; then a row that is
+    not the file's.
+    """
 
     def __init__(self, stream: ByteStream, block: int, delimiter: str) -> None:
         self._stream, self._quoted = stream, _record(delimiter)
@@ -48,12 +63,18 @@ class _Head:
         self._last = b""
 
     def _has_a_row(self) -> bool:
-        """Whether the header (which ends at ``header``) and the row behind it are there with their line breaks."""
+        """Whether the header (which ends at ``header``) and the row behind it are there with their
+        line breaks.
+        """
         start = len(BOM) if self.data.startswith(BOM) else 0
         header = self._quoted.match(self.data, start)
         self.header = header.end() if header else 0
         if not header and len(self.data) > _LARGEST_HEADER:
-            raise InputError(f"the header is longer than {_LARGEST_HEADER:,} bytes: {_OPEN_QUOTE}", self._stream.source.name, 1)
+            raise InputError(
+                f"the header is longer than {_LARGEST_HEADER:,} bytes: {_OPEN_QUOTE}",
+                self._stream.source.name,
+                1,
+            )
         return header is not None and self._quoted.match(self.data, self.header) is not None
 
     def end_with(self, row: bytes) -> None:
@@ -63,8 +84,9 @@ class _Head:
     def read(self, size: int) -> bytes:
         """The next ``size`` bytes, or one less.
 
-        After a block that ends in a carriage return Arrow drops a line feed, within quotes too, and takes a block of nothing else for
-        the end. So no block ends in one, and the row after the file's comes together with the file's last bytes.
+        After a block that ends in a carriage return Arrow drops a line feed, within quotes too, and
+        takes a block of nothing else for the end. So no block ends in one, and the row after the
+        file's comes together with the file's last bytes.
         """
         data, self._waiting = self._waiting[:size], self._waiting[size:]
         data += self._stream.read(size - len(data)) if len(data) < size else b""
@@ -76,16 +98,22 @@ class _Head:
 
 
 def _record(delimiter: str) -> re.Pattern[bytes]:
-    """One record with its line break, and blank lines before it, as Arrow reads it: a quote counts where a field begins."""
+    """One record with its line break, and blank lines before it, as Arrow reads it: a quote counts
+    where a field begins.
+    """
     rest = rf"[^{delimiter}\r\n]*+"
     field = rf'(?:"(?:[^"]|"")*+"{rest}|(?!"){rest})'
-    return re.compile(rf"[\r\n]*+{field}(?:{delimiter}{field})*+(?:\r\n|\n|\r(?=.))".encode(), re.DOTALL)
+    return re.compile(
+        rf"[\r\n]*+{field}(?:{delimiter}{field})*+(?:\r\n|\n|\r(?=.))".encode(), re.DOTALL
+    )
 
 
 def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """The documents of a CSV or TSV file with a header line. All columns are strings as written (``007``, ``NA``), so none is null.
+    """The documents of a CSV or TSV file with a header line. All columns are strings as written
+    (``007``, ``NA``), so none is null.
 
-    Fields may be quoted and then hold line breaks. A row longer than Arrow's block makes it start again with larger blocks.
+    Fields may be quoted and then hold line breaks. A row longer than Arrow's block makes it start
+    again with larger blocks.
     """
     done, block = 0, options.batch_bytes
     while True:
@@ -109,7 +137,10 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
 
 
 def _too_long(size: int, row: int, source: Source) -> InputError:
-    message = f"a row is longer than {size:,} bytes: is a closing quote missing? If not, save the input as a file of JSON lines"
+    message = (
+        f"a row is longer than {size:,} bytes: is a closing quote missing? If not, save the input"
+        " as a file of JSON lines"
+    )
     return InputError(message, source.name, row)
 
 
@@ -123,13 +154,23 @@ def _csv_pass(source: Source, options: ReadOptions, block: int) -> Iterator[Text
         if not names or not head.header:
             return  # an empty file, or a header without its line break and hence without rows
         guess = [names[0]] if len(names) == 1 else None
-        text = pick_text_column(source, options.text_column, names, guess or _csv_strings(head.data, names, parse), options.keep_columns)
+        text = pick_text_column(
+            source,
+            options.text_column,
+            names,
+            guess or _csv_strings(head.data, names, parse),
+            options.keep_columns,
+        )
         wanted = list(dict.fromkeys([text, *options.keep_columns]))
-        convert = pyarrow.csv.ConvertOptions(include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()))
+        convert = pyarrow.csv.ConvertOptions(
+            include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string())
+        )
         read = pyarrow.csv.ReadOptions(use_threads=False, block_size=max(block, len(head.data)))
         mark = secrets.token_hex(16)
         head.end_with(delimiter.join([mark] * len(names)).encode())
-        with _read_by_arrow(head, {"read_options": read, "parse_options": parse, "convert_options": convert}) as opened:
+        with _read_by_arrow(
+            head, {"read_options": read, "parse_options": parse, "convert_options": convert}
+        ) as opened:
             row = 0
             for batch in _without_last_row(opened, mark, source):
                 yield from checked_batches(source, batch, wanted, row, stream.position, options)
@@ -156,10 +197,11 @@ class _File:
 
 @contextlib.contextmanager
 def _read_by_arrow(head: _Head, options: dict[str, Any]) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The batches. Arrow reads ahead in a thread of its own until its reader is gone; whoever leaves waits for that.
+    """The batches. Arrow reads ahead in a thread of its own until its reader is gone; whoever
+    leaves waits for that.
 
-    The frames of an error would keep the reader. Reading then goes on, block after block into memory, and into the end of the process, where
-    a thread that needs Python crashes it.
+    The frames of an error would keep the reader. Reading then goes on, block after block into
+    memory, and into the end of the process, where a thread that needs Python crashes it.
     """
     file = _File(head)
     gone = file.gone
@@ -182,8 +224,13 @@ def _batches(file: _File, options: dict[str, Any]) -> Generator[pa.RecordBatch, 
         del file, reader
 
 
-def _without_last_row(batches: Iterator[pa.RecordBatch], mark: str, source: Source) -> Iterator[pa.RecordBatch]:
-    """The batches without the row of marks; ``InputError`` if that was swallowed by a cell. Each is handed out once the next is there."""
+def _without_last_row(
+    batches: Iterator[pa.RecordBatch], mark: str, source: Source
+) -> Iterator[pa.RecordBatch]:
+    """The batches without the row of marks; ``InputError`` if that was swallowed by a cell.
+
+    Each is handed out once the next is there.
+    """
     rows, before = 0, None
     for batch in batches:
         if not batch.num_rows:
@@ -200,11 +247,22 @@ def _without_last_row(batches: Iterator[pa.RecordBatch], mark: str, source: Sour
 
 def _csv_header(head: _Head, delimiter: str, source: Source) -> list[str]:
     """The names in the first line that is not blank; none for an empty file."""
-    text = head.data[: head.header or len(head.data)].removeprefix(BOM).decode("utf-8", "surrogateescape")
+    text = (
+        head.data[: head.header or len(head.data)]
+        .removeprefix(BOM)
+        .decode("utf-8", "surrogateescape")
+    )
     try:
-        names = next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), [])
+        names = next(
+            (row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row),
+            [],
+        )
     except csv.Error as error:
-        raise InputError(f"the header cannot be read: {error}; the first line must name the columns", source.name, 1) from None
+        raise InputError(
+            f"the header cannot be read: {error}; the first line must name the columns",
+            source.name,
+            1,
+        ) from None
     if names and not head.header and re.search(r"[\r\n]", text.strip("\r\n")):
         raise InputError(_OPEN_QUOTE, source.name, 1)
     for name in names:
@@ -214,22 +272,41 @@ def _csv_header(head: _Head, delimiter: str, source: Source) -> list[str]:
 
 
 def _csv_strings(head: bytes, names: Sequence[str], parse: Any) -> list[str]:
-    """The columns that are neither numbers nor dates nor empty in the first block, by Arrow's guess."""
+    """The columns that are neither numbers nor dates nor empty in the first block, by Arrow's
+    guess.
+    """
     cut = head.rfind(b"\n") + 1 or len(head)
-    lenient = pyarrow.csv.ParseOptions(delimiter=parse.delimiter, newlines_in_values=True, invalid_row_handler=lambda row: "skip")
+    lenient = pyarrow.csv.ParseOptions(
+        delimiter=parse.delimiter, newlines_in_values=True, invalid_row_handler=lambda row: "skip"
+    )
     read = pyarrow.csv.ReadOptions(use_threads=False, block_size=cut + 1)
     try:
-        table = pyarrow.csv.read_csv(pa.BufferReader(head[:cut]), read_options=read, parse_options=lenient)
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(head[:cut]), read_options=read, parse_options=lenient
+        )
     except (pa.ArrowException, UnicodeDecodeError):
         return list(names)
-    return [field.name for field in table.schema if is_text(field.type)] if table.num_rows else list(names)
+    return (
+        [field.name for field in table.schema if is_text(field.type)]
+        if table.num_rows
+        else list(names)
+    )
 
 
 def _csv_error(error: pa.ArrowInvalid, source: Source) -> InputError:
-    """The row number is that of records, the header being 1: the line, unless fields hold line breaks."""
+    """The row number is that of records, the header being 1: the line, unless fields hold line
+    breaks.
+    """
     reason = str(error).splitlines()[0]
     row = re.search(r"Row #(\d+)", reason)
-    way_out = "mend that row: fields with the delimiter or a line break in them must be quoted, and a quote that never closes swallows what follows"
+    way_out = (
+        "mend that row: fields with the delimiter or a line break in them must be quoted, and a"
+        " quote that never closes swallows what follows"
+    )
     if "UTF8" in reason:
         way_out = _ENCODING
-    return InputError(f"cannot be read as {source.format}: {reason}; {way_out}", source.name, int(row[1]) if row else None)
+    return InputError(
+        f"cannot be read as {source.format}: {reason}; {way_out}",
+        source.name,
+        int(row[1]) if row else None,
+    )

@@ -1,13 +1,14 @@
 """Text documents out of files, streamed with bounded memory.
 
-In: files, folders, globs or ``-`` (standard input). Out: ``TextBatch`` es, each some rows of one file: the text column as an
-Arrow array, the columns to keep, and where they stand in the file.
+In: files, folders, globs or ``-`` (standard input). Out: ``TextBatch`` es, each some rows of one
+    file: the text column as an Arrow array, the columns to keep, and where they stand in the file.
 
     for source in find_inputs(["corpus/", "more/*.jsonl.zst"]):
         for batch in read_batches(source, keep_columns=["id"]):
             batch.texts, batch.kept["id"], batch.first_row
 
-Which formats there are, and what each holds in memory, is the table of :mod:`numtok.corpus.read.formats`.
+Which formats there are, and what each holds in memory, is the table of
+:mod:`numtok.corpus.read.formats`.
 """
 
 from __future__ import annotations
@@ -39,19 +40,24 @@ def read_batches(
 
     Args:
         source: from ``find_inputs``.
-        text_column: the column that holds the text; by default ``text``, ``content``, ``document``, ``body``, or the only
-            string column. A row without it, or with null in it, is a null document.
+        text_column: the column that holds the text; by default ``text``, ``content``, ``document``,
+            ``body``, or the only string column. A row without it, or with null in it, is a null
+            document.
         keep_columns: other columns to hand out beside the texts.
         batch_bytes: about how much input makes a batch; a longer document stays whole.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
-        on_error: ``"skip"`` drops rows of JSON lines and text files that cannot be read, and counts them in ``skipped``;
-            everything else raises in any case.
-        kept_types: Arrow types for kept columns. Without them a JSON column has the type that its first rows suggest, which
-            may differ from file to file; CSV columns are strings; Parquet and Arrow columns have their own.
+        on_error: ``"skip"`` drops rows of JSON lines and text files that cannot be read, and counts
+            them in ``skipped``; everything else raises in any case.
+        kept_types: Arrow types for kept columns. Without them a JSON column has the type that its
+            first rows suggest, which may differ from file to file; CSV columns are strings; Parquet
+            and Arrow columns have their own.
 
     Raises:
-        InputError: naming the file, and the line and column as far as known. No text is ever changed to make it fit.
+        InputError: naming the file, and the line and column as far as known. No text is ever
+            changed to make it fit.
     """
-    options = ReadOptions(text_column, tuple(keep_columns), batch_bytes, text_unit, on_error, dict(kept_types or {}))
+    options = ReadOptions(
+        text_column, tuple(keep_columns), batch_bytes, text_unit, on_error, dict(kept_types or {})
+    )
     with named_errors(source), in_whole_file(source):
         yield from FORMATS[source.format].read(source, options)

@@ -1,8 +1,10 @@
 """Encoded files as record batches: the inverse of ``write/encoded.py``.
 
-In: a Parquet or Arrow IPC file that anybody may have written. Out: its batches in the types of ``FORMAT.md``: all of them in order, of bounded size and
-their rows checked (:func:`read_encoded`); or any chunk, which is a row group of Parquet or a record batch of Arrow IPC, and any columns of it
-(:func:`open_encoded`). Damage is noticed. Nothing here uses Arrow's threads, which do not survive a fork.
+In: a Parquet or Arrow IPC file that anybody may have written. Out: its batches in the types of
+    ``FORMAT.md``: all of them in order, of bounded size and their rows checked
+    (:func:`read_encoded`); or any chunk, which is a row group of Parquet or a record batch of Arrow
+    IPC, and any columns of it (:func:`open_encoded`). Damage is noticed. Nothing here uses Arrow's
+    threads, which do not survive a fork.
 """
 
 from __future__ import annotations
@@ -24,7 +26,15 @@ from numtok.tokenizer.schema import METADATA_KEY
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
 
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
-_WIDTHS = {"INT_8": 1, "UINT_8": 1, "INT_16": 2, "UINT_16": 2, "BOOLEAN": 1, "INT32": 4, "FLOAT": 4}  # bytes of a value; of others 8
+_WIDTHS = {
+    "INT_8": 1,
+    "UINT_8": 1,
+    "INT_16": 2,
+    "UINT_16": 2,
+    "BOOLEAN": 1,
+    "INT32": 4,
+    "FLOAT": 4,
+}  # bytes of a value; of others 8
 _KIND = "Parquet or Arrow IPC"
 
 
@@ -35,7 +45,8 @@ class EncodedFile(ABC):
         path: of the file.
         schema: with numtok's types and metadata.
         rows: how many there are; None where that takes reading the file.
-        identity: what stands for all that it holds, where any row takes reading its whole chunk and the file was opened ``at_random``; else empty.
+        identity: what stands for all that it holds, where any row takes reading its whole chunk and
+            the file was opened ``at_random``; else empty.
     """
 
     rows: int | None = None
@@ -54,10 +65,15 @@ class EncodedFile(ABC):
     def parts(self, number: int, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
         """The same, so many rows at a time."""
         with named_errors(Source(self.path, _KIND)):
-            yield from (self._conformed(stored) for stored in self._parts(number, list(columns), rows))
+            yield from (
+                self._conformed(stored) for stored in self._parts(number, list(columns), rows)
+            )
 
     def batches(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
-        """All rows, checked; at least one batch comes, if need be without rows. See :func:`read_encoded`."""
+        """All rows, checked; at least one batch comes, if need be without rows.
+
+        See :func:`read_encoded`.
+        """
         row, batch = 0, None
         with named_errors(Source(self.path, _KIND)):
             for stored in self._stream(batch_bytes):
@@ -96,7 +112,7 @@ class EncodedFile(ABC):
     def close(self) -> None:
         """Close the file; what was read of it stays valid."""
 
-    def check_size(self) -> None:  # noqa: B027 (only maps can be lost)
+    def check_size(self) -> None:  # noqa: B027
         """Refuse to go on with a file whose map is no longer there."""
 
 
@@ -104,14 +120,19 @@ class _Parquet(EncodedFile):
     """Its pages are decoded into memory of their own, so it is not mapped."""
 
     def __init__(self, path: str, at_random: bool) -> None:
-        self.identity = parquet_footer.identity(path) if at_random else ""  # before it is opened: if that is another file, it is seen
+        self.identity = (
+            parquet_footer.identity(path) if at_random else ""
+        )  # before it is opened: if that is another file, it is seen
         self._file = open_parquet(path, buffer_size=0 if at_random else PAGE_BUFFER)
         super().__init__(path, self._file.schema_arrow)
         self._metadata = self._file.metadata
         self.rows = int(self._metadata.num_rows)
 
     def chunk_rows(self) -> list[int]:
-        return [self._metadata.row_group(number).num_rows for number in range(self._metadata.num_row_groups)]
+        return [
+            self._metadata.row_group(number).num_rows
+            for number in range(self._metadata.num_row_groups)
+        ]
 
     def chunk_bytes(self, number: int, columns: Sequence[str]) -> int:
         group, size = self._metadata.row_group(number), 0
@@ -119,19 +140,29 @@ class _Parquet(EncodedFile):
             leaf, chunk = self._metadata.schema.column(index), group.column(index)
             if chunk.path_in_schema.split(".")[0] in columns:
                 width = _WIDTHS.get(leaf.converted_type) or _WIDTHS.get(leaf.physical_type, 8)
-                size += max(chunk.total_uncompressed_size if leaf.physical_type == "BYTE_ARRAY" else 0, chunk.num_values * width)
+                size += max(
+                    chunk.total_uncompressed_size if leaf.physical_type == "BYTE_ARRAY" else 0,
+                    chunk.num_values * width,
+                )
         return size
 
     def _parts(self, number: int, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-        for batch in self._file.iter_batches(batch_size=rows, row_groups=[number], columns=columns, use_threads=False):
+        for batch in self._file.iter_batches(
+            batch_size=rows, row_groups=[number], columns=columns, use_threads=False
+        ):
             yield batch.select(columns)
 
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
-        table = self._file.read_row_group(number, columns=columns, use_threads=False).select(columns)
+        table = self._file.read_row_group(number, columns=columns, use_threads=False).select(
+            columns
+        )
         return table.combine_chunks().to_batches()[0]
 
     def _stream(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
-        stored = sum(self._metadata.row_group(group).total_byte_size for group in range(self._metadata.num_row_groups))
+        stored = sum(
+            self._metadata.row_group(group).total_byte_size
+            for group in range(self._metadata.num_row_groups)
+        )
         rows = max(1, min(1 << 16, self._metadata.num_rows * batch_bytes // max(stored, 1)))
         yield from self._file.iter_batches(batch_size=rows, use_threads=False)
 
@@ -140,16 +171,23 @@ class _Parquet(EncodedFile):
 
 
 class _Arrow(EncodedFile):
-    """An IPC file or stream: only the columns asked for are decompressed. The batches of a mapped stream, which has no index, stay in the map."""
+    """An IPC file or stream: only the columns asked for are decompressed.
+
+    The batches of a mapped stream, which has no index, stay in the map.
+    """
 
     def __init__(self, path: str, at_random: bool) -> None:
         self._file = ArrowFile(path, mapped=at_random)
         super().__init__(path, self._file.schema)
 
     def chunk_rows(self) -> list[int]:
-        counted = "number_index" if "number_index" in self.schema.names else "number_mask"  # small, in either layout
+        counted = (
+            "number_index" if "number_index" in self.schema.names else "number_mask"
+        )  # small, in either layout
         with named_errors(Source(self.path, _KIND)):
-            return [self._file.batch(number, [counted]).num_rows for number in range(self._file.batches)]
+            return [
+                self._file.batch(number, [counted]).num_rows for number in range(self._file.batches)
+            ]
 
     def _chunk(self, number: int, columns: list[str]) -> pa.RecordBatch:
         return self._file.batch(number, columns)
@@ -169,8 +207,8 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
 
     Args:
         path: of the file.
-        at_random: for chunks, again and again, rather than for one pass in bounded memory: Arrow files are then mapped, and their columns that are not
-            compressed are views of the map.
+        at_random: for chunks, again and again, rather than for one pass in bounded memory: Arrow
+            files are then mapped, and their columns that are not compressed are views of the map.
 
     Raises:
         InputError: if the file is neither of the two, or damaged.
@@ -184,18 +222,23 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
             return _Parquet(path, at_random)
         if magic == b"ARROW1" or magic.startswith(b"\xff\xff\xff\xff"):
             return _Arrow(path, at_random)
-    raise InputError("neither a Parquet nor an Arrow IPC file; give a file that `numtok encode` wrote", path)
+    raise InputError(
+        "neither a Parquet nor an Arrow IPC file; give a file that `numtok encode` wrote", path
+    )
 
 
 def read_encoded(path: str | Path, batch_bytes: int = 8 << 20) -> Iterator[pa.RecordBatch]:
-    """The record batches of a Parquet or Arrow IPC file, one at a time, each with the schema and its metadata.
+    """The record batches of a Parquet or Arrow IPC file, one at a time, each with the schema and
+    its metadata.
 
-    At least one batch comes, if need be without rows, so that the schema is always there. Parquet batches have about ``batch_bytes``; Arrow
-    batches are those of the file. Without numtok's metadata, they are given as they are.
+    At least one batch comes, if need be without rows, so that the schema is always there. Parquet
+    batches have about ``batch_bytes``; Arrow batches are those of the file. Without numtok's
+    metadata, they are given as they are.
 
     Raises:
         InputError: if the file is neither of the two, or damaged.
-        SchemaError: if its metadata are damaged, or rows have columns that disagree; it names the file and the row.
+        SchemaError: if its metadata are damaged, or rows have columns that disagree; it names the
+            file and the row.
     """
     with contextlib.closing(open_encoded(path)) as file:
         yield from file.batches(batch_bytes)

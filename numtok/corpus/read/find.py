@@ -1,6 +1,7 @@
 """From what the user names to the files behind it.
 
-In: files, folders, globs or ``-``. Out: ``Source`` records in reading order, each with the format and the compression that its name tells.
+In: files, folders, globs or ``-``. Out: ``Source`` records in reading order, each with the format
+    and the compression that its name tells.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from numtok.errors import InputError
 from numtok.stores import objects
 from numtok.stores.ask import is_url
 
-# A folder written by the `datasets` library has these beside its .arrow files; they hold no documents.
+# A folder written by the `datasets` library has these beside its .arrow files; they hold no
+# documents.
 SIDECARS = frozenset({"dataset_info.json", "dataset_dict.json", "state.json"})
 
 
@@ -25,13 +27,15 @@ def find_inputs(inputs: Sequence[str | Path], format: str | None = None) -> list
     """The files behind ``inputs``, in the order given; folders and globs are sorted by path.
 
     Args:
-        inputs: paths or URLs of files; folders (read recursively: known suffixes only, names with a leading dot skipped, links to folders not
-            followed; of the folder of a job, the shards); globs (``**`` works; hits that are folders are ignored); ``-`` for standard input.
-        format: overrides the suffix of files, globs and standard input (JSON lines unless told); in a folder, it selects
-            the files of that format.
+        inputs: paths or URLs of files; folders (read recursively: known suffixes only, names with a
+            leading dot skipped, links to folders not followed; of the folder of a job, the shards);
+            globs (``**`` works; hits that are folders are ignored); ``-`` for standard input.
+        format: overrides the suffix of files, globs and standard input (JSON lines unless told); in
+            a folder, it selects the files of that format.
 
     Raises:
-        InputError: nothing is there, a format is neither known nor given, or the same file is there twice.
+        InputError: nothing is there, a format is neither known nor given, or the same file is there
+            twice.
     """
     if format is not None and format not in SUFFIXES:
         raise InputError(f"unknown format {format!r}; known are {', '.join(SUFFIXES)}")
@@ -44,21 +48,32 @@ def find_inputs(inputs: Sequence[str | Path], format: str | None = None) -> list
 
 
 def _refuse_twice(sources: Sequence[Source]) -> None:
-    """``InputError`` if a file would be read twice: by two names, through a link, or once plain and once compressed."""
+    """``InputError`` if a file would be read twice: by two names, through a link, or once plain and
+    once compressed.
+    """
     files: dict[object, Source] = {}
     stems: dict[str, Source] = {}
     for source in sources:
         before = files.setdefault(_identity(source.path), source)
         if before is not source:
-            same = f"is given twice (the other time as {before.path})" if before.path != source.path else "is given twice"
-            raise InputError(f"{same}, so that its documents would come twice; name it once", source.name)
+            same = (
+                f"is given twice (the other time as {before.path})"
+                if before.path != source.path
+                else "is given twice"
+            )
+            raise InputError(
+                f"{same}, so that its documents would come twice; name it once", source.name
+            )
         if source.path == "-":
             continue
         stem = os.path.splitext(source.path)[0] if source.compression else source.path
         stem = stem if is_url(stem) else os.path.realpath(stem)
         before = stems.setdefault(stem, source)
         if before is not source:
-            message = f"seems to hold the same as {before.path}, compressed or not; name only one of the two, or rename one"
+            message = (
+                f"seems to hold the same as {before.path}, compressed or not; name only one of the"
+                " two, or rename one"
+            )
             raise InputError(message, source.name)
 
 
@@ -84,7 +99,11 @@ def _expand(item: str, asked: str | None) -> list[Source]:
         hits = [hit for hit in sorted(glob.glob(item, recursive=True)) if not os.path.isdir(hit)]
         if hits:
             return [_file(hit, asked) for hit in hits]
-        raise InputError("no file matches this pattern; check it, and quote it so that the shell leaves it alone", item)
+        raise InputError(
+            "no file matches this pattern; check it, and quote it so that the shell leaves it"
+            " alone",
+            item,
+        )
     raise InputError("no such file or folder; check the path", item)
 
 
@@ -110,7 +129,11 @@ def _remote(url: str, asked: str | None) -> list[Source]:
 def _is_data(inner: Sequence[str], asked: str | None) -> bool:
     """Whether a file, by its path within a folder, is one to be read."""
     *folders, name = inner
-    if name.startswith(".") or name in SIDECARS or any(folder.startswith(".") or folder == OWN for folder in folders):
+    if (
+        name.startswith(".")
+        or name in SIDECARS
+        or any(folder.startswith(".") or folder == OWN for folder in folders)
+    ):
         return False
     known = suffixes(name)[0]
     return known is not None and (asked in (None, known) or (asked, known) == ("jsonl", "json"))
@@ -120,7 +143,11 @@ def _some(files: Sequence[str], folder: str, asked: str | None) -> Sequence[str]
     """The files, of which there must be one."""
     if not files:
         wanted = asked or "/".join(f".{suffix}" for suffix in SUFFIXES)
-        raise InputError(f"the folder holds no file of a known kind ({wanted}, plain or compressed); name files and --format", folder)
+        raise InputError(
+            f"the folder holds no file of a known kind ({wanted}, plain or compressed); name files"
+            " and --format",
+            folder,
+        )
     return files
 
 
@@ -128,7 +155,10 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
     """All files of known (or the asked) format below ``folder``."""
 
     def refuse(error: OSError) -> None:
-        raise InputError(f"the folder cannot be read: {error.strerror}; check its permissions", error.filename or folder)
+        raise InputError(
+            f"the folder cannot be read: {error.strerror}; check its permissions",
+            error.filename or folder,
+        )
 
     paths: list[str] = []
     for root, folders, files in os.walk(folder, onerror=refuse):
@@ -153,12 +183,18 @@ def _source(path: str, asked: str | None, size: int | None) -> Source:
     """The same once its size is known."""
     known, compression = suffixes(path)
     if asked is None and known is None:
-        raise InputError(f"unknown kind of file; rename it to one of .{', .'.join(SUFFIXES)}, or tell with --format", path)
+        raise InputError(
+            f"unknown kind of file; rename it to one of .{', .'.join(SUFFIXES)}, or tell with"
+            " --format",
+            path,
+        )
     return Source(path, asked or known or "jsonl", compression, size)
 
 
 def suffixes(path: str) -> tuple[str | None, str | None]:
-    """Format and compression by the end of the name: ``a.jsonl.gz`` is ``("jsonl", "gzip")``; None where unknown."""
+    """Format and compression by the end of the name: ``a.jsonl.gz`` is ``("jsonl", "gzip")``; None
+    where unknown.
+    """
     if path.startswith(("http://", "https://")):
         path = path.partition("?")[0]
     parts = os.path.basename(path).lower().split(".")[1:]

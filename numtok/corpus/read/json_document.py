@@ -1,6 +1,7 @@
 """``.json`` files, which may be JSON lines, one array of objects, or a single object.
 
-In: a ``ByteStream``. Out: ``TextBatch`` es. JSON lines are streamed as in ``jsonl``. An array or a single object over
+In: a ``ByteStream``. Out: ``TextBatch`` es. JSON lines are streamed as in ``jsonl``. An array or a
+    single object over
 several lines is held in memory whole: its text, not its rows, which are parsed one at a time.
 """
 
@@ -46,27 +47,38 @@ def _whole_file(blocks: Iterator[Block], source: Source) -> bytes:
         pieces.append(block.data)
         held += len(block.data)
         if held > _LONGEST_DOCUMENT:
-            raise InputError(f"{too_long('this JSON document', _LONGEST_DOCUMENT, source)}; or save it as JSON lines: one object per line")
+            raise InputError(
+                f"{too_long('this JSON document', _LONGEST_DOCUMENT, source)}; or save it as JSON"
+                " lines: one object per line"
+            )
     return b"".join(pieces)
 
 
 def _first_line_is_object(data: bytes) -> bool:
-    """Whether the first line that is not blank is a complete object, as in JSON lines (or a one-line file)."""
+    """Whether the first line that is not blank is a complete object, as in JSON lines (or a
+    one-line file).
+    """
     try:
         return isinstance(jsonl.parse_line(data.lstrip().split(b"\n", 1)[0]), dict)
     except BadRow:
         return False
 
 
-def _read_document(data: bytes, first: Block, stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
-    """The rows of one array, or the one row of an object, in batches of about ``batch_bytes`` of JSON."""
+def _read_document(
+    data: bytes, first: Block, stream: ByteStream, options: ReadOptions
+) -> Iterator[TextBatch]:
+    """The rows of one array, or the one row of an object, in batches of about ``batch_bytes`` of
+    JSON.
+    """
     source = stream.source
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = first.line + data.count(b"\n", 0, error.start)
         start = data.rfind(b"\n", 0, error.start) + 1
-        moved = UnicodeDecodeError("utf-8", data[start:], error.start - start, error.end - start, error.reason)
+        moved = UnicodeDecodeError(
+            "utf-8", data[start:], error.start - start, error.end - start, error.reason
+        )
         raise not_utf8(moved, first.offset + start, source, line) from None
     elements = _elements(text, source, first.line)
     sample = list(itertools.islice(elements, _SAMPLE_ROWS))
@@ -74,20 +86,31 @@ def _read_document(data: bytes, first: Block, stream: ByteStream, options: ReadO
     first_row, begin, rows = 0, 0, Rows()
     for at, value in itertools.chain(sample, elements):
         if rows.texts and at - begin >= options.batch_bytes:
-            yield _batch(columns, rows, first_row, stream.position * at // len(text), source, options)
+            yield _batch(
+                columns, rows, first_row, stream.position * at // len(text), source, options
+            )
             first_row, begin, rows = first_row + len(rows.texts), at, Rows()
         try:
             document, kept = columns.row(value)
             columns.check_kept(kept)
         except BadRow as error:
-            raise InputError(str(error), source.name, first.line + text.count("\n", 0, at)) from None
+            raise InputError(
+                str(error), source.name, first.line + text.count("\n", 0, at)
+            ) from None
         rows.texts.append(document)
         rows.kept.append(kept)
     if rows.texts:
         yield _batch(columns, rows, first_row, stream.position, source, options)
 
 
-def _batch(columns: Columns, rows: Rows, first_row: int, position: int, source: Source, options: ReadOptions) -> TextBatch:
+def _batch(
+    columns: Columns,
+    rows: Rows,
+    first_row: int,
+    position: int,
+    source: Source,
+    options: ReadOptions,
+) -> TextBatch:
     """The gathered rows as Arrow columns."""
     texts, kept = columns.arrays(rows)
     if columns.text in options.keep_columns:
@@ -99,7 +122,11 @@ def _settle_columns(sample: list[Any], source: Source, options: ReadOptions) -> 
     """The columns by the first elements."""
     rows = [value for value in sample if isinstance(value, dict)]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    return jsonl.columns_of_rows(rows, names, source, options) if names else jsonl.columns_without_rows(options)
+    return (
+        jsonl.columns_of_rows(rows, names, source, options)
+        if names
+        else jsonl.columns_without_rows(options)
+    )
 
 
 def _elements(text: str, source: Source, line: int) -> Iterator[tuple[int, Any]]:
@@ -132,8 +159,12 @@ def _value(text: str, at: int, source: Source, line: int) -> tuple[Any, int]:
 
 
 def _invalid(text: str, at: int, reason: str, source: Source, line: int) -> InputError:
-    message = f"not valid JSON: {reason}; mend the file (one object per line, or one array of objects)"
-    return InputError(message, source.name, line + text.count("\n", 0, at), at - text.rfind("\n", 0, at))
+    message = (
+        f"not valid JSON: {reason}; mend the file (one object per line, or one array of objects)"
+    )
+    return InputError(
+        message, source.name, line + text.count("\n", 0, at), at - text.rfind("\n", 0, at)
+    )
 
 
 def _space(text: str, at: int) -> int:

@@ -1,6 +1,7 @@
 """Bytes cut into blocks of whole lines, from which JSON lines and text files both start.
 
-In: a ``ByteStream``. Out: ``Block`` s that end at a line break; and the errors about bytes that are no lines of text.
+In: a ``ByteStream``. Out: ``Block`` s that end at a line break; and the errors about bytes that are
+    no lines of text.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines: their bytes, the 1-based number of the first in the source, its byte offset in the file, and stored bytes consumed after them."""
+    """Whole lines: their bytes, the 1-based number of the first in the source, its byte offset in
+    the file, and stored bytes consumed after them.
+    """
 
     data: bytes
     line: int
@@ -32,11 +35,16 @@ class Block:
 
 
 def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> Iterator[Block]:
-    """Blocks of about ``size`` bytes, longer only for a longer line; a byte order mark at the start is left out.
+    """Blocks of about ``size`` bytes, longer only for a longer line; a byte order mark at the start
+    is left out.
 
-    ``InputError`` at a line longer than ``longest`` bytes: a few kilobytes of compressed file can hold a line that fills the memory.
+    ``InputError`` at a line longer than ``longest`` bytes: a few kilobytes of compressed file can
+    hold a line that fills the memory.
     """
-    waiting: list[bytes] = []  # pieces of a line that is not complete yet; joined once, so that a long line costs linear time
+    waiting: list[
+        bytes
+        # pieces of a line that is not complete yet; joined once, so that a long line costs linear time
+    ] = []
     held = 0
     line, offset, start = 1, stream.source.start, stream.source.start == 0
     size = max(size, len(BOM))
@@ -65,17 +73,28 @@ def read_blocks(stream: ByteStream, size: int, longest: int = LONGEST_ROW) -> It
 def refuse_utf16(head: bytes, source: Source) -> None:
     """``InputError`` if the first bytes are the mark of UTF-16, which can never be UTF-8."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError('this is UTF-16, not UTF-8; convert it with "iconv -f UTF-16 -t UTF-8"', source.name, 1)
+        raise InputError(
+            'this is UTF-16, not UTF-8; convert it with "iconv -f UTF-16 -t UTF-8"', source.name, 1
+        )
 
 
 def too_long(what: str, longest: int, source: Source, line: int | None = None) -> InputError:
     """The error for what would have to be held in memory whole, but is too long for that."""
-    message = f"{what} is longer than {longest >> 20:,} MiB, the most that is held in memory; cut it into several documents"
-    return InputError(message + (", or check what the compressed file expands to" if source.compression else ""), source.name, line)
+    message = (
+        f"{what} is longer than {longest >> 20:,} MiB, the most that is held in memory; cut it into"
+        " several documents"
+    )
+    return InputError(
+        message + (", or check what the compressed file expands to" if source.compression else ""),
+        source.name,
+        line,
+    )
 
 
 def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) -> InputError:
-    """The error for bytes that are not UTF-8; ``offset`` is that of the decoded bytes in the (decompressed) file."""
+    """The error for bytes that are not UTF-8; ``offset`` is that of the decoded bytes in the
+    (decompressed) file.
+    """
     column = len(error.object[: error.start].decode("utf-8", "replace")) + 1
     message = (
         f"not UTF-8: byte 0x{error.object[error.start]:02x} at byte offset {offset + error.start}; "

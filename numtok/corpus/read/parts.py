@@ -1,7 +1,9 @@
 """Parts of a file: where it can be cut, and what a place in a part is called in the whole.
 
-In: a file of lines, or a Parquet file. Out: byte offsets at which lines begin, or sizes of row groups; and from a ``Source`` that is a part, how many lines and
-rows of the file lie before it. These are counted only once an error has to name a line: cutting a file reads next to nothing of it.
+In: a file of lines, or a Parquet file. Out: byte offsets at which lines begin, or sizes of row
+    groups; and from a ``Source`` that is a part, how many lines and rows of the file lie before it.
+    These are counted only once an error has to name a line: cutting a file reads next to nothing of
+    it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ _BLANK = b" \t\r"
 
 
 def line_start(path: str, position: int, size: int) -> int:
-    """The first byte from ``position`` on at which a line begins; ``size``, that of the file, if there is none."""
+    """The first byte from ``position`` on at which a line begins; ``size``, that of the file, if
+    there is none.
+    """
     if position == 0:
         return 0
     at = position - 1
@@ -38,7 +42,10 @@ def group_sizes(source: Source) -> list[int]:
 
     with named_errors(source), open_parquet(source.path) as file:
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-        return [sum(group.column(column).total_compressed_size for column in range(group.num_columns)) for group in groups]
+        return [
+            sum(group.column(column).total_compressed_size for column in range(group.num_columns))
+            for group in groups
+        ]
 
 
 @contextlib.contextmanager
@@ -64,7 +71,9 @@ def rows_before(source: Source) -> int:
     rows, rest = 0, b""
     for chunk in _before(source):
         *lines, rest = (rest + chunk).split(b"\n")
-        rows += len(lines) if source.format == "txt" else sum(1 for line in lines if line.strip(_BLANK))
+        rows += (
+            len(lines) if source.format == "txt" else sum(1 for line in lines if line.strip(_BLANK))
+        )
     return rows
 
 

@@ -1,6 +1,8 @@
-"""One input and its bytes: ``Source`` says what it is, ``ByteStream`` gives its decompressed bytes and knows how far into the stored file it is.
+"""One input and its bytes: ``Source`` says what it is, ``ByteStream`` gives its decompressed bytes
+and knows how far into the stored file it is.
 
-Every failure to open, read or decompress is an ``InputError`` that names the file. :mod:`numtok.corpus.read.find` makes sources of what the user names.
+Every failure to open, read or decompress is an ``InputError`` that names the file.
+:mod:`numtok.corpus.read.find` makes sources of what the user names.
 """
 
 from __future__ import annotations
@@ -31,8 +33,10 @@ class Source:
         path: or a URL; ``-`` is standard input.
         format: see :mod:`numtok.corpus.read.formats`.
         compression: None if there is none.
-        size: of the file, or of the part, in stored bytes; None where that is not known before the end.
-        start, stop: of a part: bytes of a file of lines, row groups of a Parquet file; None for its end. See :mod:`numtok.corpus.read.parts`.
+        size: of the file, or of the part, in stored bytes; None where that is not known before the
+            end.
+        start, stop: of a part: bytes of a file of lines, row groups of a Parquet file; None for its
+            end. See :mod:`numtok.corpus.read.parts`.
     """
 
     path: str
@@ -50,15 +54,27 @@ class Source:
 
 @contextlib.contextmanager
 def named_errors(source: Source) -> Iterator[None]:
-    """Turn what Arrow, the decompressors and the system raise into an ``InputError`` that names the file and the way out."""
+    """Turn what Arrow, the decompressors and the system raise into an ``InputError`` that names the
+    file and the way out.
+    """
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].rstrip(". ") if str(error) else type(error).__name__
         if isinstance(error, OSError) and error.strerror and error.errno:
-            raise InputError(f"cannot be read: {error.strerror}; check the path, its permissions and the disk", source.name) from None
-        kind = f"{source.compression}-compressed {source.format}" if source.compression else source.format
-        way_out = "if it was cut short or damaged, fetch it again; if it is of another kind, name that (--format)"
+            raise InputError(
+                f"cannot be read: {error.strerror}; check the path, its permissions and the disk",
+                source.name,
+            ) from None
+        kind = (
+            f"{source.compression}-compressed {source.format}"
+            if source.compression
+            else source.format
+        )
+        way_out = (
+            "if it was cut short or damaged, fetch it again; if it is of another kind, name that"
+            " (--format)"
+        )
         message = f"cannot be read as {kind}: {reason}; {way_out}"
         raise InputError(message, source.name) from None
 
@@ -93,19 +109,27 @@ class _Counted:
 
 
 class ByteStream:
-    """The decompressed bytes of a source, or the bytes of a part of one: ``position`` counts the stored bytes consumed."""
+    """The decompressed bytes of a source, or the bytes of a part of one: ``position`` counts the
+    stored bytes consumed.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.raw: BinaryIO = sys.stdin.buffer if source.path == "-" else locations.open_file(source.path)
+        self.raw: BinaryIO = (
+            sys.stdin.buffer if source.path == "-" else locations.open_file(source.path)
+        )
         if source.start:
             self.raw.seek(source.start)
-        self.counted = _Counted(self.raw, None if source.stop is None else source.stop - source.start)
+        self.counted = _Counted(
+            self.raw, None if source.stop is None else source.stop - source.start
+        )
         self.stream: Any = self.counted
         if source.compression == "xz":
             self.stream = lzma.LZMAFile(self.counted)  # type: ignore[arg-type]  # noqa: SIM115
         elif source.compression:
-            self.stream = pa.CompressedInputStream(pa.PythonFile(self.counted, mode="r"), source.compression)
+            self.stream = pa.CompressedInputStream(
+                pa.PythonFile(self.counted, mode="r"), source.compression
+            )
 
     @property
     def position(self) -> int:
@@ -126,14 +150,21 @@ class ByteStream:
     def __enter__(self) -> ByteStream:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self.source.path != "-":
             self.raw.close()
 
 
 @contextlib.contextmanager
 def plain_path(source: Source) -> Iterator[str]:
-    """A path with the decompressed bytes, for formats that need to seek: the file itself, or a temporary copy that is removed."""
+    """A path with the decompressed bytes, for formats that need to seek: the file itself, or a
+    temporary copy that is removed.
+    """
     if source.path != "-" and source.compression is None and source.size is not None:
         yield source.path
         return

@@ -18,9 +18,14 @@ from numtok.errors import InputError
 
 
 def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
-    """Documents of a text file: its lines without their ``\\n`` or ``\\r\\n``, or (``text_unit="file"``) the whole of it."""
+    """Documents of a text file: its lines without their ``\\n`` or ``\\r\\n``, or
+    (``text_unit="file"``) the whole of it.
+    """
     if options.keep_columns or options.text_column is not None:
-        raise InputError("a text file has no columns; leave out --text-column and the columns to keep", source.name)
+        raise InputError(
+            "a text file has no columns; leave out --text-column and the columns to keep",
+            source.name,
+        )
     with ByteStream(source) as stream:
         if options.text_unit == "file":
             yield from _whole(stream, options)
@@ -54,7 +59,13 @@ def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
         if options.on_error == "raise":
             before = error.object[: error.start]
             line, line_start = before.count(b"\n") + 1, before.rfind(b"\n") + 1
-            moved = UnicodeDecodeError("utf-8", error.object[line_start:], error.start - line_start, error.end - line_start, error.reason)
+            moved = UnicodeDecodeError(
+                "utf-8",
+                error.object[line_start:],
+                error.start - line_start,
+                error.end - line_start,
+                error.reason,
+            )
             raise not_utf8(moved, mark + line_start, stream.source, line) from None
         texts, skipped = pa.array([], pa.large_string()), 1
     yield TextBatch(texts, {}, 0, stream.position, stream.source, skipped)
@@ -66,7 +77,9 @@ def split_lines(data: bytes) -> pa.Array:
         data = data.replace(b"\r\n", b"\n")
     stop = len(data) - data.endswith(b"\n")
     offsets = pa.py_buffer(np.array([0, stop], np.int64))
-    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(data)])  # one string: (1,)
+    whole = pa.Array.from_buffers(
+        pa.large_string(), 1, [None, offsets, pa.py_buffer(data)]
+    )  # one string: (1,)
     whole.validate(full=True)
     return pc.split_pattern(whole, "\n").flatten()  # (lines,)
 

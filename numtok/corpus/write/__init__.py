@@ -1,1 +1,3 @@
-"""What is written: encoded rows as Parquet or Arrow (``encoded``), texts as JSON lines or plain text (``texts``)."""
+"""What is written: encoded rows as Parquet or Arrow (``encoded``), texts as JSON lines or plain
+text (``texts``).
+"""

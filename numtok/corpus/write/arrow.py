@@ -17,8 +17,14 @@ class ArrowSink:
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, compression: str) -> None:
         self._schema, self._batches = schema, 0
-        codec = None if compression == "none" else pa.Codec(compression, ZSTD_LEVEL if compression == "zstd" else None)
-        self._writer = pa.ipc.new_file(file, schema, options=pa.ipc.IpcWriteOptions(compression=codec, use_threads=False))
+        codec = (
+            None
+            if compression == "none"
+            else pa.Codec(compression, ZSTD_LEVEL if compression == "zstd" else None)
+        )
+        self._writer = pa.ipc.new_file(
+            file, schema, options=pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
+        )
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append the rows."""
@@ -30,7 +36,9 @@ class ArrowSink:
         self._writer.close()
 
     def abandon(self) -> None:
-        """Close what is open without complaint: Arrow's writer would otherwise write its footer later, into a closed file."""
+        """Close what is open without complaint: Arrow's writer would otherwise write its footer
+        later, into a closed file.
+        """
         with contextlib.suppress(Exception):
             self._writer.close()
 

@@ -1,7 +1,9 @@
 """One Parquet file out of several: their row groups one behind the other, as they are.
 
-In: row groups, out of Parquet files in memory that several threads may have made. Out: one file. Nothing is decoded: the bytes are copied, and the
-footer says where they are now. The fields' numbers are those of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift.
+In: row groups, out of Parquet files in memory that several threads may have made. Out: one file.
+    Nothing is decoded: the bytes are copied, and the footer says where they are now. The fields'
+    numbers are those of
+    https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift.
 """
 
 from __future__ import annotations
@@ -16,8 +18,16 @@ MAGIC = b"PAR1"
 _ROWS, _ROW_GROUPS = 3, 4  # of the footer
 _COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7  # of a row group
 _SIZES = ((2, 6), (6, 7))  # of a row group, of a chunk's metadata: in memory, in the file
-_CHUNK_OFFSETS, _CHUNK_METADATA = (2, 4, 6), 3  # of a column chunk: its place, those of its indexes, its metadata
-_PAGE_OFFSETS = (9, 10, 11, 14)  # of the metadata: pages of data, of an index, of a dictionary; a Bloom filter
+_CHUNK_OFFSETS, _CHUNK_METADATA = (
+    (2, 4, 6),
+    3,
+)  # of a column chunk: its place, those of its indexes, its metadata
+_PAGE_OFFSETS = (
+    9,
+    10,
+    11,
+    14,
+)  # of the metadata: pages of data, of an index, of a dictionary; a Bloom filter
 _MOST_ORDINALS = 1 << 15
 
 
@@ -26,7 +36,8 @@ class RowGroup(NamedTuple):
 
     Attributes:
         pieces: its bytes.
-        described: what a footer says of it; the bytes begin where they do in a file of their own, behind the ``PAR1``.
+        described: what a footer says of it; the bytes begin where they do in a file of their own,
+            behind the ``PAR1``.
     """
 
     pieces: list[Any]
@@ -41,7 +52,9 @@ class RowGroup(NamedTuple):
         return cls([part[len(MAGIC) : end]], described)
 
     def insert(self, place: int, data: bytes, chunk: Struct) -> None:
-        """Another column chunk, as the column with this number; its places are those of a file of its own, too."""
+        """Another column chunk, as the column with this number; its places are those of a file of
+        its own, too.
+        """
         _shift(chunk[_CHUNK_METADATA][1], _PAGE_OFFSETS, sum(map(len, self.pieces)))
         self.described[_COLUMNS][1][1].insert(place, chunk)
         for whole, part in _SIZES:
@@ -55,7 +68,8 @@ class JoinedFile:
 
     Args:
         file: opened for writing.
-        empty: the bytes of a Parquet file without rows, whose footer has the schema and the metadata.
+        empty: the bytes of a Parquet file without rows, whose footer has the schema and the
+            metadata.
     """
 
     def __init__(self, file: BinaryIO, empty: Any) -> None:
@@ -75,7 +89,10 @@ class JoinedFile:
 
     def finish(self) -> None:
         """Write the footer, with the checksum that makes damage known."""
-        footer = self._footer | {_ROWS: (thrift.I64, self._rows), _ROW_GROUPS: (thrift.LIST, (thrift.STRUCT, self._groups))}
+        footer = self._footer | {
+            _ROWS: (thrift.I64, self._rows),
+            _ROW_GROUPS: (thrift.LIST, (thrift.STRUCT, self._groups)),
+        }
         self._write(parquet_footer.sealed(thrift.encode(footer)))
 
     def _write(self, data: Any) -> None:

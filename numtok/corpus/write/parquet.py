@@ -1,8 +1,10 @@
 """Record batches into row groups of Parquet, several at once.
 
-In: record batches of one schema, in order. Out: a Parquet file. Batches are gathered into row groups of about the same size; each is encoded and compressed
-by itself, as a Parquet file in memory, in one of several threads, and put behind the others in order (:mod:`numtok.corpus.write.joined_file`). So
-the file is the same to the byte, however many threads there are.
+In: record batches of one schema, in order. Out: a Parquet file. Batches are gathered into row
+    groups of about the same size; each is encoded and compressed by itself, as a Parquet file in
+    memory, in one of several threads, and put behind the others in order
+    (:mod:`numtok.corpus.write.joined_file`). So the file is the same to the byte, however many
+    threads there are.
 """
 
 from __future__ import annotations
@@ -20,9 +22,14 @@ from numtok.tokenizer.schema import METADATA_KEY
 from numtok.tokenizer.stored import declared_columns, plain, plain_schema
 
 ZSTD_LEVEL = 1
-ROW_GROUP_BYTES = 16 << 20  # of Arrow data; larger ones are hardly smaller or quicker, cost memory, and one row costs the more to read
+ROW_GROUP_BYTES = (
+    16 << 20
+)  # of Arrow data; larger ones are hardly smaller or quicker, cost memory, and one row costs the more to read
 ENCODINGS = {"plain": "PLAIN", "delta": "DELTA_BINARY_PACKED", "split": "BYTE_STREAM_SPLIT"}
-FITTING = {"DELTA_BINARY_PACKED": ("INT32", "INT64"), "BYTE_STREAM_SPLIT": ("INT32", "INT64", "FLOAT", "DOUBLE")}
+FITTING = {
+    "DELTA_BINARY_PACKED": ("INT32", "INT64"),
+    "BYTE_STREAM_SPLIT": ("INT32", "INT64", "FLOAT", "DOUBLE"),
+}
 
 
 class ParquetSink:
@@ -36,9 +43,19 @@ class ParquetSink:
         threads: that encode and compress; one does it in the calling thread.
     """
 
-    def __init__(self, file: BinaryIO, schema: pa.Schema, compression: str, row_group_bytes: int, tensors: str, threads: int) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        schema: pa.Schema,
+        compression: str,
+        row_group_bytes: int,
+        tensors: str,
+        threads: int,
+    ) -> None:
         self._schema = schema
-        empty = _parquet_file(plain_schema(schema) if tensors == "lists" else schema)  # in pages, a tensor is a list in any case
+        empty = _parquet_file(
+            plain_schema(schema) if tensors == "lists" else schema
+        )  # in pages, a tensor is a list in any case
         self._leaves = _leaves(empty)
         self._options = _options(self._leaves, encodings(schema), compression)
         self._tensors = _tensors(self._leaves, plain_schema(schema), encodings(schema))
@@ -79,7 +96,9 @@ class ParquetSink:
             self._append(self._threads)
 
     def _append(self, most: int) -> None:
-        """Put what is made into the file, in order, and wait until at most so many row groups are still to come."""
+        """Put what is made into the file, in order, and wait until at most so many row groups are
+        still to come.
+        """
         while self._coming and (len(self._coming) > most or self._coming[0].done()):
             self._join(self._coming.popleft().result())
 
@@ -92,10 +111,15 @@ class ParquetSink:
         batches = [plain(batch.replace_schema_metadata(self._schema.metadata)) for batch in batches]
         table = pa.Table.from_batches(batches)
         each = max(1, -(-table.num_rows // max(1, round(size / self._row_group_bytes))))
-        return [self._row_group(table.slice(start, each)) for start in range(0, table.num_rows, each)]
+        return [
+            self._row_group(table.slice(start, each)) for start in range(0, table.num_rows, each)
+        ]
 
     def _row_group(self, table: pa.Table) -> RowGroup:
-        made = {path: tensor_chunk(table.column(path.split(".")[0]).chunks, path, *self._codec) for path in self._tensors}
+        made = {
+            path: tensor_chunk(table.column(path.split(".")[0]).chunks, path, *self._codec)
+            for path in self._tensors
+        }
         chunks = {path: chunk for path, chunk in made.items() if chunk is not None}
         rest = table.drop_columns([path.split(".")[0] for path in chunks])
         group = RowGroup.of(_parquet_file(rest.schema, rest, **self._options))
@@ -137,19 +161,30 @@ def _leaves(file: pa.Buffer) -> dict[str, _Leaf]:
 
     schema = pq.read_metadata(pa.BufferReader(file)).schema
     found = map(schema.column, range(len(schema)))
-    return {leaf.path: _Leaf(leaf.physical_type, leaf.max_repetition_level, leaf.max_definition_level) for leaf in found}
+    return {
+        leaf.path: _Leaf(leaf.physical_type, leaf.max_repetition_level, leaf.max_definition_level)
+        for leaf in found
+    }
 
 
 def _tensors(leaves: dict[str, _Leaf], schema: pa.Schema, chosen: dict[str, Encoding]) -> list[str]:
-    """Those of the leaves that :mod:`numtok.corpus.write.tensor_pages` writes; never all, as Arrow begins the row group."""
+    """Those of the leaves that :mod:`numtok.corpus.write.tensor_pages` writes; never all, as Arrow
+    begins the row group.
+    """
     own = {
-        name for name, encoding in chosen.items() if encoding == "tensor" and name in schema.names and is_tensor(schema.field(name).type)
+        name
+        for name, encoding in chosen.items()
+        if encoding == "tensor" and name in schema.names and is_tensor(schema.field(name).type)
     }
-    found = [path for path, leaf in leaves.items() if path.split(".")[0] in own and leaf[1:] == LEVELS]
+    found = [
+        path for path, leaf in leaves.items() if path.split(".")[0] in own and leaf[1:] == LEVELS
+    ]
     return found if len(found) < len(leaves) else []
 
 
-def _options(leaves: dict[str, _Leaf], chosen: dict[str, Encoding], compression: str) -> dict[str, Any]:
+def _options(
+    leaves: dict[str, _Leaf], chosen: dict[str, Encoding], compression: str
+) -> dict[str, Any]:
     """How to store each of the ``leaves``, by the columns that they are of.
 
     Checksums cost 3% and let a reader notice damage; statistics are of no use for lists.

@@ -1,7 +1,8 @@
 """Record batches to standard output, for other programs: JSON lines or an Arrow stream.
 
-In: record batches of one schema. Out: each as soon as it is encoded. Unlike a file of ``write/encoded.py``, what was written stays when a run fails: the
-program that reads sees the exit status, or, in an Arrow stream, that its end is missing.
+In: record batches of one schema. Out: each as soon as it is encoded. Unlike a file of
+    ``write/encoded.py``, what was written stays when a run fails: the program that reads sees the
+    exit status, or, in an Arrow stream, that its end is missing.
 """
 
 from __future__ import annotations
@@ -23,20 +24,26 @@ STREAM_FORMATS = ("jsonl", "arrow")
 CHUNK = 1 << 16
 LONG = 1 << 26  # bytes of a batch, which is then one long row
 PIECE = 1 << 16  # values of a list
-_INFINITE = {float("inf"): "1e999", float("-inf"): "-1e999"}  # numbers in JSON, which read back as infinite
+_INFINITE = {
+    float("inf"): "1e999",
+    float("-inf"): "-1e999",
+}  # numbers in JSON, which read back as infinite
 
 
 class StreamWriter:
     """``write`` record batches; ``rows`` and ``bytes_written`` tell how far it is."""
 
-    def __init__(self, file: BinaryIO, schema: pa.Schema, kind: str, compression: str | None) -> None:
+    def __init__(
+        self, file: BinaryIO, schema: pa.Schema, kind: str, compression: str | None
+    ) -> None:
         self.rows, self.bytes_written = 0, 0
         self._file, self._kind = file, kind
         self._arrow: Any = None
         if kind == "arrow":
             self._stored = plain_schema(schema)
             options = pa.ipc.IpcWriteOptions(
-                compression=None if compression in (None, "none") else pa.Codec(compression), use_threads=False
+                compression=None if compression in (None, "none") else pa.Codec(compression),
+                use_threads=False,
             )
             self._arrow = pa.ipc.new_stream(self, self._stored, options=options)
 
@@ -63,13 +70,18 @@ class StreamWriter:
 
     def _put(self, data: bytes) -> None:
         try:
-            for start in range(0, len(data), CHUNK):  # a reader that goes away is noticed between two of them
+            for start in range(
+                0, len(data), CHUNK
+            ):  # a reader that goes away is noticed between two of them
                 self._file.write(data[start : start + CHUNK])
                 self._file.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
-            message = f"cannot write to standard output: {error.strerror or error}, after {self.bytes_written:,} bytes"
+            message = (
+                f"cannot write to standard output: {error.strerror or error}, after"
+                f" {self.bytes_written:,} bytes"
+            )
             raise OutputError(message) from error
         self.bytes_written += len(data)
 
@@ -83,18 +95,25 @@ class StreamWriter:
 
 
 def json_lines(batch: pa.RecordBatch) -> Iterator[str]:
-    """One object per row. Tensors are plain lists, infinite values ``1e999``, dates and decimals their text."""
+    """One object per row.
+
+    Tensors are plain lists, infinite values ``1e999``, dates and decimals their text.
+    """
     for row in plain(batch).to_pylist():
         yield _json(row) + "\n"
 
 
 def json_pieces(batch: pa.RecordBatch) -> Iterator[str]:
-    """What :func:`json_lines` gives, in pieces of bounded size: as Python's lists and its integers, the ids of a long row take ten times their memory."""
+    """What :func:`json_lines` gives, in pieces of bounded size: as Python's lists and its integers,
+    the ids of a long row take ten times their memory.
+    """
     stored = plain(batch)
     for row in range(stored.num_rows):
         for name, column in zip(stored.schema.names, stored.slice(row, 1).columns, strict=True):
             yield f"{'{' if name == stored.schema.names[0] else ', '}{_json(name)}: "
-            if column.null_count or not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+            if column.null_count or not (
+                pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+            ):
                 yield _json(column[0].as_py())
                 continue
             values = column.flatten()
@@ -108,13 +127,22 @@ def json_pieces(batch: pa.RecordBatch) -> Iterator[str]:
 def _json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
-    except ValueError:  # there is an infinite value, or what is not a number, which JSON has no word for
+    except (
+        ValueError
+    ):  # there is an infinite value, or what is not a number, which JSON has no word for
         return _dumps(value)
 
 
 def _dumps(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_dumps(inner)}" for key, inner in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(
+                f"{json.dumps(key, ensure_ascii=False)}: {_dumps(inner)}"
+                for key, inner in value.items()
+            )
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(_dumps, value)) + "]"
     if isinstance(value, float) and value in _INFINITE:
@@ -125,7 +153,9 @@ def _dumps(value: Any) -> str:
 
 
 @contextlib.contextmanager
-def open_stream(schema: pa.Schema, format: str | None, compression: str | None) -> Iterator[StreamWriter]:
+def open_stream(
+    schema: pa.Schema, format: str | None, compression: str | None
+) -> Iterator[StreamWriter]:
     """A context in which to ``write`` record batches to standard output.
 
     Raises:
@@ -133,11 +163,19 @@ def open_stream(schema: pa.Schema, format: str | None, compression: str | None) 
     """
     kind = format or STREAM_FORMATS[0]
     if kind not in STREAM_FORMATS:
-        raise OutputError(f"standard output takes {' or '.join(STREAM_FORMATS)}, not {kind!r}, which is a file: give it a name with -o")
+        raise OutputError(
+            f"standard output takes {' or '.join(STREAM_FORMATS)}, not {kind!r}, which is a file:"
+            " give it a name with -o"
+        )
     if kind == "arrow" and compression not in (None, "none", "zstd", "lz4"):
-        raise OutputError(f"no compression {compression!r} in an Arrow stream; choose zstd, lz4 or none")
+        raise OutputError(
+            f"no compression {compression!r} in an Arrow stream; choose zstd, lz4 or none"
+        )
     if kind == "arrow" and sys.stdout.isatty():
-        raise OutputError("an Arrow stream is not for a terminal; pipe it into a program, or write --output-format jsonl")
+        raise OutputError(
+            "an Arrow stream is not for a terminal; pipe it into a program, or write"
+            " --output-format jsonl"
+        )
     writer = StreamWriter(sys.stdout.buffer, schema, kind, compression)
     yield writer
     writer.finish()

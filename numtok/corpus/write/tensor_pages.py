@@ -1,10 +1,14 @@
-"""Columns of tensors as pages of Parquet: the bits or the sines of every number, a list of lists of the same length.
+"""Columns of tensors as pages of Parquet: the bits or the sines of every number, a list of lists of
+the same length.
 
-Parquet says of each single value where its list and its row begin. Arrow counts that out value by value, which takes longer than all else that is done to
-a text; where all lists have the same length, it is a pattern. The bytes that come out are an ordinary column chunk, with data pages of version 1.
+Parquet says of each single value where its list and its row begin. Arrow counts that out value by
+value, which takes longer than all else that is done to a text; where all lists have the same
+length, it is a pattern. The bytes that come out are an ordinary column chunk, with data pages of
+version 1.
 
-In: a column of lists of ``fixed_size_list``. Out: the bytes of its chunk, and what the row group says of it. Small integers are stored as 1, 4 or 8 bits
-each, places in the dictionary 0, 1, 2, ...; floats as they are. https://github.com/apache/parquet-format/blob/master/Encodings.md
+In: a column of lists of ``fixed_size_list``. Out: the bytes of its chunk, and what the row group
+    says of it. Small integers are stored as 1, 4 or 8 bits each, places in the dictionary 0, 1, 2,
+    ...; floats as they are. https://github.com/apache/parquet-format/blob/master/Encodings.md
 """
 
 from __future__ import annotations
@@ -34,7 +38,9 @@ _ALL_THERE = 5  # definition level of a value; 0 is a null row, 1 an empty one
 
 
 class Chunk(NamedTuple):
-    """A column chunk: its bytes, and what the row group says of it, as if they stood in a file behind its ``PAR1``."""
+    """A column chunk: its bytes, and what the row group says of it, as if they stood in a file
+    behind its ``PAR1``.
+    """
 
     data: bytes
     described: Struct
@@ -55,37 +61,71 @@ class Entries(NamedTuple):
 def is_tensor(kind: pa.DataType) -> bool:
     """Whether the columns of this type can be written here."""
     inner: Any = getattr(kind, "value_type", None)
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)) or not pa.types.is_fixed_size_list(inner):
+    if not (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    ) or not pa.types.is_fixed_size_list(inner):
         return False
     return inner.value_type in _PHYSICAL and inner.list_size > 1
 
 
-def tensor_chunk(columns: list[pa.Array], path: str, compression: str, level: int | None) -> Chunk | None:
-    """The chunk of one column, in pieces; None if it has what only Arrow writes: nulls within, or something below null rows."""
+def tensor_chunk(
+    columns: list[pa.Array], path: str, compression: str, level: int | None
+) -> Chunk | None:
+    """The chunk of one column, in pieces; None if it has what only Arrow writes: nulls within, or
+    something below null rows.
+    """
     parts = [_entries(column) for column in columns]
     values = [flat(column)[0] for column in columns]
-    if any(part is None for part in parts) or any(value.null_count or value.flatten().null_count for value in values):
+    if any(part is None for part in parts) or any(
+        value.null_count or value.flatten().null_count for value in values
+    ):
         return None
-    entries = Entries(*(np.concatenate(arrays) for arrays in zip(*(part for part in parts if part is not None), strict=True)))
+    entries = Entries(
+        *(
+            np.concatenate(arrays)
+            for arrays in zip(*(part for part in parts if part is not None), strict=True)
+        )
+    )
     kind = values[0].type
     flattened = [memory.from_arrow(value.flatten()) for value in values]
-    tensors = (flattened[0] if len(flattened) == 1 else np.concatenate(flattened)).reshape(-1, kind.list_size)
-    codec = None if compression == "none" else pa.Codec("lz4_raw" if compression == "lz4" else compression, level)
+    tensors = (flattened[0] if len(flattened) == 1 else np.concatenate(flattened)).reshape(
+        -1, kind.list_size
+    )
+    codec = (
+        None
+        if compression == "none"
+        else pa.Codec("lz4_raw" if compression == "lz4" else compression, level)
+    )
     bits = _bits(tensors)
     pages = _Pages(codec)
     if bits:
         pages.add(_DICTIONARY_PAGE, 1 << bits, np.arange(1 << bits, dtype=np.int32).tobytes())
     for some, page in _cut(entries, tensors):
-        body = b"".join((_levels(_repetition(some, kind.list_size)), _levels(_definition(some, kind.list_size)), _encoded(page, bits)))
-        pages.add(_DATA_PAGE, _count(some, kind.list_size), body, _RLE_DICTIONARY if bits else _PLAIN)
-    return Chunk(b"".join(pages.data), pages.described(_PHYSICAL[kind.value_type], path, CODECS[compression], bits > 0))
+        body = b"".join(
+            (
+                _levels(_repetition(some, kind.list_size)),
+                _levels(_definition(some, kind.list_size)),
+                _encoded(page, bits),
+            )
+        )
+        pages.add(
+            _DATA_PAGE, _count(some, kind.list_size), body, _RLE_DICTIONARY if bits else _PLAIN
+        )
+    return Chunk(
+        b"".join(pages.data),
+        pages.described(_PHYSICAL[kind.value_type], path, CODECS[compression], bits > 0),
+    )
 
 
 def _entries(column: pa.Array) -> Entries | None:
     """Of one piece; None if there is something below a null row."""
     _, offsets = flat(column)
     lengths = np.diff(offsets)
-    valid = memory.from_arrow(column.is_valid()) if column.null_count else np.ones(len(column), np.bool_)
+    valid = (
+        memory.from_arrow(column.is_valid())
+        if column.null_count
+        else np.ones(len(column), np.bool_)
+    )
     if lengths[~valid].any():
         return None
     counts = np.maximum(lengths, 1)
@@ -131,10 +171,15 @@ def _repetition(entries: Entries, each: int) -> bytes:
 def _definition(entries: Entries, each: int) -> bytes:
     """Runs of levels: how much of the way down to a value there is."""
     level = entries.level
-    edges = np.flatnonzero(np.diff(level, prepend=-1, append=-1).astype(np.bool_)) if len(level) else np.zeros(1, np.int64)
+    edges = (
+        np.flatnonzero(np.diff(level, prepend=-1, append=-1).astype(np.bool_))
+        if len(level)
+        else np.zeros(1, np.int64)
+    )
     counts = np.diff(edges) * np.where(level[edges[:-1]] == _ALL_THERE, each, 1)
     return b"".join(
-        thrift.varint(count << 1) + bytes((value,)) for count, value in zip(counts.tolist(), level[edges[:-1]].tolist(), strict=True)
+        thrift.varint(count << 1) + bytes((value,))
+        for count, value in zip(counts.tolist(), level[edges[:-1]].tolist(), strict=True)
     )
 
 
@@ -155,9 +200,19 @@ def _encoded(tensors: npt.NDArray[Any], bits: int) -> bytes:
     if not bits:
         return tensors.tobytes()
     values = tensors.reshape(-1)
-    values = np.concatenate([values, np.zeros(-len(values) % 8, np.uint8)]) if len(values) % 8 else values
+    values = (
+        np.concatenate([values, np.zeros(-len(values) % 8, np.uint8)])
+        if len(values) % 8
+        else values
+    )
     groups = len(values) // 8
-    packed = np.packbits(values, bitorder="little") if bits == 1 else values[::2] | values[1::2] << 4 if bits == 4 else values
+    packed = (
+        np.packbits(values, bitorder="little")
+        if bits == 1
+        else values[::2] | values[1::2] << 4
+        if bits == 4
+        else values
+    )
     return bytes((bits,)) + thrift.varint(groups << 1 | 1) + packed.tobytes()
 
 
@@ -172,13 +227,21 @@ class _Pages:
 
     def add(self, kind: int, count: int, body: bytes, encoding: int = _PLAIN) -> None:
         packed = body if self._codec is None else self._codec.compress(body, asbytes=True)
-        integers: dict[int, int] = {1: kind, 2: len(body), 3: len(packed), 4: np.uint32(zlib.crc32(packed)).view(np.int32).item()}
+        integers: dict[int, int] = {
+            1: kind,
+            2: len(body),
+            3: len(packed),
+            4: np.uint32(zlib.crc32(packed)).view(np.int32).item(),
+        }
         inner = {1: count, 2: encoding}
         if kind == _DATA_PAGE:
             inner |= {3: _RLE, 4: _RLE}
             self._values += count
         header: Struct = {number: (thrift.I32, value) for number, value in integers.items()}
-        header[5 if kind == _DATA_PAGE else 7] = thrift.STRUCT, {number: (thrift.I32, value) for number, value in inner.items()}
+        header[5 if kind == _DATA_PAGE else 7] = (
+            thrift.STRUCT,
+            {number: (thrift.I32, value) for number, value in inner.items()},
+        )
         encoded = thrift.encode(header)
         self.data += [encoded, packed]
         self._size += len(encoded) + len(packed)

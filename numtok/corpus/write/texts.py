@@ -1,6 +1,7 @@
 """Texts into .jsonl or .txt files, the counterpart of ``encoded.py`` for decoded text.
 
-In: record batches whose first column is the text. Out: one JSON object per row, or one line per row; the file appears when it is complete.
+In: record batches whose first column is the text. Out: one JSON object per row, or one line per
+    row; the file appears when it is complete.
 """
 
 from __future__ import annotations
@@ -21,15 +22,22 @@ TEXT_FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "txt"}
 
 
 class TextWriter:
-    """An open text file: ``write`` record batches; ``rows`` and ``bytes_written`` tell how far it is."""
+    """An open text file: ``write`` record batches; ``rows`` and ``bytes_written`` tell how far it
+    is.
+    """
 
     def __init__(self, path: str, file: BinaryIO, kind: str) -> None:
         self.path, self.rows, self.bytes_written = path, 0, 0
         self._file, self._kind = file, kind
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Append the rows. ``OutputError`` if the disk refuses, or a text with a line break is to be a line."""
-        lines = self._json_lines(batch) if self._kind == "jsonl" else self._plain_lines(batch.column(0))
+        """Append the rows.
+
+        ``OutputError`` if the disk refuses, or a text with a line break is to be a line.
+        """
+        lines = (
+            self._json_lines(batch) if self._kind == "jsonl" else self._plain_lines(batch.column(0))
+        )
         data = memoryview("".join(lines).encode())
         try:
             while data:
@@ -54,7 +62,8 @@ class TextWriter:
             except ValueError:
                 name = next(name for name, value in row.items() if not _is_json(value))
                 message = (
-                    f"column {name!r} of document {number} holds what JSON cannot ({row[name]!r:.60}); write .parquet or .arrow instead"
+                    f"column {name!r} of document {number} holds what JSON cannot"
+                    f" ({row[name]!r:.60}); write .parquet or .arrow instead"
                 )
                 raise OutputError(f"{self.path}: {message}") from None
 
@@ -62,12 +71,20 @@ class TextWriter:
         breaks = pc.fill_null(pc.match_substring_regex(texts, r"[\r\n]"), False)
         if pc.any(breaks).as_py():
             row = self.rows + pc.index(breaks, True).as_py() + 1
-            raise OutputError(f"{self.path}: document {row} has a line break, so it is no line of a .txt file; write .jsonl instead")
+            raise OutputError(
+                f"{self.path}: document {row} has a line break, so it is no line of a .txt file;"
+                " write .jsonl instead"
+            )
         return ((text or "") + "\n" for text in texts.to_pylist())
 
     def _refusal(self, error: OSError) -> OutputError:
-        reason = f"{error.strerror or error}, after {self.bytes_written:,} bytes; nothing is left under that name"
-        refusal = OutputError(f"cannot write {self.path}: {reason}: make room or choose another place, then run again")
+        reason = (
+            f"{error.strerror or error}, after {self.bytes_written:,} bytes; nothing is left under"
+            " that name"
+        )
+        refusal = OutputError(
+            f"cannot write {self.path}: {reason}: make room or choose another place, then run again"
+        )
         refusal.errno = error.errno
         return refusal
 
@@ -89,7 +106,9 @@ def _is_json(value: Any) -> bool:
 
 @contextlib.contextmanager
 def open_text_writer(path: str, kind: str, overwrite: bool = False) -> Iterator[TextWriter]:
-    """A context in which to ``write`` record batches as ``"jsonl"`` or ``"txt"``; see ``open_writer``."""
+    """A context in which to ``write`` record batches as ``"jsonl"`` or ``"txt"``; see
+    ``open_writer``.
+    """
     with new_file(path, overwrite) as file:
         writer = TextWriter(path, file, kind)
         yield writer

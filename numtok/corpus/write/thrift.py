@@ -1,7 +1,8 @@
 """Thrift's compact protocol, in which the footers of Parquet files are written.
 
-In: the bytes of a struct. Out: a :data:`Struct` that can be changed, and its bytes again; fields that nobody here knows of come back as they were.
-https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+In: the bytes of a struct. Out: a :data:`Struct` that can be changed, and its bytes again; fields
+    that nobody here knows of come back as they were.
+    https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
 from __future__ import annotations
