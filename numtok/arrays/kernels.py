@@ -8,14 +8,14 @@ they fill arrays that they are given. Arrays that belong together travel togethe
 Numba itself is imported when the first of them is called. What was compiled is kept, see
 :mod:`numtok.arrays.kernel_cache`.
 
-=====================
-==================================================================================================
-kernel                called from Python; fills arrays that it is given inner_kernel          called
-by kernels alone inline_kernel         short, copied into its callers before types are inferred
-merged_kernel         copied into its callers by LLVM: for one that takes NamedTuples of arrays,
-which are costly to hand over allocating_kernel     may allocate, and counts references instructions
-written for LLVM by hand; the function says in Python what they do =====================
-==================================================================================================
+===================== ==================================================================================================
+kernel                called from Python; fills arrays that it is given
+inner_kernel          called by kernels alone
+inline_kernel         short, copied into its callers before types are inferred
+merged_kernel         copied into its callers by LLVM: for one that takes NamedTuples of arrays, which are costly to hand over
+allocating_kernel     may allocate, and counts references
+instructions          written for LLVM by hand; the function says in Python what they do
+===================== ==================================================================================================
 """
 
 from __future__ import annotations

@@ -6,15 +6,16 @@ version. ``python -m numtok.arrays.unicode_classes`` writes that file anew.
 
 Classes of ``character_classes()`` (uint8[0x110000]):
 
-======
-=============================================================================================================
-value  meaning ======
-=============================================================================================================
-0      anything else 1      letter: general category L, M or Nl, or ``_``; not a character of a
-script written without spaces (see below) 2      sign: ``-``, ``+``, U+2212 3      blocks a sign
-that follows it: ``)``, ``]``, ``}``, ``%`` 4      dot 16+v   decimal digit (general category Nd) of
-value v ======
-=============================================================================================================
+====== =============================================================================================================
+value  meaning
+====== =============================================================================================================
+0      anything else
+1      letter: general category L, M or Nl, or ``_``; not a character of a script written without spaces (see below)
+2      sign: ``-``, ``+``, U+2212
+3      blocks a sign that follows it: ``)``, ``]``, ``}``, ``%``
+4      dot
+16+v   decimal digit (general category Nd) of value v
+====== =============================================================================================================
 
 Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese put digits directly beside words
 (``2020年5月``), so their characters are not letters here, as in the word boundaries of UAX #29: a

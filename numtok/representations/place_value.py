@@ -7,16 +7,16 @@ In: n numbers. Out: the characters of each number as written, one token each, an
 Inverse: the characters. Exact for every decimal, as written. Place-value positions on GPT-NeoX, see
     the README's references.
 
-=====================
-==================================================================================================
-literal                indices =====================
-==================================================================================================
-grouped ``1,234``      4 0 3 2 1: the separator is a token with index 0 signed ``-5``, ``+5``  0 1;
-    U+2212 is written ``-`` leading zeros ``007``  3 2 1, as any other digit leading dot ``.5``
-    0 -1 exponent ``1.5e3``     4 0 3 0 0: the mantissa's digits at their true places, the
-    exponent's digits 0 other scripts ``１２``  the ASCII digits 1 2, indices 2 1
-    =====================
-    ==================================================================================================
+=====================  ==================================================================================================
+literal                indices
+=====================  ==================================================================================================
+grouped ``1,234``      4 0 3 2 1: the separator is a token with index 0
+signed ``-5``, ``+5``  0 1; U+2212 is written ``-``
+leading zeros ``007``  3 2 1, as any other digit
+leading dot ``.5``     0 -1
+exponent ``1.5e3``     4 0 3 0 0: the mantissa's digits at their true places, the exponent's digits 0
+other scripts ``１２``  the ASCII digits 1 2, indices 2 1
+=====================  ==================================================================================================
 
 **Least significant digit first** (``order="lsd"``), as papers on arithmetic train: the mantissa is
 written backwards, each digit with its own index; the sign stays in front and the exponent behind.

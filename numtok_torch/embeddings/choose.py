@@ -5,19 +5,18 @@ In: word vectors, float (batch, seq, d_model), and a batch of streams; out: the 
     dtype, with the numbers put in, beside words in one sequence and any number of them. See
     ``base`` for what all of them hold to; each class has a file named after its representation.
 
-=======================  ============================
-================================================================== class                    reads
-word vector e of a number becomes =======================  ============================
-================================================================== XValEmbedding
-number_scaled                 e · x FloatBitsEmbedding       number_bits, either form      R(bits),
-a small ReLU network; e + bits as -1 and 1 FoNEEmbedding            number_digits or _fourier     e
-+ features, padded with zeros or through a linear map ExponentBinsEmbedding    number_bin
-e + the bin's vector LogFourierEmbedding      number_log_fourier            e + a linear map of the
-features PlaceValueEmbedding      place_value                   e + the vector of the place, for
-each digit or group of digits FoNEDigitEmbedding       input_ids                     e + φ(digit,
-10), or φ(digit, 10), for each digit SumEmbedding             those of its parts            e + what
-each of them adds =======================  ============================
-==================================================================
+=======================  ============================  ==================================================================
+class                    reads                         word vector e of a number becomes
+=======================  ============================  ==================================================================
+XValEmbedding            number_scaled                 e · x
+FloatBitsEmbedding       number_bits, either form      R(bits), a small ReLU network; e + bits as -1 and 1
+FoNEEmbedding            number_digits or _fourier     e + features, padded with zeros or through a linear map
+ExponentBinsEmbedding    number_bin                    e + the bin's vector
+LogFourierEmbedding      number_log_fourier            e + a linear map of the features
+PlaceValueEmbedding      place_value                   e + the vector of the place, for each digit or group of digits
+FoNEDigitEmbedding       input_ids                     e + φ(digit, 10), or φ(digit, 10), for each digit
+SumEmbedding             those of its parts            e + what each of them adds
+=======================  ============================  ==================================================================
 
 ``zero_init=True`` gives each a variant that leaves a pretrained model's output as it is before the
 first step, in which every layer learns.

@@ -12,16 +12,13 @@ In: word vectors and ``place_value``, int64 (batch, seq): for a digit of 10**p, 
 hundreds: how many digits follow is not decided. So the layer sees, as :class:`PlaceTracker` gives
 it:
 
-==============  ======================================================
-================================================================= order           most significant
-first                                  least significant first ==============
-======================================================
-================================================================= integer digits  0, "not known": no
-vector is added                      1, 2, 3, ... fraction        -1, -2, ... behind the point, as
-always; -3, -6, ...    1, 2, ... as of an integer until the point is written, then 1, 2, ...
+==============  ======================================================  =================================================================
+order           most significant first                                  least significant first
+==============  ======================================================  =================================================================
+integer digits  0, "not known": no vector is added                      1, 2, 3, ...
+fraction        -1, -2, ... behind the point, as always; -3, -6, ...    1, 2, ... as of an integer until the point is written, then 1, 2, ...
                 for groups of three
-==============  ======================================================
-=================================================================
+==============  ======================================================  =================================================================
 
 The digits of the prompt keep their true places, and what a token was shown with is not revised when
 the number is complete: keys that are cached stay valid, and running the text again without a cache

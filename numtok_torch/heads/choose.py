@@ -3,17 +3,14 @@
 In: hidden states, float (n, d_model), and a stream of targets; out: a loss, or numbers on their own
     scale. See ``base`` for what all of them hold to; each class has a file of its own.
 
-=============  =============================  =============================================
-================================== class          target                         loss, the mean over
-numbers                    confidence =============  =============================
-=============================================  ================================== ScalarHead
-number_scaled                  squared error                                  none MixtureHead
-number_value                   negative log-likelihood                        probability around the
-value FoNEHead       number_digits                  cross-entropy, mean over digits
-probability of all digits together BitsHead       number_bits, either form       binary
-cross-entropy, mean over the bits       probability of all bits together =============
-=============================  =============================================
-==================================
+=============  =============================  =============================================  ==================================
+class          target                         loss, the mean over numbers                    confidence
+=============  =============================  =============================================  ==================================
+ScalarHead     number_scaled                  squared error                                  none
+MixtureHead    number_value                   negative log-likelihood                        probability around the value
+FoNEHead       number_digits                  cross-entropy, mean over digits                probability of all digits together
+BitsHead       number_bits, either form       binary cross-entropy, mean over the bits       probability of all bits together
+=============  =============================  =============================================  ==================================
 """
 
 from __future__ import annotations

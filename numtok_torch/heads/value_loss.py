@@ -13,14 +13,12 @@ places: at each token, the mean of the values of all digits, by the softmax over
 With ŷ the value predicted and y that of the label, the sign and the power of ten left out, as they
 are tokens of their own:
 
-============  =======================
-====================================================================================== kind
-loss                     range ============  =======================
-====================================================================================== symmetric
-|ŷ - y| / (ŷ + y)        0 to 1; without a gradient where y is 0, so that digits need another loss
-relative      |ŷ - y| / max(y, u)      u is one in the last place as written; large where a number
-begins with zeros ============  =======================
-======================================================================================
+============  =======================  ======================================================================================
+kind          loss                     range
+============  =======================  ======================================================================================
+symmetric     |ŷ - y| / (ŷ + y)        0 to 1; without a gradient where y is 0, so that digits need another loss
+relative      |ŷ - y| / max(y, u)      u is one in the last place as written; large where a number begins with zeros
+============  =======================  ======================================================================================
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """Runs the fenced blocks of a Markdown document as a reader would: from the top, in one folder and
 one Python session, as they stand.
 
-===========
-==========================================================================================================
+===========  ==========================================================================================================
 ```` ```sh ````       runs in a shell that stops at the first error
 ```` ```console ````  lines after ``$ `` run in a shell; what follows them is what they print, compared line by line
 ```` ```python ````   runs in the document's session. A line ``expression  # [value]`` states its value: compared, where ``...`` stands for anything
 ```` ```text ````     is not run: made to be read
-===========
-==========================================================================================================
+===========  ==========================================================================================================
 
 Any other language, or none, is an error: no block is passed over silently.
 """
