@@ -66,7 +66,9 @@ class Encoded:
         for key, rule in (("mask_spans", mask_spans), ("labels", labels)):
             if rule is not None:
                 rows = [{**row, key: rule(row["input_ids"])} for row in rows]
-        return NumberCollator.from_schema(self.schema, pad_token_id=0, **options)(rows)
+        return NumberCollator.from_schema(
+            self.schema, pad_token_id=0, **{"objective": None} | options
+        )(rows)
 
     def labels_behind(self, text: str) -> Rule:
         """Labels of a row: its ids, and -100 up to the last token like that which the text ends

@@ -57,6 +57,7 @@ from numtok_torch.data.tokens import special_ids, token_id, tokens_of
 __all__ = ["IterableNumberDataset", "NumberCollator", "NumberDataset"]
 
 OBJECTIVES = (None, "causal", "masked")
+UNSAID = "unsaid"
 SIDES = ("right", "left")
 PADDINGS = ("longest", "max_length")
 
@@ -71,8 +72,8 @@ class NumberCollator:
 
     Attributes:
         pad_token_id: for ``input_ids``.
-        objective: ``"causal"``: labels are the ids, -100 on padding; rows that have ``labels`` keep
-            theirs. The model shifts them. ``"masked"``: masked language modelling
+        objective: must be given. ``"causal"``: labels are the ids, -100 on padding; rows that have
+            ``labels`` keep theirs. The model shifts them. ``"masked"``: masked language modelling
             (:mod:`numtok_torch.data.masking`). None: no labels but those of the rows, per token or
             one per row.
         max_length: longer rows are cut, and the first time you are warned how much is lost; None
@@ -108,7 +109,7 @@ class NumberCollator:
     """
 
     pad_token_id: int
-    objective: str | None = None
+    objective: str | None = UNSAID
     max_length: int | None = None
     padding: str = "longest"
     padding_side: str = "right"
@@ -130,6 +131,13 @@ class NumberCollator:
     seed: int | None = None
 
     def __post_init__(self) -> None:
+        if self.objective == UNSAID:
+            raise SchemaError(
+                "NumberCollator needs objective=...: 'causal' to train each next token (GPT-2,"
+                " Llama), 'masked' for masked tokens (BERT), or None for no labels but those that"
+                " the rows have (classes, or numbers alone); for an encoder with a decoder (T5) use"
+                " Seq2SeqNumberCollator"
+            )
         _one_of("objective", self.objective, OBJECTIVES)
         _one_of("padding", self.padding, PADDINGS)
         _one_of("padding_side", self.padding_side, SIDES)

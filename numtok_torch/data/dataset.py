@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from torch.utils.data import Dataset
+from torch.utils.data._utils.collate import default_collate_fn_map
 
 from numtok.errors import SchemaError
 from numtok.representations.columns import SEQ_LENGTHS
@@ -62,6 +63,23 @@ def check_fingerprint(storage: Storage, tokenizer: Any) -> None:
             f" {storage.metadata['tokenizer']}, this one has {fingerprint}); load the one that"
             " encoded it, with the same representations and grammar, or encode again"
         )
+
+
+class NumberRow(dict[str, Any]):
+    """A row of a data set, its arrays by name. torch's own collate function refuses it, as rows
+    differ in length.
+    """
+
+
+def _needs_collator(rows: list[Any], *, collate_fn_map: Any = None) -> Any:
+    raise SchemaError(
+        "rows of numbers differ in length, so torch cannot batch them by itself; give the"
+        " DataLoader collate_fn=NumberCollator.from_schema(data.schema, pad_token_id=...,"
+        " objective=...)"
+    )
+
+
+default_collate_fn_map[NumberRow] = _needs_collator
 
 
 class Encoded:
@@ -157,7 +175,7 @@ class Encoded:
     def _row(self, number: int, chunk: int, local: int, read: Read) -> Row | None:
         """A document, None if it is null, or a block."""
         if self._blocks is not None:
-            return self._blocks.row(number, read)
+            return NumberRow(self._blocks.row(number, read))
         held = read(chunk)
         if not held.valid[local]:
             return None
@@ -165,7 +183,7 @@ class Encoded:
         if SEQ_LENGTHS.name in row:
             lengths = row.pop(SEQ_LENGTHS.name).astype(np.int64)
             row |= {"position_ids": within(lengths)} if self._separate else {}
-        return row
+        return NumberRow(row)
 
 
 class NumberDataset(Encoded, Dataset[Row]):

@@ -45,7 +45,11 @@ def read_prompts(
             )
         row |= {name: row[name][:stop] for name in ("input_ids", "place_value") if name in row}
     batch = NumberCollator.from_schema(
-        encoded.schema, pad_token_id, padding_side="left" if go_on else "right", frame=(0, 0)
+        encoded.schema,
+        pad_token_id,
+        objective=None,
+        padding_side="left" if go_on else "right",
+        frame=(0, 0),
     )(rows)
     return {name: stream.to(device) for name, stream in batch.items()}
 

@@ -74,6 +74,7 @@ class Seq2SeqNumberCollator:
         """For sources and targets that one tokenizer encoded; the options are those of
         :class:`~numtok_torch.NumberCollator`.
         """
+        options = {"objective": None, **options}
         sources = NumberCollator.from_schema(schema, pad_token_id, max_length=max_length, **options)
         targets = NumberCollator.from_schema(
             schema, pad_token_id, max_length=max_target_length, **options

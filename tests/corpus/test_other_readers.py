@@ -143,7 +143,7 @@ def test_datasets(name: str, tmp_path: Path) -> None:
         for column, values in expected.items():
             assert [row[column] for row in rows] == values, column
     full = [row for row in loaded.remove_columns("id") if row["input_ids"] is not None]
-    collate = NumberCollator.from_schema(pq.read_schema(path), pad_token_id=0)
+    collate = NumberCollator.from_schema(pq.read_schema(path), pad_token_id=0, objective=None)
     ours = collate(list(map(NumberDataset(path, nulls="skip").__getitem__, range(len(full)))))
     for key, values in collate(full).items():
         assert values.shape == ours[key].shape and (values == ours[key]).all(), key

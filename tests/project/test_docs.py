@@ -457,7 +457,7 @@ def _(session: Session, printed: str) -> None:
 
     data, twins = NumberDataset(session.folder / "sample.parquet"), session.names["twins"]
     assert len(twins) == len(data)
-    collate = NumberCollator(pad_token_id=0)
+    collate = NumberCollator(pad_token_id=0, objective=None)
     batch, stored = collate(list(twins)), collate(list(data))
     for name, values in stored.items():  # but for the end token, which stands behind each document
         ended = (

@@ -23,7 +23,7 @@ from numtok.representations import B1999, P10, Digits, FloatBits, FoNE, PlaceVal
 torch = pytest.importorskip("torch")
 from trained import config
 
-from numtok_torch.data.collator import NumberCollator, NumberDataset
+from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:max_length="
@@ -162,7 +162,7 @@ def test_packed_rows_do_not_see_each_other_in_a_transformers_model() -> None:
     )
     model = transformers.LlamaModel(tiny).eval()
     rows = [{"input_ids": [1, 2, 3]}, {"input_ids": [4, 5]}]
-    batch = NumberCollator(0, max_length=6, pack=True)(rows)
+    batch = NumberCollator(0, max_length=6, pack=True, objective=None)(rows)
     with torch.no_grad():
         packed = model(**batch, use_cache=False).last_hidden_state
         alone = model(input_ids=torch.tensor([[4, 5]])).last_hidden_state
@@ -184,11 +184,12 @@ def test_labels_of_the_rows_are_kept() -> None:
 
 def test_one_label_per_row() -> None:
     rows = [{"input_ids": [1, 2], "labels": 3}, {"input_ids": [1], "labels": 0}]
-    batch = NumberCollator(0)(rows)
+    batch = NumberCollator(0, objective=None)(rows)
     assert batch["labels"].dtype == torch.int64
     assert batch["labels"].tolist() == [3, 0]
     assert (
-        NumberCollator(0)([row | {"labels": 0.5} for row in rows])["labels"].dtype == torch.float32
+        NumberCollator(0, objective=None)([row | {"labels": 0.5} for row in rows])["labels"].dtype
+        == torch.float32
     )
 
 
@@ -308,9 +309,14 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
 def test_rows_without_numbers_as_lists_need_the_schema() -> None:
     schema = tokenizer(FoNE(6, 4)).batch_schema()
     row = {"input_ids": [1], "number_index": [], "number_value": [], "number_fourier": []}
-    assert NumberCollator.from_schema(schema, 0)([row])["number_fourier"].shape == (1, 1, 10, 2)
+    assert NumberCollator.from_schema(schema, 0, objective=None)([row])["number_fourier"].shape == (
+        1,
+        1,
+        10,
+        2,
+    )
     with pytest.raises(SchemaError, match="schema says"):
-        NumberCollator.from_schema(schema, 0)(
+        NumberCollator.from_schema(schema, 0, objective=None)(
             [row | {"number_index": [0], "number_value": [1.0], "number_fourier": [[[1.0, 0.0]]]}]
         )
 
@@ -324,7 +330,7 @@ def test_rows_without_numbers_as_lists_need_the_schema() -> None:
 def test_numbers_that_are_cut_lose_their_entry(representation: Any, side: str) -> None:
     tok = tokenizer(representation)
     data = NumberDataset(tok.encode_batch(["ab 123 cd 45.6 ef"]))
-    row, alone = data[0], NumberCollator.from_schema(data.schema, PAD)
+    row, alone = data[0], NumberCollator.from_schema(data.schema, PAD, objective=None)
     stops = alone.tokens.stops(
         row["input_ids"].astype(np.int64),
         row["number_index"].astype(np.int64),
@@ -337,7 +343,7 @@ def test_numbers_that_are_cut_lose_their_entry(representation: Any, side: str) -
     count = len(row["input_ids"])
     for max_length in range(1, count):
         batch = NumberCollator.from_schema(
-            data.schema, PAD, max_length=max_length, truncation_side=side
+            data.schema, PAD, max_length=max_length, truncation_side=side, objective=None
         )([row])
         first = 0 if side == "right" else count - max_length
         kept = (row["number_index"] >= first) & (stops <= first + max_length)
@@ -364,7 +370,9 @@ def test_truncation_keeps_the_frame(side: str) -> None:
     tok = numtok.Tokenizer(config("bert"), [XVal()])
     batch = tok.encode_batch(["The mass 5 is 7 of the sample"], add_special_tokens=True)
     row = NumberDataset(batch)[0]
-    made = NumberCollator.from_schema(batch.schema, PAD, max_length=5, truncation_side=side)([row])
+    made = NumberCollator.from_schema(
+        batch.schema, PAD, max_length=5, truncation_side=side, objective=None
+    )([row])
     ids = row["input_ids"].tolist()
     assert made["input_ids"][0].tolist() == [
         ids[0],
@@ -389,11 +397,11 @@ def test_from_a_tokenizer() -> None:
     assert added["[CLS]"] in made.special_token_ids
     assert made.tokens.ids == (added["[NUM]"],)
     with pytest.raises(NumtokError, match="no token '<pad>'"):
-        NumberCollator.from_tokenizer(tok, "<pad>")
+        NumberCollator.from_tokenizer(tok, "<pad>", objective=None)
     with pytest.raises(NumtokError, match="no padding token"):
-        NumberCollator.from_tokenizer(tok)
+        NumberCollator.from_tokenizer(tok, objective=None)
     with pytest.raises(NumtokError, match=r"neither a numtok\.Tokenizer"):
-        NumberCollator.from_tokenizer(object(), 0)
+        NumberCollator.from_tokenizer(object(), 0, objective=None)
 
 
 def test_from_a_transformers_tokenizer(tmp_path: Path) -> None:
@@ -447,11 +455,11 @@ def test_rows_of_the_hugging_face_tokenizer(representations: Any) -> None:
     tok = hf.NumberTokenizer.from_pretrained(None, numbers=list(representations))
     encoded = tok(texts, return_numbers=True, add_special_tokens=False)
     data = NumberDataset(tok.numtok.encode_batch(texts), tokenizer=tok)
-    expected = NumberCollator.from_schema(data.schema, PAD)(
+    expected = NumberCollator.from_schema(data.schema, PAD, objective=None)(
         [data[number] for number in range(len(texts))]
     )
-    made = NumberCollator.from_tokenizer(tok, PAD, drop=("token_type_ids",))
-    assert made.tokens == NumberCollator.from_schema(data.schema, PAD).tokens
+    made = NumberCollator.from_tokenizer(tok, PAD, drop=("token_type_ids",), objective=None)
+    assert made.tokens == NumberCollator.from_schema(data.schema, PAD, objective=None).tokens
     found = made(
         [{name: encoded[name][number] for name in encoded} for number in range(len(texts))]
     )
@@ -480,7 +488,7 @@ def test_a_cut_is_told_once_with_what_is_lost() -> None:
 
 def test_rows_with_positions_of_their_own_keep_them_and_their_mask() -> None:
     row = {"input_ids": [5, 6, 7], "position_ids": [4, 5, 6], "attention_mask": [1, 1, 0]}
-    batch = NumberCollator(0)([row])
+    batch = NumberCollator(0, objective=None)([row])
     assert (batch["position_ids"].tolist(), batch["attention_mask"].tolist()) == (
         [[4, 5, 6]],
         [[1, 1, 0]],
@@ -508,10 +516,30 @@ def test_words_of_64_bits_keep_all_of_them(texts: list[str], lists: bool) -> Non
         if lists
         else [NumberDataset(encoded)[number] for number in range(len(texts))]
     )
-    made = NumberCollator.from_schema(encoded.schema, PAD)(data)
+    made = NumberCollator.from_schema(encoded.schema, PAD, objective=None)(data)
     assert made["number_bits"].dtype == torch.int64
     shown = made["number_bits"][made["number_mask"]].view(torch.float64)
     assert shown.tolist() == made["number_value"][made["number_mask"]].tolist()
     assert [repr(value).removesuffix(".0") for value in shown.tolist()] == [
         word for text in texts for word in text.split() if word[-1].isdigit()
     ]
+
+
+def test_what_is_trained_must_be_said() -> None:
+    schema = tokenizer(XVal()).batch_schema()
+    for make in (
+        lambda **options: NumberCollator(PAD, **options),
+        lambda **options: NumberCollator.from_schema(schema, PAD, **options),
+        lambda **options: NumberCollator.from_tokenizer(tokenizer(XVal()), PAD, **options),
+    ):
+        with pytest.raises(SchemaError, match=r"'causal'.*'masked'.*Seq2SeqNumberCollator"):
+            make()
+        assert make(objective=None).objective is None
+
+
+@pytest.mark.parametrize("block_size", [None, 3])
+@pytest.mark.parametrize("kind", [NumberDataset, IterableNumberDataset])
+def test_torchs_own_batches_are_refused_by_name(kind: Any, block_size: int | None) -> None:
+    data = kind(tokenizer(XVal()).encode_batch(["5 and 6", "7"]), block_size=block_size)
+    with pytest.raises(SchemaError, match=r"collate_fn=NumberCollator\.from_schema"):
+        next(iter(torch.utils.data.DataLoader(data, batch_size=2)))

@@ -125,7 +125,10 @@ def test_texts_come_if_they_are_named() -> None:
     row = NumberDataset(batch, columns=["number_text", "number_scaled"])[0]
     assert set(row) == {"input_ids", "number_index", "number_text", "number_scaled"}
     assert row["number_text"] == ["5", "07"]
-    assert NumberCollator(0)([row])["number_scaled"].shape == row["input_ids"][None].shape
+    assert (
+        NumberCollator(0, objective=None)([row])["number_scaled"].shape
+        == row["input_ids"][None].shape
+    )
 
 
 def test_map_style(folder: Path) -> None:
@@ -420,7 +423,7 @@ def test_batches_of_a_map_style_loader(folder: Path) -> None:
         data,
         batch_size=16,
         shuffle=True,
-        collate_fn=NumberCollator.from_schema(data.schema, 0),
+        collate_fn=NumberCollator.from_schema(data.schema, 0, objective=None),
         num_workers=2,
     )
     found = [batch["number_value"][batch["number_mask"]] for batch in loader]

@@ -248,7 +248,7 @@ def test_many_at_once(file: Path, cache: Path) -> None:
         100,
         shuffle=True,
         num_workers=2,
-        collate_fn=NumberCollator.from_schema(data.schema, 0),
+        collate_fn=NumberCollator.from_schema(data.schema, 0, objective=None),
     )
     assert sum(int(batch["number_mask"].sum()) for batch in loader) == sum(
         len(data[number]["number_index"]) for number in range(len(data))

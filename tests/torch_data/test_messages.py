@@ -102,7 +102,7 @@ def test_from_a_worker(padding: str) -> None:
 
 def _with_more(rows: Any) -> dict[str, Any]:
     return {
-        **NumberCollator(0)(rows),
+        **NumberCollator(0, objective=None)(rows),
         "names": [f"row {k}" for k in range(len(rows))],
         "ones": torch.ones(2),
     }
@@ -111,4 +111,4 @@ def _with_more(rows: Any) -> dict[str, Any]:
 def test_a_collator_around_it() -> None:
     (found,) = DataLoader([ROW] * 2, batch_size=2, num_workers=1, collate_fn=_with_more)
     assert found.pop("names") == ["row 0", "row 1"] and found.pop("ones").tolist() == [1, 1]
-    same(found, NumberCollator(0)([ROW] * 2))
+    same(found, NumberCollator(0, objective=None)([ROW] * 2))

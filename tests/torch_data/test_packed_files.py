@@ -97,7 +97,7 @@ def test_rows_of_datasets_give_the_same_batch(folder: Path) -> None:
     for name, values in mine.items():
         torch.testing.assert_close(batch[name], values, rtol=0, atol=0)
     assert (batch["labels"][batch["position_ids"] == 0] == -100).all()
-    cut = NumberCollator.from_schema(data.schema, 0, max_length=20)
+    cut = NumberCollator.from_schema(data.schema, 0, max_length=20, objective=None)
     with pytest.warns(UserWarning, match="cuts"):
         assert (cut(rows)["position_ids"] == batch["position_ids"][:, :20]).all()
     wrong = [{**rows[0], "seq_lengths": [1, 2]}]
@@ -129,7 +129,7 @@ def test_hidden_states_are_those_of_the_documents_alone(kind: str, name: str, fo
     data = NumberDataset(folder / name)
     rows = [row for row in range(len(data)) if len(pieces(folder / name, [row])) > 1][:4]
     assert len(rows) == 4
-    batch = NumberCollator.from_schema(data.schema, 0)(data.__getitems__(rows))
+    batch = NumberCollator.from_schema(data.schema, 0, objective=None)(data.__getitems__(rows))
     stock = tiny.backbone(kind, vocab_size=data.metadata["vocab_size"])
     number = NumberModel(stock, embedding_from_schema(data.schema, tiny.D)).eval()
     places = pieces(folder / name, rows)

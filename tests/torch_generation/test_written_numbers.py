@@ -159,7 +159,9 @@ def test_what_is_fed_back_is_what_the_text_says(
     texts, shown = writing._texts, writing._shown
     assert len(texts) >= 5 and texts.keys() == shown.keys()
     encoded = tokenizer.encode_batch(list(texts.values()))
-    batch = NumberCollator.from_schema(encoded.schema, 0)(list(NumberDataset(encoded)))
+    batch = NumberCollator.from_schema(encoded.schema, 0, objective=None)(
+        list(NumberDataset(encoded))
+    )
     assert batch["input_ids"].shape[1] == 1, texts  # each is one token again
     assert batch["number_mask"].all()
     for name in writing.streams:
@@ -191,7 +193,9 @@ def test_what_is_read_again_is_what_was_written(
         made, tokenizer, PROMPTS[:1], use_cache=False, full_text=True, max_new_tokens=8, **script
     )
     encoded = tokenizer.encode_batch([text])
-    batch = NumberCollator.from_schema(encoded.schema, 0)(list(NumberDataset(encoded)))
+    batch = NumberCollator.from_schema(encoded.schema, 0, objective=None)(
+        list(NumberDataset(encoded))
+    )
     last = max(seen, key=lambda one: one["input_ids"].shape[1])
     length = last["input_ids"].shape[1]
     assert length == width + 7 and int(last["number_mask"].sum()) >= 6
@@ -238,7 +242,7 @@ def test_noise_is_what_it_is_said_to_be() -> None:
     made, tokenizer, _ = setting("xval", "scalar")
     encoded = tokenizer.encode_batch(PROMPTS)
     rows = list(NumberDataset(encoded))
-    collate = NumberCollator.from_schema(encoded.schema, 0, padding_side="left")
+    collate = NumberCollator.from_schema(encoded.schema, 0, padding_side="left", objective=None)
     with torch.no_grad():
         together = made.head.network(made(**collate(rows)).hidden[:, -1])[:, 0]
         alone = torch.cat(

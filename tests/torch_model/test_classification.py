@@ -171,7 +171,7 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
     trainer = transformers.Trainer(
         made,
         arguments,
-        data_collator=NumberCollator(tiny.PAD),
+        data_collator=NumberCollator(tiny.PAD, objective=None),
         train_dataset=rows,
         eval_dataset=rows,
         compute_metrics=lambda found: {
@@ -182,7 +182,7 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     assert all(math.isfinite(loss) for loss in losses) and losses[-1] < 0.5 * losses[0], losses
     assert trainer.evaluate()["eval_right"] > 0.9
-    batch = NumberCollator(tiny.PAD)(rows[:5])
+    batch = NumberCollator(tiny.PAD, objective=None)(rows[:5])
     same(
         NumberModel.from_pretrained(tmp_path / "checkpoint-60")(**batch).loss,
         made.eval()(**batch).loss,

@@ -260,7 +260,9 @@ def test_packed_rows_are_as_alone(kind: str) -> None:
         )
         same(found.hidden[line, place : place + length], own, atol=1e-5)
     shown = made(
-        **NumberCollator(tiny.PAD, max_length=12, pack=True, pack_attention_mask=True)(rows)
+        **NumberCollator(
+            tiny.PAD, max_length=12, pack=True, pack_attention_mask=True, objective=None
+        )(rows)
     )
     assert (shown.hidden - found.hidden).abs().max() > 0.1  # it does make a difference
 

@@ -294,6 +294,6 @@ def test_no_default_can_be_changed() -> None:
 
 
 def test_two_collators_share_nothing() -> None:
-    one, other = NumberCollator(0), NumberCollator(0)
+    one, other = NumberCollator(0, objective=None), NumberCollator(0, objective=None)
     one.shapes["number_digits"] = (4,)
     assert not other.shapes
