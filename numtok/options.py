@@ -1,5 +1,6 @@
-"""The options of a frozen dataclass, held to the types that it names: a wrong one is an error where
-it is given, not where it is first used.
+"""Options held to the types that are declared for them: a wrong one is an error where it is given,
+not where it is first used. ``check_options`` is for the fields of a frozen dataclass that a caller
+made, ``conform`` for what comes from JSON or TOML.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import functools
 import numbers
 import types
 import typing
-from typing import Any
+from typing import Any, TypeVar
+
+Kind = TypeVar("Kind")
 
 _NAMES: dict[Any, str] = {
     int: "an integer",
@@ -91,3 +94,20 @@ def _described(hint: Any) -> str:
             else f"a tuple of {len(kinds)} {inside}s"
         )
     return _NAMES[hint]
+
+
+def conform(content: Any, kind: type[Kind], where: str, error: type[Exception]) -> Kind:
+    """What was read from a file, as the dataclass or ``TypedDict`` that declares its fields and
+    their types; a ``ValueError`` of the class's own check is told in the same way.
+
+    Raises:
+        error: that names the file, the field, and what it should be.
+    """
+    import msgspec  # takes longer to load than most starts may
+
+    try:
+        return msgspec.convert(content, kind)  # type: ignore[no-any-return,unused-ignore]
+    except msgspec.ValidationError as wrong:
+        reason, _, place = str(wrong).replace("`", "").partition(" - at ")
+        field = place.removeprefix("$").lstrip(".")
+        raise error(f"{where}: {f'{field}: ' if field else ''}{reason}; mend it there") from None

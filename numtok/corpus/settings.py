@@ -67,6 +67,31 @@ class EncodeOptions(TypedDict, total=False):
     stats: bool
 
 
+class FileOptions(EncodeOptions, total=False):
+    """What a ``--config`` file may hold: those, and what else ``numtok encode`` takes, by the names
+    of :func:`numtok.encode_files`, as written on the command line.
+    """
+
+    inputs: str | list[str]
+    output: str
+    tokenizer: str
+    numbers: str
+    grammar: str
+    pattern: str
+    overflow: Literal["text", "clip", "error"]
+    compact: bool
+    scale: float
+    clip: float
+    fit: bool
+    fit_quantile: float
+    engine: Literal["auto", "gigatoken", "tokenizers"]
+    leading_space: Literal["auto", "separate"]
+    shards: int
+    shard_size: int | str
+    shard: str
+    ray: str
+
+
 @dataclass(frozen=True)
 class EncodeSettings:
     """The same with the defaults; TypeError for a name that is none of them, InputError for a value
@@ -102,6 +127,11 @@ class EncodeSettings:
     def __post_init__(self) -> None:
         if isinstance(self.keep_columns, str):
             raise InputError(f"keep_columns={self.keep_columns!r} must be a list of names")
+        for name, largest in (("workers", 1 << 16), ("batch_bytes", 1 << 40)):
+            value = getattr(self, name)
+            whole = type(value) is int and 0 < value <= largest
+            if not whole and not (name == "workers" and value is None):
+                raise InputError(f"{name}={value!r} must be a whole number from 1 to {largest:,}")
         check_choice("layout", self.layout, (None, "number", "token"))
         self._check_packing()
         for name in ("text_unit", "on_error", "pack_mode"):

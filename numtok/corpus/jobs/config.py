@@ -14,9 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from numtok import locations
+from numtok.corpus.settings import FileOptions
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
+from numtok.options import conform
 from numtok.representations import from_dict
+
+_ALIASES = {"keep_column": "keep_columns", "format": "input_format"}  # on the command line
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
@@ -39,7 +43,16 @@ def read_config(path: str | Path) -> dict[str, Any]:
         raise InputError(
             f"is no TOML (or, if it ends in .json, no manifest): {error}", name
         ) from None
-    return _of_job(content, name) if is_json else content
+    if is_json:
+        return _of_job(content, name)
+    named = {key.replace("-", "_"): value for key, value in content.items()}
+    conform(
+        {_ALIASES.get(key, key): value for key, value in named.items()},
+        FileOptions,
+        name,
+        InputError,
+    )
+    return content
 
 
 def _of_job(content: Any, path: str) -> dict[str, Any]:
