@@ -6,7 +6,6 @@ are, and ``parse`` reads their names. Imports ``numtok.numbers`` and ``numtok.ar
 tokenizers, files or torch.
 """
 
-from numtok.representations.b1999 import B1999
 from numtok.representations.base import (
     END_NUM,
     NUM,
@@ -16,15 +15,13 @@ from numtok.representations.base import (
     SpelledOut,
     own_token,
 )
+from numtok.representations.charton import B1999, FP15, P10, P1000
 from numtok.representations.columns import Column
 from numtok.representations.digits import Digits
 from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
 from numtok.representations.fone import FoNE
-from numtok.representations.fp15 import FP15
 from numtok.representations.log_fourier import LogFourier
-from numtok.representations.p10 import P10
-from numtok.representations.p1000 import P1000
 from numtok.representations.parse import check_combination, from_dict, parse, representations_of
 from numtok.representations.place_value import PlaceValue
 from numtok.representations.registry import REPRESENTATIONS, register, streams

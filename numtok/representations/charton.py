@@ -2,9 +2,8 @@
 of ten, in one to five tokens of their own.
 
 In: n numbers. Out: symbols, the same count for every number; no tensor. Inverse: the number rounded
-    to ``digits`` significant digits, exact for every number that has no more. Linear Algebra with
-    Transformers (Charton 2021), section 3; xVal (Golkar et al. 2023), table 1. What they have in
-    common is here; each has a file of its own.
+to ``digits`` significant digits, exact for every number that has no more. Linear Algebra with
+Transformers (Charton 2021), section 3; xVal (Golkar et al. 2023), table 1.
 
 =======  ====================  ==============  ========================  =============  =====================
 class    −60.2, integer form   decimal form    symbols, 16 exponents     and for zero   symbols per number
@@ -14,6 +13,10 @@ P1000    ``- 602 E-1``         ``- 6.02 e+1``   2 + 900 + 16 = 918       1      
 B1999    ``-602 E-1``          ``-6.02 e+1``    1800 + 16 = 1816         2              2
 FP15     ``-602E-1``           ``-6.02e+1``     1800 * 16 = 28800        2              1
 =======  ====================  ==============  ========================  =============  =====================
+
+**One idea.** A number is three integers: sign, mantissa and exponent. The four differ in which of
+them, or which digits of the mantissa, make up one symbol (:attr:`Charton.fields`); a symbol that
+holds several is a number in mixed radix.
 
 **Rounding** is from the decimal as written, to nearest, halves to even: 1.245 is 124E-2, 1.2450001
 is 125E-2. **Zero** is as long as every other number, ``+ 0 0 0 E0``, ``+ 000 E0``, ``000 E0`` or
@@ -44,17 +47,24 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import allocating_kernel
 from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import decimals
 from numtok.representations.base import Mask, Spelled, SpelledOut
-from numtok.representations.continuation import Continuation, Rules
+from numtok.representations.continuation import Continuation
 
 FORMS = ("integer", "decimal")
 MAX_SYMBOLS = 2**16
 MAX_DECADE = 10**6
+SIGN, DIGIT, MANTISSA, SIGNED, EXPONENT, WHOLE = (
+    "sign",
+    "digit",
+    "mantissa",
+    "signed mantissa",
+    "exponent",
+    "whole number",
+)
 
 Ints = npt.NDArray[np.int64]
 
@@ -106,8 +116,12 @@ class Charton(SpelledOut):
 
     @property
     @abstractmethod
-    def n_symbols(self) -> int:
-        """How many symbols the alphabet has."""
+    def fields(self) -> tuple[str, ...]:
+        """What each symbol of a number holds; fields of one kind have the same symbols."""
+
+    @property
+    def length(self) -> int:
+        return len(self.fields)
 
     @property
     def n_exponents(self) -> int:
@@ -119,12 +133,24 @@ class Charton(SpelledOut):
         return 9 * int(10 ** (self.digits - 1)) + 1
 
     @property
+    def n_symbols(self) -> int:
+        """How many symbols the alphabet has."""
+        return sum(map(self._size, dict.fromkeys(self.fields)))
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        return _alphabet(self)
+
+    @property
+    def first_symbols(self) -> range:
+        return range(self._size(self.fields[0]))
+
+    @property
     def exponent_of_zero(self) -> int:
         """As an index: the exponent 0, or the nearest to it."""
+        low, high = self.decades
         shift = self.digits - 1 if self.form == "integer" else 0
-        return (
-            min(max(0, self.decades[0] - shift), self.decades[1] - shift) + shift - self.decades[0]
-        )
+        return min(max(shift, low), high) - low
 
     @property
     def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
@@ -132,123 +158,195 @@ class Charton(SpelledOut):
 
     def fits(self, numbers: Numbers) -> Mask:
         mantissa, decade = self._rounded(numbers)
-        return np.asarray(
-            (mantissa == 0) | ((decade >= self.decades[0]) & (decade <= self.decades[1]))
-        )
+        low, high = self.decades
+        return np.asarray((mantissa == 0) | ((decade >= low) & (decade <= high)))
 
     def encode(self, numbers: Numbers) -> Spelled:
         mantissa, decade = self._rounded(numbers)
         low, high = self.decades
-        smallest = 10 ** (self.digits - 1)
-        _clip(mantissa, decade, low, high, smallest, self.exponent_of_zero)
+        largest = 10**self.digits - 1
+        mantissa[(decade > high) & (mantissa > 0)] = largest
+        mantissa[(decade < low) & (mantissa > 0)] = largest // 10 + 1
+        exponent = decade.clip(low, high) - low
+        exponent[mantissa == 0] = self.exponent_of_zero
         minus = numbers.negative.astype(np.int64)
-        symbols = self.symbols_of(minus, mantissa, decade)
-        count = symbols.shape[1]
-        return Spelled(symbols.reshape(-1), np.arange(len(numbers) + 1) * count)
+        first, values = self._first(), self._values(minus, mantissa, exponent)
+        symbols = memory.empty(len(minus) * self.length, np.uint16).reshape(-1, self.length)
+        for place, (field, value) in enumerate(zip(self.fields, values, strict=True)):
+            symbols[:, place] = first[field] + value
+        return Spelled(symbols.reshape(-1), np.arange(len(numbers) + 1) * self.length)
 
     def decode(self, spelled: Spelled) -> pa.LargeStringArray:
         """Each number as text; symbols that are no number, such as a mantissa alone, as they are,
         one behind the other.
         """
-        assert self.length is not None
         whole = np.diff(spelled.offsets) == self.length
-        table = spelled.symbols[
-            spelled.offsets[:-1][whole][:, None] + np.arange(self.length)
-        ].astype(np.int64)  # [numbers, length]
-        minus, mantissa, decade, valid = self.read_table(table)
+        rows = spelled.offsets[:-1][whole][:, None] + np.arange(self.length)
+        minus, mantissa, exponent, valid = self._read(spelled.symbols[rows].astype(np.int64))
         values, offsets, exponent = decimals.split(
-            mantissa, decade + self.decades[0] - self.digits + 1
+            mantissa, exponent + self.decades[0] - self.digits + 1
         )
         texts = Numbers.from_digits(minus, values, offsets, exponent).rows.array
         whole[whole] = valid
         if whole.all():
             return texts
         spoken = texts.filter(pa.array(valid)).to_pylist()[::-1]
-        starts = spelled.offsets.tolist()
+        starts, symbols = spelled.offsets.tolist(), spelled.symbols.tolist()
         return pa.array(
             [
-                (
-                    spoken.pop()
-                    if good
-                    else "".join(
-                        self.alphabet[symbol] for symbol in spelled.symbols[first:last].tolist()
-                    )
-                )
+                spoken.pop() if good else "".join(self.alphabet[s] for s in symbols[first:last])
                 for good, first, last in zip(whole.tolist(), starts[:-1], starts[1:], strict=True)
             ],
             pa.large_string(),
         )
 
+    def continuation(self, grammar: Grammar) -> Continuation:
+        """As :meth:`encode` spells: a mantissa that is not zero has no leading zeros, and zero has
+        one exponent.
+        """
+        first = self._first()
+        rules: dict[str, list[tuple[range, str]]] = {}
+        known = False  # whether the symbols so far tell zero from other numbers
+        for place, field in enumerate(self.fields):
+            low, high = first[field], first[field] + self._size(field)
+            zeros = low + {SIGN: 0, SIGNED: 2, WHOLE: 0, EXPONENT: 0}.get(field, 1)
+            state = f"{place}" if place else "begin"
+            last = place == self.length - 1
+            other, zero = ("end", "end") if last else (f"{place + 1}", f"{place + 1} zero")
+            if known:
+                one = low + self.exponent_of_zero if field == EXPONENT else low
+                rules[f"{state} zero"] = [(range(one, one + 1), zero)]
+                rules[state] = [(range(low, high), other)]
+            else:
+                rules[state] = [(range(zeros, high), other)]
+                if zeros > low:
+                    rules[state].append((range(low, zeros), zero))
+            known = known or zeros > low
+        return Continuation.of(rules | {"end": []}, ["end"], self.n_symbols)
+
+    def _size(self, field: str) -> int:
+        """How many symbols a field has."""
+        return {
+            SIGN: 2,
+            DIGIT: 10,
+            MANTISSA: self.n_mantissas,
+            SIGNED: 2 * self.n_mantissas,
+            EXPONENT: self.n_exponents,
+            WHOLE: 2 * (self.n_mantissas - 1) * self.n_exponents + 2,
+        }[field]
+
+    def _first(self) -> dict[str, int]:
+        """The first symbol of each kind of field."""
+        first, total = {}, 0
+        for field in dict.fromkeys(self.fields):
+            first[field] = total
+            total += self._size(field)
+        return first
+
+    def _values(self, minus: Ints, mantissa: Ints, exponent: Ints) -> list[Ints]:
+        """What each field holds, int64[n] each."""
+        if DIGIT in self.fields:
+            digits = []  # the last one first; subtracting is five times as fast as the remainder
+            for _ in range(self.digits):
+                higher = mantissa // 10
+                digits.append(mantissa - 10 * higher)
+                mantissa = higher
+            return [minus, *reversed(digits), exponent]
+        rank = np.maximum(mantissa - self.n_mantissas // 9 + 1, 0)  # 0 for zero, 1 for the smallest
+        if WHOLE in self.fields:
+            whole = (exponent * (self.n_mantissas - 1) + rank) * (rank > 0)
+            return [2 * whole + minus]
+        return [minus, rank, exponent] if SIGN in self.fields else [2 * rank + minus, exponent]
+
+    def _read(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
+        """The inverse of :meth:`_values`, from symbols [n, length]: (minus, mantissa, exponent,
+        whether each row is a number).
+        """
+        minus, mantissa, exponent = (np.zeros(len(table), np.int64) for _ in range(3))
+        valid = np.ones(len(table), np.bool_)
+        first = self._first()
+        for place, field in enumerate(self.fields):
+            value = table[:, place] - first[field]
+            valid &= (value >= 0) & (value < self._size(field))
+            if field in (SIGN, SIGNED, WHOLE):
+                value, minus = value // 2, value % 2
+            if field == WHOLE:
+                exponent, value = np.divmod(value - 1, self.n_mantissas - 1)
+                exponent, value = np.maximum(exponent, 0), (value + 1) * (table[:, place] > 1)
+            if field == DIGIT:
+                mantissa = 10 * mantissa + value
+            elif field == EXPONENT:
+                exponent = value
+            elif field != SIGN:
+                mantissa = np.where(value > 0, value + self.n_mantissas // 9 - 1, 0)
+        return minus == 1, mantissa, exponent, valid
+
     def _rounded(self, numbers: Numbers) -> tuple[Ints, Ints]:
         """(mantissa of ``digits`` digits or 0, power of ten of its first digit), int64[n] each."""
-        mantissa, decade = (
-            memory.empty(len(numbers), np.int64),
-            memory.empty(len(numbers), np.int64),
-        )
+        mantissa = memory.empty(len(numbers), np.int64)
+        decade = memory.empty(len(numbers), np.int64)
         decimals.round_to(
             numbers.digits, numbers.digit_offsets, numbers.exponent, self.digits, mantissa, decade
         )
         return mantissa, decade
 
-    @abstractmethod
-    def symbols_of(self, minus: Ints, mantissa: Ints, decade: Ints) -> npt.NDArray[np.uint16]:
-        """uint16[n, length]; ``decade`` counts from the smallest."""
 
-    @abstractmethod
-    def read_table(self, table: Ints) -> tuple[Mask, Ints, Ints, Mask]:
-        """The inverse of :meth:`symbols_of`: (minus, mantissa, decade, whether each row is a
-        number).
-        """
+@dataclass(frozen=True)
+class P10(Charton):
+    """``- 6 0 2 E-1``: sign, digits one by one, exponent."""
 
-    def continuation(self, grammar: Grammar) -> Continuation:
-        """As :meth:`encode` spells: a mantissa that is not zero has no leading zeros, and zero has
-        one exponent.
-        """
-        return Continuation.of(self.rules(), ["end"], self.n_symbols)
+    name: ClassVar[str] = "p10"
 
-    @abstractmethod
-    def rules(self) -> Rules:
-        """Which symbols may follow which; the state ``"end"`` is that of whole numbers."""
-
-    def rules_of_exponents(self) -> Rules:
-        """Behind a mantissa, and behind that of zero; the exponents are the last symbols."""
-        first = self.n_symbols - self.n_exponents
-        zero = first + self.exponent_of_zero
-        return {
-            "mantissa": [(range(first, self.n_symbols), "end")],
-            "zero": [(range(zero, zero + 1), "end")],
-            "end": [],
-        }
-
-    def code_of(self, mantissa: Ints) -> Ints:
-        """0 for zero, and 1 for the smallest mantissa."""
-        return np.maximum(mantissa - (self.n_mantissas // 9 - 1), 0)
-
-    def mantissa_of(self, code: Ints) -> Ints:
-        """The inverse of :meth:`code_of`."""
-        return np.where(code > 0, code + (self.n_mantissas // 9 - 1), 0)
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return (SIGN, *[DIGIT] * self.digits, EXPONENT)
 
 
-@functools.lru_cache(maxsize=32)
-def mantissas(digits: int, form: str) -> tuple[str, ...]:
-    """Zero, then the others in order."""
-    written = (f"{mantissa:0{digits}d}" for mantissa in (0, *range(10 ** (digits - 1), 10**digits)))
-    return tuple(
-        f"{text[0]}.{text[1:]}".rstrip(".") if form == "decimal" else text for text in written
-    )
+@dataclass(frozen=True)
+class P1000(Charton):
+    """``- 602 E-1``: sign, mantissa, exponent."""
+
+    name: ClassVar[str] = "p1000"
+    fields = (SIGN, MANTISSA, EXPONENT)
 
 
-def exponents(digits: int, decades: tuple[int, int], form: str) -> tuple[str, ...]:
-    """From the smallest to the largest."""
-    every = range(decades[0], decades[1] + 1)
-    return tuple(
-        f"e{decade:+d}" if form == "decimal" else f"E{decade - digits + 1}" for decade in every
-    )
+@dataclass(frozen=True)
+class B1999(Charton):
+    """``-602 E-1``: signed mantissa, exponent."""
+
+    name: ClassVar[str] = "b1999"
+    fields = (SIGNED, EXPONENT)
 
 
-def with_signs(mantissas: tuple[str, ...]) -> tuple[str, ...]:
-    """Each mantissa, followed by the same with a minus."""
-    return tuple(sign + mantissa for mantissa in mantissas for sign in ("", "-"))
+@dataclass(frozen=True)
+class FP15(Charton):
+    """``-602E-1``: the whole number in one symbol; of zero, with one exponent."""
+
+    name: ClassVar[str] = "fp15"
+    fields = (WHOLE,)
+
+
+@functools.lru_cache(maxsize=16)
+def _alphabet(encoding: Charton) -> tuple[str, ...]:
+    """The symbols, field by field."""
+    count, decimal = encoding.digits, encoding.form == "decimal"
+    mantissas = [f"{m:0{count}d}" for m in (0, *range(10 ** (count - 1), 10**count))]
+    if decimal:
+        mantissas = [f"{text[0]}.{text[1:]}".rstrip(".") for text in mantissas]
+    decades = range(encoding.decades[0], encoding.decades[1] + 1)
+    exponents = [f"e{d:+d}" if decimal else f"E{d - count + 1}" for d in decades]
+    signed = [sign + mantissa for mantissa in mantissas for sign in ("", "-")]
+    symbols = {
+        SIGN: ["+", "-"],
+        DIGIT: list("0123456789"),
+        MANTISSA: mantissas,
+        SIGNED: signed,
+        EXPONENT: exponents,
+    }
+    if WHOLE in encoding.fields:
+        zeros = [zero + exponents[encoding.exponent_of_zero] for zero in signed[:2]]
+        symbols[WHOLE] = [*zeros, *(m + exponent for exponent in exponents for m in signed[2:])]
+    return tuple(one for field in dict.fromkeys(encoding.fields) for one in symbols[field])
 
 
 def _value(symbol: str) -> tuple[str, float] | None:
@@ -258,21 +356,6 @@ def _value(symbol: str) -> tuple[str, float] | None:
     """
     if symbol in "+-":
         return None
-    return (
-        ("exponents", float(symbol[1:]))
-        if symbol[0] in "eE"
-        else ("mantissas", float(Decimal(symbol)))
-    )
-
-
-@allocating_kernel
-def _clip(mantissa, decade, low, high, smallest, zero):  # type: ignore[no-untyped-def]
-    """Bring every number into the decades, and count ``decade`` from ``low``; zero has its own."""
-    for i in range(mantissa.size):
-        if mantissa[i] == 0:
-            decade[i] = zero + low
-        elif decade[i] < low:
-            mantissa[i], decade[i] = smallest, low
-        elif decade[i] > high:
-            mantissa[i], decade[i] = smallest * 10 - 1, high
-        decade[i] -= low
+    if symbol[0] in "eE":
+        return "exponents", float(symbol[1:])
+    return "mantissas", float(Decimal(symbol))

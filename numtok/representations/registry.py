@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import TypeVar
 
 from numtok.errors import RepresentationError
-from numtok.representations.b1999 import B1999
 from numtok.representations.base import Representation
+from numtok.representations.charton import B1999, FP15, P10, P1000
 from numtok.representations.columns import (
     ALWAYS,
     NUMBER_MASK,
@@ -26,10 +26,7 @@ from numtok.representations.digits import Digits
 from numtok.representations.exponent_bins import ExponentBins
 from numtok.representations.float_bits import FloatBits
 from numtok.representations.fone import FoNE
-from numtok.representations.fp15 import FP15
 from numtok.representations.log_fourier import LogFourier
-from numtok.representations.p10 import P10
-from numtok.representations.p1000 import P1000
 from numtok.representations.place_value import PlaceValue
 from numtok.representations.subword import Subword
 from numtok.representations.xval import XVal
