@@ -72,7 +72,7 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
         (
             "documents",
             f"{summary.documents:,}",
-            f"{summary.skipped:,} bad rows left out" if summary.skipped else "",
+            f"{summary.skipped:,} left out, see {summary.quarantine}" if summary.skipped else "",
         ),
         ("text", size(summary.bytes), time_taken(summary)),
         (

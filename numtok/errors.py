@@ -115,6 +115,12 @@ class InputError(NumtokError, ValueError):
         super().__init__(message, path=path, line=line, column=column, **place)
 
 
+class MissingInputError(InputError):
+    """What must be there before any row is read: the file, access to it, the column asked for. No
+    row is to blame, so ``on_error="skip"`` leaves nothing out for it.
+    """
+
+
 class OutputError(NumtokError, OSError):
     """Output that cannot be written; nothing half-written is left under the final name."""
 

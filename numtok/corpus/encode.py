@@ -20,9 +20,10 @@ from numtok.corpus.choose_rows import rows_for
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.pieces import Piece, Reader
-from numtok.corpus.read.batches import TextBatch
+from numtok.corpus.read.batches import SkippedRow, TextBatch
 from numtok.corpus.read.documents import Source, find_inputs
 from numtok.corpus.read.parts import rows_before
+from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import (
     SAMPLE_BYTES,
@@ -30,11 +31,15 @@ from numtok.corpus.summary import (
     Run,
     Summary,
     processors,
+    quarantine,
     refuse_input_as_output,
 )
 from numtok.corpus.write.encoded import BatchWriter, open_writer
 from numtok.corpus.write.stream import StreamWriter, open_stream
 from numtok.errors import InputError, NumtokError
+from numtok.files import write_file
+from numtok.locations import is_url
+from numtok.stores.ask import changed
 from numtok.tokenizer import schema
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -52,14 +57,14 @@ class Origin(NamedTuple):
         source: the file.
         stop: the row behind the last one, counted from 0; rows that were skipped count.
         read: stored bytes of all inputs up to there.
-        skipped: rows that were dropped.
+        bad: rows that were left out.
         without_text, first_null: how many have no text; the first of them, counted from 1.
     """
 
     source: Source
     stop: int
     read: int
-    skipped: int
+    bad: tuple[SkippedRow, ...]
     without_text: int
     first_null: int
 
@@ -69,7 +74,7 @@ class Origin(NamedTuple):
         batch, nulls = piece.batch, piece.batch.texts.null_count
         stop = batch.first_row + len(batch.texts) + batch.skipped
         return cls(
-            batch.source, stop, piece.read, batch.skipped, nulls, _first_null(batch) if nulls else 0
+            batch.source, stop, piece.read, batch.bad, nulls, _first_null(batch) if nulls else 0
         )
 
 
@@ -115,7 +120,30 @@ def encode_corpus(
     sources = find_inputs(inputs, settings.input_format)
     refuse_input_as_output(sources, output)
     refuse_own_names(settings.keep_columns, tokenizer)
-    return encode_sources(Run.start(sources, output, progress), tokenizer, settings, fit=fit)
+    run = Run.start(sources, output, progress)
+    found = [None if source.size is None else identify(source.path) for source in sources]
+
+    def check_inputs() -> None:
+        """What is shorter now, or other, was read in part."""
+        for source, before in zip(sources, found, strict=True):
+            if before is not None:
+                now = identify(source.path)
+                if now != before and now[0] <= before[0]:
+                    raise changed(source.name)
+
+    summary = encode_sources(run, tokenizer, settings, fit=fit, check_inputs=check_inputs)
+    return summary if run.to_stdout else _with_quarantine(run, summary, settings.overwrite)
+
+
+def _with_quarantine(run: Run, summary: Summary, overwrite: bool) -> Summary:
+    """The same once what was left out is listed beside the output."""
+    listed = f"{run.output}.quarantine"
+    if run.bad:
+        write_file(listed, quarantine((source.name, *row) for source, row in run.bad))
+        summary.quarantine = listed
+    elif overwrite and not is_url(listed):
+        Path(listed).unlink(missing_ok=True)  # that of the file that was replaced
+    return summary
 
 
 class Settled(NamedTuple):
@@ -137,6 +165,7 @@ def encode_sources(
     *,
     fit: ScaleFit | None = None,
     settled: Settled | None = None,
+    check_inputs: Callable[[], None] = lambda: None,
 ) -> Summary:
     """:func:`encode_corpus` for sources that are found and options that are checked; with
     ``settled``, what numbers cost is not measured.
@@ -147,14 +176,14 @@ def encode_sources(
         tokenizer, pieces, summary.fit = _fitted(fit, tokenizer, reader, pieces)
     summary.representations = tuple(tokenizer.representations)
     encoder = _Encoder(tokenizer, settings, kept, settled.metadata if settled else {})
-    # The costs are counted before the output gets its name: an interrupt then leaves nothing.
-    sink = functools.partial(
-        _sink,
-        encoder,
-        run,
-        lambda: None if settled else summary.costs(reader.sampled, tokenizer),
-        settled is not None,
-    )
+
+    def before_the_end() -> None:
+        """Before the output gets its name: an error or an interrupt then leaves nothing."""
+        check_inputs()
+        if not settled:
+            summary.costs(reader.sampled, tokenizer)
+
+    sink = functools.partial(_sink, encoder, run, before_the_end, settled is not None)
     workers = settings.workers or processors()
     run_ordered(
         pieces,
@@ -234,11 +263,8 @@ def _sink(
                 run.without_text += origin.without_text
                 run.first_null = run.first_null or (origin.source, origin.first_null)
             run.rows[origin.source] = origin.stop
-            run.read, run.skipped, run.written = (
-                origin.read,
-                run.skipped + origin.skipped,
-                writer.bytes_written,
-            )
+            run.bad += [(origin.source, row) for row in origin.bad]
+            run.read, run.written = origin.read, writer.bytes_written
 
         yield write
         for batch in encoder.rows.rest():

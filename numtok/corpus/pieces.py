@@ -50,10 +50,13 @@ class Reader:
         pieces = self._pieces(tuple(names), kinds)
         if not names or known is not None:
             return pieces, list(known or ())
-        first = list(itertools.islice(pieces, 1))
-        kinds.update(
-            {name: first[0].batch.kept[name].type if first else pa.string() for name in names}
-        )
+        first: list[Piece] = []
+        for piece in pieces:  # one whose rows were all left out has no types
+            first.append(piece)
+            if len(piece.batch.texts):
+                break
+        known_by = first[-1].batch.kept if first else {}
+        kinds.update({name: known_by[name].type if first else pa.string() for name in names})
         return itertools.chain(first, pieces), [
             pa.field(name, kind) for name, kind in kinds.items()
         ]

@@ -5,9 +5,10 @@ numbers cost before and after.
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,7 @@ from numtok import locations
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit
+from numtok.corpus.read.batches import SkippedRow
 from numtok.corpus.read.sources import Source
 from numtok.engines.choose import told_by_bytes
 from numtok.errors import OutputError
@@ -69,7 +71,8 @@ class Summary:
 
     Attributes:
         documents, bytes, numbers, tokens: rows, bytes of text, numbers found, tokens.
-        skipped: rows that could not be read and were left out.
+        skipped: rows that could not be read and were left out, and files from some place on.
+        quarantine: the file that lists these: JSON lines with ``file``, ``line`` and ``error``.
         without_text: documents whose text is null or missing: null rows, in ``documents`` too.
         first_without_text: the file and the row of the first of them, or nothing.
         left_as_text, clipped, vanishing: numbers by the representation that could not hold them;
@@ -114,6 +117,7 @@ class Summary:
     resumed: int = 0
     share: bool = False
     statistics: Statistics | None = None
+    quarantine: str = ""
 
     def costs(self, sampled: Sequence[pa.Array], tokenizer: Tokenizer) -> None:
         """Measure ``tokens_before`` and ``tokens_after`` on some texts."""
@@ -130,6 +134,7 @@ class Run:
 
     Attributes:
         rows: read so far of each source; those that were skipped count.
+        bad: those that were skipped.
         first_null: the source and the row, counted from 1, of the first document without a text.
         written: bytes of the output; all of it at the end.
         sha256: of the file, where a receipt is to vouch for it.
@@ -141,7 +146,7 @@ class Run:
     progress: Callable[[Progress], None] | None
     report: EncodeReport = field(default_factory=EncodeReport)
     read: int = 0
-    skipped: int = 0
+    bad: list[tuple[Source, SkippedRow]] = field(default_factory=list)
     without_text: int = 0
     first_null: tuple[Source, int] | None = None
     rows: dict[Source, int] = field(default_factory=dict)
@@ -192,7 +197,7 @@ class Run:
         """``summary`` with what this run counted."""
         for counted in dataclasses.fields(self.report):
             setattr(summary, counted.name, getattr(self.report, counted.name))
-        summary.skipped, summary.output = self.skipped, self.output
+        summary.skipped, summary.output = len(self.bad), self.output
         summary.output_bytes = self.written
         summary.without_text = self.without_text
         if self.first_null is not None:
@@ -200,6 +205,15 @@ class Run:
         summary.statistics = self.statistics
         summary.seconds = self.seconds
         return summary
+
+
+def quarantine(left_out: Iterable[tuple[str, int | None, str]]) -> str:
+    """(file, line, error) of each row that was left out, as JSON lines."""
+    names = ("file", "line", "error")
+    return "".join(
+        json.dumps(dict(zip(names, one, strict=True)), ensure_ascii=False) + "\n"
+        for one in left_out
+    )
 
 
 def processors() -> int:

@@ -14,7 +14,13 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from numtok.errors import InputError, MissingDependencyError, NumtokError, OutputError
+from numtok.errors import (
+    InputError,
+    MissingDependencyError,
+    MissingInputError,
+    NumtokError,
+    OutputError,
+)
 
 Answer = TypeVar("Answer")
 
@@ -162,9 +168,9 @@ def is_missing(error: FileNotFoundError) -> bool:
     return _verdict(error) == "missing"
 
 
-def changed(url: str) -> InputError:
+def changed(url: str) -> MissingInputError:
     """What is told of an object that is no longer the one that was opened."""
-    return InputError(
+    return MissingInputError(
         "changed while it was read; put it back, or begin anew once it stays as it is", url
     )
 
@@ -190,5 +196,5 @@ def _refusal(url: str, error: Exception, doing: str) -> NumtokError:
         ),
     }[verdict]
     if doing == "read":
-        return InputError(f"cannot be read: {what}", url)
+        return MissingInputError(f"cannot be read: {what}", url)
     return OutputError(f"cannot {doing} {url}: {what}")

@@ -83,7 +83,7 @@ def encode_shard(
     plan.check_inputs(shard)  # what was read is what was planned
     null = None if run.first_null is None else [sources.index(run.first_null[0]), run.first_null[1]]
     report = dataclasses.asdict(run.report) | {
-        "skipped": run.skipped,
+        "skipped": len(run.bad),
         "without_text": run.without_text,
         "first_without_text": null,
         "cut_numbers": summary.cut_numbers,

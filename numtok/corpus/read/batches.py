@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.corpus.read.sources import Source
-from numtok.errors import InputError
+from numtok.errors import InputError, MissingInputError
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
 # Bytes; what is read whole has a limit, or a small compressed file could fill the memory. Arrow
@@ -27,6 +27,13 @@ _SURELY_SMALL = (
     1 << 25
 )  # bytes; batches of dictionaries that cannot be larger are decoded as they are
 SKIP_HINT = "or drop such rows with --on-error skip"
+
+
+class SkippedRow(NamedTuple):
+    """What was left out: its line in the source, from 1, if that is known, and why."""
+
+    line: int | None
+    error: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +48,8 @@ class TextBatch:
             do not.
         position: bytes of the file, as stored (compressed), consumed so far.
         source: the file.
-        skipped: bad rows that were dropped from this batch (``on_error="skip"``).
+        bad: rows that were left out of this batch (``on_error="skip"``); or the file from some
+            place on.
     """
 
     texts: pa.Array
@@ -49,7 +57,12 @@ class TextBatch:
     first_row: int
     position: int
     source: Source
-    skipped: int = 0
+    bad: tuple[SkippedRow, ...] = ()
+
+    @property
+    def skipped(self) -> int:
+        """How many were left out."""
+        return len(self.bad)
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,15 @@ class ReadOptions:
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
 
 
+def left_out(
+    source: Source, options: ReadOptions, row: int, bad: Sequence[SkippedRow]
+) -> TextBatch:
+    """A batch of nothing but rows that were left out."""
+    kept = {name: pa.nulls(0, options.kept_types.get(name)) for name in options.keep_columns}
+    texts = pa.array([], pa.large_string())
+    return TextBatch(texts, kept, row, source.size or 0, source, tuple(bad))
+
+
 def pick_text_column(
     source: Source,
     asked: str | None,
@@ -75,7 +97,7 @@ def pick_text_column(
 ) -> str:
     """The text column's name, from all ``columns`` and those of them that hold ``strings``.
 
-    The asked one; else the first of ``TEXT_COLUMNS``; else the only string column. ``InputError``
+    The asked one; else the first of ``TEXT_COLUMNS``; else the only string column. ``MissingInputError``
     lists the columns where none fits.
     """
     listing = ", ".join(repr(name) for name in columns) or "none"
@@ -86,11 +108,11 @@ def pick_text_column(
                 if name == asked
                 else "correct the list of columns to keep"
             )
-            raise InputError(
+            raise MissingInputError(
                 f"no column {name!r}; the columns are {listing}: {way_out}", source.name
             )
         if columns.count(name) > 1:
-            raise InputError(
+            raise MissingInputError(
                 f"{columns.count(name)} columns are called {name!r}; rename all but one",
                 source.name,
             )
@@ -101,7 +123,7 @@ def pick_text_column(
             return name
     if len(strings) == 1:
         return strings[0]
-    raise InputError(
+    raise MissingInputError(
         f"cannot tell which column holds the text; the columns are {listing}: choose one with"
         " --text-column NAME",
         source.name,
@@ -294,7 +316,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
             batch.first_row + start,
             batch.position,
             batch.source,
-            batch.skipped if start == 0 else 0,
+            batch.bad if start == 0 else (),
         )
 
 

@@ -21,10 +21,13 @@ import pyarrow as pa
 import pyarrow.csv
 
 from numtok.corpus.read.batches import (
+    SKIP_HINT,
     ReadOptions,
+    SkippedRow,
     TextBatch,
     checked_batches,
-    is_text,
+    is_bytes,
+    left_out,
     pick_text_column,
 )
 from numtok.corpus.read.lines import BOM, refuse_utf16
@@ -115,18 +118,25 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     Fields may be quoted and then hold line breaks. A row longer than Arrow's block makes it start
     again with larger blocks.
     """
-    done, block = 0, options.batch_bytes
+    done, told, block = 0, 0, options.batch_bytes
     while True:
+        bad: list[SkippedRow] = []  # of this pass; the first ``told`` are handed out already
         try:
-            for batch in _csv_pass(source, options, block):
-                if batch.first_row >= done:
-                    done = batch.first_row + len(batch.texts)
-                    yield batch
-                elif batch.first_row + len(batch.texts) > done:
-                    fresh = done - batch.first_row
+            for batch in _csv_pass(source, options, block, bad):
+                if (stop := batch.first_row + len(batch.texts)) > done:
+                    fresh = max(0, done - batch.first_row)
                     kept = {name: column.slice(fresh) for name, column in batch.kept.items()}
-                    yield TextBatch(batch.texts.slice(fresh), kept, done, batch.position, source)
-                    done = batch.first_row + len(batch.texts)
+                    yield TextBatch(
+                        batch.texts.slice(fresh),
+                        kept,
+                        batch.first_row + fresh,
+                        batch.position,
+                        source,
+                        tuple(bad[told:]),
+                    )
+                    done, told = stop, max(told, len(bad))
+            if bad[told:]:
+                yield left_out(source, options, done, bad[told:])
             return
         except pa.ArrowInvalid as error:
             if "straddling" not in str(error):
@@ -144,10 +154,23 @@ def _too_long(size: int, row: int, source: Source) -> InputError:
     return InputError(message, source.name, row)
 
 
-def _csv_pass(source: Source, options: ReadOptions, block: int) -> Iterator[TextBatch]:
-    """All batches, with blocks of this size."""
+def _csv_pass(
+    source: Source, options: ReadOptions, block: int, bad: list[SkippedRow]
+) -> Iterator[TextBatch]:
+    """All batches, with blocks of this size; ``bad`` is told which rows were left out."""
     delimiter = "\t" if source.format == "tsv" else ","
-    parse = pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    skip = options.on_error == "skip"
+
+    def leave_out(row: pyarrow.csv.InvalidRow) -> str:
+        reason = f"{row.actual_columns} columns, where the header has {row.expected_columns}"
+        bad.append(SkippedRow(row.number, f"cannot be read as {source.format}: {reason}"))
+        return "skip"
+
+    parse = pyarrow.csv.ParseOptions(
+        delimiter=delimiter,
+        newlines_in_values=True,
+        invalid_row_handler=leave_out if skip else None,
+    )
     with ByteStream(source) as stream:
         head = _Head(stream, block, delimiter)
         names = _csv_header(head, delimiter, source)
@@ -163,7 +186,8 @@ def _csv_pass(source: Source, options: ReadOptions, block: int) -> Iterator[Text
         )
         wanted = list(dict.fromkeys([text, *options.keep_columns]))
         convert = pyarrow.csv.ConvertOptions(
-            include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string())
+            include_columns=wanted,
+            column_types=dict.fromkeys(wanted, pa.binary() if skip else pa.string()),
         )
         read = pyarrow.csv.ReadOptions(use_threads=False, block_size=max(block, len(head.data)))
         mark = secrets.token_hex(16)
@@ -173,8 +197,29 @@ def _csv_pass(source: Source, options: ReadOptions, block: int) -> Iterator[Text
         ) as opened:
             row = 0
             for batch in _without_last_row(opened, mark, source):
-                yield from checked_batches(source, batch, wanted, row, stream.position, options)
-                row += batch.num_rows
+                good = _decoded(batch, row, bad) if skip else batch
+                yield from checked_batches(source, good, wanted, row, stream.position, options)
+                row += good.num_rows
+
+
+def _decoded(batch: pa.RecordBatch, row: int, bad: list[SkippedRow]) -> pa.RecordBatch:
+    """The rows whose bytes are UTF-8, as strings."""
+    strings = pa.schema([(name, pa.string()) for name in batch.schema.names])
+    try:
+        return batch.cast(strings)
+    except pa.ArrowInvalid:
+        values = [column.to_pylist() for column in batch.columns]
+    good = []
+    for number, cells in enumerate(zip(*values, strict=True)):
+        try:
+            good.append([cell.decode() for cell in cells])
+        except UnicodeDecodeError as error:
+            line = row + number + 2 + len(bad)  # behind the header and what was left out before
+            bad.append(SkippedRow(line, f"not UTF-8: byte 0x{error.object[error.start]:02x}"))
+    columns = list(zip(*good, strict=True)) or [()] * len(values)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(list(one), pa.string()) for one in columns], schema=strings
+    )
 
 
 class _File:
@@ -239,7 +284,10 @@ def _without_last_row(
             yield before
         before = batch
         rows += batch.num_rows
-    if before is None or before.column(0)[before.num_rows - 1].as_py() != mark:
+    last = None if before is None else before.column(0)[before.num_rows - 1].as_py()
+    if before is None or last not in (mark, mark.encode()):
+        if before is not None and before.num_rows > 1:
+            yield before.slice(0, before.num_rows - 1)
         raise InputError(_OPEN_QUOTE, source.name, rows + 1)
     if before.num_rows > 1:
         yield before.slice(0, before.num_rows - 1)
@@ -287,7 +335,7 @@ def _csv_strings(head: bytes, names: Sequence[str], parse: Any) -> list[str]:
     except (pa.ArrowException, UnicodeDecodeError):
         return list(names)
     return (
-        [field.name for field in table.schema if is_text(field.type)]
+        [field.name for field in table.schema if is_bytes(field.type)]  # bytes: not UTF-8
         if table.num_rows
         else list(names)
     )
@@ -301,7 +349,7 @@ def _csv_error(error: pa.ArrowInvalid, source: Source) -> InputError:
     row = re.search(r"Row #(\d+)", reason)
     way_out = (
         "mend that row: fields with the delimiter or a line break in them must be quoted, and a"
-        " quote that never closes swallows what follows"
+        f" quote that never closes swallows what follows, {SKIP_HINT}"
     )
     if "UTF8" in reason:
         way_out = _ENCODING

@@ -18,11 +18,12 @@ from typing import Literal
 
 import pyarrow as pa
 
-from numtok.corpus.read.batches import ReadOptions, TextBatch
+from numtok.corpus.read.batches import ReadOptions, SkippedRow, TextBatch, left_out
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.parts import in_whole_file
 from numtok.corpus.read.sources import Source, named_errors
+from numtok.errors import InputError, MissingInputError
 
 __all__ = ["Source", "TextBatch", "find_inputs", "read_batches"]
 
@@ -46,8 +47,9 @@ def read_batches(
         keep_columns: other columns to hand out beside the texts.
         batch_bytes: about how much input makes a batch; a longer document stays whole.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
-        on_error: ``"skip"`` drops rows of JSON lines and text files that cannot be read, and counts
-            them in ``skipped``; everything else raises in any case.
+        on_error: ``"skip"`` leaves out rows of JSON lines, CSV and text files that cannot be read,
+            and of any file what lies behind damage; ``bad`` of a batch tells. A file that is not
+            there, or has no such column, raises in any case.
         kept_types: Arrow types for kept columns. Without them a JSON column has the type that its
             first rows suggest, which may differ from file to file; CSV columns are strings; Parquet
             and Arrow columns have their own.
@@ -59,5 +61,15 @@ def read_batches(
     options = ReadOptions(
         text_column, tuple(keep_columns), batch_bytes, text_unit, on_error, dict(kept_types or {})
     )
-    with named_errors(source), in_whole_file(source):
-        yield from FORMATS[source.format].read(source, options)
+    rows = 0
+    try:
+        with named_errors(source):
+            for batch in FORMATS[source.format].read(source, options):
+                rows = batch.first_row + len(batch.texts) + batch.skipped
+                yield batch
+    except InputError as error:
+        if on_error == "raise" or isinstance(error, MissingInputError):
+            with in_whole_file(source):
+                raise
+        reason = f"all from here on is left out: {error.message}"
+        yield left_out(source, options, rows, [SkippedRow(error.line, reason)])

@@ -34,6 +34,7 @@ from numtok.corpus.read.batches import (
     SKIP_HINT,
     TEXT_COLUMNS,
     ReadOptions,
+    SkippedRow,
     TextBatch,
     pick_text_column,
 )
@@ -63,7 +64,7 @@ class Rows:
 
     texts: list[str | None] = field(default_factory=list)
     kept: list[list[Any]] = field(default_factory=list)
-    skipped: int = 0
+    bad: list[SkippedRow] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -167,13 +168,13 @@ def batches_of_blocks(
         columns = columns or _settle_columns(block, source, options)
         use = columns or columns_without_rows(options)
         fast = _parse_fast(block, use)
-        texts, kept, skipped = (*fast, 0) if fast else _parse_slow(block, use, source, options)
+        texts, kept, bad = (*fast, []) if fast else _parse_slow(block, use, source, options)
         memory.release_after(len(block.data))
-        if len(texts) or skipped:
+        if len(texts) or bad:
             if use.text in options.keep_columns:
                 kept[use.text] = texts
-            yield TextBatch(texts, kept, first_row, block.position, source, skipped)
-        first_row += len(texts) + skipped
+            yield TextBatch(texts, kept, first_row, block.position, source, tuple(bad))
+        first_row += len(texts) + len(bad)
 
 
 def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.Array]] | None:
@@ -213,15 +214,15 @@ def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.
 
 def _parse_slow(
     block: Block, columns: Columns, source: Source, options: ReadOptions
-) -> tuple[pa.Array, dict[str, pa.Array], int]:
-    """The block line by line; the first bad row raises, or is counted."""
+) -> tuple[pa.Array, dict[str, pa.Array], list[SkippedRow]]:
+    """The block line by line; the first bad row raises, or all are told."""
     rows = _collect(block, columns, source, options, check_kept=False)
     try:
         texts, kept = columns.arrays(rows)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         rows = _collect(block, columns, source, options, check_kept=True)
         texts, kept = columns.arrays(rows)
-    return texts, kept, rows.skipped
+    return texts, kept, rows.bad
 
 
 def _collect(
@@ -241,9 +242,10 @@ def _collect(
                 rows.texts.append(text)
                 rows.kept.append(kept)
             except BadRow as error:
+                blamed = _blame(error, raw, source, number, offset)
                 if options.on_error == "raise":
-                    raise _blame(error, raw, source, number, offset) from None
-                rows.skipped += 1
+                    raise blamed from None
+                rows.bad.append(SkippedRow(number, blamed.message))
         offset += len(raw) + 1
     return rows
 

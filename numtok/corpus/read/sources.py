@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import lzma
+import os
 import shutil
 import sys
 import tempfile
@@ -20,7 +21,9 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from numtok import locations
-from numtok.errors import InputError
+from numtok.errors import InputError, MissingInputError
+from numtok.locations import is_url
+from numtok.stores import objects
 
 COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
 
@@ -52,6 +55,24 @@ class Source:
         return "<stdin>" if self.path == "-" else self.path
 
 
+def identify(path: str) -> tuple[int, str]:
+    """(size, a tag that changes with the content) of an input.
+
+    Raises:
+        MissingInputError: if it is not there.
+    """
+    if is_url(path):
+        found = objects.status(path)
+        if found is None:
+            raise MissingInputError("is not there; check the URL", path)
+        return found.size or 0, found.tag
+    try:
+        file = os.stat(path)
+    except OSError as error:
+        raise MissingInputError(f"cannot be read: {error.strerror}; check the path", path) from None
+    return file.st_size, str(file.st_mtime_ns)
+
+
 @contextlib.contextmanager
 def named_errors(source: Source) -> Iterator[None]:
     """Turn what Arrow, the decompressors and the system raise into an ``InputError`` that names the
@@ -62,7 +83,7 @@ def named_errors(source: Source) -> Iterator[None]:
     except (pa.ArrowException, OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].rstrip(". ") if str(error) else type(error).__name__
         if isinstance(error, OSError) and error.strerror and error.errno:
-            raise InputError(
+            raise MissingInputError(
                 f"cannot be read: {error.strerror}; check the path, its permissions and the disk",
                 source.name,
             ) from None

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.corpus.read.batches import LONGEST_ROW, ReadOptions, TextBatch
+from numtok.corpus.read.batches import LONGEST_ROW, ReadOptions, SkippedRow, TextBatch
 from numtok.corpus.read.lines import BOM, Block, not_utf8, read_blocks, refuse_utf16, too_long
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
@@ -33,11 +33,12 @@ def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         row = 0
         for block in read_blocks(stream, options.batch_bytes):
             try:
-                texts, skipped = split_lines(block.data), 0
+                texts = split_lines(block.data)
+                bad: list[SkippedRow] = []
             except pa.ArrowInvalid:
-                texts, skipped = _good_lines(block, source, options)
-            yield TextBatch(texts, {}, row, block.position, source, skipped)
-            row += len(texts) + skipped
+                texts, bad = _good_lines(block, source, options)
+            yield TextBatch(texts, {}, row, block.position, source, tuple(bad))
+            row += len(texts) + len(bad)
 
 
 def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
@@ -54,21 +55,19 @@ def _whole(stream: ByteStream, options: ReadOptions) -> Iterator[TextBatch]:
     refuse_utf16(data, stream.source)
     mark = len(BOM) if data.startswith(BOM) else 0
     try:
-        texts, skipped = pa.array([data[mark:].decode()], pa.large_string()), 0
+        texts = pa.array([data[mark:].decode()], pa.large_string())
     except UnicodeDecodeError as error:
-        if options.on_error == "raise":
-            before = error.object[: error.start]
-            line, line_start = before.count(b"\n") + 1, before.rfind(b"\n") + 1
-            moved = UnicodeDecodeError(
-                "utf-8",
-                error.object[line_start:],
-                error.start - line_start,
-                error.end - line_start,
-                error.reason,
-            )
-            raise not_utf8(moved, mark + line_start, stream.source, line) from None
-        texts, skipped = pa.array([], pa.large_string()), 1
-    yield TextBatch(texts, {}, 0, stream.position, stream.source, skipped)
+        before = error.object[: error.start]
+        line, line_start = before.count(b"\n") + 1, before.rfind(b"\n") + 1
+        moved = UnicodeDecodeError(
+            "utf-8",
+            error.object[line_start:],
+            error.start - line_start,
+            error.end - line_start,
+            error.reason,
+        )
+        raise not_utf8(moved, mark + line_start, stream.source, line) from None
+    yield TextBatch(texts, {}, 0, stream.position, stream.source)
 
 
 def split_lines(data: bytes) -> pa.Array:
@@ -84,16 +83,21 @@ def split_lines(data: bytes) -> pa.Array:
     return pc.split_pattern(whole, "\n").flatten()  # (lines,)
 
 
-def _good_lines(block: Block, source: Source, options: ReadOptions) -> tuple[pa.Array, int]:
-    """Line by line: the good lines and the count of bad ones, or an error at the first bad one."""
+def _good_lines(
+    block: Block, source: Source, options: ReadOptions
+) -> tuple[pa.Array, list[SkippedRow]]:
+    """Line by line: the good lines and the bad ones, or an error at the first bad one."""
     texts: list[str] = []
+    bad: list[SkippedRow] = []
     offset = block.offset
     raw_lines = block.data.split(b"\n")[: block.lines]
     for number, raw in enumerate(raw_lines, block.line):
         try:
             texts.append(raw.removesuffix(b"\r").decode())
         except UnicodeDecodeError as error:
+            blamed = not_utf8(error, offset, source, number)
             if options.on_error == "raise":
-                raise not_utf8(error, offset, source, number) from None
+                raise blamed from None
+            bad.append(SkippedRow(number, blamed.message))
         offset += len(raw) + 1
-    return pa.array(texts, pa.large_string()), len(raw_lines) - len(texts)
+    return pa.array(texts, pa.large_string()), bad
