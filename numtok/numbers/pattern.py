@@ -4,7 +4,7 @@ with the same outputs.
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,24 +70,36 @@ def _power(written: str) -> int | None:
     """An exponent in digits of any script, with or without a sign; None if it has more digits than
     a number may have, zeros before them aside.
     """
-    digits = "".join(str(int(digit)) for digit in written.lstrip("-+\u2212")).lstrip("0")
+    digits = "".join(str(_digit(digit)) for digit in written.lstrip("-+\u2212")).lstrip("0")
     if len(digits) > MAX_EXPONENT_DIGITS:
         return None
     return int(digits or "0") * (-1 if written[0] in "-\u2212" else 1)
+
+
+@functools.cache
+def _digit(character: str) -> int:
+    """The value of what ``\\d`` matches, by the same library: Python may not know it yet."""
+    import regex
+
+    return next(
+        value for value in range(10) if regex.match(rf"\p{{Numeric_Value={value}}}", character)
+    )
 
 
 def _read_surfaces(
     surfaces: list[tuple[int, int, int, str]], rows: TextRows, grammar: Grammar
 ) -> Numbers:
     """Numbers from (document, start, stop, surface) quadruples."""
-    grouping = f"[{re.escape(grammar.grouping)}]" if grammar.grouping else "(?!)"
-    literal = re.compile(
+    import regex
+
+    grouping = f"[{regex.escape(grammar.grouping)}]" if grammar.grouping else "(?!)"
+    literal = regex.compile(
         rf"([-+\u2212]?)((?:\d|(?<=\d){grouping}(?=\d))*)(?:\{grammar.decimal}(\d*))?(?:[eE]([-+\u2212]?\d+))?"
     )
     negative, exponent, digits, ends = [], [], bytearray(), []
     for row, start, _, surface in surfaces:
         match = literal.fullmatch(surface)
-        whole = re.sub(grouping, "", match[2]) if match else ""
+        whole = regex.sub(grouping, "", match[2]) if match else ""
         fraction = (match[3] or "") if match else ""
         if not match or not whole + fraction:
             raise GrammarError(
@@ -101,7 +113,7 @@ def _read_surfaces(
             raise GrammarError(message, document=row, byte=start)
         negative.append(match[1] in ("-", "\u2212"))
         exponent.append(power - len(fraction))
-        digits.extend(int(digit) for digit in whole + fraction)
+        digits.extend(_digit(digit) for digit in whole + fraction)
         ends.append(len(digits))
     columns = np.array([quadruple[:3] for quadruple in surfaces], np.int64).reshape(-1, 3)
     return Numbers(

@@ -262,7 +262,7 @@ def uuid_end(text, at, start, stop, classes):  # type: ignore[no-untyped-def]
 @inner_kernel
 def look_back(text, at, start, classes, signs, leading):  # type: ignore[no-untyped-def]
     """(first byte, leading mark?, minus?) of the numeral whose first digit is at ``at`` (A, B);
-    ``leading`` is the decimal mark, or 0 if it cannot lead.
+    ``leading`` is the decimal mark, or a byte that no text has if it cannot lead.
     """
     first, dot, minus = at, False, False
     if at > start and text[at - 1] == leading:

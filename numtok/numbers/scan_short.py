@@ -3,7 +3,7 @@ search.
 
 In: one text. Out: the same text with a mark for each number, or None where only the scanner can
     tell what is a number, as of one text in twenty. The expressions are made of the table by which
-    the scanner settles most numbers (:func:`numtok.numbers.plain_numbers.plain_neighbours`).
+    the scanner settles most numbers (:func:`numtok.numbers.plain_numbers.neighbours`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.plain_numbers import DECIMAL, NO_DIGIT, SEPARATOR, UNIT, plain_neighbours
+from numtok.numbers.plain_numbers import (
+    BEGINS,
+    ENDS,
+    ENDS_BEFORE,
+    NO_DIGIT,
+    SEPARATES,
+    neighbours,
+)
 
 PLACES = range(-15, 15)  # the powers of ten at which the digits of these numbers can stand
 # dashes, quotes, currencies: next to other characters that are not ASCII, the scanner tells
 BESIDE = "\u2013\u2014\u201c\u201d\u00a3\u20ac"
+UNIT_LETTERS = "a-df-wyzA-DF-WYZ"  # none that begins an exponent or a chain
 ANY_DIGIT = re.compile(
     "[\\d\U00010000-\U000effff]"
 )  # or a character beyond the first plane, where Python may not know all digits yet
@@ -54,17 +62,14 @@ def short_texts(grammar: Grammar) -> ShortTexts | None:
     """Those of a grammar; None if it is a user's own expression."""
     if grammar.pattern is not None:
         return None
-    table = plain_neighbours(grammar)[:128]
+    table = neighbours(grammar)
 
-    def having(flags: int) -> str:
-        return "".join(
-            re.escape(chr(byte))
-            for byte in np.flatnonzero(table & flags).tolist()
-            if chr(byte) != "-"
-        )
+    def having(flags: int, without: int = 0) -> str:
+        found = np.flatnonzero((table & flags != 0) & (table & without == 0)).tolist()
+        return "".join(re.escape(chr(byte)) for byte in found if chr(byte) != "-")
 
-    letters = "".join(map(chr, np.flatnonzero(table & DECIMAL == UNIT).tolist()))
-    separators = having(SEPARATOR) + (r"\." if "." in (grammar.grouping or "") else "")
+    point = r"\." if "." in (grammar.grouping or "") else ""
+    separators = having(SEPARATES) + point
     not_zero = "(?!0)" if grammar.decimal == "," else ""
     more = (
         1 if "." in separators else 3
@@ -75,14 +80,12 @@ def short_texts(grammar: Grammar) -> ShortTexts | None:
         else ""
     )
     decimal = f"(?:{grouped}[0-9]{{1,15}})(?:\\{grammar.decimal}[0-9]{{1,15}})?"
-    before = (
-        f"(?:(?<![^{having(1)}{BESIDE}])|(?<=(?<!\\d) ))"
-        if " " in (grammar.grouping or "")
-        else f"(?<![^{having(1)}{BESIDE}])"
-    )
-    follows = f"[{having(2)}{BESIDE}]|\\Z|[{having(4)}](?:[{having(NO_DIGIT)}{BESIDE}]|\\Z)"
+    begins = f"(?<![^{having(BEGINS, without=SEPARATES)}{BESIDE}])"
+    before = rf"(?:{begins}|(?<=(?<!\d) ))" if " " in (grammar.grouping or "") else begins
+    marks, no_digit = having(ENDS_BEFORE) + point, having(NO_DIGIT)
+    follows = f"[{having(ENDS)}{BESIDE}]|\\Z|[{marks}](?:[{no_digit}{BESIDE}]|\\Z)"
     end = f"(?:{follows}|[{separators}](?!{ANY_DIGIT.pattern}))" if separators else f"(?:{follows})"
-    unit = f"[{letters}]+(?:[{having(6)}]|\\Z)"
+    unit = f"[{UNIT_LETTERS}]+(?:[{having(ENDS)}{marks}]|\\Z)"
     signed = f"(?:{before}|(?<![^ ])[-+\u2212])" if grammar.signs else before
     # Beside a hyphen: the lengths that no group of a UUID has there.
     forms = (

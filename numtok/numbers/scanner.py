@@ -26,13 +26,7 @@ from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import DIGIT, LETTER, character_classes
 from numtok.arrays.utf8 import class_before, decode
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.plain_numbers import (
-    eight_bytes,
-    may_be_short,
-    plain_neighbours,
-    plain_number,
-    short_number,
-)
+from numtok.numbers.plain_numbers import HYPHEN, neighbours, plain_number
 from numtok.numbers.rules import (
     Notation,
     copy_digits,
@@ -45,7 +39,8 @@ from numtok.numbers.rules import (
     uuid_end,
 )
 
-SPARE = 48  # bytes behind the digits, as ``short_number`` writes more than there are
+SPARE = 16  # bytes behind the digits, as ``plain_number`` writes more than there are
+NO_BYTE = np.uint8(0xFF)  # that UTF-8 has nowhere
 
 
 class Rows(NamedTuple):
@@ -65,7 +60,7 @@ class Rules(NamedTuple):
     """
 
     classes: npt.NDArray[np.uint8]
-    plain: npt.NDArray[np.uint8]
+    neighbours: npt.NDArray[np.uint8]
     notation: Notation
     signs: bool
     leading: np.uint8
@@ -212,45 +207,19 @@ def _scan(rows, rules, row, at, columns):  # type: ignore[no-untyped-def]
             place = next_mark(rows.marks, place, stop)
             if place >= stop:
                 break
-            short = may_be_short(rows, place)
-            word = eight_bytes(text, place) if short else np.uint64(text[place])
-            if word & np.uint64(0x80):
+            if text[place] >= 0x80:
                 code, width = decode(text, np.int64(place))
                 if classes[code] < DIGIT:
                     place += np.uint64(width)
                     continue
-            end = np.uint64(0)
-            if short:
-                end, written, fraction, sign = short_number(
-                    rows, rules, place, word, start, stop, columns.digits, filled
-                )
-            if end != 0 and count < room:
-                filled += written
-                columns.start[count], columns.stop[count], columns.digit_ends[count] = (
-                    place - sign - start,
-                    end - start,
-                    filled,
-                )
-                columns.negative[count], columns.exponent[count] = (
-                    sign & np.uint64(text[place - sign] == 0x2D),
-                    -np.int64(fraction),
-                )
-                count += ONE
-                place = end
-                continue
-            end, fraction = plain_number(
-                text, place, start, stop, rules.plain, classes, columns.digits, filled
+            end, written, fraction, sign = plain_number(
+                rows, rules, place, start, stop, columns.digits, filled
             )
             if end != 0 and count < room:
-                filled += end - place
-                if fraction != 0:
-                    filled -= ONE  # the point
-                    columns.exponent[count] = -np.int64(fraction)
-                columns.start[count], columns.stop[count], columns.digit_ends[count] = (
-                    place - start,
-                    end - start,
-                    filled,
-                )
+                filled += written
+                columns.start[count], columns.stop[count] = place - sign - start, end - start
+                columns.digit_ends[count], columns.exponent[count] = filled, -np.int64(fraction)
+                columns.negative[count] = sign & np.uint64(text[place - sign] == HYPHEN)
                 count += ONE
                 place = end
                 continue
@@ -301,7 +270,7 @@ def _rules(grammar: Grammar) -> Rules:
     decimal = np.uint8(ord(grammar.decimal))
     return Rules(
         character_classes(grammar.unicode_digits),
-        plain_neighbours(grammar),
+        neighbours(grammar),
         Notation(
             np.array([*map(ord, grammar.grouping or "")], np.int32),
             decimal,
@@ -309,7 +278,7 @@ def _rules(grammar: Grammar) -> Rules:
             grammar.exponent,
         ),
         grammar.signs,
-        decimal if grammar.leading_dot else np.uint8(0),
+        decimal if grammar.leading_dot else NO_BYTE,
         grammar.accounting,
     )
 

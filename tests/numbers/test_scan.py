@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 from effort import examples
 from grammar_oracle import find_numbers
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scanned import PIECES, UUID, rows_of, rows_of_oracle, surfaces
 
@@ -358,15 +358,29 @@ def test_equals_oracle_on_wikipedia(wiki_texts: list[str]) -> None:
         assert [start for _, start, _ in here] == list(starts), f"document {document}"
 
 
-def test_batch_equals_single() -> None:
-    dice = random.Random(3)
-    texts = ["".join(dice.choices(PIECES, k=dice.randrange(40))) for _ in range(500)]
-    expected = [
-        (row, *found[1:])
-        for row, text in enumerate(texts)
-        for found in rows_of(numtok.scan([text]))
-    ]
-    assert rows_of(numtok.scan(texts)) == expected
+# Letters, digits and symbols of all scripts; many share their first byte with a separator.
+BESIDE_A_SEPARATOR = "\u00b5\u00aa\u00b2\u207f\u2071\u2090\u2160\u2167\u216f\u2102\u2c60"
+any_script = st.characters(categories=["L", "M", "N", "P", "S", "Z"]) | st.sampled_from("\0\t")
+among_scripts = st.lists(
+    st.sampled_from([*PIECES, *BESIDE_A_SEPARATOR, *SEPARATORS, "1.234", "8B"]) | any_script,
+    max_size=12,
+).map("".join)
+PRESETS = [Grammar(), Grammar.data(), Grammar.european(), Grammar.indian(), Grammar.swiss()]
+
+
+@pytest.mark.thorough
+@given(st.lists(among_scripts, max_size=4), st.sampled_from(PRESETS))
+@example(["1.234\u00b55", "6", "7 8"], Grammar.european())
+@example(["1.234\u00b55", "x", "6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7"], Grammar("\u00a0"))
+@example(
+    ["9B\u21674", " and so many words behind it that there is room to read on"], Grammar.swiss()
+)
+@example(["a\x005 \x00-7", " and so many words behind it"], Grammar(leading_dot=False))
+def test_a_text_has_its_numbers_whatever_lies_beside_it(texts: list[str], grammar: Grammar) -> None:
+    together = rows_of(numtok.scan(texts, grammar))
+    alone = [rows_of(numtok.scan([text], grammar)) for text in texts]
+    assert together == [(row, *found[1:]) for row, each in enumerate(alone) for found in each]
+    assert together == rows_of_oracle(texts, grammar)
 
 
 @pytest.mark.parametrize("joint", [" ", ",", "x", "-", "\n"])
@@ -719,6 +733,12 @@ def test_pattern_reads_the_same_exponents() -> None:
     assert rows_of(numtok.scan(texts, Grammar.from_pattern(SIMPLE))) == rows_of(numtok.scan(texts))
     with pytest.raises(GrammarError, match="document 1, byte 2: the exponent"):
         numtok.scan(["7", "a 1e123456789012345678"], Grammar.from_pattern(SIMPLE))
+
+
+def test_a_pattern_reads_digits_that_python_does_not_know_yet() -> None:
+    text = "5 \U00010d43\U00010d40e\U00011de2 \u0663"  # Unicode 16 and 17
+    numbers = numtok.extract(text, Grammar.from_pattern(SIMPLE))
+    assert [number.value for number in numbers] == [5, 3000, 3]
 
 
 @pytest.mark.parametrize(
