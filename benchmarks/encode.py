@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import functools
 import json
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import awkward as ak
@@ -289,9 +287,7 @@ def contract(tokenizer: numtok.Tokenizer, texts: list[str]) -> list[list[int] | 
 
     None for a text that has [NUM] itself, or a number that a representation cannot hold.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_pretrained(folder)
-        library = tokenizers.Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))
+    library = tokenizers.Tokenizer.from_str(json.dumps(tokenizer.config))
     library.encode_special_tokens = True
     numbers = numtok.scan(texts, tokenizer.grammar)
     left = set(numbers.document[_not_held(tokenizer, numbers)].tolist())

@@ -17,6 +17,12 @@ from typing import Any
 from numtok.errors import MissingDependencyError, TokenizerError
 
 TOKENIZER_FILE = "tokenizer.json"
+SETTINGS_FILE = "numtok.json"  # beside a tokenizer.json that numtok saved
+SEALED = "numtok"  # where a sealed file holds the tokenizer.json
+ADVICE = (  # reads on from "Unknown tokenizer version", which is how `tokenizers` refuses it
+    "numtok: it knows numbers, which plain tokenizers would give wrong ids; pip install numtok,"
+    " then load the folder with numtok.hf.NumberTokenizer or numtok.Tokenizer"
+)
 MODELS = ("BPE", "WordPiece", "Unigram", "WordLevel")
 FLAGS = {"content", "single_word", "lstrip", "rstrip", "normalized", "special"}
 CHILDREN = {
@@ -50,6 +56,15 @@ def to_json(config: Mapping[str, Any]) -> str:
         for name, part in config.items()
     )
     return "{" + ", ".join(parts) + "}"
+
+
+def sealed(text: str) -> str:
+    """The text of a tokenizer.json, put where only numtok reads it: any other reader would cut
+    numbers as ordinary text, and fails on this one with :data:`ADVICE`.
+    """
+    refusal: dict[str, Any] = {"version": ADVICE, "model": {"type": ADVICE}, "added_tokens": []}
+    refusal |= dict.fromkeys(CHILDREN)  # else transformers.js says only that they lack
+    return f"{json.dumps(refusal)[:-1]}, {json.dumps(SEALED)}: {text.strip()}}}\n"
 
 
 def load_source(source: Any = None) -> dict[str, Any]:
@@ -224,6 +239,13 @@ def read_json(path: Path) -> Any:
 
 def _read(path: Path) -> dict[str, Any]:
     config = read_json(path)
+    if isinstance(config, dict) and SEALED in config:
+        config = config[SEALED]
+        if path.name != TOKENIZER_FILE or not path.with_name(SETTINGS_FILE).is_file():
+            raise TokenizerError(
+                f"{path} was saved by numtok, but {SETTINGS_FILE} is missing beside it; copy both"
+                f" files, as {TOKENIZER_FILE} and {SETTINGS_FILE}"
+            )
     if not isinstance(config, dict) or not isinstance(config.get("model"), dict):
         raise TokenizerError(
             f"{path}: has no 'model', so it is not a {TOKENIZER_FILE} (a tokenizer_config.json or"

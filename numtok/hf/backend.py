@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from numtok.engines.offsets import TokenForms
-from numtok.engines.tokenizer_json import load_source
+from numtok.engines.tokenizer_json import load_source, to_json
 from numtok.hf import loading
 from numtok.hf.marks import Marks, marks_for
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -118,6 +119,8 @@ class KnowsNumbers(PreTrainedTokenizerFast):
         self, *args: Any, number_settings: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
         self.cache: dict[str, Any] = {}  # the one attribute that fingerprints of datasets leave out
+        if file := kwargs.pop("tokenizer_file", None):  # which only numtok reads
+            self._tokenizer = tokenizers.Tokenizer.from_str(to_json(load_source(file)))
         super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         self._install(number_settings or {})
 

@@ -19,11 +19,11 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
 from numtok.engines.rust import tokenizer_errors
-from numtok.engines.tokenizer_json import TOKENIZER_FILE, check_exists, load_source
+from numtok.engines.tokenizer_json import TOKENIZER_FILE, check_exists, load_source, to_json
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation, XVal, representations_of
-from numtok.tokenizer.saving import check_settings
+from numtok.tokenizer.saving import check_settings, read_settings
 from numtok.tokenizer.tokenizer import Tokenizer
 
 OPTIONS = ("numbers", "grammar", "leading_space", "return_numbers")
@@ -96,24 +96,23 @@ def checked(path: Any) -> Iterator[None]:
 
 
 def saved_settings(path: Any, options: dict[str, Any]) -> dict[str, Any] | None:
-    """The settings in a folder that a drop-in tokenizer was saved to; None for any other source.
+    """The settings in a folder that was saved with numbers; None for any other source.
 
     ``options`` as for AutoTokenizer.
     """
     if Path(path).is_file():
         return None
     config = get_tokenizer_config(path, **options)
-    return (
-        check_settings(config["number_settings"], f"{path}/tokenizer_config.json")
-        if "number_settings" in config
-        else None
-    )
+    if "number_settings" in config:  # by the drop-in tokenizer
+        return check_settings(config["number_settings"], f"{path}/tokenizer_config.json")
+    return read_settings(path)
 
 
 def load_stock(path: Any, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """The tokenizer of transformers from any other source."""
     if Path(path).is_file():
-        return PreTrainedTokenizerFast(tokenizer_file=str(path), **options)
+        backend = tokenizers.Tokenizer.from_str(to_json(load_source(path)))
+        return PreTrainedTokenizerFast(tokenizer_object=backend, **options)
     alone = (
         Path(path).is_dir()
         and not (Path(path) / "config.json").is_file()

@@ -13,11 +13,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from numtok.engines.tokenizer_json import SETTINGS_FILE, sealed
 from numtok.errors import NumtokError, OutputError
 from numtok.files import write_file
-from numtok.tokenizer.saving import SETTINGS_FILE, write_json
+from numtok.tokenizer.saving import write_json
 
 SHIM = "numtok_tokenizer"  # the module in a saved folder that imports the class, for AutoTokenizer
+
+
+def seal(file: str) -> None:
+    """Make a tokenizer.json one that only numtok reads."""
+    path = Path(file)
+    path.write_text(sealed(path.read_text("utf-8")), "utf-8")
 
 
 def write_own_files(folder: str | os.PathLike[str], settings: Any) -> tuple[str, str]:

@@ -41,7 +41,7 @@ from numtok.hf.backend import KnowsNumbers
 from numtok.hf.batch import encode_quickly
 from numtok.hf.decoding import decode_row, rows_of
 from numtok.hf.general import encode_generally, leave_backend_as_called
-from numtok.hf.saving import SHIM, save_whole, write_own_files
+from numtok.hf.saving import SHIM, save_whole, seal, write_own_files
 from numtok.hf.short_text import encode_shortly
 from numtok.hf.streams import pad_streams, take_streams
 from numtok.hf.texts import Call
@@ -179,6 +179,8 @@ class NumberTokenizer(KnowsNumbers):
         names: tuple[str, ...] = super()._save_pretrained(
             save_directory, file_names, legacy_format, filename_prefix
         )
+        if not self.numtok.reads_as_plain:
+            seal(names[-1])
         return (*names, *write_own_files(save_directory, self._number_settings))
 
     @classmethod

@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 from numtok import locations
 from numtok.arrays import kept
 from numtok.engines.number_tokens import OWN_SYMBOL
-from numtok.engines.tokenizer_json import TOKENIZER_FILE, essential, fingerprint, read_json, to_json
+from numtok.engines.tokenizer_json import (
+    SETTINGS_FILE,
+    TOKENIZER_FILE,
+    essential,
+    fingerprint,
+    read_json,
+    sealed,
+    to_json,
+)
 from numtok.errors import NumtokError, OutputError, TokenizerError
 from numtok.files import write_file
 from numtok.numbers.grammar import Grammar
@@ -24,14 +32,15 @@ from numtok.representations import Representation, XVal, from_dict, representati
 from numtok.representations.parse import Representations
 from numtok.tokenizer.metadata import FORMAT_VERSION, LEADING_SPACE
 
-SETTINGS_FILE = "numtok.json"
 
-
-def save(folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Write both files to a folder."""
+def save(
+    folder: str | Path, config: Mapping[str, Any], settings: Mapping[str, Any], plain: bool
+) -> None:
+    """Write both files to a folder; ``plain``: other programs read the tokenizer.json rightly."""
     if not isinstance(folder, str | Path):
         raise OutputError(f"expected the folder to save to, got {type(folder).__name__}")
-    write_json(locations.join(folder, TOKENIZER_FILE), config, indent=None)
+    text = json.dumps(config, ensure_ascii=False) + "\n"
+    write_file(locations.join(folder, TOKENIZER_FILE), text if plain else sealed(text))
     write_json(locations.join(folder, SETTINGS_FILE), settings)
 
 
@@ -55,11 +64,11 @@ def fetched(source: Any) -> Iterator[Any]:
         yield local / name
 
 
-def write_json(path: str | Path, content: Any, indent: int | None = 2) -> None:
+def write_json(path: str | Path, content: Any) -> None:
     """Write JSON in one step, so that no half-written file is left; ``OutputError`` if the disk
     refuses.
     """
-    write_file(path, json.dumps(content, ensure_ascii=False, indent=indent) + "\n")
+    write_file(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
 
 
 def options(representations: Sequence[Representation], grammar: Grammar) -> dict[str, Any]:

@@ -169,10 +169,16 @@ class Tokenizer:
         return made
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write ``tokenizer.json``, which also loads in ``tokenizers`` and transformers, and
-        ``numtok.json`` to a folder.
+        """Write ``tokenizer.json`` and ``numtok.json`` to a folder.
+
+        Programs without numtok refuse the former with a message, unless :attr:`reads_as_plain`.
         """
-        saving.save(folder, self.config, self.saved_settings())
+        saving.save(folder, self.config, self.saved_settings(), self.reads_as_plain)
+
+    @property
+    def reads_as_plain(self) -> bool:
+        """Whether plain ``tokenizers`` gives the same ids, as numbers are ordinary text."""
+        return self.representations[0].stays_text and not self.own_tokens
 
     def saved_settings(self) -> dict[str, Any]:
         """What ``numtok.json`` holds: all but the tokenizer.json."""

@@ -15,9 +15,8 @@ pytest.importorskip("transformers")
 pytest.importorskip("torch")
 
 import hf_checks as checks
-import tokenizers
 import transformers
-from hf_cases import SETTINGS, TAKES_ALL, TEXTS, build_ours, build_source, ours, source
+from hf_cases import SETTINGS, TAKES_ALL, TEXTS, build_ours, build_source, ours
 from hf_compare import same
 from new_process import run
 from transformers import AutoTokenizer, GPT2Config, PreTrainedTokenizerFast
@@ -26,7 +25,7 @@ import numtok
 from numtok.errors import TokenizerError
 from numtok.hf import tokenizer as hf
 from numtok.numbers.grammar import Grammar
-from numtok.representations import NUM, FoNE, XVal
+from numtok.representations import FoNE, XVal
 
 KINDS = ["gpt2", "bert", "t5", "llama", "roberta"]
 
@@ -63,9 +62,7 @@ def test_saved_and_loaded(kind: str, settings: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_saved(kind: str, tmp_path: Path) -> None:
-    """JSON, a template, and one line of Python; other programs read a tokenizer that knows the
-    number token.
-    """
+    """JSON, a template, and one line of Python."""
     tok = ours(kind)
     tok.save_pretrained(tmp_path)
     names = {path.name for path in tmp_path.iterdir()}
@@ -84,20 +81,6 @@ def test_what_is_saved(kind: str, tmp_path: Path) -> None:
     assert len(lines) == 1 and lines[0].startswith("from numtok.hf import NumberTokenizer")
     configured = json.loads((tmp_path / "tokenizer_config.json").read_text())
     assert "AutoTokenizer" in configured["auto_map"] and "Fast" not in configured["tokenizer_class"]
-
-    number = tok.convert_tokens_to_ids(NUM)
-    plain = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    assert plain.token_to_id(NUM) == number and number in plain.encode(f"a{NUM}b").ids
-    stock = PreTrainedTokenizerFast.from_pretrained(tmp_path)
-    assert type(stock) is PreTrainedTokenizerFast and len(stock) == len(tok)
-    assert (
-        number in stock(f"a{NUM}b")["input_ids"]
-        and stock("a text")["input_ids"] == source(kind)("a text")["input_ids"]
-    )
-    assert (
-        number in stock(f"a{NUM}", split_special_tokens=True)["input_ids"]
-        and number not in stock.all_special_ids
-    )
 
 
 def test_loading_with_other_settings(tmp_path: Path) -> None:
@@ -159,8 +142,8 @@ def test_beside_a_model(model: str, tmp_path: Path) -> None:
 
 
 def test_new_process(tmp_path: Path) -> None:
-    """AutoTokenizer where nobody imported numtok: a plain tokenizer, with trust ours, and ours once
-    the class is imported; pickle and dill.
+    """Where nobody imported numtok, AutoTokenizer gives ours with trust, and once the class is
+    imported; pickle and dill.
 
     And as a worker that was spawned has it: the call comes by a pickle, and so do its results go
         back."""
@@ -181,9 +164,7 @@ def test_new_process(tmp_path: Path) -> None:
         folder, texts = Path(sys.argv[1]), json.loads(sys.argv[2])
         seen = {}
         def see(name, tok):
-            seen[name] = [type(tok).__name__, tok(texts)["input_ids"], tok.convert_tokens_to_ids("[NUM]")]
-        see("plain", AutoTokenizer.from_pretrained(folder / "saved", trust_remote_code=False))
-        assert "numtok.hf" not in sys.modules
+            seen[name] = [type(tok).__name__, tok(texts)["input_ids"]]
         see("trusted", AutoTokenizer.from_pretrained(folder / "saved", trust_remote_code=True))
         import numtok.hf
         see("imported", AutoTokenizer.from_pretrained(folder / "saved"))
@@ -195,14 +176,66 @@ def test_new_process(tmp_path: Path) -> None:
         print(json.dumps(seen))
     """
     seen = json.loads(run(script, tmp_path, tmp_path, json.dumps(TEXTS)).splitlines()[-1])
-    number = tok.convert_tokens_to_ids(NUM)
-    assert seen["plain"][0] != "NumberTokenizer" and seen["plain"][2] == number
     for way in ("trusted", "imported", "pickle", "dill"):
-        assert seen[way] == ["NumberTokenizer", tok(TEXTS)["input_ids"], number], way
+        assert seen[way] == ["NumberTokenizer", tok(TEXTS)["input_ids"]], way
     for text, found in zip(
         TEXTS, pickle.loads((tmp_path / "found.pickle").read_bytes()), strict=True
     ):
         same(found, pickle.loads(pickle.dumps(call(text))), text)  # encodings and all
+
+
+def test_without_numtok_nothing_reads_other_ids(tmp_path: Path) -> None:
+    """In a process that cannot import numtok, whatever reads a saved folder fails and says what to
+    install, beside a model's configuration too; numbers that stay text are read rightly.
+    """
+    text, folders = "The mass is -1.5e3 kg, 12 of 5", {}
+    for saver in ("core", "drop_in"):
+        for numbers in ("place", "xval", "subword"):
+            made = hf.NumberTokenizer.from_pretrained(numbers=numbers)
+            for beside in ("alone", "model"):
+                folder = tmp_path / f"{saver}-{numbers}-{beside}"
+                (made if saver == "drop_in" else made.numtok).save_pretrained(folder)
+                if beside == "model":
+                    GPT2Config().save_pretrained(folder)
+                loaded = hf.NumberTokenizer.from_pretrained(folder)
+                assert loaded(text)["input_ids"] == made(text)["input_ids"]
+                folders[str(folder)] = made(text)["input_ids"] if numbers == "subword" else None
+    script = """
+        import json, sys, warnings
+        class NotInstalled:
+            def find_spec(name, *_):
+                if name == "numtok":
+                    raise ModuleNotFoundError("No module named 'numtok'")
+        sys.meta_path.insert(0, NotInstalled)
+        import tokenizers
+        from transformers import AutoTokenizer, GPT2Tokenizer, PreTrainedTokenizerFast
+        text, found = sys.argv[1], {}
+        readers = {
+            "tokenizers": lambda folder: tokenizers.Tokenizer.from_file(folder + "/tokenizer.json"),
+            "file": lambda f: PreTrainedTokenizerFast(tokenizer_file=f + "/tokenizer.json"),
+            "auto": lambda folder: AutoTokenizer.from_pretrained(folder, trust_remote_code=False),
+            "trusted": lambda folder: AutoTokenizer.from_pretrained(folder, trust_remote_code=True),
+            "gpt2": GPT2Tokenizer.from_pretrained,
+        }
+        for folder in sys.argv[2:]:
+            for name, read in readers.items():
+                try:
+                    ids = read(folder).encode(text)
+                    found[folder + " " + name] = getattr(ids, "ids", ids)
+                except Exception as error:
+                    found[folder + " " + name] = str(error)
+        print(json.dumps(found))
+    """
+    found = json.loads(run(script, tmp_path, text, *folders).splitlines()[-1])
+    for case, seen in found.items():
+        folder, reader = case.rsplit(" ", 1)
+        if isinstance(seen, list):
+            assert seen == folders[folder], case
+        elif folders[folder] is None:
+            asks_for_trust = "drop_in" in folder and "alone" in folder and reader == "auto"
+            assert ("trust_remote_code=True" if asks_for_trust else "pip install numtok") in seen
+        else:
+            assert reader in ("auto", "trusted") and "drop_in" in folder, (case, seen)
 
 
 def test_a_path_that_is_none() -> None:

@@ -168,5 +168,8 @@ def variants(kind: str, folder: Any) -> Iterator[Variant]:
     config, settings = (
         (folder / name).read_text("utf-8") for name in ("tokenizer.json", "numtok.json")
     )
-    yield from ((name, text, settings) for name, text in of_tokenizer(json.loads(config)))
+    read = json.loads(config)
+    for value in (..., *WRONG):
+        yield f"sealed {value}", json.dumps(with_one(read, ["numtok"], value)), settings
+    yield from ((name, text, settings) for name, text in of_tokenizer(read["numtok"]))
     yield from ((name, config, text) for name, text in of_settings(json.loads(settings)))

@@ -373,29 +373,48 @@ def test_save_and_load(kind: str, representations: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", trained.KINDS)
-def test_saved_folder_is_a_plain_tokenizer(kind: str, tmp_path: Path) -> None:
+def test_numbers_are_added_tokens(kind: str) -> None:
     """In ``tokenizers`` and transformers, text with ``[NUM]`` where the numbers were gets the same
     ids.
     """
     transformers = pytest.importorskip("transformers")
     tok = tokenizer(kind, 0)
-    tok.save_pretrained(tmp_path)
     texts_, spoken = (
         ["a 5 b, -3.5; 1,234 and 5km", "6"],
         [f"a {NUM} b, {NUM}; {NUM} and {NUM}km", NUM],
     )
     expected = ids_of(tok.encode_batch(texts_))
-    plain = Source.from_file(str(tmp_path / "tokenizer.json"))
+    plain = Source.from_str(json.dumps(tok.config))
     assert [plain.encode(text, add_special_tokens=False).ids for text in spoken] == expected
     assert {name: plain.token_to_id(name) for name in tok.tokens} == tok.tokens
-    for loader in (transformers.PreTrainedTokenizerFast, transformers.AutoTokenizer):
-        loaded = loader.from_pretrained(str(tmp_path))
-        assert [loaded(text, add_special_tokens=False)["input_ids"] for text in spoken] == expected
-        assert len(loaded) == tok.vocab_size
-        assert NUM in loaded.decode(expected[0], skip_special_tokens=True)
-        again = Tokenizer.from_pretrained(loaded, [XVal()], engine=tok.engine.name)
-        assert again.tokens == tok.tokens
-        assert ids_of(again.encode_batch(texts_)) == expected
+    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=plain)
+    assert len(wrapped) == tok.vocab_size
+    assert NUM in wrapped.decode(expected[0], skip_special_tokens=True)
+    again = Tokenizer.from_pretrained(wrapped, [XVal()], engine=tok.engine.name)
+    assert again.tokens == tok.tokens
+    assert ids_of(again.encode_batch(texts_)) == expected
+
+
+@pytest.mark.parametrize("numbers", ["xval", "digits", "place", "p1000", "subword"])
+def test_tokenizers_alone_never_read_other_ids(numbers: str, tmp_path: Path) -> None:
+    """They refuse with a message; numbers that stay text they read rightly."""
+    tok = Tokenizer.from_pretrained(numbers=numbers)
+    tok.save_pretrained(tmp_path)
+    file = tmp_path / "tokenizer.json"
+    if numbers == "subword":
+        plain = Source.from_file(str(file))
+        assert plain.encode(TEXT).ids == tok.encode(TEXT).input_ids.tolist()
+        from_numbers = Tokenizer(tokenizer("gpt2", 0).config, Subword(), own=[NUM, f" {NUM}"])
+        from_numbers.save_pretrained(tmp_path)  # a literal [NUM] is text to numtok alone
+    with pytest.raises(Exception, match=r"Unknown tokenizer version 'numtok: .*pip install numtok"):
+        Source.from_file(str(file))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "tokenizer.json").write_bytes(file.read_bytes())
+    with pytest.raises(TokenizerError, match=r"numtok\.json is missing beside it; copy both"):
+        Tokenizer.from_pretrained(tmp_path / "other")
+    file.write_text(json.dumps(tok.config))  # as it was saved before
+    if numbers != "subword":
+        assert Tokenizer.from_pretrained(tmp_path).fingerprint == tok.fingerprint
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert", "t5"])
