@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import io
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,10 +19,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.corpus import Corpus, load
 from numtok import Tokenizer
-from numtok.corpus.write.joined_file import JoinedFile, RowGroup
-from numtok.corpus.write.parquet import ENCODINGS, FITTING, encodings
-from numtok.corpus.write.tensor_pages import is_tensor, tensor_chunk
-from numtok.tokenizer.stored import plain
+from numtok.corpus.write.sinks import ENCODINGS, FITTING
+from numtok.tokenizer.stored import declared_columns, plain
 from numtok.tokenizer.token_layout import to_token_layout
 
 COMPRESSIONS: dict[str, tuple[str, int | None]] = {
@@ -66,21 +63,21 @@ def columns(corpus: Corpus) -> Iterator[tuple[str, pa.Table, str]]:
     for numbers, compact, names in KINDS:
         tokenizer = Tokenizer.from_pretrained(corpus.tokenizer, _representations(numbers, compact))
         batch = tokenizer.encode_batch(corpus.column, keep_text=numbers == "xval")
-        chosen = encodings(batch.schema)
+        chosen = declared_columns(batch.schema)
         for name in names:
             yield (
                 (
                     f"`{name}`{' of 64' * (numbers == 'bits:64')}{', compact' if compact and name == 'number_bits' else ''}"
                 ),
                 _alone(plain(batch), name),
-                chosen[name],
+                chosen[name].encoding,
             )
         if numbers == "xval":
-            yield "`number_text`", _alone(batch, "number_text"), chosen["number_text"]
+            yield "`number_text`", _alone(batch, "number_text"), chosen["number_text"].encoding
             tokens = to_token_layout(batch)
-            chosen = encodings(tokens.schema)
+            chosen = declared_columns(tokens.schema)
             for name in ("number_mask", "number_value"):
-                yield f"`{name}`, token layout", _alone(tokens, name), chosen[name]
+                yield f"`{name}`, token layout", _alone(tokens, name), chosen[name].encoding
     yield "texts, kept", pa.table({"text": corpus.column}), "dictionary"
     yield (
         "names, kept",
@@ -122,14 +119,6 @@ def measured(table: pa.Table) -> Iterator[tuple[str, list[Stored]]]:
                 for c, level in COMPRESSIONS.values()
             ],
         )
-    if is_tensor(table.schema.field(0).type):
-        yield (
-            "tensor",
-            [
-                _stored(functools.partial(_tensor_pages, table, leaf.path, c, level))
-                for c, level in COMPRESSIONS.values()
-            ],
-        )
 
 
 def _as(compression: str, level: int | None) -> dict[str, Any]:
@@ -144,23 +133,6 @@ def _stored(written: Callable[[], pa.Buffer]) -> Stored:
         )
     )
     return Stored(data.size, _seconds(written), read)
-
-
-def _tensor_pages(table: pa.Table, path: str, compression: str, level: int | None) -> pa.Buffer:
-    """A file as numtok writes it, with a second column of nulls, as Arrow begins the row group."""
-    nulls = pa.table({"nulls": pa.nulls(len(table))})
-    group = RowGroup.of(_written(nulls, {}))
-    chunk = tensor_chunk(table.column(0).chunks, path, compression, level)
-    if chunk is None:
-        raise AssertionError("a tensor without nulls has pages")
-    group.insert(0, chunk.data, chunk.described)
-    file = io.BytesIO()
-    joined = JoinedFile(
-        file, _written(table.append_column("nulls", nulls.column(0)).slice(0, 0), {})
-    )
-    joined.append(group)
-    joined.finish()
-    return pa.py_buffer(file.getvalue())
 
 
 def _written(table: pa.Table, how: dict[str, Any]) -> pa.Buffer:

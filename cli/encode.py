@@ -37,7 +37,7 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
   numtok encode sample.jsonl -o bits.arrow --numbers xval,bits --keep-column id
   numtok encode sample.jsonl -o exact.parquet --numbers place --keep-text
   numtok encode sample.jsonl -o backwards.parquet --numbers place:lsd
-  numtok encode sample.jsonl -o digits.parquet --numbers xval,fone:6,4,bits --compact
+  numtok encode sample.jsonl -o digits.parquet --numbers xval,fone:6,4,bits
   numtok encode sample.jsonl -o wide.parquet --numbers xval:log
   numtok encode sample.jsonl -o scaled.parquet --scale 0.002 --clip 5
   numtok encode sample.jsonl -o tokens.parquet --layout token
@@ -66,9 +66,9 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
     help="Representations, such as xval or xval,fone:6,4,bits or p10.",
 )
 @click.option(
-    "--compact",
+    "--dense",
     is_flag=True,
-    help="Store bits as one integer and fone as digits; the torch layers take either.",
+    help="Store bits and fone as tensors, not as one integer and digits; torch takes either.",
 )
 @scale_options
 @tokenizer_option

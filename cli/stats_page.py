@@ -123,7 +123,7 @@ def _losses(report: Report) -> Iterator[str]:
     )
     yield (
         " <b>bytes</b> are of the column that each writes beside the tokens, per number, and"
-        " <b>compact</b> with --compact.</p>"
+        " <b>compact</b> as files hold it.</p>"
     )
     yield (
         "<p>Exact and rounded numbers are told apart on up to four values of each count of digits"

@@ -59,9 +59,7 @@ ALL = (
 )  # fp15 has 57,604 tokens: slow here
 OPTIONS = {
     "xval": ["--fit"],
-    "bits": ["--compact"],
-    "fone": ["--compact"],
-}  # of numtok encode: fit xval's scale; integers instead of floats
+}  # of numtok encode: fit xval's scale
 # of what is added: a sum then has three digits at the most, which all representations but bins hold
 LARGEST = 499
 EPILOG = """examples:

@@ -24,6 +24,7 @@ from numtok.representations import (
     Subword,
     XVal,
 )
+from numtok.tokenizer.expand import expand
 from numtok.tokenizer.results import EncodeReport, Encoding
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -59,6 +60,7 @@ __all__ = [
     "corpus_stats",
     "decode_files",
     "encode_files",
+    "expand",
     "export_files",
     "extract",
     "finish_job",

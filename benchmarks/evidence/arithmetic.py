@@ -90,9 +90,7 @@ def representation(name: str, task: Task) -> tuple[str, dict[str, Any]]:
     needs it.
     """
     if name == "fone":
-        return f"fone:{task.answer[0]},{task.answer[1]}", {"compact": True}
-    if name.startswith("bits"):
-        return name, {"compact": True}
+        return f"fone:{task.answer[0]},{task.answer[1]}", {}
     return name, {}  # a scale of xval is fitted
 
 

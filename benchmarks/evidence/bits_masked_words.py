@@ -108,7 +108,6 @@ def run(settings: Settings, store: Store, folder: Path) -> Result:
         numbers,
         folder,
         tokenizer=home / "tokenizer",
-        **({"compact": True} if numbers == "bits" else {}),
     )
     torch.manual_seed(seed)
     trunk = bert(size, home)

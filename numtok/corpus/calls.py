@@ -22,7 +22,7 @@ from numtok.corpus.summary import Progress, Summary
 from numtok.errors import RepresentationError, TokenizerError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation
-from numtok.representations.chosen import choose
+from numtok.representations.chosen import for_files
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Files = str | Path | Sequence[str | Path]
@@ -37,7 +37,7 @@ def encode_files(
     numbers: Chosen | None = None,
     grammar: Grammar | None = None,
     overflow: Literal["text", "clip", "error"] | None = None,
-    compact: bool = False,
+    dense: bool = False,
     scale: float | None = None,
     clip: float | None = None,
     fit: bool = False,
@@ -66,7 +66,9 @@ def encode_files(
         grammar: what counts as a number; ``Grammar.prose()`` if not given.
         overflow: what becomes of numbers that a representation cannot hold, for all that can
             choose.
-        compact: store bits as one integer and fone's as digits.
+        dense: write the tensors of bits and fone; else each number's bits are one integer, and
+            fone's are digits, which :func:`numtok.expand` and the torch layers make tensors of. A
+            ``Tokenizer`` that is given writes the columns it has.
         scale: of xVal; if not given, one is fitted where xVal is given by name.
         clip: of xVal's scaled values; if not given, 5, or none beside a scale.
         fit: fit the scale in any case, also of ``XVal(...)``.
@@ -95,13 +97,13 @@ def encode_files(
             numbers=numbers,
             grammar=grammar,
             overflow=overflow,
-            compact=compact or None,
+            dense=dense or None,
             leading_space=leading_space,
         )
     chosen = (
         tokenizer.representations
         if own
-        else choose("xval" if numbers is None else numbers, overflow, compact)
+        else for_files("xval" if numbers is None else numbers, overflow, dense)
     )
     scaled, finding = _scaled(
         chosen,

@@ -6,7 +6,6 @@ In: Parquet or Arrow files that ``encode_corpus`` wrote. Out: their texts as .js
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -29,7 +28,6 @@ from numtok.corpus.summary import (
 )
 from numtok.corpus.unpack import documents_of
 from numtok.corpus.write.encoded import open_writer
-from numtok.corpus.write.texts import TEXT_FORMATS, open_text_writer
 from numtok.errors import NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import from_dict
@@ -115,7 +113,7 @@ def decode_corpus(
 
     @contextmanager
     def sink() -> Iterator[Sink[_Decoded]]:
-        with _open(run.output, described, overwrite, workers) as writer:
+        with open_writer(run.output, described, overwrite=overwrite, texts=True) as writer:
 
             def write(decoded: _Decoded) -> None:
                 writer.write(decoded.texts)
@@ -136,15 +134,6 @@ def decode_corpus(
         run.tick,
     )
     return run.complete(Summary())
-
-
-def _open(output: str, described: pa.Schema, overwrite: bool, threads: int) -> Any:
-    kind = TEXT_FORMATS.get(os.path.splitext(output)[1].lower())
-    return (
-        open_text_writer(output, kind, overwrite)
-        if kind
-        else open_writer(output, described, overwrite=overwrite, threads=threads)
-    )
 
 
 def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
@@ -169,7 +158,7 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
     tokenizer = Tokenizer.from_pretrained(
         source, numbers, grammar, leading_space=metadata["leading_space"]
     )
-    if tokenizer.fingerprint == metadata["tokenizer"]:
+    if tokenizer.encoded(metadata):
         return tokenizer
     raise SchemaError(
         f"{path}: was encoded with another tokenizer than {source or 'the default one'}; name the"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import pyarrow as pa
 
@@ -34,8 +34,7 @@ from numtok.corpus.summary import (
     quarantine,
     refuse_input_as_output,
 )
-from numtok.corpus.write.encoded import BatchWriter, open_writer
-from numtok.corpus.write.stream import StreamWriter, open_stream
+from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError
 from numtok.files import write_file
 from numtok.locations import is_url
@@ -246,7 +245,14 @@ def _sink(
 ) -> Iterator[Sink[Encoded]]:
     """The output, and the counts of what is in it; for a receipt, also its digest."""
     how = encoder.settings
-    with _open(run, encoder.rows.schema, how) as writer:
+    with open_writer(
+        run.output,
+        encoder.rows.schema,
+        how.output_format,
+        how.compression,
+        how.overwrite,
+        tensors=how.tensors,
+    ) as writer:
 
         def write(encoded: Encoded) -> None:
             for batch in encoder.rows.arrange(encoded.rows):
@@ -273,27 +279,8 @@ def _sink(
         before_the_end()
         writer.finish()
         run.written = writer.bytes_written
-        if for_receipt and isinstance(writer, BatchWriter):
+        if for_receipt:
             run.sha256 = writer.sha256()
-
-
-def _open(
-    run: Run, described: pa.Schema, how: EncodeSettings
-) -> AbstractContextManager[BatchWriter | StreamWriter]:
-    if run.to_stdout:
-        return open_stream(described, how.output_format, how.compression)
-    stored: dict[str, Any] = {
-        "format": how.output_format,
-        "compression": how.compression,
-        "tensors": how.tensors,
-    }
-    return open_writer(
-        run.output,
-        described,
-        overwrite=how.overwrite,
-        threads=how.workers or processors(),
-        **stored,
-    )
 
 
 def _fitted(

@@ -186,6 +186,10 @@ class Representation(ABC):
         """
         return None
 
+    def expand(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Those of its columns that are there, by name; each in compact form in its dense one."""
+        return {name: columns[name] for name in self.columns() if name in columns}
+
     def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
         """The numbers that digits or bits say, as a model chose them: arrays [n, ...] by the name
         of their column.
@@ -224,9 +228,10 @@ class Representation(ABC):
 
     def identity(self) -> dict[str, Any]:
         """What fingerprints are made of: :meth:`to_dict` with the first name that it had, so that
-        data written under that one stay the same data.
+        data written under that one stay the same data; the form of columns changes no id.
         """
-        return self.to_dict() | {"name": (*self.aliases, self.name)[0]}
+        options = self.to_dict() | {"name": (*self.aliases, self.name)[0]}
+        return options | ({"compact": False} if "compact" in options else {})
 
     def _check_overflow(self) -> None:
         """Hold all options to their types, and the policy to those there are."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-Encoding = Literal["plain", "dictionary", "delta", "split", "tensor"]
+Encoding = Literal["plain", "dictionary", "delta", "split"]
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ class Column:
         encoding: in Parquet, chosen by measurement (``docs/files.md``): ``"plain"``;
             ``"dictionary"``, of the distinct values, which Parquet gives up by itself where there
             are many; ``"delta"``, differences, for what rises; ``"split"``, first bytes, second
-            bytes and so on, for values alike in some; ``"tensor"``, a dictionary of small integers
-            or plain floats, in pages of :mod:`numtok.corpus.write.tensor_pages`.
+            bytes and so on, for values alike in some.
     """
 
     name: str

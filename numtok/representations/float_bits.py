@@ -16,6 +16,7 @@ Width 32: The Language of Numbers / Floating-Point Embedding, IEEE 754 bits thro
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -39,9 +40,7 @@ Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
 
 def _dense(*fields: int) -> Column:
-    return Column(
-        "number_bits", pa.uint8(), np.uint8, (sum(fields),), bit_fields=fields, encoding="tensor"
-    )
+    return Column("number_bits", pa.uint8(), np.uint8, (sum(fields),), bit_fields=fields)
 
 
 def _compact(kind: pa.DataType, width: int) -> Column:
@@ -126,13 +125,19 @@ class FloatBits(SingleToken):
         values: Floats = self._floats(numbers)
         if self.overflow == "clip":
             values = clip_to_finite(values, numbers)
-        if self.compact:
-            return {"number_bits": memory.to_arrow(_words(values))}
+        words = memory.to_arrow(_words(values))
+        return {"number_bits": words} if self.compact else self.expand({"number_bits": words})
+
+    def expand(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        words = columns.get("number_bits")
+        if words is None or isinstance(words, pa.ExtensionArray):
+            return super().expand(columns)
+        values: Floats = memory.from_arrow(words).view(f"f{self.width // 8}")
         if self.reciprocal:
             values = np.stack([values, reciprocals(values)], 1).reshape(
                 -1
             )  # each number's two side by side
-        column = self.columns()["number_bits"]
+        column = dataclasses.replace(self, compact=False).columns()["number_bits"]
         return {
             "number_bits": tensor_array(
                 to_bits(_words(values)).reshape(-1, *column.shape), column.type

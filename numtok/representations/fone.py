@@ -31,6 +31,7 @@ numbers), counted from the least significant, the last one filled up with zeros;
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -81,8 +82,8 @@ class FoNE(SingleToken):
     exact: ClassVar[bool] = True
     name: ClassVar[str] = "fone"
     declared: ClassVar[tuple[Column, ...]] = (  # with chunks, one more axis in front
-        Column("number_fourier", pa.float32(), np.float32, (0, 2), encoding="tensor"),
-        Column("number_digits", pa.uint8(), np.uint8, (0,), encoding="tensor"),
+        Column("number_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),
+        Column("number_digits", pa.uint8(), np.uint8, (0,), encoding="split"),
     )
     carries_sign: ClassVar[bool] = False
     positional: ClassVar[tuple[str, ...]] = ("int_digits", "frac_digits")
@@ -173,16 +174,25 @@ class FoNE(SingleToken):
 
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         if self.compact:
-            digits = tensor_values(columns["number_digits"]).reshape(
-                -1, self._chunks * (self.chunk or self.n_digits)
-            )[:, : self.n_digits]
-            if digits.size and digits.max() > 9:
-                raise RepresentationError(
-                    f"fone: number_digits holds {digits.max()}, which is not a digit"
-                )
-        else:
-            digits = self.decode_digits(tensor_values(columns["number_fourier"]))
-        return self.numbers(digits)
+            return self.numbers(self._stored_digits(columns["number_digits"]))
+        return self.numbers(self.decode_digits(tensor_values(columns["number_fourier"])))
+
+    def expand(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        if "number_digits" not in columns:
+            return super().expand(columns)
+        dense = dataclasses.replace(self, compact=False)
+        (column,) = dense.columns().values()
+        features = self.features(self._stored_digits(columns["number_digits"]))
+        return {column.name: tensor_array(features, column.type)}
+
+    def _stored_digits(self, column: pa.Array) -> Digits:
+        """uint8[n, m + n] of the compact column."""
+        digits = tensor_values(column).reshape(-1, self._chunks * (self.chunk or self.n_digits))
+        if digits.size and digits.max() > 9:
+            raise RepresentationError(
+                f"fone: number_digits holds {digits.max()}, which is not a digit"
+            )
+        return np.ascontiguousarray(digits[:, : self.n_digits])
 
     def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
         return (

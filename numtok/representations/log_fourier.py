@@ -52,7 +52,7 @@ class LogFourier(SingleToken):
     overflow: str = "text"
     name: ClassVar[str] = "logfourier"
     declared: ClassVar[tuple[Column, ...]] = (
-        Column("number_log_fourier", pa.float32(), np.float32, (0, 2), encoding="tensor"),
+        Column("number_log_fourier", pa.float32(), np.float32, (0, 2), encoding="plain"),
     )
     positional: ClassVar[tuple[str, ...]] = ("n_frequencies",)
 

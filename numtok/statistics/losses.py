@@ -45,8 +45,7 @@ class Loss:
             that a model can hardly tell.
         worst_error: the largest relative error of those that are rounded; 0 if none is.
         tokens: per number, those that stay text included; None if that was not counted.
-        bytes, compact_bytes: of its own column per number, as it is stored by default and as it is
-            with ``--compact``; None if there is no such form.
+        bytes, compact_bytes: of its own column per number, as a tensor and as files hold it; None if there is no such form.
     """
 
     representation: Representation

@@ -222,8 +222,6 @@ def _options(statistics: Statistics, chosen: Loss) -> str:
     if chosen.representation.has_scale:
         xval = fitted_xval(statistics)
         parts.append(f"--scale {xval.scale!r} --clip {xval.clip:g}")
-    if chosen.compact_bytes is not None:
-        parts.append("--compact")
     return " ".join(parts)
 
 

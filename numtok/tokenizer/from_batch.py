@@ -23,7 +23,7 @@ from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.marks import in_marks_of
 from numtok.numbers.numbers import Numbers
-from numtok.representations import NUM, Representation
+from numtok.representations import NUM, Representation, from_dict
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import detokenize, schema, stored
 from numtok.tokenizer.spelling import Spelling, first_ids, number_stops, read_symbols
@@ -64,17 +64,11 @@ class Decoder:
         self._first_ids = first_ids(tokens, spelling)
         self._is_lossless = detokenize.is_lossless(config)
 
-    def batch(self, batch: pa.RecordBatch, fingerprint: str) -> pa.Array:
-        """The texts of a batch that the tokenizer with this fingerprint encoded."""
+    def batch(self, batch: pa.RecordBatch) -> pa.Array:
+        """The texts of a batch that this tokenizer encoded."""
         metadata = schema.read_metadata(batch.schema)
         batch = stored.conform(batch)
         stored.check_rows(batch)
-        if metadata["tokenizer"] != fingerprint:
-            raise SchemaError(
-                f"the batch was encoded by another tokenizer (fingerprint {metadata['tokenizer']},"
-                f" this one has {fingerprint}); load the one that encoded it, with the same"
-                " representations and grammar"
-            )
         batch = to_number_layout(batch)
         flat_ids, offsets = schema.flat(schema.column(batch, "input_ids"))
         index, number_offsets = schema.flat(schema.column(batch, "number_index"))
@@ -181,14 +175,17 @@ class Decoder:
         """
         import pyarrow.compute as pc
 
+        # as the batch has them, which may be compact where this tokenizer's are dense
+        numbers = [from_dict(options) for options in schema.read_metadata(batch.schema)["numbers"]]
+
         def column(name: str) -> pa.Array:
             return schema.flat(schema.column(batch, name))[0]
 
         values = memory.from_arrow(column("number_value"))
         finite = np.isfinite(values)
         text = numbers_from_floats(np.where(finite, values, 0.0), "number_value").format()
-        exact = [representation for representation in self._representations if representation.exact]
-        for representation in [*exact, *self._representations[:1]]:
+        exact = [representation for representation in numbers if representation.exact]
+        for representation in [*exact, *numbers[:1]]:
             if not representation.exact and finite.all():
                 break
             decoded = representation.decode_columns(column)

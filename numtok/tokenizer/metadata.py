@@ -18,7 +18,8 @@ from numtok.errors import GrammarError, RepresentationError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.representations import END_NUM, NUM, Representation, check_combination, from_dict
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+READ_VERSIONS = (1, 2)
 LARGEST_VOCABULARY = (
     1 << 22
 )  # four times that of any tokenizer known; a reader makes tables of this size
@@ -59,10 +60,10 @@ def _parse(described: bytes) -> dict[str, Any]:
     version = metadata.get("format")
     if not _is_integer(version, 0, None):
         raise _damaged(f"'format' is {_shown(version)}, not a number")
-    if version != FORMAT_VERSION:
+    if version not in READ_VERSIONS:
         raise SchemaError(
-            f"the data has format {_shown(version)}, this version of numtok reads format"
-            f" {FORMAT_VERSION}; upgrade numtok"
+            f"the data has format {_shown(version)}, this version of numtok reads formats up"
+            f" to {FORMAT_VERSION}; upgrade numtok"
         )
     if missing := [key for key in _CHECKS if key not in metadata]:
         raise _damaged(f"there is no {missing[0]!r}")

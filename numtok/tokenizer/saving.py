@@ -30,7 +30,9 @@ from numtok.files import write_file
 from numtok.numbers.grammar import Grammar
 from numtok.representations import Representation, XVal, from_dict, representations_of
 from numtok.representations.parse import Representations
-from numtok.tokenizer.metadata import FORMAT_VERSION, LEADING_SPACE
+from numtok.tokenizer.metadata import LEADING_SPACE
+
+SAVED_VERSION = 1
 
 
 def save(
@@ -84,11 +86,20 @@ def fingerprint_of(
     representations: Sequence[Representation],
     grammar: Grammar,
     leading_space: str,
+    with_form: bool = False,
 ) -> str:
     """Equal for tokenizers that give equal ids, whatever a representation was called when they were
-    saved.
+    saved, and but for ``with_form``, be its columns dense or compact.
     """
-    numbers = [representation.identity() for representation in representations]
+    numbers = [
+        one.identity()
+        | (
+            {"compact": one.to_dict()["compact"]}
+            if with_form and "compact" in one.to_dict()
+            else {}
+        )
+        for one in representations
+    ]
     options = {"leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers}
     given = [to_json(config), json.dumps(options, sort_keys=True)]
     return kept.once(
@@ -105,7 +116,7 @@ def settings(
     """What ``numtok.json`` holds: all but the tokenizer.json."""
     own = [content for content in own_tokens if not OWN_SYMBOL.fullmatch(content)]
     return {
-        "format": FORMAT_VERSION,
+        "format": SAVED_VERSION,
         **options(representations, grammar),
         "leading_space": leading_space,
         "tokens": own,
@@ -174,10 +185,10 @@ def check_settings(settings: Any, where: Any) -> dict[str, Any]:
     ]:
         raise refuse(f"it lacks {', '.join(missing)}")
     version = settings["format"]
-    if type(version) is not int or version != FORMAT_VERSION:
+    if type(version) is not int or version != SAVED_VERSION:
         raise TokenizerError(
             f"{where} has format {str(version)[:20]}, this version of numtok reads format"
-            f" {FORMAT_VERSION}; upgrade numtok"
+            f" {SAVED_VERSION}; upgrade numtok"
         )
     if not isinstance(settings["numbers"], list):
         raise refuse("numbers is not a list")

@@ -146,6 +146,13 @@ def as_record_batch(batch: ArrowArray) -> pa.RecordBatch:
     )
 
 
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """A batch without rows; ``pa.array([], ...)`` and ``empty_table`` cannot make extension types
+    inside lists, ``nulls`` can.
+    """
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+
+
 def list_array(
     values: Any,
     offsets: npt.NDArray[np.int64],

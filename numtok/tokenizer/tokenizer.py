@@ -24,10 +24,11 @@ import pyarrow as pa
 from numtok.arrays.text_rows import ArrowArray, TextRows, Texts
 from numtok.engines.choose import Engine
 from numtok.engines.tokenizer_json import load_source
-from numtok.errors import InputError, TokenizerError
+from numtok.errors import InputError, SchemaError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, representations_of
+from numtok.representations.chosen import choose
 from numtok.representations.parse import Representations
 from numtok.tokenizer import saving, schema, to_batch
 from numtok.tokenizer.detokenize import TokenIds
@@ -220,6 +221,17 @@ class Tokenizer:
         return saving.fingerprint_of(
             self.config, self.representations, self.grammar, self.leading_space
         )
+
+    def encoded(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether data with these metadata (``schema.read_metadata``) are this tokenizer's, be
+        their columns dense or compact.
+        """
+        if metadata["tokenizer"] == self.fingerprint:
+            return True
+        numbers = saving.saved_representations(metadata)  # files of format 1 tell the form apart
+        return metadata["tokenizer"] == saving.fingerprint_of(
+            self.config, numbers, self.grammar, self.leading_space, with_form=True
+        ) and choose(numbers, compact=False) == choose(self.representations, compact=False)
 
     @functools.cached_property
     def vocab_size(self) -> int:
@@ -435,7 +447,14 @@ class Tokenizer:
             SchemaError: if the batch comes from another tokenizer, lacks a column, or has rows
                 whose columns disagree.
         """
-        return self._decoder.batch(schema.as_record_batch(batch), self.fingerprint)
+        rows = schema.as_record_batch(batch)
+        if not self.encoded(metadata := schema.read_metadata(rows.schema)):
+            raise SchemaError(
+                f"the batch was encoded by another tokenizer (fingerprint {metadata['tokenizer']},"
+                f" this one has {self.fingerprint}); load the one that encoded it, with the same"
+                " representations and grammar"
+            )
+        return self._decoder.batch(rows)
 
     def numbers_in(
         self, ids: npt.NDArray[np.int32], values: Sequence[Any] | None = None

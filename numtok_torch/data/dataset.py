@@ -57,7 +57,8 @@ def check_fingerprint(storage: Storage, tokenizer: Any) -> None:
             f"tokenizer={type(tokenizer).__name__} has no fingerprint; give a numtok.Tokenizer, a"
             " numtok.hf.NumberTokenizer, or the fingerprint of one"
         )
-    if fingerprint != storage.metadata["tokenizer"]:
+    encoded = getattr(inner, "encoded", lambda metadata: fingerprint == metadata["tokenizer"])
+    if not encoded(storage.metadata):
         raise SchemaError(
             "the data was encoded by another tokenizer (fingerprint"
             f" {storage.metadata['tokenizer']}, this one has {fingerprint}); load the one that"

@@ -36,8 +36,8 @@ import pyarrow as pa
 
 from numtok.arrays.kept import make_private, user_folder
 from numtok.arrays.stamp import content_stamp
-from numtok.corpus import parquet_footer
 from numtok.corpus.read.encoded import EncodedFile, open_encoded
+from numtok.corpus.read.parquet import identity
 from numtok.tokenizer.stored import check_rows
 from numtok_torch.data.kept_group import HEAD, DamagedError, KeptGroup, write
 
@@ -205,11 +205,7 @@ class KeptRows:
             if batch.num_rows != rows and first != group.rows:
                 raise DamagedError("Arrow does not read so many rows at a time")
             yield from (batch.slice(at, group.step) for at in range(0, batch.num_rows, group.step))
-        if (
-            not self.key(file.identity)
-            == group.key
-            == self.key(parquet_footer.identity(group.path))
-        ):
+        if not self.key(file.identity) == group.key == self.key(identity(group.path)):
             raise DamagedError(f"{group.path} was changed meanwhile")
 
     def _streams(

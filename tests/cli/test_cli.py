@@ -354,7 +354,7 @@ def test_inspect_shows_64_bits_of_a_text_and_of_a_file(folder: Path) -> None:
     assert re.search(f"-0.30000000000000004 +{bits}\n", told)
     assert "\nbits:64  " in told and "\nxval+bits  " in told, "one is told from the other"
     Path("a.txt").write_text("is -0.30000000000000004\n")
-    for option in ("--compact", "--quiet"):
+    for option in ("--dense", "--quiet"):
         ok("encode", "a.txt", "-o", "a.parquet", "--numbers", "bits:64", "--overwrite", option)
         assert re.search(f"-0.30000000000000004 .*{bits[:40]}", ok("inspect", "a.parquet").stdout)
         ok("decode", "a.parquet", "-o", "b.txt", "--overwrite")

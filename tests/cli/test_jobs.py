@@ -122,7 +122,7 @@ def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
 def test_a_file_of_options(corpus: Path) -> None:
     Path("job.toml").write_text(
         'inputs = ["in/a.jsonl", "in/b.jsonl"]\noutput = "out/"\nnumbers = "xval,bits"\nkeep-column'
-        ' = ["id"]\ncompact = true\nshards = 3\nshard-size = "1MB"\nformat = "jsonl"\n'
+        ' = ["id"]\ndense = true\nshards = 3\nshard-size = "1MB"\nformat = "jsonl"\n'
     )
     assert "leave out one of them" in refused("encode", "--config", "job.toml")
     Path("job.toml").write_text(Path("job.toml").read_text().replace('shard-size = "1MB"\n', ""))
@@ -137,7 +137,7 @@ def test_a_file_of_options(corpus: Path) -> None:
         "xval,bits",
         "--keep-column",
         "id",
-        "--compact",
+        "--dense",
         "--shards",
         "3",
         "-q",

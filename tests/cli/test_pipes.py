@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from numtok_cli.main import cli
 from places import SAMPLE
 
-from numtok.corpus.write import stream
-from numtok.corpus.write.stream import json_lines
+from numtok.corpus.write import sinks
+from numtok.corpus.write.sinks import json_lines
 from numtok.tokenizer.stored import plain
 
 NUMTOK = [sys.executable, "-m", "numtok_cli.main"]
@@ -96,10 +96,14 @@ def test_a_format_that_is_no_stream() -> None:
         cli, ["encode", str(SAMPLE), "-o", "-", "--output-format", "parquet"]
     )
     assert result.exit_code == 1 and "give it a name with -o" in result.stderr
-    result = CliRunner().invoke(
-        cli, ["encode", str(SAMPLE), "-o", "x.parquet", "--output-format", "jsonl"]
-    )
-    assert result.exit_code == 1 and "parquet or arrow" in result.stderr
+    result = CliRunner().invoke(cli, ["encode", str(SAMPLE), "-o", "x.txt"])
+    assert result.exit_code == 1 and "cannot tell the format" in result.stderr
+
+
+def test_a_file_of_json_lines_is_what_goes_to_standard_output(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    encoded(str(out), "--output-format", "jsonl")
+    assert out.read_bytes() == encoded("-")
 
 
 def test_infinite_values_are_numbers_that_read_back() -> None:
@@ -137,12 +141,11 @@ def test_a_long_row_is_written_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
         '{"id": "½", "ids": [1, 2, 3, null], "numbers": [0.5, 1e999, 30000000.0], "tensors": [[1,'
         " 2], [3, 4]]}\n".encode()
     )
-    monkeypatch.setattr(stream, "LONG", 0)
+    monkeypatch.setattr(sinks, "LONG", 0)
     for piece in (1, 2, 1000):
-        monkeypatch.setattr(stream, "PIECE", piece)
+        monkeypatch.setattr(sinks, "CHUNK", piece)
         out = io.BytesIO()
-        writer = stream.StreamWriter(out, batch.schema, "jsonl", None)
-        writer.write(batch)
-        assert out.getvalue() == whole and (writer.bytes_written, writer.rows) == (len(whole), 4)
-    monkeypatch.setattr(stream, "PIECE", 3)
-    assert max(map(len, stream.json_pieces(batch))) < len(whole) / 3
+        sinks.FORMATS["jsonl"].sink(out, batch.schema, sinks.SinkOptions()).write(batch)
+        assert out.getvalue() == whole
+    monkeypatch.setattr(sinks, "CHUNK", 3)
+    assert max(map(len, sinks.json_pieces(batch))) < len(whole) / 3

@@ -18,16 +18,25 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from numtok_cli.main import cli
+from places import ROOT
 
 import numtok
 from numtok import Grammar, Tokenizer, XVal
 from numtok.corpus import encode_corpus
 from numtok.corpus.read import formats
 from numtok.corpus.read.batches import ReadOptions, TextBatch
+from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
-from numtok.errors import InputError, NumtokError, RepresentationError, TokenizerError
+from numtok.errors import (
+    InputError,
+    NumtokError,
+    RepresentationError,
+    SchemaError,
+    TokenizerError,
+)
 from numtok.representations import FloatBits, FoNE
+from numtok_torch import NumberDataset
 
 TEXTS = ["-1.5e-3 of 87600", "1,234.50", "none", "0 and 60.2"]
 
@@ -45,8 +54,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ([], {}),
         (
-            ["--numbers", "xval,fone:6,4,bits", "--compact"],
-            {"numbers": [XVal(), "fone:6,4", FloatBits()], "compact": True, "fit": True},
+            ["--numbers", "xval,fone:6,4,bits"],
+            {"numbers": [XVal(), "fone:6,4", FloatBits()], "fit": True},
+        ),
+        (
+            ["--numbers", "fone:6,4,bits", "--dense"],
+            {"numbers": [FoNE(6, 4, compact=True), "bits"], "dense": True},
         ),
         (["--scale", "0.002", "--clip", "5"], {"scale": 0.002, "clip": 5.0}),
         (
@@ -69,6 +82,46 @@ def test_a_call_writes_the_file_of_the_command(
     command, call = pq.read_table("command.parquet"), pq.read_table("call.parquet")
     assert call.equals(command)
     assert call.schema.metadata == command.schema.metadata
+
+
+@pytest.mark.parametrize("output", ["a.parquet", "a.arrow"])
+@pytest.mark.parametrize("how", [{}, {"layout": "token"}, {"pack": 6}])
+def test_files_are_compact_and_expand_to_what_dense_ones_hold(
+    folder: Path, output: str, how: dict[str, Any]
+) -> None:
+    tables, numbers = (
+        [],
+        ["xval", FloatBits(width=64, reciprocal=True), FoNE(7, 5, (2, 10), chunk=5)],
+    )
+    for dense in (False, True):
+        out = f"{dense}{output}"
+        numtok.encode_files("in.jsonl", out, numbers=numbers, scale=1.0, dense=dense, **how)
+        tables.append(pa.Table.from_batches(list(read_encoded(out))))
+        numtok.decode_files(out, f"{out}.txt", tokenizer=Tokenizer.from_pretrained(None, numbers))
+    compact, dense = tables
+    assert compact["number_bits"].type.value_type == pa.uint64()
+    assert "number_digits" in compact.column_names and compact.nbytes < dense.nbytes / 3
+    assert numtok.expand(compact).equals(dense) and numtok.expand(dense).equals(dense)
+    assert numtok.expand(compact).schema.equals(dense.schema, check_metadata=True)
+    for batch in compact.to_batches():
+        assert isinstance(numtok.expand(batch), pa.RecordBatch)
+    assert Path(f"False{output}.txt").read_bytes() == Path(f"True{output}.txt").read_bytes()
+    with pytest.raises(SchemaError, match="not written by numtok"):
+        numtok.expand(pa.table({"number_bits": [[1]]}))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests/golden/format1").iterdir()), ids=str)
+def test_files_written_before_still_read(path: Path, tmp_path: Path) -> None:
+    """Of format 1: with a checksum of the footer, and a mark behind the last batch."""
+    assert numtok.decode_files(path, tmp_path / "o.jsonl").documents == 6
+    rows = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text("utf-8").splitlines()]
+    assert [row["text"] for row in rows][:4] == ["It is -28.5 or 10,000", "", None, "none"]
+    numbers = [row for batch in read_encoded(path) for row in batch.to_pylist()]
+    assert len(numbers) >= 4
+    table = numtok.expand(pa.Table.from_batches(list(read_encoded(path))))
+    shape = table["number_bits"].type.value_type.shape
+    assert shape in ([32], [64]) and len(NumberDataset(path, nulls="skip")) >= 4
+    assert numtok.corpus_stats(path).numbers > 5
 
 
 def test_decoding_gives_the_texts_back(folder: Path) -> None:
@@ -104,7 +157,7 @@ def test_a_tokenizer_has_its_own_numbers(folder: Path) -> None:
         {"numbers": "xval"},
         {"grammar": Grammar.data()},
         {"overflow": "clip"},
-        {"compact": True},
+        {"dense": True},
     ):
         with pytest.raises(TokenizerError, match=f"^{next(iter(options))}=.*leave it out"):
             numtok.encode_files("in.jsonl", "b.parquet", tokenizer=made, **options)  # type: ignore[arg-type]
@@ -120,9 +173,9 @@ def test_a_tokenizer_has_its_own_numbers(folder: Path) -> None:
         ({"numbers": "bits", "scale": 2.0}, RepresentationError, "only xval has a scale"),
         ({"scale": 2.0, "fit": True}, RepresentationError, "leave out one or the other"),
         (
-            {"numbers": "xval", "compact": True},
+            {"numbers": "xval", "dense": True},
             RepresentationError,
-            "none of 'xval' has the option compact",
+            "'xval' has no tensors, which dense is for",
         ),
         ({"input_format": "jsnl"}, NumtokError, "unknown format 'jsnl'"),
     ],

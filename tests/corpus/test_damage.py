@@ -22,11 +22,10 @@ import pytest
 import trained
 
 import numtok
-from numtok.corpus.arrow_files import ArrowFile, checksum
+from numtok.corpus.checksums import checksum
 from numtok.corpus.decode import decode_corpus
-from numtok.corpus.read.documents import read_batches
+from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.read.sources import Source
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, PlaceValue, Representation, Subword, XVal
@@ -61,13 +60,16 @@ CANONICAL = TOKENIZER.decode_batch(TOKENIZER.encode_batch(TEXTS)).to_pylist()
     ("name", "compression"), [("a.arrow", "zstd"), ("a.arrow", "none"), ("a.parquet", "zstd")]
 )
 def test_flipped_bits(tmp_path: Path, name: str, compression: str) -> None:
-    """No flip gives other texts or another exception; nearly all of them are noticed."""
+    """In front of the footer, which has no checksum: no flip gives other texts or another
+    exception.
+    """
     path = write(tmp_path / name, compression=compression)
     whole = path.read_bytes()
     assert decoded(path) == CANONICAL
+    footer = int.from_bytes(whole[-8:-4] if name == "a.parquet" else whole[-10:-6], "little")
     noticed, generator = 0, random.Random(name + compression)
     for _ in range(60):
-        place = generator.randrange(8 * len(whole))
+        place = generator.randrange(8 * (len(whole) - footer - 10))
         damaged = bytearray(whole)
         damaged[place // 8] ^= 1 << place % 8
         path.write_bytes(damaged)
@@ -77,27 +79,6 @@ def test_flipped_bits(tmp_path: Path, name: str, compression: str) -> None:
             assert str(path) in str(error), f"bit {place}: {error}"
             noticed += 1
     assert noticed > 30
-
-
-def test_a_flipped_bit_in_the_footer_of_parquet(tmp_path: Path) -> None:
-    """Names of columns, types, counts: none of these has a checksum in Parquet itself."""
-    path = write(tmp_path / "a.parquet")
-    whole = path.read_bytes()
-    start = whole.rindex(b"numtok.crc32:")
-    assert int.from_bytes(whole[-8:-4], "little") == len(whole) - 8 - start - 21
-    for name in (b"number_value", b"input_ids", b"number_scaled", b"list"):
-        damaged = bytearray(whole)
-        damaged[whole.index(name, start) + 3] ^= 2
-        path.write_bytes(damaged)
-        for reader in (
-            lambda: decoded(path),
-            lambda: NumberDataset(path),
-            lambda: list(read_batches(Source(str(path), "parquet", size=1))),
-        ):
-            with pytest.raises(InputError, match=f"{path}.*footer"):
-                reader()
-    pq.write_table(pa.Table.from_batches([TOKENIZER.encode_batch(TEXTS)]), path)
-    assert decoded(path) == CANONICAL, "files of others have no such checksum"
 
 
 @pytest.mark.parametrize("name", ["a.arrow", "a.parquet"])
@@ -155,7 +136,7 @@ def test_a_missing_batch_is_noticed(tmp_path: Path) -> None:
     batches = [
         opened.get_batch_with_custom_metadata(number) for number in range(opened.num_record_batches)
     ]
-    for order in ([0, 1, 3], [0, 1, 2], [1, 0, 2, 3], [0, 1, 2, 2, 3]):
+    for order in ([0, 2], [1, 0, 2], [0, 1, 1, 2]):
         with pa.ipc.new_file(path, opened.schema) as writer:
             for number in order:
                 writer.write_batch(batches[number][0], custom_metadata=batches[number][1])

@@ -174,7 +174,7 @@ def test_duckdb(name: str, tmp_path: Path) -> None:
 
 def test_command_line(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "is 28.5"}\n')
-    for tensors, options in ((False, []), (True, ["--tensors", "extension"])):
+    for tensors, options in ((False, []), (True, ["--dense", "--tensors", "extension"])):
         out = tmp_path / "out.parquet"
         command = [
             "encode",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import math
 import os
 import shutil
 import signal
@@ -21,18 +19,15 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT
 
 import numtok
 from numtok.corpus.read.encoded import read_encoded
-from numtok.corpus.write import encoded as encoded_files
-from numtok.corpus.write import tensor_pages
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, OutputError, SchemaError
 from numtok.representations import FloatBits, FoNE
-from numtok.tokenizer.stored import plain, plain_schema
 
 # Of a file that could hold all of these columns: FoNE twice is none, but what FORMAT.md says of the
 # types is the same.
@@ -197,111 +192,10 @@ def test_parquet_stores_each_column_as_it_is_declared(tmp_path: Path) -> None:
     for name in (
         "number_value",
         "number_bits",
-        "number_digits",
         "place_value",
     ):  # the last is declared by nobody
         assert stored[name].has_dictionary_page, name
-    assert stored["number_bits"].total_uncompressed_size < stored["number_bits"].num_values // 3, (
-        "a bit is a bit, its place one as well"
-    )
     assert {column.compression for column in stored.values()} == {"ZSTD"}
-
-
-@pytest.mark.parametrize("compression", ["zstd", "none"])
-def test_threads_do_not_change_a_byte(tmp_path: Path, compression: str) -> None:
-    batches = [encoded([5] * 40), encoded([0, 3]), *(encoded([k % 7] * 30) for k in range(20))]
-    options = {"row_group_bytes": 20_000, "compression": compression}
-    files = [
-        write(tmp_path / f"{threads}.parquet", batches, threads=threads, **options)
-        for threads in (1, 2, 5)
-    ]
-    assert pq.read_metadata(files[0]).num_row_groups > 10
-    assert len({file.read_bytes() for file in files}) == 1
-    assert read(files[2]).equals(pa.Table.from_batches(batches))
-
-
-TENSORS = {
-    "number_bits": (pa.uint8(), [32]),
-    "number_bits 64": (pa.uint8(), [64]),
-    "number_bits 128": (pa.uint8(), [128]),
-    "number_fourier": (pa.float32(), [15, 2]),
-    "number_digits": (pa.uint8(), [15]),
-}
-
-
-@settings(max_examples=30)
-@given(
-    st.lists(
-        st.lists(st.one_of(st.none(), st.integers(0, 9), st.just(200)), max_size=8),
-        min_size=1,
-        max_size=3,
-    ),
-    st.sampled_from(sorted(TENSORS)),
-    st.sampled_from([1, 2, 9, 16, 255]),
-    st.integers(1, 5000),
-    st.sampled_from(["zstd", "lz4", "none"]),
-)
-@example([[70_000, None, 0, 50_000]], "number_bits", 2, tensor_pages.PAGE_BYTES, "zstd")
-def test_tensors_in_pages_come_back_from_arrow(
-    tmp_path_factory: pytest.TempPathFactory,
-    counts: list[list[int | None]],
-    name: str,
-    limit: int,
-    page: int,
-    compression: str,
-) -> None:
-    # Rows of so many numbers, None for a null row; pages of about so many bytes; values below a
-    # limit, which settles how many bits each takes.
-    kind, shape = TENSORS[name]
-    batches = []
-    for rows in counts:
-        given = tensors(kind, shape, sum(count or 0 for count in rows))
-        values = pa.array(
-            np.random.default_rng(len(rows)).integers(0, limit, len(given) * math.prod(shape)), kind
-        )
-        storage = pa.FixedSizeListArray.from_arrays(values, math.prod(shape))
-        offsets = pa.array(np.cumsum([0, *(count or 0 for count in rows)]), pa.int32())
-        mask = pa.array([count is None for count in rows], pa.bool_())
-        column = pa.ListArray.from_arrays(
-            offsets, pa.ExtensionArray.from_storage(given.type, storage), mask=mask
-        )
-        columns = {"input_ids": pa.nulls(len(rows), pa.list_(pa.int32())), name.split()[0]: column}
-        batches.append(
-            pa.record_batch(
-                list(columns.values()),
-                schema=pa.schema([(n, c.type) for n, c in columns.items()], METADATA),
-            )
-        )
-    assert tensor_pages.is_tensor(pa.list_(tensors(kind, shape, 0).type.storage_type))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tensor_pages, "PAGE_BYTES", page)
-        path = write(tmp_path_factory.mktemp("out") / "a.parquet", batches, compression=compression)
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        assert (
-            file.read()
-            .cast(plain_schema(batches[0].schema))
-            .equals(pa.Table.from_batches([plain(batch) for batch in batches]))
-        )
-
-
-def test_row_groups_are_told_as_arrow_would(tmp_path: Path) -> None:
-    # Each is made as a file of its own; what the footer says of their places is held to the file
-    # that Arrow itself writes.
-    batches = [ids(300, seed=seed) for seed in range(20)]
-    joined = pq.read_metadata(write(tmp_path / "a.parquet", batches, row_group_bytes=100_000))
-    with pq.ParquetWriter(
-        tmp_path / "b.parquet",
-        ids(1).schema,
-        compression="zstd",
-        compression_level=1,
-        write_statistics=False,
-        write_page_checksum=True,
-    ) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    expected = pq.read_metadata(tmp_path / "b.parquet").to_dict()
-    assert joined.num_row_groups == 20
-    assert {**joined.to_dict(), "serialized_size": 0} == {**expected, "serialized_size": 0}
 
 
 def test_row_groups_are_bounded(tmp_path: Path) -> None:
@@ -324,26 +218,6 @@ def test_progress_is_told(tmp_path: Path) -> None:
         assert writer.rows == 0
         writer.write(ids(1000))
         assert writer.rows == 1000 and writer.bytes_written > 100_000
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_a_disk_that_fails_while_more_is_made(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The system tells such an error once, to whoever asks first; here, that is not the end of the
-    # file.
-    asked: list[int] = []
-
-    def fsync(descriptor: int) -> None:
-        asked.append(descriptor)
-        if len(asked) == 1:
-            raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(encoded_files, "SYNC_BYTES", 1)
-    monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(OutputError, match=r"Input/output error.*nothing is left"):
-        write(tmp_path / name, [ids(10)] * 3, row_group_bytes=1)
-    assert os.listdir(tmp_path) == []
 
 
 # The name appears only with a whole file

@@ -841,7 +841,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "exponent_bins:50",
         "logfourier:6",
         "xval,fone:6,4,bits",
-        "xval,fone:6,4,bits --compact",
+        "xval,fone:6,4,bits --dense",
         "xval:log",
     ],
 )
@@ -862,8 +862,8 @@ def test_encode_and_decode(options: str, folder: Path) -> None:
     assert re.search(r"documents +31\n", told)
     table = pq.read_table("a.parquet")
     columns = set(table.schema.names)
-    assert ("number_digits" in columns) == ("--compact" in flags)
-    assert ("number_fourier" in columns) == ("fone" in numbers and "--compact" not in flags)
+    assert ("number_fourier" in columns) == ("--dense" in flags)
+    assert ("number_digits" in columns) == ("fone" in numbers and "--dense" not in flags)
     run("decode", "a.parquet", "-o", "back.jsonl")
     assert [json.loads(line) for line in Path("back.jsonl").read_text().splitlines()] == [
         json.loads(line) for line in SAMPLE.read_text().splitlines()
@@ -872,7 +872,7 @@ def test_encode_and_decode(options: str, folder: Path) -> None:
 
 def test_mistakes(folder: Path) -> None:
     for arguments, message in [
-        (("--numbers", "p10", "--compact"), "none of 'p10' has the option compact"),
+        (("--numbers", "p10", "--dense"), "'p10' has no tensors"),
         (("--numbers", "fone:6,4", "--fit"), "only xval has a scale, and fone does not include it"),
         (("--numbers", "p10,xval"), "stands alone"),
         (("--numbers", "fone"), "needs int_digits and frac_digits"),

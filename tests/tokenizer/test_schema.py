@@ -130,7 +130,7 @@ def test_metadata(numbers: list[Representation], columns: dict[str, pa.DataType]
         )
         runs = itertools.chain(*described.get("symbols", {}).values())
         in_runs = {number for first, count in runs for number in range(first, first + count)}
-        assert described["format"] == schema.FORMAT_VERSION == 1
+        assert described["format"] == schema.FORMAT_VERSION == 2
         assert Grammar.from_dict(described["grammar"]) == Grammar.data()
         assert [from_dict(one) for one in described["numbers"]] == numbers
         assert described["tokenizer"] == tok.fingerprint
@@ -160,7 +160,7 @@ def test_metadata_of_two_runs_is_the_same() -> None:
         ({b"numtok": b"[]"}, "damaged"),
         ({b"numtok": b"{}"}, "damaged"),
         ({b"numtok": b"\xff"}, "damaged"),
-        ({b"numtok": b'{"format": 2}'}, "format 2.*upgrade"),
+        ({b"numtok": b'{"format": 3}'}, "format 3.*upgrade"),
         ({b"numtok": b'{"format": "1"}'}, "damaged.*format"),
         ({b"numtok": b'{"format": 1}'}, "damaged"),
     ],

@@ -1,15 +1,25 @@
-"""Arrow IPC files and streams, such as ``datasets`` writes.
+"""Arrow IPC files and streams, such as ``datasets`` writes, and numtok's own, whose checksums are
+held to.
 
 In: a ``Source``. Out: ``TextBatch`` es; only the text column and the kept ones are read, a record
-    batch at a time.
+    batch at a time. :class:`ArrowFile` is the way to the batches of any IPC file.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import functools
+import json
+import os
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from numtok.corpus.arrow_files import ArrowFile
+import pyarrow as pa
+import pyarrow.ipc
+
+from numtok import locations
+from numtok.corpus.checksums import KEY, checksum
 from numtok.corpus.read.batches import (
     ReadOptions,
     TextBatch,
@@ -18,6 +28,7 @@ from numtok.corpus.read.batches import (
     text_columns,
 )
 from numtok.corpus.read.sources import Source, plain_path
+from numtok.errors import InputError
 
 
 def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
@@ -40,3 +51,154 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
             )  # of a compressed file, its own size
             yield from checked_batches(source, batch, wanted, first_row, position, options)
             first_row += batch.num_rows
+
+
+class ArrowFile:
+    """An IPC file or stream.
+
+    Attributes:
+        schema: of the file. size: in bytes.
+
+    Args:
+        path: of the file.
+        name: of the file in messages, where that is not its path.
+        mapped: map the file into memory: columns that are not compressed are then views of it. A
+            file that is cut short while it is mapped would kill the process; each read looks at its
+            size before. Else it is read piece by piece.
+
+    Raises:
+        InputError: if a column does not have the checksum it was written with, when it is read;
+            what Arrow raises, for other damage.
+    """
+
+    def __init__(self, path: str, mapped: bool = False, name: str | None = None) -> None:
+        self.name = name or path
+        if locations.is_url(path):
+            self._source = locations.for_arrow(path)
+        else:
+            self._source = pa.memory_map(path) if mapped else pa.OSFile(path)
+        self.size: int = self._source.size()
+        self._descriptor = (
+            os.open(path, os.O_RDONLY) if mapped else None
+        )  # of the same file, whatever becomes of its name
+        if self._descriptor is not None:
+            weakref.finalize(self, os.close, self._descriptor)
+        self._checked: set[tuple[int, str]] = set()
+        self._projected: tuple[tuple[str, ...], Any] | None = None
+        self._is_stream = self._source.read(6) != b"ARROW1"
+        self._source.seek(0)
+        opened = pa.ipc.open_stream if self._is_stream else pa.ipc.open_file
+        self._reader: Any = opened(self._source)
+        self.schema: pa.Schema = self._reader.schema
+
+    @functools.cached_property
+    def batches(self) -> int:
+        """How many there are; those of a stream, which has no index, are looked for once, and then
+        kept. The mark that once ended files is none.
+        """
+        if self._is_stream:
+            return len(self._stream_batches)
+        last = int(self._reader.num_record_batches) - 1
+        if last < 0:
+            return 0
+        custom = self._reader.get_batch_with_custom_metadata(last).custom_metadata
+        return last + (not (self._sums(custom) or {}).get("end"))
+
+    @functools.cached_property
+    def _stream_batches(self) -> list[tuple[pa.RecordBatch, Any]]:
+        self._source.seek(0)
+        opened = pa.ipc.open_stream(self._source, options=pa.ipc.IpcReadOptions(use_threads=False))
+        return [
+            (stored.batch, stored.custom_metadata)
+            for stored in opened.iter_batches_with_custom_metadata()
+        ]
+
+    def read(self, columns: Sequence[str] | None = None) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """All batches in order, each with the bytes of the file up to its end, about."""
+        if not self._is_stream:
+            for number in range(self.batches):
+                yield self.batch(number, columns), self.size * (number + 1) // self.batches
+            return
+        names = list(self.schema.names if columns is None else columns)
+        self._source.seek(0)
+        opened = pa.ipc.open_stream(self._source, options=self._only(names))
+        for number, stored in enumerate(opened.iter_batches_with_custom_metadata()):
+            yield (
+                self._trusted(stored.batch.select(names), stored.custom_metadata, number),
+                self._source.tell(),
+            )
+
+    def batch(self, number: int, columns: Sequence[str] | None = None) -> pa.RecordBatch:
+        """These columns of a batch, in this order; the others are neither read nor decompressed."""
+        self.check_size()
+        names = list(self.schema.names if columns is None else columns)
+        if self._is_stream:
+            batch, custom = self._stream_batches[number]
+        else:
+            batch, custom = self._opened(tuple(names)).get_batch_with_custom_metadata(number)
+        return self._trusted(batch.select(names), custom, number)
+
+    def _opened(self, names: tuple[str, ...]) -> Any:
+        """The file, opened for some columns; mostly they are the same each time."""
+        if self._projected is None or self._projected[0] != names:
+            self._projected = names, pa.ipc.open_file(self._source, options=self._only(names))
+        return self._projected[1]
+
+    def _only(self, names: Sequence[str]) -> pa.ipc.IpcReadOptions:
+        return pa.ipc.IpcReadOptions(
+            included_fields=[self.schema.get_field_index(name) for name in names], use_threads=False
+        )
+
+    def _trusted(self, batch: pa.RecordBatch, custom: Any, number: int) -> pa.RecordBatch:
+        """The batch, looked at once."""
+        names = batch.schema.names
+        if self._checked.issuperset((number, name) for name in names):
+            return batch
+        for name, column in zip(names, batch.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise InputError(
+                    f"column {name!r} is damaged or not UTF-8: {error}; write the file again from"
+                    " valid text",
+                    self.name,
+                ) from None
+        if (sums := self._sums(custom)) is not None:
+            if (sums.get("batch"), sums.get("rows")) != (number, batch.num_rows):
+                raise self._damaged(f"batch {number} is not the one that was written there")
+            for name, column in zip(names, batch.columns, strict=True):
+                if sums["crc32"].get(name) != checksum(column):
+                    raise self._damaged(
+                        f"column {name!r} of batch {number} does not have the checksum it was"
+                        " written with"
+                    )
+        self._checked.update((number, name) for name in names)
+        return batch
+
+    def check_size(self) -> None:
+        """Refuse to touch a mapped file that has become shorter; views of it that were given out
+        before must not be touched either.
+        """
+        if self._descriptor is not None and os.fstat(self._descriptor).st_size < self.size:
+            raise self._damaged("it was cut short while it was being read")
+
+    def close(self) -> None:
+        """Close the file; views of a map stay valid."""
+        self._source.close()
+
+    def _sums(self, custom: Any) -> dict[str, Any] | None:
+        """The checksums of a batch; None for those of other programs, which have none."""
+        if custom is None or KEY not in custom:
+            return None
+        try:
+            described: Any = json.loads(custom[KEY])
+        except (ValueError, RecursionError):
+            described = None
+        if not isinstance(described, dict) or not isinstance(described.get("crc32"), dict):
+            raise self._damaged("the checksums of a batch are damaged")
+        return described
+
+    def _damaged(self, what: str) -> InputError:
+        return InputError(
+            f"the file is damaged: {what}; fetch it again, or make it anew", self.name
+        )

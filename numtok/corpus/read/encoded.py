@@ -17,12 +17,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from numtok import locations
-from numtok.corpus import parquet_footer
-from numtok.corpus.arrow_files import ArrowFile, no_rows
-from numtok.corpus.read.parquet import PAGE_BUFFER, open_parquet
+from numtok.corpus.read.arrow import ArrowFile
+from numtok.corpus.read.parquet import PAGE_BUFFER, identity, open_parquet
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError
-from numtok.tokenizer.schema import METADATA_KEY
+from numtok.tokenizer.schema import METADATA_KEY, no_rows
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
 
 SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
@@ -121,7 +120,7 @@ class _Parquet(EncodedFile):
 
     def __init__(self, path: str, at_random: bool) -> None:
         self.identity = (
-            parquet_footer.identity(path) if at_random else ""
+            identity(path) if at_random else ""
         )  # before it is opened: if that is another file, it is seen
         self._file = open_parquet(path, buffer_size=0 if at_random else PAGE_BUFFER)
         super().__init__(path, self._file.schema_arrow)

@@ -11,13 +11,14 @@ A page may say little and mean much: a dictionary of one long value and a run of
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from numtok import locations
-from numtok.corpus import parquet_footer
 from numtok.corpus.read.batches import (
     ReadOptions,
     TextBatch,
@@ -37,20 +38,14 @@ _VALUE_BYTES = 8  # of a number once it is decoded, however little is stored of 
 PAGE_BUFFER = 1 << 20
 
 
-def open_parquet(path: str, name: str | None = None, buffer_size: int = 0) -> pq.ParquetFile:
-    """A Parquet file that notices damage: the checksum of its footer, where numtok wrote it, and
-    those of its pages.
+def open_parquet(path: str, buffer_size: int = 0) -> pq.ParquetFile:
+    """A Parquet file that notices damage by the checksums of its pages.
 
     Args:
         path: of the file.
-        name: of the file in messages, where that is not its path.
         buffer_size: bytes that are read at once of a column, so that memory is bounded; 0 for all
             of the row group.
-
-    Raises:
-        InputError: if the footer is damaged; what Arrow raises, for other damage.
     """
-    parquet_footer.check(path, name)
     return pq.ParquetFile(
         locations.for_arrow(path),
         pre_buffer=False,
@@ -61,7 +56,7 @@ def open_parquet(path: str, name: str | None = None, buffer_size: int = 0) -> pq
 
 def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """The documents of a Parquet file, page by page."""
-    with plain_path(source) as path, open_parquet(path, source.name, PAGE_BUFFER) as file:
+    with plain_path(source) as path, open_parquet(path, PAGE_BUFFER) as file:
         schema = file.schema_arrow
         groups = list(range(file.metadata.num_row_groups))[source.start : source.stop]
         total = sum(file.metadata.row_group(group).num_rows for group in groups)
@@ -97,6 +92,19 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
                     types,
                 )
                 first_row = stop
+
+
+def identity(path: str) -> str:
+    """What stands for all that a file holds: a digest of its footer, in which are places, sizes and
+    types, of its own size, and of its time of change.
+    """
+    found = os.stat(path)
+    with open(path, "rb") as file:
+        file.seek(max(0, found.st_size - 8))
+        file.seek(max(0, found.st_size - 8 - int.from_bytes(file.read(4), "little")))
+        return hashlib.sha256(
+            f"{found.st_size} {found.st_mtime_ns}\n".encode() + file.read()
+        ).hexdigest()
 
 
 def _as_dictionaries(path: str, metadata: Any, columns: list[str]) -> pq.ParquetFile:

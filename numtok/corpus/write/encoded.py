@@ -1,101 +1,50 @@
-"""Record batches into Parquet or Arrow IPC files.
+"""Record batches into a file or to standard output, in any of the formats of
+:mod:`numtok.corpus.write.sinks`.
 
 In: record batches of one schema. Out: a file that appears under its name only when it is complete
-    (``numtok.files``). ``read/encoded.py`` is the inverse.
+    (``numtok.files``), or a stream, of which what was written stays when a run fails.
+    ``read/encoded.py`` is the inverse.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from numtok import locations
-from numtok.corpus.write.arrow import ArrowSink
-from numtok.corpus.write.parquet import ROW_GROUP_BYTES, ParquetSink
+from numtok.corpus.write.sinks import FORMATS, ROW_GROUP_BYTES, Sink, SinkOptions
 from numtok.errors import OutputError, SchemaError
 from numtok.files import new_file
 
-SYNC_BYTES = (
-    64 << 20
-)  # that are written before they are brought to the disk, while more is being made
-_FORMATS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
+STDOUT = "-"
 TENSORS = ("lists", "extension")
-_COMPRESSIONS = {
-    "parquet": ("zstd", "lz4", "snappy", "gzip", "none"),
-    "arrow": ("zstd", "lz4", "none"),
-}
-
-
-class Sink(Protocol):
-    """A file of one format that is being written: ``finish`` completes it; ``abandon``, at the end
-    of any, lets go of all that it holds.
-    """
-
-    def write(self, batch: pa.RecordBatch) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def abandon(self) -> None: ...
-
-
-class _EarlySync:
-    """Has what is written brought to the disk while more is being made: else all of that is left
-    for the end, where nothing else is to do.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._begun = file, 0
-        self._pool = ThreadPoolExecutor(1, "numtok-sync")
-        self._running: Future[None] | None = None
-
-    def look(self) -> None:
-        """Begin anew if there is enough; raises what went wrong the last time."""
-        if self._running is not None and self._running.done():
-            self.wait()
-        if self._running is None and (size := self._file.tell()) - self._begun >= SYNC_BYTES:
-            self._begun = size
-            self._running = self._pool.submit(os.fsync, self._file.fileno())
-
-    def wait(self) -> None:
-        """Until nothing runs. An error that the system told once, it does not tell again."""
-        if self._running is not None:
-            running, self._running = self._running, None
-            running.result()
-
-    def stop(self) -> None:
-        self._pool.shutdown()
+_CHUNK = 1 << 16  # bytes; a reader that goes away is noticed between two of them
 
 
 class BatchWriter:
-    """An open output file: ``write`` record batches; ``rows`` and ``bytes_written`` tell how far it
-    is.
-    """
+    """An open output: ``write`` record batches; ``rows`` and ``bytes_written`` tell how far it is."""
 
     def __init__(
-        self, path: str, file: BinaryIO, schema: pa.Schema, open_sink: Callable[[], Sink]
+        self, path: str, file: Any, schema: pa.Schema, kind: str, options: SinkOptions
     ) -> None:
         """Start the file; use ``open_writer``, which also finishes or removes it."""
         self.path, self.schema, self.rows = path, schema, 0
-        self._file, self._size = file, 0
-        self._finished = False
+        self._file, self._to_stdout, self._finished = file, options.stream, False
+        self._counted = _Counted(file, options.stream)
         with self._named_errors():
-            self._sink = open_sink()
-        self._sync = _EarlySync(file)
+            self._sink: Sink = FORMATS[kind].sink(self._counted, schema, options)  # type: ignore[arg-type]  # all that is asked of it
 
     @property
     def bytes_written(self) -> int:
-        """Bytes of the file so far, without what still waits for its row group; of all of it, once
-        it is finished.
-        """
-        return self._size if self._finished or self._file.closed else self._file.tell()
+        """Bytes of the file so far, without what still waits for its row group."""
+        return int(self._counted.bytes_written)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append the rows.
@@ -108,10 +57,9 @@ class BatchWriter:
                 f"{self.path}: the batch has columns\n{_columns(batch.schema)}\nbut the file"
                 f" has\n{_columns(self.schema)}"
             )
-        self.rows += batch.num_rows
         with self._named_errors():
             self._sink.write(batch)
-            self._sync.look()
+        self.rows += batch.num_rows
 
     def finish(self) -> None:
         """Write the rest and the footer, and force all of it to the disk; once."""
@@ -119,45 +67,70 @@ class BatchWriter:
             return
         with self._named_errors():
             self._sink.finish()
-            self._sync.wait()
-            os.fsync(self._file.fileno())
-            self._size, self._finished = self._file.tell(), True
+            if not self._to_stdout:
+                os.fsync(self._file.fileno())
+        self._finished = True
 
     def sha256(self) -> str:
         """Of the file, which must be finished."""
         with self._named_errors():
             self._file.seek(0)
-            return hashlib.file_digest(self._file, "sha256").hexdigest()  # type: ignore[arg-type]  # it is raw, and so can be read into
-
-    def close(self) -> None:
-        """Finish the file, and close it."""
-        self.finish()
-        with self._named_errors():
-            self._file.close()
+            return hashlib.file_digest(self._file, "sha256").hexdigest()
 
     def abandon(self) -> None:
         """Close what is open without complaint."""
         self._sink.abandon()
-        self._sync.stop()
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:
         """Turn a refusal of the system (disk full, quota, input/output error) into an
-        ``OutputError``.
+        ``OutputError``, and name the file in those of the sink.
         """
         try:
             yield
+        except BrokenPipeError:
+            raise
+        except OutputError as error:
+            raise OutputError(f"{self.path}: {error}") from None
         except OSError as error:
-            reason = error.strerror or str(error)
-            written = self.bytes_written
-            message = (
-                f"cannot write {self.path}: {reason}, after {written:,} bytes ({self.rows:,} rows"
-                " were taken); nothing is left under that name: make room or choose another place,"
-                " then run again"
+            reason = f"{error.strerror or error}, after {self.bytes_written:,} bytes"
+            if self._to_stdout:
+                raise OutputError(f"cannot write to standard output: {reason}") from error
+            refusal = OutputError(
+                f"cannot write {self.path}: {reason} ({self.rows:,} rows); nothing is left under"
+                " that name: make room or choose another place, then run again"
             )
-            refusal = OutputError(message)
             refusal.errno = error.errno
             raise refusal from error
+
+
+class _Counted:
+    """What a sink writes to: all bytes or an error, counted."""
+
+    closed = False  # as pyarrow asks what it writes to
+
+    def __init__(self, file: BinaryIO, to_stdout: bool) -> None:
+        self._file, self.bytes_written = file, 0
+        self._most = _CHUNK if to_stdout else None
+        self._flushed: Any = file.flush if to_stdout else lambda: None
+
+    def write(self, data: Any) -> int:
+        rest = memoryview(data).cast("B")
+        while rest:
+            written = self._file.write(rest[: self._most])
+            self._flushed()
+            self.bytes_written += written
+            rest = rest[written:]
+        return len(data)
+
+    def tell(self) -> int:
+        return self.bytes_written
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Closing is the business of ``open_writer``."""
 
 
 def _columns(schema: pa.Schema) -> str:
@@ -173,24 +146,23 @@ def open_writer(
     overwrite: bool = False,
     row_group_bytes: int = ROW_GROUP_BYTES,
     tensors: str = "lists",
-    threads: int = 1,
+    texts: bool = False,
 ) -> Iterator[BatchWriter]:
     """A context in which to ``write`` record batches; the file appears under its name when the
     context ends well.
 
     Args:
-        path: or a URL; ends in .parquet, or in .arrow, .feather or .ipc (an Arrow IPC file, which
-            is Feather version 2).
+        path: or a URL, whose end tells the format; or ``-`` for standard output.
         schema: of all batches; its metadata is stored.
-        format: ``"parquet"`` or ``"arrow"``, whatever the suffix.
+        format: ``"parquet"``, ``"arrow"`` and so on, whatever the suffix; for standard output
+            ``"jsonl"`` (the default there) or ``"arrow"``.
         compression: zstd, lz4, none; for Parquet also snappy, gzip.
         overwrite: replace a file that is there already; it stays untouched until the new one is
             complete.
         row_group_bytes: about how much Arrow data makes a row group of Parquet.
         tensors: how Parquet, which has none, stores them: as plain ``"lists"``, which every program
             reads, or as Arrow's ``"extension"`` type.
-        threads: that encode and compress row groups of Parquet; the file is the same for every
-            number.
+        texts: whether the first column is all that has to be written.
 
     Raises:
         OutputError: the file exists, the options make no sense, or the disk refuses. After any
@@ -198,39 +170,61 @@ def open_writer(
             leaves, never ``NAME``, is removed by the next run.
     """
     path = str(locations.place(path))
-    kind, codec = check_options(path, format, compression, tensors)
-    with new_file(path, overwrite) as file:
-        if kind == "parquet":
-            made: Callable[..., Sink] = functools.partial(
-                ParquetSink, file, schema, codec, row_group_bytes, tensors, threads
-            )
-        else:
-            made = functools.partial(ArrowSink, file, schema, codec)
-        writer = BatchWriter(path, file, schema, made)
+    kind, codec = check_options(path, format, compression, tensors, texts)
+    options = SinkOptions(codec, row_group_bytes, tensors, stream=path == STDOUT, exact=texts)
+    with contextlib.ExitStack() as stack:
+        file: Any = (
+            sys.stdout.buffer if options.stream else stack.enter_context(new_file(path, overwrite))
+        )
+        writer = BatchWriter(path, file, schema, kind, options)
         try:
             yield writer
-            writer.close()
+            writer.finish()
         finally:
             writer.abandon()
 
 
 def check_options(
-    path: str, format: str | None, compression: str | None, tensors: str
+    path: str, format: str | None, compression: str | None, tensors: str, texts: bool = False
 ) -> tuple[str, str]:
     """Format and compression, or an ``OutputError`` that lists the possible ones."""
-    kind = format if format is not None else _FORMATS.get(os.path.splitext(path)[1].lower())
-    if kind not in _COMPRESSIONS:
+    stream = path == STDOUT
+    able = {
+        name: known
+        for name, known in FORMATS.items()
+        if (known.stream if stream else texts or known.columns)
+    }
+    suffix = os.path.splitext(path)[1].lower()
+    by_name = "jsonl" if stream else next((n for n, f in able.items() if suffix in f.suffixes), "")
+    kind = by_name if format is None else format
+    if kind not in able:
+        if stream:
+            raise OutputError(
+                f"standard output takes {' or '.join(able)}, not {kind!r}, which is a file: give it"
+                " a name with -o"
+            )
         if format is not None:
-            raise OutputError(f"{path}: unknown output format {format!r}; choose parquet or arrow")
+            raise OutputError(
+                f"{path}: unknown output format {format!r}; choose {' or '.join(able)}"
+            )
+        suffixes = ", ".join(one for known in able.values() for one in known.suffixes)
         raise OutputError(
-            f"{path}: cannot tell the format by this name; end it in one of {', '.join(_FORMATS)}"
+            f"{path}: cannot tell the format by this name; end it in one of {suffixes}"
         )
+    if kind == "arrow" and stream and sys.stdout.isatty():
+        raise OutputError(
+            "an Arrow stream is not for a terminal; pipe it into a program, or write"
+            " --output-format jsonl"
+        )
+    known = able[kind]
     codec = compression or "none"
-    if codec not in _COMPRESSIONS[kind]:
-        raise OutputError(
-            f"{path}: no compression {codec!r} in {kind} files; choose one of"
-            f" {', '.join(_COMPRESSIONS[kind])}"
-        )
+    if codec not in known.compressions:
+        if compression != "zstd":  # which is the default where there is any
+            raise OutputError(
+                f"{path}: no compression {codec!r} in {kind} files; choose one of"
+                f" {', '.join(known.compressions)}"
+            )
+        codec = "none"
     if tensors not in TENSORS:
         raise OutputError(
             f"{path}: tensors={tensors!r} is unknown; use one of {', '.join(map(repr, TENSORS))}"

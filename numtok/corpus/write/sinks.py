@@ -1,0 +1,308 @@
+"""The table of output formats: what a file's name must end in, and what writes it. A new format is
+a sink and a line in :data:`FORMATS`, both here.
+
+In: record batches of one schema. Out: bytes, in a file or a stream.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from numtok.corpus.checksums import sums_of
+from numtok.errors import OutputError
+from numtok.tokenizer.schema import METADATA_KEY
+from numtok.tokenizer.stored import declared_columns, plain, plain_schema
+
+ZSTD_LEVEL = 1
+# Of Arrow data; larger row groups are hardly smaller or quicker, cost memory, and one row costs the
+# more to read.
+ROW_GROUP_BYTES = 16 << 20
+LONG = 1 << 26  # bytes of a batch, which is then one long row
+CHUNK = 1 << 16  # values of a list
+ENCODINGS = {"plain": "PLAIN", "delta": "DELTA_BINARY_PACKED", "split": "BYTE_STREAM_SPLIT"}
+FITTING = {  # physical types that an encoding takes
+    "DELTA_BINARY_PACKED": ("INT32", "INT64"),
+    "BYTE_STREAM_SPLIT": ("INT32", "INT64", "FLOAT", "DOUBLE"),
+}
+_INFINITE = {float("inf"): "1e999", float("-inf"): "-1e999"}  # which read back as infinite
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """How to write.
+
+    Attributes:
+        compression: one of the format's, or ``"none"``.
+        row_group_bytes: about how much Arrow data makes a row group of Parquet.
+        tensors: ``"lists"`` or, in Parquet, Arrow's ``"extension"`` type.
+        stream: whether it goes to standard output, which cannot be sought.
+        exact: whether JSON is to hold all as it is: neither infinite values as ``1e999`` nor null
+            for what is not a number.
+    """
+
+    compression: str = "zstd"
+    row_group_bytes: int = ROW_GROUP_BYTES
+    tensors: str = "lists"
+    stream: bool = False
+    exact: bool = False
+
+
+class Sink(Protocol):
+    """A file of one format that is being written: ``finish`` completes it; ``abandon``, at the end
+    of any, lets go of all that it holds.
+    """
+
+    def write(self, batch: pa.RecordBatch) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+
+class _ParquetSink:
+    """Batches are gathered into row groups of about the same size."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
+        import pyarrow.parquet as pq
+
+        self._schema = plain_schema(schema) if options.tensors == "lists" else schema
+        self._writer = pq.ParquetWriter(file, self._schema, **_parquet_options(schema, options))
+        self._limit, self._plain = options.row_group_bytes, options.tensors == "lists"
+        self._gathered: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        batch = batch.replace_schema_metadata(self._schema.metadata)
+        self._gathered.append(plain(batch) if self._plain else batch)
+        self._bytes += batch.nbytes
+        if self._bytes >= self._limit:
+            self._end_row_group()
+
+    def _end_row_group(self) -> None:
+        """One row group, or several if one batch was large."""
+        table = pa.Table.from_batches(self._gathered, self._schema)
+        groups = max(1, round(self._bytes / self._limit))
+        self._gathered, self._bytes = [], 0
+        self._writer.write_table(table, max(1, -(-table.num_rows // groups)))
+
+    def finish(self) -> None:
+        if any(batch.num_rows for batch in self._gathered):
+            self._end_row_group()
+        self._writer.close()
+
+    def abandon(self) -> None:
+        with contextlib.suppress(Exception):  # it would write its footer later, into a closed file
+            self._writer.close()
+
+
+def _parquet_options(schema: pa.Schema, options: SinkOptions) -> dict[str, Any]:
+    """How to store each column, as it declares it; others are dictionaries.
+
+    Checksums cost 3% and let a reader notice damage; statistics are of no use for lists.
+    """
+    import pyarrow.parquet as pq
+
+    own = declared_columns(schema) if METADATA_KEY in (schema.metadata or {}) else {}
+    memory = pa.BufferOutputStream()
+    pq.ParquetWriter(memory, plain_schema(schema)).close()
+    leaves = pq.read_metadata(pa.BufferReader(memory.getvalue())).schema
+    dictionaries, others = [], {}
+    for leaf in map(leaves.column, range(len(leaves))):
+        column = own.get(leaf.path.split(".")[0])
+        encoding = ENCODINGS.get(column.encoding) if column else None
+        if encoding is None:
+            dictionaries.append(leaf.path)
+        elif leaf.physical_type in FITTING.get(encoding, (leaf.physical_type,)):
+            others[leaf.path] = encoding
+    return {
+        "compression": options.compression,
+        "compression_level": ZSTD_LEVEL if options.compression == "zstd" else None,
+        "use_dictionary": dictionaries,
+        "column_encoding": others or None,
+        "write_statistics": False,
+        "write_page_checksum": True,
+        "store_schema": True,  # extension types, large lists and the schema's metadata come back
+    }
+
+
+class _ArrowSink:
+    """An IPC file, with a checksum for each column of each batch; or a stream, without tensors."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
+        codec = None if options.compression == "none" else options.compression
+        level = ZSTD_LEVEL if codec == "zstd" else None
+        how = pa.ipc.IpcWriteOptions(
+            compression=codec and pa.Codec(codec, level), use_threads=False
+        )
+        self._stream, self._batches = options.stream, 0
+        self._writer = (
+            pa.ipc.new_stream(file, plain_schema(schema), options=how)
+            if options.stream
+            else pa.ipc.new_file(file, schema, options=how)
+        )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if self._stream:
+            self._writer.write_batch(plain(batch))
+            return
+        self._writer.write_batch(batch, custom_metadata=sums_of(batch, self._batches))
+        self._batches += 1
+
+    def finish(self) -> None:
+        self._writer.close()
+
+    def abandon(self) -> None:
+        with contextlib.suppress(Exception):
+            self._writer.close()
+
+
+class _LinesSink:
+    """A JSON object for each row, or the text of each row and nothing else; each batch is written
+    as soon as it comes.
+    """
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema, options: SinkOptions) -> None:
+        self._file, self._rows, self._exact = file, 0, options.exact
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        long = batch.nbytes > LONG
+        lines = self.lines(batch, self._rows)
+        for piece in lines if long else ["".join(lines)]:
+            self._file.write(piece.encode())
+        self._rows += batch.num_rows
+
+    def lines(self, batch: pa.RecordBatch, row: int) -> Iterator[str]:
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Nothing waits."""
+
+    def abandon(self) -> None:
+        """Nothing is held."""
+
+
+class _JsonSink(_LinesSink):
+    def lines(self, batch: pa.RecordBatch, row: int) -> Iterator[str]:
+        pieces = json_pieces if batch.nbytes > LONG else json_lines
+        yield from pieces(batch, row, self._exact)
+
+
+class _TextSink(_LinesSink):
+    def lines(self, batch: pa.RecordBatch, row: int) -> Iterator[str]:
+        import pyarrow.compute as pc
+
+        texts = batch.column(0)
+        breaks = pc.fill_null(pc.match_substring_regex(texts, r"[\r\n]"), False)
+        if pc.any(breaks).as_py():
+            row += pc.index(breaks, True).as_py() + 1
+            raise OutputError(
+                f"document {row} has a line break, so it is no line of a .txt file; write .jsonl"
+                " instead"
+            )
+        yield from ((text or "") + "\n" for text in texts.to_pylist())
+
+
+def json_lines(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> Iterator[str]:
+    """One object per row: tensors are plain lists, infinite values ``1e999``, what is not a number
+    null, dates and decimals their text.
+
+    Raises:
+        OutputError: for bytes, and if ``exact`` for values that are not finite, naming the column
+            and the document.
+    """
+    for number, row in enumerate(plain(batch).to_pylist(), first + 1):
+        parts = (
+            f"{_json(name)}: {_json(value, exact, name, number)}" for name, value in row.items()
+        )
+        yield "{" + ", ".join(parts) + "}\n"
+
+
+def json_pieces(batch: pa.RecordBatch, first: int = 0, exact: bool = False) -> Iterator[str]:
+    """What :func:`json_lines` gives, in pieces of bounded size: as Python's lists and its integers,
+    the ids of a long row take ten times their memory.
+    """
+    stored = plain(batch)
+    for row in range(stored.num_rows):
+        for name, column in zip(stored.schema.names, stored.slice(row, 1).columns, strict=True):
+            yield f"{'{' if name == stored.schema.names[0] else ', '}{_json(name)}: "
+            if column.null_count or not (
+                pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+            ):
+                yield _json(column[0].as_py(), exact, name, first + row + 1)
+                continue
+            values = column.flatten()
+            yield "["
+            for start in range(0, len(values), CHUNK):
+                some = values.slice(start, CHUNK).to_pylist()
+                part = _json(some, exact, name, first + row + 1)
+                yield (", " if start else "") + part[1:-1]
+            yield "]"
+        yield "}\n"
+
+
+def _json(value: Any, exact: bool = False, name: str = "", row: int = 0) -> str:
+    """A value as JSON; infinite values and NaN, which JSON has no word for, unless it is exact."""
+
+    def refused(inner: Any) -> OutputError:
+        return OutputError(
+            f"column {name!r} of document {row} holds what JSON cannot ({inner!r:.60}); write"
+            " .parquet or .arrow instead"
+        )
+
+    def text(inner: Any) -> str:
+        if isinstance(inner, bytes):
+            raise refused(inner)
+        return str(inner)
+
+    def lenient(inner: Any) -> str:
+        if isinstance(inner, dict):
+            return "{" + ", ".join(f"{_json(k)}: {lenient(v)}" for k, v in inner.items()) + "}"
+        if isinstance(inner, list):
+            return "[" + ", ".join(map(lenient, inner)) + "]"
+        if isinstance(inner, float) and not math.isfinite(inner):
+            return _INFINITE.get(inner, "null")
+        return json.dumps(inner, ensure_ascii=False, default=text)
+
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=text)
+    except ValueError:
+        if exact:
+            raise refused(value) from None
+        return lenient(value)
+
+
+@dataclass(frozen=True)
+class OutputFormat:
+    """A format.
+
+    Attributes:
+        suffixes: of its files.
+        sink: opens one.
+        compressions: that it knows, the default first.
+        stream: whether standard output takes it.
+        columns: whether it holds more than texts.
+    """
+
+    suffixes: tuple[str, ...]
+    sink: Callable[[BinaryIO, pa.Schema, SinkOptions], Sink]
+    compressions: tuple[str, ...] = ("none",)
+    stream: bool = False
+    columns: bool = True
+
+
+FORMATS = {
+    "parquet": OutputFormat((".parquet",), _ParquetSink, ("zstd", "lz4", "snappy", "gzip", "none")),
+    "arrow": OutputFormat(
+        (".arrow", ".feather", ".ipc"), _ArrowSink, ("zstd", "lz4", "none"), True
+    ),
+    "jsonl": OutputFormat((".jsonl", ".ndjson"), _JsonSink, stream=True),
+    "txt": OutputFormat((".txt",), _TextSink, columns=False),
+}
