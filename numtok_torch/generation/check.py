@@ -13,7 +13,7 @@ from typing import Any
 
 from numtok import Tokenizer
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
-from numtok_torch.model.backbone import ModelError, is_pretrained
+from numtok_torch.model.backbone import OWN_MASKS, ModelError, is_pretrained
 from numtok_torch.model.model import NumberModel
 
 # Options of transformers' generate under which it does not see each token in its turn, or does not
@@ -52,6 +52,7 @@ def usable_tokenizer(
             " model.module"
         )
     can = is_pretrained(model.transformer) and model.transformer.can_generate()
+    can = can and model.transformer.config.model_type not in OWN_MASKS
     if not can or not (model.causal or model.decodes):
         raise ModelError(
             f"{type(model.transformer).__name__} cannot generate text; wrap a Hugging Face model"

@@ -65,4 +65,5 @@ def _writer_class(base: Any) -> Any:
             self._writing.see(input_ids)
             return super().prepare_inputs_for_generation(input_ids, *args, **kwargs)
 
+    Writer.__name__ = base.__name__  # generate takes the kind of cache by it, of Mamba and MiniMax
     return Writer

@@ -8,6 +8,7 @@ In: a Hugging Face model, or a plain module with the two methods of :class:`Plai
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import sys
 import threading
@@ -27,6 +28,9 @@ ADAPTERS = (
     "OFT",
     "TRAINABLE_TOKENS",
 )  # kinds of peft that lie in layers
+
+OWN_MASKS = ("xlnet", "xlm", "flaubert")  # which see all, or as their config says, and write
+# with tokens of their own behind the text
 
 
 class ModelError(NumtokError, ValueError):
@@ -54,7 +58,7 @@ class PlainBackbone(Protocol):
         """
 
 
-def is_pretrained(backbone: nn.Module) -> bool:
+def is_pretrained(backbone: Any) -> bool:
     """Whether it is a Hugging Face model; transformers is not imported to find out."""
     transformers = sys.modules.get("transformers.modeling_utils")
     return transformers is not None and isinstance(backbone, transformers.PreTrainedModel)
@@ -113,9 +117,17 @@ def check_backbone(backbone: Any) -> None:
         raise ModelError(
             f"{name}.forward takes no inputs_embeds, so numbers cannot be put into its word vectors"
         )
-    if not hasattr(backbone, "get_input_embeddings"):
+    if name.startswith("Reformer"):
         raise ModelError(
-            f"{name} needs a method get_input_embeddings(), which returns its nn.Embedding"
+            f"{name} is not supported: its hidden states are two streams; take another model"
+        )
+    words = word_embedding(backbone)
+    inside = words.modules() if isinstance(words, nn.Module) else ()  # of what peft puts around it
+    if isinstance(words, nn.ModuleList) or not any(isinstance(m, nn.Embedding) for m in inside):
+        raise ModelError(
+            f"the word vectors of {name} come from a {type(words).__name__}, not from one"
+            " nn.Embedding (they are quantised, or several for each token), so numbers cannot be put"
+            " into them; take another model"
         )
 
 
@@ -160,6 +172,11 @@ def word_embedding(backbone: Any, decoder: bool = False) -> Any:
     """
     if has_decoder(backbone):
         backbone = backbone.get_decoder() if decoder else backbone.get_encoder()
+    if not hasattr(backbone, "get_input_embeddings"):
+        raise ModelError(
+            f"{type(backbone).__name__} needs a method get_input_embeddings(), which returns its"
+            " nn.Embedding"
+        )
     return backbone.get_input_embeddings()
 
 
@@ -184,6 +201,18 @@ def is_causal(backbone: Any) -> bool:
         if has_decoder(backbone) or getattr(config, "is_causal", None) is False:
             # the encoder sees all, and the decoder is given labels that are shifted already
             return False
+        if kind in OWN_MASKS:
+            return bool(getattr(config, "causal", False))
+        if (
+            backbone.can_generate()
+            and kind in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+            and getattr(config, "is_decoder", None) is False
+        ):
+            raise ModelError(
+                f"{type(backbone).__name__} lets a token see those behind it, as its config says"
+                f" is_decoder=False; set config.is_decoder = True before it is made, or take"
+                f" {auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES[kind]}"
+            )
         if backbone.can_generate() or getattr(config, "is_decoder", False):
             return True
         if (
@@ -236,22 +265,31 @@ def run_backbone(
         hidden: Tensor = backbone(**inputs)
         layer = output_layer(backbone)
         return None, hidden, None if layer is None else layer(hidden)
-    trunk = backbone.get_decoder() if has_decoder(backbone) else backbone.base_model
-    if trunk is backbone:
+    with captured(backbone) as states:
         output = backbone(**{**inputs, "return_dict": True})
-        return output, output.last_hidden_state, None
-    with captured(trunk) as outputs:
-        output = backbone(**{**inputs, "return_dict": True})
-    return output, outputs[-1], getattr(output, "logits", None)
+    hidden = getattr(output, "last_hidden_state", None)
+    return output, states[-1] if hidden is None else hidden, getattr(output, "logits", None)
 
 
-def run_classifier(
+def reads_ids(backbone: Any) -> bool:
+    """Whether it needs the ids beside the vectors: to classify, as a causal one reads a text's
+    class where the text ends; to look them up in each layer, as Gemma 3n and 4 do; or to choose
+    experts by them.
+    """
+    config = getattr(backbone, "config", None)
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    return (
+        classification(backbone) is not None
+        or bool(getattr(text, "hidden_size_per_layer_input", 0))
+        or "hash_moe" in (getattr(text, "mlp_layer_types", None) or ())
+    )
+
+
+def run_with_ids(
     backbone: Any, input_ids: Tensor, inputs_embeds: Tensor, **inputs: Any
-) -> tuple[Any, Tensor, Tensor]:
-    """The same of a model that classifies: logits (batch, labels) or (batch, seq, labels).
-
-    It is given the ids, as a causal one reads a text's class where the text ends, which it cannot
-    see in vectors; and the vectors in the place of those that it looks up itself.
+) -> tuple[Any, Tensor, Tensor | None]:
+    """The same of a model that reads the ids (batch, seq): it is given the vectors in the place of
+    those that it looks up itself. Logits of texts are (batch, labels).
     """
     if (
         len(input_ids) > 1
@@ -270,16 +308,25 @@ def run_classifier(
 
     handle = word_embedding(backbone).register_forward_hook(replace)
     try:
-        with captured(backbone.base_model) as outputs:
+        with captured(backbone) as states:
             output = backbone(input_ids=input_ids, **{**inputs, "return_dict": True})
     finally:
         handle.remove()
-    return output, outputs[-1], output.logits
+    return output, states[-1], getattr(output, "logits", None)
+
+
+def trunks(backbone: Any) -> list[nn.Module]:
+    """What may lie in front of its head. Those that run end with the same hidden states: OPT's runs
+    the decoder inside it, Llama 4's has no name but ``model``.
+    """
+    inner = (backbone.base_model, getattr(backbone, "model", None), backbone.get_decoder())
+    return [part for part in inner if part is not backbone and is_pretrained(part)]
 
 
 @contextlib.contextmanager
-def captured(trunk: nn.Module) -> Iterator[list[Tensor]]:
-    """Collects the hidden states that come out of ``trunk`` inside the ``with``, in this thread.
+def captured(backbone: Any) -> Iterator[list[Tensor]]:
+    """Collects the hidden states that come out of the trunk inside the ``with``, in this thread:
+    the last are those in front of the head.
 
     ``output_hidden_states=True`` would keep those of all layers, and is not the normalised last one
     in every model.
@@ -291,11 +338,12 @@ def captured(trunk: nn.Module) -> Iterator[list[Tensor]]:
         if here():
             states.append(output if isinstance(output, Tensor) else output[0])
 
-    handle = trunk.register_forward_hook(keep)
+    handles = [trunk.register_forward_hook(keep) for trunk in trunks(backbone)]
     try:
         yield states
     finally:
-        handle.remove()
+        for handle in handles:
+            handle.remove()
 
 
 def _in_this_thread() -> Callable[[], bool]:
@@ -317,7 +365,30 @@ def add_rows(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:
             f" {vocab_size}; make it larger, or give the module a method"
             " resize_token_embeddings(size, mean_resizing)"
         )
-    backbone.resize_token_embeddings(vocab_size, mean_resizing=mean_resizing)
+    takes = inspect.signature(backbone.resize_token_embeddings).parameters
+    options = {"mean_resizing": mean_resizing} if {"mean_resizing", "kwargs"} & {*takes} else {}
+    backbone.resize_token_embeddings(vocab_size, **options)
+    if is_pretrained(backbone):
+        _check_config(backbone, vocab_size)
+
+
+def _check_config(backbone: Any, vocab_size: int) -> None:
+    """Refuse a model that was given more rows without its config, by which it is loaded, or its
+    other layers.
+    """
+    try:
+        with torch.device("meta"):
+            described = type(backbone)(copy.deepcopy(backbone.config)).state_dict()
+    except Exception:  # there are models that cannot be made without memory
+        return
+    for name, parameter in backbone.state_dict().items():
+        other = described.get(name, parameter)
+        if other.shape != parameter.shape:
+            raise ModelError(
+                f"transformers cannot give {type(backbone).__name__} more rows: {name} is"
+                f" {tuple(parameter.shape)}, by its config {tuple(other.shape)}; make the backbone"
+                f" with a vocabulary of {vocab_size} in its config, as by vocab_size={vocab_size}"
+            )
 
 
 def freeze_trunk(backbone: Any) -> None:
@@ -327,8 +398,9 @@ def freeze_trunk(backbone: Any) -> None:
     Raises:
         ModelError: if there is no word head behind the trunk.
     """
-    layer, trunk = output_layer(backbone), getattr(backbone, "base_model", backbone)
-    if layer is None or trunk is backbone:
+    layer = output_layer(backbone)
+    trunk = next(iter(trunks(backbone)), None) if is_pretrained(backbone) else None
+    if layer is None or trunk is None:
         raise ModelError(
             f"{type(backbone).__name__} has no word head to train behind a frozen trunk; take a"
             " ...ForMaskedLM or ...ForCausalLM"

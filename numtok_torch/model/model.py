@@ -37,8 +37,9 @@ from numtok_torch.model.backbone import (
     has_decoder,
     is_causal,
     parameters_of,
+    reads_ids,
     run_backbone,
-    run_classifier,
+    run_with_ids,
     unwrapped,
     word_embedding,
 )
@@ -213,7 +214,10 @@ class NumberModel(BackboneWrapper):
         )  # (batch, seq, d_model)
         if self.embedding is None:
             return vectors
-        with_numbers: Tensor = self.embedding(vectors, {"input_ids": input_ids, **streams})
+        batch = {"input_ids": input_ids, **streams}
+        if self.task is not None:
+            batch.pop("labels", None)  # are classes: no place of a digit has to be found from them
+        with_numbers: Tensor = self.embedding(vectors, batch)
         return with_numbers
 
     def run(
@@ -243,8 +247,8 @@ class NumberModel(BackboneWrapper):
                 "use_cache", False
             )  # a cache that nobody asked for costs memory in training
         inputs = {name: value for name, value in inputs.items() if value is not None}
-        if self.task is not None:
-            return run_classifier(self.transformer, input_ids, vectors, **inputs)
+        if reads_ids(self.transformer):
+            return run_with_ids(self.transformer, input_ids, vectors, **inputs)
         if decoding:
             return run_backbone(self.transformer, None, decoder_inputs_embeds=vectors, **inputs)
         return run_backbone(self.transformer, vectors, **inputs)

@@ -11,6 +11,7 @@ In: a model. Out: a folder. Inverse: :func:`load`. No pickle is written or read.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -267,7 +268,8 @@ def _made_backbone(
             f"transformers {transformers.__version__} has no model {name!r}; make one and give it:"
             " from_pretrained(folder, backbone=...)"
         )
-    config = kind.config_class.from_dict(harmless(described["config"]))
+    written = json.dumps(harmless(described["config"]))
+    config = kind.config_class.from_dict(json.loads(written, object_hook=_float))
     saved_dtype = next(
         (value.dtype for value in weights.values() if value.is_floating_point()), torch.float32
     )
@@ -279,6 +281,12 @@ def _made_backbone(
             described["generation_config"]
         )
     return backbone
+
+
+def _float(found: dict[str, Any]) -> Any:
+    """The number that transformers writes as ``{"__float__": "Infinity"}``, as JSON has none."""
+    names = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+    return names.get(str(found.get("__float__")), found)
 
 
 def _is_pretrained_class(kind: Any) -> bool:

@@ -91,6 +91,16 @@ def test_texts(kind: str, left: int, right: int) -> None:
     assert made(**given).loss is None
 
 
+@TEXTS
+def test_the_places_of_digits_do_not_need_labels_of_tokens(kind: str) -> None:
+    """The classes of texts are no tokens in which a digit's place would have to be found."""
+    made = NumberModel(backbone(kind, num_labels=3), tiny.embedding("place", written="msd")).eval()
+    labels = torch.tensor([0, 2, 1])
+    with_labels = made(**inputs(labels))
+    assert with_labels.loss.isfinite()
+    same(with_labels.logits, made(**tiny.batch(labels=False)).logits)
+
+
 def test_regression_and_several_labels() -> None:
     for kind in ("bert", "gpt2"):
         stock = backbone(kind, num_labels=1)
