@@ -154,7 +154,7 @@ def classes() -> list[str]:
 
 def _senses(name: str) -> bool:
     parts = getattr(getattr(transformers, name).config_class, "sub_configs", None) or {}
-    return any(part.startswith(("vision", "audio", "acoustic")) for part in parts)
+    return any(part.startswith(("vision", "audio", "acoustic", "encoder_config")) for part in parts)
 
 
 def config_of(kind: Any, vocab: int) -> Any:
