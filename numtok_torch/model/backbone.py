@@ -267,8 +267,8 @@ def run_backbone(
         return None, hidden, None if layer is None else layer(hidden)
     with captured(backbone) as states:
         output = backbone(**{**inputs, "return_dict": True})
-    hidden = getattr(output, "last_hidden_state", None)
-    return output, states[-1] if hidden is None else hidden, getattr(output, "logits", None)
+    last: Tensor | None = getattr(output, "last_hidden_state", None)
+    return output, states[-1] if last is None else last, getattr(output, "logits", None)
 
 
 def reads_ids(backbone: Any) -> bool:
@@ -276,7 +276,7 @@ def reads_ids(backbone: Any) -> bool:
     class where the text ends; to look them up in each layer, as Gemma 3n and 4 do; or to choose
     experts by them.
     """
-    config = getattr(backbone, "config", None)
+    config: Any = getattr(backbone, "config", None)
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     return (
         classification(backbone) is not None
@@ -319,7 +319,7 @@ def trunks(backbone: Any) -> list[nn.Module]:
     """What may lie in front of its head. Those that run end with the same hidden states: OPT's runs
     the decoder inside it, Llama 4's has no name but ``model``.
     """
-    inner = (backbone.base_model, getattr(backbone, "model", None), backbone.get_decoder())
+    inner: Any = (backbone.base_model, getattr(backbone, "model", None), backbone.get_decoder())
     return [part for part in inner if part is not backbone and is_pretrained(part)]
 
 
