@@ -57,8 +57,9 @@ def ranges() -> dict[str, list[tuple[int, int]]]:
 
     The classes are ``letter``, ``digit``, ``number`` (category N), ``space``, ``nfc_unsafe`` (NFC
     may change text that holds it), ``nfc_newer``, those of the latter that the older Unicode data
-    of ``tokenizers`` does not know, so that its NFC leaves them alone, and ``old_letter``, category
-    L since Unicode 3.2, whatever data a library has.
+    of ``tokenizers`` does not know, so that its NFC leaves them alone, ``old_letter``, category
+    L since Unicode 3.2, whatever data a library has, and ``unsettled``, not assigned in Unicode 14,
+    or of another category since, so that libraries disagree.
     """
     data = json.loads(RANGES_FILE.read_text("ascii"))
     return {
@@ -88,11 +89,12 @@ def character_classes(unicode_digits: bool = True) -> Table:
 
 
 @functools.cache
-def flags(name: str) -> Table:
-    """uint8[0x110000] of 0 and 1: membership in one class of :func:`ranges`."""
+def flags(*names: str) -> Table:
+    """uint8[0x110000] of 0 and 1: membership in one of these classes of :func:`ranges`."""
     table = np.zeros(CODE_POINTS, np.uint8)
-    for first, last in ranges()[name]:
-        table[first:last] = 1
+    for name in names:
+        for first, last in ranges()[name]:
+            table[first:last] = 1
     table.flags.writeable = False
     return table
 
@@ -120,6 +122,13 @@ def _collect() -> dict[str, list[int]]:
         match = regex.compile(pattern).match
         members[name] = {code for code in _code_points() if match(chr(code)) is not None}
     members["nfc_newer"] = members["nfc_unsafe"] - _known_to_tokenizers()
+    assert unicodedata.unidata_version == "14.0.0", "write the file with Python 3.11"
+    members["unsettled"] = {
+        code
+        for code in _code_points()
+        if not regex.match(rf"\p{{{unicodedata.category(chr(code))}}}", chr(code))
+        or unicodedata.category(chr(code)) == "Cn"
+    }
     members["old_letter"] = {
         code
         for code in members["old_letter"]

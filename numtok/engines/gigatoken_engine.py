@@ -90,10 +90,10 @@ class GigatokenEngine:
         for token, content in vocabulary.items():
             self.widths[token] = len(content)
         self.normalizes = config.get("normalizer") is not None
-        nothing = np.empty(0, np.uint8)
-        self._unsafe, self._left = (
-            (flags("nfc_unsafe"), flags("nfc_newer")) if self.normalizes else (nothing, nothing)
-        )
+        self._unsafe, self._left = flags("unsettled"), flags("unsettled")
+        if self.normalizes:
+            self._unsafe = flags("nfc_unsafe", "unsettled")
+            self._left = flags("nfc_newer", "unsettled")
         words = [token for token in added if token["content"].strip(" ")]
         if any(
             token["normalized"] for token in words

@@ -6,12 +6,16 @@ In: a tokenizer.json, and documents in one buffer of bytes. Out:
 One tokenizer of gigatoken serves one call at a time: others wait, or are refused. So threads that
 encode at the same time are lent one each; that takes as much memory and some hundredths of a second
 more for each.
+
+gigatoken keeps the ids of every piece of text that it ever saw. So what each of its tokenizers
+keeps is estimated from the ids that it gives, and one that keeps too much is made anew.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import string
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
 from numtok.engines.interface import Config, Ints
 from numtok.engines.rust import tokenizer_errors
 from numtok.engines.splice import Tokens
@@ -27,6 +32,39 @@ from numtok.engines.tokenizer_json import to_json
 
 SMALL_TEXT = 1 << 16
 FEW, MANY = 50, 1000  # documents
+
+
+MOST_CACHED = 1 << 28  # bytes that all tokenizers of a process may keep of the pieces they saw
+LEAST_CACHED = 1 << 26  # and that each may, however many they are
+SAMPLED = 8  # one id of so many is looked at
+STRETCH = 1 << 11  # ids that are due before any is: a short run needs no kernel for it
+SLOTS = 1 << 24  # bits, each for the pieces with one hash
+WHITE, LETTER, OTHER = range(3)  # kinds of bytes
+
+
+class _Encoder:
+    """A tokenizer of gigatoken, and about how many bytes it keeps of the pieces it saw.
+
+    Estimated from stretches of the ids, so rather too high. Pieces of one token do not count: there
+    are no more than tokens.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer: Any = tokenizer
+        self.cached = 0
+        self._due = 0
+        self._seen = np.zeros(SLOTS >> 3, np.uint8)
+
+    def note(self, ids: npt.NDArray[np.uint32], forms: npt.NDArray[np.uint32]) -> None:
+        """These ids were given; uint32 ``forms`` of each token are those of :func:`_forms_of`."""
+        self._due += len(ids)
+        if self._due >= STRETCH * SAMPLED:
+            stretch = ids[: self._due // SAMPLED]
+            self._due -= len(stretch) * SAMPLED
+            self.cached += SAMPLED * _new_bytes(stretch, forms, self._seen)
+
+
+_encoders: weakref.WeakSet[_Encoder] = weakref.WeakSet()
 
 
 class GigatokenPool:
@@ -39,65 +77,120 @@ class GigatokenPool:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._free: list[Any] = []
-        with self.lent() as tokenizer:
-            self.vocab: dict[int, bytes] = tokenizer.vocab
+        self._free: list[_Encoder] = []
+        with self._lent() as encoder:
+            self.vocab: dict[int, bytes] = encoder.tokenizer.vocab
+        self._forms = _forms_of(self.vocab)
 
     @contextlib.contextmanager
-    def lent(self) -> Iterator[Any]:
+    def _lent(self) -> Iterator[_Encoder]:
         """A tokenizer for one thread alone."""
         try:
-            tokenizer = self._free.pop()
+            encoder = self._free.pop()
         except IndexError:
             import gigatoken
 
             with tokenizer_errors("gigatoken cannot load it"):
-                tokenizer = gigatoken.Tokenizer.from_json(self._text)
+                encoder = _Encoder(gigatoken.Tokenizer.from_json(self._text))
+            _encoders.add(encoder)
         try:
-            yield tokenizer
+            yield encoder
         finally:
-            self._free.append(tokenizer)
+            if encoder.cached <= max(LEAST_CACHED, MOST_CACHED // len(_encoders)):
+                self._free.append(encoder)
+            else:
+                encoder.tokenizer = None
+                memory.release()
 
     def tokens(self, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-        """The ids of the documents ``text[offsets[d]:offsets[d + 1]]``, in whichever way costs
-        gigatoken the least beside encoding.
-        """
-        count, small = len(offsets) - 1, len(text) <= SMALL_TEXT
-        if len(text) > memory.MOST_KEPT or (count > MANY and not small):
-            return self._of_array(text, offsets)
-        data = text.tobytes()
-        documents = (
-            [data]
-            if count == 1
-            else [data[first:last] for first, last in itertools.pairwise(offsets.tolist())]
-        )
-        if small and count <= FEW:
-            return _joined(self.one_by_one(documents) if documents else [])
-        with self.lent() as tokenizer:
-            if small:  # lists then cost less than awkward arrays
-                return _of_lists(tokenizer.encode_batch_list(documents, parallel=False))
-            if count == 1:
-                ids = tokenizer.encode_batch_padded(documents, 0, parallel=False)[0][0]
-                return Tokens(ids, np.array([0, len(ids)]))
-            return _of_layout(tokenizer.encode_batch(documents, parallel=False).layout)
+        """The ids of the documents ``text[offsets[d]:offsets[d + 1]]``."""
+        if len(text) <= SMALL_TEXT and len(offsets) - 1 <= FEW:
+            data, places = text.tobytes(), offsets.tolist()
+            rows = self.one_by_one([data[a:b] for a, b in itertools.pairwise(places)])
+            return Tokens(
+                np.concatenate([np.empty(0, np.uint32), *rows]),
+                memory.offsets_of(np.fromiter(map(len, rows), np.int64, len(rows))),
+            )
+        with self._lent() as encoder:
+            tokens = _encode(encoder.tokenizer, text, offsets)
+            encoder.note(tokens.ids, self._forms)
+        return tokens
 
     def one_by_one(self, documents: list[bytes]) -> list[npt.NDArray[np.uint32]]:
         """The ids of each; the quickest way for a few short ones, for which gigatoken does not
         import awkward.
         """
-        with self.lent() as tokenizer:
-            return [tokenizer.encode(document) for document in documents]
+        with self._lent() as encoder:
+            rows = [encoder.tokenizer.encode(document) for document in documents]
+            for ids in rows:
+                encoder.note(ids, self._forms)
+        return rows
 
-    def _of_array(self, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
-        """Of as many documents as there may be, without a copy of the text."""
-        import awkward as ak
 
-        characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
-        documents = ak.contents.ListOffsetArray(
+def _encode(tokenizer: Any, text: npt.NDArray[np.uint8], offsets: Ints) -> Tokens:
+    """In whichever way costs gigatoken the least beside encoding."""
+    count, small = len(offsets) - 1, len(text) <= SMALL_TEXT
+    if len(text) > memory.MOST_KEPT or (count > MANY and not small):
+        return _of_layout(tokenizer.encode_batch(_array(text, offsets), parallel=False).layout)
+    data = text.tobytes()
+    if count == 1:
+        ids = tokenizer.encode_batch_padded([data], 0, parallel=False)[0][0]
+        return Tokens(ids, np.array([0, len(ids)]))
+    documents = [data[first:last] for first, last in itertools.pairwise(offsets.tolist())]
+    if small:  # lists then cost less than awkward arrays
+        return _of_lists(tokenizer.encode_batch_list(documents, parallel=False))
+    return _of_layout(tokenizer.encode_batch(documents, parallel=False).layout)
+
+
+def _array(text: npt.NDArray[np.uint8], offsets: Ints) -> Any:
+    """Documents as an awkward array, as many as there may be, without a copy of the text."""
+    import awkward as ak
+
+    characters = ak.contents.NumpyArray(text, parameters={"__array__": "char"})
+    return ak.Array(
+        ak.contents.ListOffsetArray(
             ak.index.Index64(offsets), characters, parameters={"__array__": "string"}
         )
-        with self.lent() as tokenizer:
-            return _of_layout(tokenizer.encode_batch(ak.Array(documents), parallel=False).layout)
+    )
+
+
+def _forms_of(vocabulary: dict[int, bytes]) -> npt.NDArray[np.uint32]:
+    """uint32 by token: its bytes, times 16, and the kinds of its last and its first byte."""
+    kinds = [OTHER] * 0x80 + [LETTER] * 0x80
+    for byte in string.ascii_letters.encode():
+        kinds[byte] = LETTER
+    for byte in string.whitespace.encode():
+        kinds[byte] = WHITE
+    forms = np.zeros(max(vocabulary) + 1, np.uint32)
+    for token, content in vocabulary.items():
+        if content:
+            forms[token] = len(content) << 4 | kinds[content[-1]] << 2 | kinds[content[0]]
+    return forms
+
+
+@kernel
+def _new_bytes(ids, forms, seen):  # type: ignore[no-untyped-def]
+    """About how many bytes gigatoken keeps anew for these ids, by the pieces of several tokens
+    whose bits in ``seen`` are not set, which are set. A piece is taken to end where the kind of
+    bytes changes.
+    """
+    nothing = np.int64(0)
+    cached, piece, count, size, last = nothing, np.uint64(0), nothing, nothing, np.uint32(WHITE)
+    for k in range(ids.size + 1):
+        form = forms[ids[k]] if k < ids.size else np.uint32(WHITE)
+        if form & 3 == WHITE or form & 3 != last:
+            slot = piece >> np.uint64(40)
+            bit = np.uint8(1) << np.uint8(slot & np.uint64(7))
+            if count > 1 and not seen[slot >> np.uint64(3)] & bit:
+                seen[slot >> np.uint64(3)] |= bit
+                cached += np.int64(64) + np.int64(2) * (size + count)
+            piece, count, size = np.uint64(0), nothing, nothing
+        if k < ids.size:
+            piece = (piece ^ np.uint64(ids[k])) * np.uint64(0x9E3779B97F4A7C15)
+            count += np.int64(1)
+            size += np.int64(form >> 4)
+            last = form >> 2 & 3
+    return cached
 
 
 _pools: weakref.WeakValueDictionary[str, GigatokenPool] = weakref.WeakValueDictionary()
@@ -110,13 +203,6 @@ def pool_of(config: Config) -> GigatokenPool:
     if pool is None:
         pool = _pools[text] = GigatokenPool(text)
     return pool
-
-
-def _joined(rows: list[npt.NDArray[np.uint32]]) -> Tokens:
-    return Tokens(
-        np.concatenate([np.empty(0, np.uint32), *rows]),
-        memory.offsets_of(np.fromiter(map(len, rows), np.int64, len(rows))),
-    )
 
 
 def _of_lists(rows: list[list[int]]) -> Tokens:

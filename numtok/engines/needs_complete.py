@@ -69,7 +69,7 @@ def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
 @kernel
 def _mark(text, runs_of_spaces, marks):  # type: ignore[no-untyped-def]
     """Bit k of ``marks[b]`` says that there may be an event at ``text[64 * b + k]``: a run of
-    spaces begins, or a character from U+0300 on.
+    spaces begins, or a character from U+0280 on.
     """
     size = np.uint64(text.size)
     space_before = np.uint64(0)
@@ -77,12 +77,12 @@ def _mark(text, runs_of_spaces, marks):  # type: ignore[no-untyped-def]
         at = block << SIX
         spaces, high = np.uint64(0), np.uint64(0)
         if at + np.uint64(BLOCK) < size:
-            high = bytes_between(text, at, 0xCC, 0xFF)
+            high = bytes_between(text, at, 0xCA, 0xFF)
             if runs_of_spaces:
                 spaces = bytes_between(text, at, SPACE, SPACE)
         else:
             for k in range(size - at):
-                high |= np.uint64(text[at + k] >= 0xCC) << k
+                high |= np.uint64(text[at + k] >= 0xCA) << k
                 spaces |= np.uint64(runs_of_spaces and text[at + k] == SPACE) << k
         space_behind = (
             np.uint64(at + np.uint64(BLOCK) < size and text[at + np.uint64(BLOCK)] == SPACE)
@@ -98,7 +98,7 @@ def _mark(text, runs_of_spaces, marks):  # type: ignore[no-untyped-def]
 def _check(text, unsafe, marks, places):  # type: ignore[no-untyped-def]
     """Fill ``places`` with those of the marks that are events; returns their count.
 
-    No character below U+0300 is changed by NFC.
+    No character below U+0280 is changed by NFC, or unsettled.
     """
     count = 0
     for block in range(marks.size):

@@ -203,6 +203,10 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
             hole += 1
             ids += tools.known.counts[entry]
             begin = stop
+            if following < stop:  # in the number itself, whose digits libraries may not all know
+                while place < places.size and np.uint64(places[place]) < stop:
+                    place += 1
+                following = np.uint64(places[place]) if place < places.size else _NEVER
         out.rows[row + 1] = hole
     _end_document(tools, to)
     counts[FILLED], counts[HOLES] = to, hole

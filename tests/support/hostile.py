@@ -4,6 +4,7 @@ how the text around them is cut.
 
 from __future__ import annotations
 
+import regex
 from hypothesis import strategies as st
 
 SPACES = [
@@ -39,7 +40,7 @@ NORMALISED = [
     "a\u0323\u0307",
     "\u2126",
 ]
-NUMERIC = ["½", "²", "Ⅻ", "①", "x₂", "〇"]
+NUMERIC = ["½", "²", "Ⅻ", "①", "x₂", "〇", "\U00010d46"]
 MARKS = [
     "'s",
     "'ll",
@@ -83,6 +84,7 @@ WORDS = [
     "\ufe0f\u20e3",
     "=" * 40,
     "nation" * 9,
+    "\U000323b0",
 ]
 TOKENS = [
     "[NUM]",
@@ -144,4 +146,12 @@ def triples(numbers: list[str] = NUMBERS) -> list[str]:
         for number in numbers
         for before in ["", *FRAGMENTS]
         for after in ["", *FRAGMENTS]
+    ]
+
+
+def matching(pattern: str) -> list[str]:
+    """Every character that matches."""
+    match = regex.compile(f"(?V1){pattern}").match
+    return [
+        chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000 and match(chr(code))
     ]

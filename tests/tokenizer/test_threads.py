@@ -139,8 +139,8 @@ def test_a_thread_has_a_gigatoken_of_its_own(texts: list[str]) -> None:
     tok = Tokenizer.from_pretrained(None, [Subword()])
     expected = tok.encode_batch(texts)
     pool = tok.engine._bare  # type: ignore[attr-defined]
-    with pool.lent() as mine, pool.lent() as another:
+    with pool._lent() as mine, pool._lent() as another:
         assert mine is not another
         assert tok.encode_batch(texts).equals(expected)  # a third one
-    with pool.lent() as again:
+    with pool._lent() as again:
         assert again in (mine, another)  # lent again, not loaded
