@@ -36,8 +36,8 @@ from torch.utils.data._utils.collate import default_collate_fn_map
 
 from numtok.errors import SchemaError
 from numtok.representations.columns import SEQ_LENGTHS
+from numtok_torch.data.arrow_cache import DISK_BYTES
 from numtok_torch.data.blocks import Blocks, Cutting, Read
-from numtok_torch.data.kept_rows import DISK_BYTES
 from numtok_torch.data.packing import within
 from numtok_torch.data.storage import Chunk, Row, Storage
 from numtok_torch.data.streams import Ints, NumberTokens, stored_columns
@@ -128,7 +128,7 @@ class Encoded:
             )
             narrow = Storage(source, [], 0)
             self._blocks = Blocks(
-                self._storage if self._storage.in_pieces else narrow, cutting, skip_nulls
+                self._storage if self._storage.is_converted else narrow, cutting, skip_nulls
             )
         elif separator is not None:
             raise SchemaError(
@@ -190,10 +190,10 @@ class Encoded:
 class NumberDataset(Encoded, Dataset[Row]):
     """Rows by number: for a ``Trainer``, for samplers, for looking at.
 
-    All of a row group of Parquet has to be read for one row. So the first time, it is kept
-    uncompressed in the user's cache folder, in pieces that cost nothing but the rows asked for, in
-    this process or another (:mod:`numtok_torch.data.kept_rows`); ``NUMTOK_CACHE`` names the folder,
-    and ``NUMTOK_CACHE=0`` keeps nothing. Data that ``disk_bytes`` cannot hold belong into Arrow
+    All of a row group of Parquet has to be read for one row. So each Parquet file is converted
+    once, to an uncompressed Arrow file in the user's cache folder, which is mapped
+    (:mod:`numtok_torch.data.arrow_cache`); ``NUMTOK_CACHE`` names the folder, and
+    ``NUMTOK_CACHE=0`` converts nothing. Data that ``disk_bytes`` cannot hold belong into Arrow
     files without compression, which are mapped as they are, or into an
     :class:`IterableNumberDataset`, which reads row groups in order.
 
@@ -206,8 +206,8 @@ class NumberDataset(Encoded, Dataset[Row]):
         nulls: what to do about null rows: ``"error"`` when asked for one, or ``"skip"`` them, after
             one pass over the data. Blocks ask for all.
         cache_bytes: of Arrow data that each process keeps in memory.
-        disk_bytes: that row groups kept in the cache folder may take, those of other data included;
-            0 keeps none.
+        disk_bytes: that converted files in the cache folder may take, those of other data included;
+            0 converts none.
         block_size: lay the documents end to end and cut them into rows of so many tokens, but not
             inside numbers (:mod:`numtok_torch.data.blocks`), after one pass over the data. No token
             is lost. None: a row is a document.

@@ -32,8 +32,7 @@ from numtok.locations import is_url
 from numtok.representations.columns import SEQ_LENGTHS
 from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
-from numtok_torch.data.kept_group import KeptGroup
-from numtok_torch.data.kept_rows import Group, KeptRows, cut, kept_rows
+from numtok_torch.data.arrow_cache import as_arrow
 from numtok_torch.data.streams import Ints, stored_columns
 
 OPEN_FILES = 16
@@ -55,7 +54,6 @@ class Chunk:
         valid: [rows]; a row that is not is null.
         nbytes: of the Arrow data.
         made: what a reader made of it, to be kept as long as it.
-        backing: the map that its arrays are views of, if it is one of a row group that is kept.
     """
 
     arrays: list[tuple[str, npt.NDArray[Any], int]]
@@ -65,7 +63,6 @@ class Chunk:
     valid: list[bool]
     nbytes: int
     made: dict[str, Any] = attribute(default_factory=dict)
-    backing: KeptGroup | None = None
 
     def row(self, number: int) -> Row:
         """One row: arrays are read-only views, texts are Python's."""
@@ -92,9 +89,8 @@ class Storage:
         columns: to read besides those that tell the tokens and where numbers are; None for all
             tensors of ``FORMAT.md``.
         cache_bytes: how much Arrow data of chunks read last is kept in memory.
-        disk_bytes: how much disk the row groups of Parquet that are kept for reading at random may
-            take (:mod:`numtok_torch.data.kept_rows`). A chunk is then a piece of one. 0: none is
-            kept.
+        disk_bytes: how much disk the files may take that Parquet is converted to for reading at
+            random (:mod:`numtok_torch.data.arrow_cache`). 0: nothing is converted.
 
     Raises:
         InputError: if a file is not there, or is of another kind, or damaged.
@@ -105,10 +101,12 @@ class Storage:
     def __init__(
         self, source: Any, columns: Sequence[str] | None, cache_bytes: int, disk_bytes: int = 0
     ) -> None:
-        self.cache_bytes = cache_bytes
+        self.cache_bytes, self._disk_bytes = cache_bytes, disk_bytes
         self._memory: list[pa.RecordBatch] = []
-        self._groups: list[Group] = []
-        self._kept: KeptRows | None = None
+        self._chunks: list[tuple[str, int, int]] = []  # of files: path, number, first row
+        self._converted: dict[
+            str, str
+        ] = {}  # Parquet files, to the Arrow files read in their place
         self._forget()
         if isinstance(source, pa.RecordBatch | pa.Table):
             whole = (
@@ -122,36 +120,36 @@ class Storage:
             ]
             counts = [batch.num_rows for batch in self._memory]
         else:
-            counts = self._survey(_find_files(source), columns, disk_bytes)
+            counts = self._survey(_find_files(source), columns)
         self.metadata = read_metadata(self.schema)
         self.rows: Ints = np.array(counts, np.int64)
 
-    def _survey(
-        self, paths: Sequence[str], columns: Sequence[str] | None, disk_bytes: int
-    ) -> list[int]:
+    def _survey(self, paths: Sequence[str], columns: Sequence[str] | None) -> list[int]:
         """Rows per chunk of all files, and their common schema."""
+        counts: list[int] = []
         for path in paths:
-            file = open_encoded(path, at_random=True)
-            schema = _selected(file.schema, columns, path)
+            schema = _selected(open_encoded(path, at_random=True).schema, columns, path)
             if path == paths[0]:
                 self.schema = schema
-                self._kept = kept_rows(schema.names, disk_bytes, self.cache_bytes)
             else:
                 _check_same(self.schema, schema, paths[0], path)
-            self._groups += cut(path, file, self._kept)
-        if self._kept is not None:
-            self._kept.announce(self._groups)
-        pieces = [group.pieces for group in self._groups]
-        self._begins = np.cumsum([0, *map(len, pieces)])  # the first chunk of each group
-        return [rows for group in pieces for rows in group]
+            if (place := as_arrow(path, schema.names, self._disk_bytes)) is not None:
+                self._converted[path] = place
+            first = 0
+            for number, rows in enumerate(self._file(path).chunk_rows()):
+                if rows:
+                    self._chunks.append((path, number, first))
+                    counts.append(rows)
+                first += rows
+        return counts
 
     def __len__(self) -> int:
         return int(self.rows.sum())
 
     @property
-    def in_pieces(self) -> bool:
-        """Whether any chunk is a piece of a row group."""
-        return any(group.key for group in self._groups)
+    def is_converted(self) -> bool:
+        """Whether any file is read as an Arrow file in the cache, in chunks of its own."""
+        return bool(self._converted)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -169,67 +167,68 @@ class Storage:
         self._cache: OrderedDict[int, Chunk] = OrderedDict()
         self._cached_bytes = 0
         self._process = os.getpid()
-        if self._kept is not None:
-            self._kept.forget()
 
     def read(self, number: int) -> Chunk:
         """A chunk, from the cache if it is there."""
         if self._process != os.getpid():  # forked: the parent's open files are its own
             self._forget()
         if (chunk := self._cache.get(number)) is not None:
-            if self._is_there(chunk, number):
+            if self._is_there(number):
                 self._cache.move_to_end(number)
                 return chunk
             self._cached_bytes -= self._cache.pop(number).nbytes
-        chunk, keep = self._decode(number)
-        if keep:
-            self._cache[number] = chunk
-            self._cached_bytes += chunk.nbytes
-            while len(self._cache) > 1 and self._cached_bytes > self.cache_bytes:
-                self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
+        chunk = self._decode(number)
+        self._cache[number] = chunk
+        self._cached_bytes += chunk.nbytes
+        while len(self._cache) > 1 and self._cached_bytes > self.cache_bytes:
+            self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
         return chunk
 
-    def _is_there(self, chunk: Chunk, number: int) -> bool:
-        """Whether the map below a chunk is; that of a file which can be made again, or else an
-        error.
-        """
-        if chunk.backing is not None:
-            return chunk.backing.is_whole()
-        if not self._memory and (file := self._files.get(self._group(number)[0].path)) is not None:
-            file.check_size()
+    def _is_there(self, number: int) -> bool:
+        """Whether the map below a chunk is; of a file that cannot be made again, or else an error."""
+        path = "" if self._memory else self._chunks[number][0]
+        try:
+            if (file := self._files.get(path)) is not None:
+                file.check_size()
+        except InputError:
+            if path not in self._converted:
+                raise
+            return False
         return True
 
-    def _group(self, number: int) -> tuple[Group, int]:
-        """What a chunk is a piece of, and which."""
-        at = int(np.searchsorted(self._begins, number, side="right")) - 1
-        return self._groups[at], number - int(self._begins[at])
-
-    def _decode(self, number: int) -> tuple[Chunk, bool]:
-        """A chunk, and whether to keep it: not if it is a piece of something larger, which is in
-        memory already.
-        """
+    def _decode(self, number: int) -> Chunk:
         if self._memory:
             batch, first = self._memory[number], int(self.rows[:number].sum())
             check_rows(batch, "", first)
-            return decode(batch), True
-        group, piece = self._group(number)
-        file = self._file(group.path)
-        if self._kept is not None and group.key:
-            batch, backing = self._kept.piece(group, piece, file)
-            chunk = decode(batch)
-            chunk.backing = backing
-            return chunk, backing is not None
-        batch = file.chunk(group.number, self.schema.names)
-        check_rows(batch, group.path, group.first_row)
-        return decode(batch), True
+            return decode(batch)
+        path, chunk, first = self._chunks[number]
+        if path not in self._converted:
+            batch = self._file(path).chunk(chunk, self.schema.names)
+            check_rows(batch, path, first)
+            return decode(batch)
+        try:
+            return decode(self._file(path).chunk(chunk, self.schema.names))
+        except (InputError, SchemaError):  # what is damaged in the cache is made again
+            self._files.pop(path, None)
+            Path(self._converted[path]).unlink(missing_ok=True)
+            return decode(self._file(path).chunk(chunk, self.schema.names))
 
     def _file(self, path: str) -> EncodedFile:
         if path not in self._files:
-            self._files[path] = open_encoded(path, at_random=True)
+            self._files[path] = open_encoded(self._place(path), at_random=True)
             if len(self._files) > OPEN_FILES:
                 self._files.popitem(last=False)
         self._files.move_to_end(path)
         return self._files[path]
+
+    def _place(self, path: str) -> str:
+        """Where a file is read: itself, or the Arrow file made of it, made again if it is gone."""
+        place = self._converted.get(path, path)
+        if place == path or os.path.exists(place):
+            return place
+        if as_arrow(path, self.schema.names, self._disk_bytes) != place:
+            raise InputError("was changed, or cannot be converted any more; begin again", path)
+        return place
 
 
 def _find_files(source: Any) -> list[str]:
