@@ -83,12 +83,16 @@ def train_tokenizer(
 
 
 def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool = False) -> Path:
-    """Write ``tokenizer.json`` into ``folder``, compactly and in one step; returns its path."""
+    """Write ``tokenizer.json`` into ``folder``, compactly; returns its path. Beside it goes the
+    ``tokenizer_config.json`` that tells transformers the end token.
+    """
     path = Path(folder) / TOKENIZER_FILE
     if path.exists() and not overwrite:
         raise OutputError(
             f"{path} exists already; choose another folder, or overwrite it with --overwrite"
         )
+    told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END_OF_TEXT}
+    write_file(path.with_name("tokenizer_config.json"), json.dumps(told, indent=2) + "\n")
     write_file(path, json.dumps(config, ensure_ascii=False, separators=(",", ":")) + "\n")
     return path
 

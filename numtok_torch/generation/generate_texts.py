@@ -2,46 +2,62 @@
 batched, padded on the left, with a cache.
 
 In: prompts as text. Out: what the model writes behind each, with its numbers in it. Whenever the
-    token that is chosen (by whatever method, not the most likely one) begins a number, the head
-    reads the value from the hidden state that the token was chosen from. It becomes one decimal,
-    which is put into the text, and from which the tokenizer makes what the model sees at that token
-    from then on; ``generation_numbers`` says how, and why the result is the same with and without
-    cache, alone and in a batch.
+token that is chosen begins a number, the head reads the value from the hidden state that the token
+was chosen from. It becomes one decimal (:mod:`numtok_torch.generation.written`), which is put into
+the text, and from which the tokenizer makes what the model sees at that token from then on.
 
-The choice of tokens is that of transformers' ``generate``, run on a class made from the backbone's
-own, whose ``forward`` puts the numbers in.
-How it reorders beams need not be known: a number is found again by the tokens before it, see
-    ``generation_state``.
-
-A model without a head never writes ``[NUM]``, as it has no value for it. Numbers that are spelled
-out need no head: they are ordinary tokens, held to what may follow in a number by
-:class:`~numtok_torch.generation.well_formed.NumberLogitsProcessor`, and the places of their digits
-are those of :class:`~numtok_torch.embeddings.choose.PlaceTracker`.
+Tokens are chosen by transformers' own ``generate``, of a class made from the backbone's, whose
+``forward`` puts the numbers in (:mod:`numtok_torch.generation.state`). A model without a head never
+writes ``[NUM]``, as it has no value for it. Numbers that are spelled out need no head.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from numtok import Tokenizer
+from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar
-from numtok_torch.generation.check import usable_tokenizer
-from numtok_torch.generation.prompts import read_prompts, tokens_that_fit
-from numtok_torch.generation.state import Writing
-from numtok_torch.generation.text import continuation, number_ids, spelled, value_of
-from numtok_torch.generation.token_rules import has_rules
-from numtok_torch.generation.well_formed import LONGEST, NumberLogitsProcessor
-from numtok_torch.generation.writer import encoded, encoded_alone, writer
-from numtok_torch.model.backbone import unwrapped
+from numtok.tokenizer.end_token import end_token
+from numtok.tokenizer.schema import read_metadata
+from numtok_torch.data.collator import NumberCollator
+from numtok_torch.data.dataset import NumberDataset
+from numtok_torch.embeddings.place_values import PlaceValueEmbedding
+from numtok_torch.generation.state import Writing, encoded, encoded_alone, writer
+from numtok_torch.generation.well_formed import (
+    LONGEST,
+    NumberLogitsProcessor,
+    Rules,
+    numtok_tokenizer,
+)
+from numtok_torch.generation.written import continuation, number_ids, spelled, value_of
+from numtok_torch.model.backbone import OWN_MASKS, ModelError, check_rows, is_pretrained, unwrapped
 from numtok_torch.model.model import NumberModel
+from numtok_torch.model.positions import room
 from numtok_torch.model.seq2seq import decoder_prompt, start_token
+
+# Options of transformers' generate under which it does not see each token in its turn, or does not
+# return ids.
+REFUSED = (
+    "assistant_model",
+    "prompt_lookup_num_tokens",
+    "prefill_chunk_size",
+    "custom_generate",
+    "inputs_embeds",
+    "decoder_input_ids",
+    "encoder_outputs",
+    "return_dict_in_generate",
+    "streamer",
+)
 
 
 @dataclass(frozen=True)
@@ -100,15 +116,17 @@ def generate(
         sample_numbers: draw values too, from a head that can (``MixtureHead``); else they are its
             most fitting ones.
         eos_token_id: end tokens; a number token among them ends the text with its number. None:
-            those of the backbone's generation config.
+            the tokenizer's (``<|endoftext|>``, ``</s>``, ...) and those of the backbone's
+            generation config. ``[]``: none.
         pad_token_id: in front of shorter prompts, where the model does not look. None: any.
         add_special_tokens: put the tokenizer's special tokens in front of each prompt (``<s>``).
         full_text: return the prompt too.
         details: return :class:`Generated`, with ids and values, instead of texts.
         batch_size: prompts at once; None for all.
-        well_formed: continue spelled-out numbers as numbers only, and begin none that
-            ``max_new_tokens`` would cut.
-        longest: symbols that such a number has at most.
+        well_formed: continue spelled-out numbers as numbers only, begin none that
+            ``max_new_tokens`` would cut, and write none directly behind another
+            (:class:`~numtok_torch.NumberLogitsProcessor`).
+        longest: symbols that a spelled-out number has at most.
         options: further ones of transformers' ``generate``: ``temperature``, ``top_k``, ``top_p``,
             ``length_penalty``, ``logits_processor`` and so on.
 
@@ -116,79 +134,115 @@ def generate(
         ``num_return_sequences`` texts for each prompt, those of the first prompt first.
 
     Raises:
-        ModelError: if the model cannot generate, or with an option under which it does not see each
-            token in its turn.
+        ModelError: if the model cannot generate, has fewer word vectors than the tokenizer has
+            tokens, or with an option under which it does not see each token in its turn.
         InputError: for an empty prompt, and one that is longer than the model's table of positions.
         RepresentationError: if the head predicts NaN.
     """
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
-    numtok_tokenizer = usable_tokenizer(model, tokenizer, prompts, options, sample_numbers)
+    known = _checked(model, tokenizer, prompts, options)
+    if sample_numbers and not hasattr(model.head, "sample"):
+        raise ModelError(
+            f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take"
+            " MixtureHead"
+        )
     options |= {
         "do_sample": do_sample,
         "num_beams": num_beams,
         "num_return_sequences": num_return_sequences,
         "use_cache": use_cache,
-    }
-    options |= {
         "max_new_tokens": max_new_tokens,
         "eos_token_id": eos_token_id,
         "pad_token_id": pad_token_id,
     }
-    options |= _special_tokens(model, tokenizer, options) | _without_values(
-        model, numtok_tokenizer, options
-    )
-    processor = (
-        NumberLogitsProcessor(numtok_tokenizer, longest)
-        if well_formed and has_rules(numtok_tokenizer)
-        else None
-    )
-    call = _Call(
-        model, numtok_tokenizer, options, sample_numbers, add_special_tokens, full_text, processor
-    )
-    written = call.continue_all(prompts, batch_size or max(len(prompts), 1))
-    return written if details else written.texts
+    options |= _special_tokens(model, tokenizer, known, options)
+    if model.head is None and known.representations[0].one_token:
+        suppressed = [*(options.get("suppress_tokens") or []), *number_ids(known)]
+        options["suppress_tokens"] = suppressed
+    held = NumberLogitsProcessor(known, longest) if well_formed and Rules.of(known) else None
+    call = _Call(model, known, options, sample_numbers, add_special_tokens, full_text, held)
+    size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
+    with evaluating(model):
+        for first in range(0, len(prompts), size):
+            found += call.continue_prompts(list(prompts[first : first + size]), first)
+    return found if details else found.texts
 
 
-def _special_tokens(model: NumberModel, tokenizer: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """The end tokens, the padding, and what a decoder begins with: as given, else of the generation
-    config, else of the tokenizer.
-    """
+def _checked(
+    model: Any, tokenizer: Any, prompts: Sequence[str], options: Mapping[str, Any]
+) -> Tokenizer:
+    """The numtok tokenizer in what is given, if model, tokenizer, prompts and options fit."""
+    if isinstance(prompts, str):
+        raise ModelError("prompts must be a list of texts, got one str; wrap it: [prompt]")
+    if not isinstance(model, NumberModel):
+        raise ModelError(
+            f"generate needs a NumberModel, got {type(model).__name__}; of a wrapped one, give"
+            " model.module"
+        )
+    can = is_pretrained(model.transformer) and model.transformer.can_generate()
+    can = can and model.transformer.config.model_type not in OWN_MASKS
+    if not can or not (model.causal or model.decodes):
+        raise ModelError(
+            f"{type(model.transformer).__name__} cannot generate text; wrap a Hugging Face model"
+            " that can (...ForCausalLM, ...ForConditionalGeneration)"
+        )
+    if refused := [name for name in REFUSED if options.get(name) is not None]:
+        raise ModelError(
+            f"generate does not support {', '.join(refused)}: each token must be seen in its turn,"
+            " as numbers are read from it"
+        )
+    if getattr(model.transformer.generation_config, "prefill_chunk_size", None) is not None:
+        raise ModelError(
+            "generate does not support prefill_chunk_size; set it to None in the backbone's"
+            " generation_config"
+        )
+    known = numtok_tokenizer(tokenizer)
+    check_rows(model.transformer, known.vocab_size)
+    order = known.representations[0].order
+    for layer in () if model.embedding is None else model.embedding.modules():
+        if not isinstance(layer, PlaceValueEmbedding) or layer.written == order:
+            continue
+        if layer.written is not None:
+            raise ModelError(
+                f"the places were made for digits written {layer.written!r}, the tokenizer writes"
+                f" them {order!r}; take the tokenizer of the training data"
+            )
+        warnings.warn(
+            "written=None showed true places in training, which are not known while a number is"
+            f" written; train with written={order!r}, as embedding_from_schema does by itself",
+            stacklevel=3,
+        )
+    return known
+
+
+def _special_tokens(
+    model: NumberModel, given: Any, tokenizer: Tokenizer, options: dict[str, Any]
+) -> dict[str, Any]:
+    """The end tokens, the padding, and what a decoder begins with."""
     config: Any = options.get("generation_config") or model.transformer.generation_config
-    ends = _as_list(
-        config.eos_token_id if options["eos_token_id"] is None else options["eos_token_id"]
-    )
-    ends = ends or _as_list(getattr(tokenizer, "eos_token_id", None))
-    given = (
-        options["pad_token_id"],
-        config.pad_token_id,
-        getattr(tokenizer, "pad_token_id", None),
-        ends,
-        0,
-    )
+    ends = _as_list(options["eos_token_id"])
+    if options["eos_token_id"] is None:
+        both = [*_as_list(_end_of(given, tokenizer)), *_as_list(config.eos_token_id)]
+        ends = list(dict.fromkeys(both))
+    paddings = (options["pad_token_id"], config.pad_token_id, getattr(given, "pad_token_id", None))
     tokens: dict[str, Any] = {
         "eos_token_id": ends or None,
-        "pad_token_id": next(ids[0] for some in given if (ids := _as_list(some))),
+        "pad_token_id": next(ids[0] for some in (*paddings, ends, 0) if (ids := _as_list(some))),
     }
     if model.decodes:
-        tokens["decoder_start_token_id"] = options.get(
-            "decoder_start_token_id", start_token(model.transformer)
-        )
+        start = options.get("decoder_start_token_id", start_token(model.transformer))
+        tokens["decoder_start_token_id"] = start
     return tokens
 
 
-def _without_values(
-    model: NumberModel, tokenizer: Tokenizer, options: dict[str, Any]
-) -> dict[str, Any]:
-    """Without a head there is no value for ``[NUM]``, which is then not written."""
-    if model.head is not None or not tokenizer.representations[0].one_token:
-        return {}
-    return {"suppress_tokens": [*(options.get("suppress_tokens") or []), *number_ids(tokenizer)]}
-
-
-def _forces_the_end(model: NumberModel, options: dict[str, Any]) -> bool:
-    """Whether the last token that there is room for is an end token, as of BART."""
-    config: Any = options.get("generation_config") or model.transformer.generation_config
-    return options.get("forced_eos_token_id", config.forced_eos_token_id) is not None
+def _end_of(given: Any, tokenizer: Tokenizer) -> int | None:
+    """The end token of a transformers tokenizer, as it says, or of numtok's own."""
+    if (said := getattr(given, "eos_token_id", None)) is not None:
+        return int(said)
+    try:
+        return end_token(tokenizer)
+    except TokenizerError:
+        return None
 
 
 def _as_list(ids: Any) -> list[int]:
@@ -201,13 +255,59 @@ def _as_list(ids: Any) -> list[int]:
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Without dropout, and back to how it was."""
     was = model.training
-    if was:
-        model.eval()
+    model.train(False) if was else None
     try:
         yield
     finally:
-        if was:
-            model.train()
+        model.train(True) if was else None
+
+
+def read_prompts(
+    tokenizer: Tokenizer,
+    prompts: list[str],
+    first: int,
+    pad_token_id: int,
+    add_special_tokens: bool,
+    device: torch.device,
+    go_on: bool = True,
+) -> dict[str, Tensor]:
+    """The batch of the prompts; ``first`` is the number of the first one in messages.
+
+    What is gone on from is padded on the left, and has no ``[SEP]`` and the like behind it; what an
+    encoder reads is as in training.
+    """
+    encoded = tokenizer.encode_batch(prompts, add_special_tokens=add_special_tokens)
+    dataset = NumberDataset(encoded)
+    behind = len(read_metadata(encoded.schema)["frame"][1]) if go_on else 0
+    rows = [dict(dataset[row]) for row in range(len(prompts))]
+    for number, row in enumerate(rows):
+        stop = len(row["input_ids"]) - behind
+        if stop <= 0:
+            raise InputError(
+                f"prompt {first + number} has no tokens to go on from: {prompts[number]!r}; give it"
+                " some text, or add_special_tokens=True"
+            )
+        row |= {name: row[name][:stop] for name in ("input_ids", "place_value") if name in row}
+    side = "left" if go_on else "right"
+    batch = NumberCollator.from_schema(
+        encoded.schema, pad_token_id, objective=None, padding_side=side, frame=(0, 0)
+    )(rows)
+    return {name: stream.to(device) for name, stream in batch.items()}
+
+
+def tokens_that_fit(model: NumberModel, prompt: int, new: int, first: int) -> int:
+    """How many of the ``new`` tokens the backbone has positions for; the token that is written last
+    needs none.
+    """
+    places = room(model.transformer)
+    if places is None:
+        return new
+    if prompt > places:
+        raise InputError(
+            f"a prompt from number {first} on has {prompt} tokens, but"
+            f" {type(model.transformer).__name__} has {places} positions; shorten it"
+        )
+    return min(new, places) if model.decodes else min(new, places - prompt + 1)
 
 
 @dataclass(frozen=True)
@@ -224,80 +324,57 @@ class _Call:
     full_text: bool
     well_formed: NumberLogitsProcessor | None
 
-    def continue_all(self, prompts: Sequence[str], batch_size: int) -> Generated:
-        """What the model writes behind each, so many prompts at once."""
-        written = Generated([], [], [])
-        with evaluating(self.model):
-            for first in range(0, len(prompts), batch_size):
-                written += self.continue_prompts(list(prompts[first : first + batch_size]), first)
-        return written
-
     def continue_prompts(self, prompts: list[str], first: int) -> Generated:
         """What the model writes behind each; ``first`` is the number of the first prompt in
         messages.
         """
         model, options = self.model, self.options
-        add_special_tokens, go_on = self.add_special_tokens, not model.decodes
         batch = read_prompts(
             self.tokenizer,
             prompts,
             first,
             options["pad_token_id"],
-            add_special_tokens,
+            self.add_special_tokens,
             model.device,
-            go_on,
+            not model.decodes,
         )
-        options = options | {
-            "max_new_tokens": tokens_that_fit(
-                model, batch["input_ids"].shape[1], options["max_new_tokens"], first
-            )
-        }
-        given = {"inputs": batch["input_ids"], "attention_mask": batch["attention_mask"]}
+        ids, mask = batch["input_ids"], batch["attention_mask"]
+        new = tokens_that_fit(model, ids.shape[1], options["max_new_tokens"], first)
+        given: dict[str, Any] = {"inputs": ids, "attention_mask": mask}
         alone = None
         if model.decodes:
             alone = functools.partial(encoded_alone, model, batch)
-            given = {
-                "encoder_outputs": encoded(model, batch),
-                "attention_mask": batch["attention_mask"],
-            }
+            given = {"encoder_outputs": encoded(model, batch), "attention_mask": mask}
             batch = decoder_prompt(batch, options["decoder_start_token_id"])
-        writing = Writing(
-            model, self.tokenizer, batch, options["num_beams"] > 1, self.sample_numbers, alone
-        )
+        beams = options["num_beams"] > 1
+        writing = Writing(model, self.tokenizer, batch, beams, self.sample_numbers, alone)
+        given |= options | {"max_new_tokens": new}
         if self.well_formed is not None:
-            length = writing.width + options["max_new_tokens"] - _forces_the_end(model, options)
-            options["logits_processor"] = [
-                *(options.get("logits_processor") or []),
-                self.well_formed.within(length),
-            ]
-        sequences = writer(model, writing).generate(**given, **options)
-        return self._read(writing, sequences, prompts)
+            config: Any = options.get("generation_config") or model.transformer.generation_config
+            forced = options.get("forced_eos_token_id", config.forced_eos_token_id)  # as of BART
+            held = self.well_formed.within(writing.width + new - (forced is not None))
+            given["logits_processor"] = [*(options.get("logits_processor") or []), held]
+        return self._read(writing, writer(model, writing).generate(**given), prompts)
 
     def _read(self, writing: Writing, sequences: Tensor, prompts: list[str]) -> Generated:
         """What stands behind the prompts in ids (rows, seq)."""
+        found = Generated([], [], [])
         ends, per_prompt = self.options["eos_token_id"] or [], self.options["num_return_sequences"]
-        written = Generated([], [], [])
         for row, ids in enumerate(sequences[:, writing.width :].cpu().numpy()):
-            stop = next(
-                (at for at, number in enumerate(ids.tolist()) if number in ends or number < 0),
-                len(ids),
-            )
-            ids = (
-                ids[: stop + 1] if writing.begins_number(ids[stop : stop + 1]).any() else ids[:stop]
-            )
+            ended = (at for at, one in enumerate(ids.tolist()) if one in ends or one < 0)
+            stop = next(ended, len(ids))
+            if writing.begins_number(ids[stop : stop + 1]).any():  # an end token with a value
+                stop += 1
+            ids = ids[:stop]
             places, prompt = np.flatnonzero(writing.begins_number(ids)), row // per_prompt
-            # of decimals that a head says; what is spelled out is written as the tokenizer's
-            # grammar reads it
-            grammar = Grammar()
             if self.tokenizer.representations[0].one_token:
-                words = writing.surfaces(
-                    [(writing.owner(row, per_prompt), ids[:place]) for place in places.tolist()]
-                )
+                grammar, owner = Grammar(), writing.owner(row, per_prompt)  # of decimals of a head
+                words = writing.surfaces([(owner, ids[:place]) for place in places.tolist()])
             else:
-                words, grammar = spelled(self.tokenizer, ids, places), self.tokenizer.grammar
+                grammar, words = self.tokenizer.grammar, spelled(self.tokenizer, ids, places)
             before = [] if self.model.decodes else writing.prompt_ids(prompt)
             text = continuation(self.tokenizer, before, ids.tolist(), words)
-            written.texts.append(prompts[prompt] + text if self.full_text else text)
-            written.ids.append(ids.tolist())
-            written.values.append([value_of(word, grammar) for word in words])
-        return written
+            found.texts.append(prompts[prompt] + text if self.full_text else text)
+            found.ids.append(ids.tolist())
+            found.values.append([value_of(word, grammar) for word in words])
+        return found

@@ -182,6 +182,45 @@ def token_losses(logits: Any, labels: Any, ignore_index: int = IGNORED) -> Float
         )
 
 
+def number_metrics(evaluated: Any) -> dict[str, float]:
+    """How near a head's numbers are to the right ones, for a Trainer: ``Trainer(...,
+    compute_metrics=number_metrics, preprocess_logits_for_metrics=numbers_only)``.
+
+    Args:
+        evaluated: transformers' ``EvalPrediction``, whose predictions are those that
+            :func:`numbers_only` left: (rows, seq, 3).
+
+    Returns:
+        ``numbers``, how many there were; :func:`mean_absolute_error`, :func:`log_error`,
+        :func:`r_squared`, and as ``exact_match`` the share that is exactly right.
+    """
+    values = np.asarray(evaluated.predictions)
+    if values.ndim != 3 or values.shape[-1] != 3:
+        raise InputError("number_metrics needs preprocess_logits_for_metrics=numbers_only too")
+    predicted, right, there = values.reshape(-1, 3).T
+    predicted, right = predicted[there == 1], right[there == 1]
+    if not len(right):
+        return {"numbers": 0.0}
+    measured = (mean_absolute_error, log_error, r_squared)
+    return {
+        "numbers": float(len(right)),
+        "exact_match": exact_match(predicted, right, canonical=True),
+        **{metric.__name__: metric(predicted, right) for metric in measured},
+    }
+
+
+def numbers_only(outputs: Any, labels: Any) -> torch.Tensor:
+    """What :func:`number_metrics` needs of the outputs of a NumberModel, for a Trainer to collect
+    in place of all logits: (batch, seq, 3), the number predicted, the right one, and 1 where there
+    is a number.
+    """
+    if not isinstance(outputs, tuple | list) or len(outputs) < 2:
+        raise InputError("the model predicts no numbers: give it a head, and rows with numbers")
+    *_, predicted, right = outputs
+    there = ~(predicted.isnan() | right.isnan())
+    return torch.stack([predicted, right, there.to(predicted.dtype)], -1)
+
+
 def perplexity(losses: Any) -> float:
     """exp(1/n · Σ loss_i), of losses in nats such as :func:`token_losses` gives; infinite from a
     mean of 709.8 on (Jelinek et al. 1977).

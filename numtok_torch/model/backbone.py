@@ -391,6 +391,23 @@ def _check_config(backbone: Any, vocab_size: int) -> None:
             )
 
 
+def check_rows(backbone: Any, tokens: int, found: str = "the tokenizer has") -> None:
+    """Refuse a word embedding with fewer rows than there are tokens.
+
+    Raises:
+        ModelError: naming the way out.
+    """
+    layer = word_embedding(backbone)
+    rows = getattr(layer, "num_embeddings", None) or layer.weight.shape[0]
+    if tokens > rows:
+        raise ModelError(
+            f"{found} {tokens} tokens, the word embedding of {type(backbone).__name__} has {rows}"
+            " rows; make room for the number tokens: NumberModel(...,"
+            " vocab_size=tokenizer.vocab_size), or call"
+            " backbone.resize_token_embeddings(tokenizer.vocab_size) before"
+        )
+
+
 def freeze_trunk(backbone: Any) -> None:
     """No gradient but for what lies behind the trunk: the word head, whose weights are untied from
     the frozen word vectors.

@@ -15,6 +15,7 @@ Shape:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from numtok_torch.model.backbone import (
     ModelError,
     add_rows,
     check_backbone,
+    check_rows,
     check_sizes,
     classification,
     freeze_trunk,
@@ -46,9 +48,11 @@ from numtok_torch.model.backbone import (
 from numtok_torch.model.finite import FiniteCheck
 from numtok_torch.model.objective import (
     NumberModelOutput,
+    Step,
     check_logits,
     number_targets,
     numbers_to_predict,
+    placed,
     predictable,
     token_loss,
 )
@@ -91,8 +95,6 @@ class NumberModel(BackboneWrapper):
         ModelError: if they do not fit together.
     """
 
-    # of the Trainer: losses are means over the batch given, however many batches one step has
-    accepts_loss_kwargs = False
     _keys_to_ignore_on_save = None  # likewise: looked up when it resumes
 
     def __init__(
@@ -111,6 +113,7 @@ class NumberModel(BackboneWrapper):
         super().__init__()
         name_streams(NumberModel.forward)
         self._finite = FiniteCheck()
+        self._told_of_shares = self._checked_ids = False
         check_backbone(backbone)
         if vocab_size is not None:
             add_rows(unwrapped(backbone), vocab_size, mean_resizing)
@@ -167,7 +170,8 @@ class NumberModel(BackboneWrapper):
                 representations by the names of their columns
                 (:func:`numtok.representations.streams`); the signature names them all
                 (:mod:`numtok_torch.model.arguments`). Also ``number_labels_mask`` and ``S_labels``
-                for a stream S. Everything else goes to the backbone.
+                for a stream S, and what a Trainer adds (:class:`numtok_torch.model.objective.Step`).
+                Everything else goes to the backbone.
 
         Raises:
             ModelError: for labels where the backbone has no logits, or columns of a file; for a
@@ -175,6 +179,8 @@ class NumberModel(BackboneWrapper):
                 (see ``finite``).
             SchemaError: if a stream is missing.
         """
+        step = self._step(labels, kwargs)
+        self._check_ids(input_ids)
         given = {
             "attention_mask": attention_mask,
             "position_ids": position_ids,
@@ -196,7 +202,7 @@ class NumberModel(BackboneWrapper):
             inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
         output, hidden, logits = self.run(input_ids, streams, **inputs)
         result = self._output(
-            output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams
+            output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams, step
         )
         self._finite.look(
             self, result, streams, self.embedding.streams if self.embedding is not None else ()
@@ -253,8 +259,40 @@ class NumberModel(BackboneWrapper):
             return run_backbone(self.transformer, None, decoder_inputs_embeds=vectors, **inputs)
         return run_backbone(self.transformer, vectors, **inputs)
 
+    def _step(self, labels: Tensor | None, kwargs: dict[str, Any]) -> Step:
+        """What the Trainer says of the step, taken out of the arguments."""
+        step = Step.taken_from(kwargs)
+        if step.tokens is not None and labels is None:
+            raise ModelError(
+                "the labels were taken out of the batch, as transformers' Trainer does for"
+                " label_smoothing_factor and compute_loss_func: the labels would not be shifted,"
+                " and numbers would have no loss. Use numtok_torch.trainer.NumberTrainer for label"
+                " smoothing; for a loss of your own override compute_loss"
+            )
+        return step
+
+    def _check_ids(self, input_ids: Tensor) -> None:
+        """That there are vectors for them; on an accelerator, which would wait, only once."""
+        if torch.compiler.is_compiling() or not input_ids.numel() or input_ids.is_meta:
+            return
+        if input_ids.device.type == "cpu" or not self._checked_ids:
+            check_rows(self.transformer, int(input_ids.max()) + 1, "the batch needs at least")
+            self._checked_ids = True
+
+    def count_numbers(self, batch: Mapping[str, Tensor]) -> int:
+        """The numbers in a batch that have a loss."""
+        where = numbers_to_predict(
+            seq2seq.targets_of(batch) if self.decodes else batch, self.causal
+        )
+        return 0 if self.head is None or where is None else int(where.sum())
+
     def _output(
-        self, output: Any, hidden: Tensor, logits: Tensor | None, streams: Mapping[str, Tensor]
+        self,
+        output: Any,
+        hidden: Tensor,
+        logits: Tensor | None,
+        streams: Mapping[str, Tensor],
+        step: Step,
     ) -> NumberModelOutput:
         labels = streams.get("labels")
         if self.task is not None:
@@ -267,33 +305,35 @@ class NumberModel(BackboneWrapper):
             logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None)
         )
         losses: list[Tensor] = []
+        share = step.share(labels, self.causal)
         if self.task is not None and labels is not None:
             result["token_loss"] = output.loss
             losses.append(self.token_weight * output.loss)
         elif labels is not None and (logits is not None or self.token_weight):
             logits = check_logits(self.transformer, labels, logits)
             labels = labels.masked_fill(~predictable(labels, streams, self.causal), IGNORED)
-            result["token_loss"] = token_loss(logits, labels, self.causal)
+            result["token_loss"] = token_loss(logits, labels, self.causal, step)
             losses.append(self.token_weight * result["token_loss"])
             if (
                 extra := getattr(output, "aux_loss", None)
             ) is not None:  # of a mixture of experts, weighted as in transformers
-                losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra)
+                losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra * share)
         where = numbers_to_predict(streams, self.causal)
         if self.head is not None and where is not None:
             rows = (
                 hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]
             )  # (numbers, d_hidden)
             if (target := number_targets(self.head, streams)) is not None:
-                result["number_loss"] = self.head.loss(rows, target[where])
+                self._warn_of_shares(step, share)
+                mean = self.head.loss(rows, target[where])
+                result["number_loss"] = mean * step.share_of_numbers(len(rows), share)
                 losses.append(self.number_weight * result["number_loss"])
             if not self.training:
-                empty = torch.full(
-                    where.shape, torch.nan, dtype=torch.float64, device=hidden.device
-                )  # (batch, seq)
-                result["number_predictions"] = empty.masked_scatter(
-                    where, self.head.predict(rows).values.detach().to(torch.float64)
-                )
+                predicted = self.head.predict(rows).values.detach()
+                result["number_predictions"] = placed(where, predicted)
+                name = "number_value" + "_labels" * ("number_labels_mask" in streams)
+                if name in streams:
+                    result["number_references"] = placed(where, streams[name][where])
         if losses:
             result["loss"] = torch.stack([loss.float() for loss in losses]).sum()
         return NumberModelOutput(
@@ -304,6 +344,19 @@ class NumberModel(BackboneWrapper):
             }
         )
 
+    def _warn_of_shares(self, step: Step, share: Tensor | float) -> None:
+        """Once, at the first step of training: that the mean over numbers is not exact."""
+        if torch.compiler.is_compiling() or not self.training or self._told_of_shares:
+            return
+        self._told_of_shares = True
+        if step.numbers is None and float(share) < 1:
+            warnings.warn(
+                "this Trainer does not count the numbers of accumulated batches: each batch's"
+                " number loss counts by its share of the tokens. For the mean over all numbers use"
+                " numtok_torch.trainer.NumberTrainer",
+                stacklevel=2,
+            )
+
     def train(self, mode: bool = True) -> NumberModel:
         """As for any module; a frozen backbone stays in evaluation mode."""
         self._finite.settle(self)
@@ -311,6 +364,16 @@ class NumberModel(BackboneWrapper):
         if self.backbone_frozen:
             self.backbone.eval()
         return self
+
+    @property
+    def accepts_loss_kwargs(self) -> bool:
+        """Of the Trainer: whether losses are means over the whole step; a classifier's own are not."""
+        return self.task is None
+
+    @property
+    def loss_type(self) -> str:
+        """Of the Trainer, which counts labels as they are shifted."""
+        return "ForCausalLM" if self.causal else "ForMaskedLM"
 
     def get_extra_state(self) -> Tensor:
         """What :meth:`from_pretrained` needs besides the weights, as JSON in uint8: so it is also

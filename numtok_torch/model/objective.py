@@ -14,12 +14,13 @@ nothing before it, or padding, or another text in the same line (a token at posi
 
 **Losses** are means: over tokens with a label, over numbers to predict; 0 where there are none,
     with gradients of 0 for every parameter, so that data parallel training does not wait for them.
-    Processes and accumulated steps are averaged like any loss that is a mean.
+    Where a step has several batches, each gives its share of the mean over all (:class:`Step`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -29,6 +30,47 @@ from numtok.errors import SchemaError
 from numtok_torch.data.masking import IGNORED
 from numtok_torch.heads.choose import NumberHead
 from numtok_torch.model.backbone import ModelError
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a Trainer says of the optimizer step that a batch is part of.
+
+    Attributes:
+        tokens: labels in all batches of the step, as transformers counts them; None: the batch is
+            all there is.
+        numbers: numbers to predict in all of them; None: not known, then a batch's mean counts by
+            its share of the tokens.
+        smoothing: of the labels, as ``TrainingArguments(label_smoothing_factor=...)`` means it.
+    """
+
+    tokens: Tensor | float | None = None
+    numbers: Tensor | float | None = None
+    smoothing: float = 0.0
+
+    @classmethod
+    def taken_from(cls, kwargs: dict[str, Any]) -> Step:
+        """Take it out of the arguments of ``forward``."""
+        return cls(
+            kwargs.pop("num_items_in_batch", None),
+            kwargs.pop("num_numbers_in_batch", None),
+            kwargs.pop("smoothing", 0.0),
+        )
+
+    def share(self, labels: Tensor | None, causal: bool) -> Tensor | float:
+        """Of this batch in the tokens of the step."""
+        if self.tokens is None or labels is None:
+            return 1.0
+        return ((labels[:, 1:] if causal else labels) != IGNORED).sum() / self.tokens
+
+    def share_of_numbers(self, here: int, tokens: Tensor | float) -> Tensor | float:
+        """Of the ``here`` numbers of this batch in those of the step, else its share of tokens."""
+        if self.numbers is None:
+            return tokens
+        return here / self.numbers if here else 0.0
+
+
+ALL = Step()
 
 
 class NumberModelOutput(dict[str, Any]):
@@ -44,6 +86,7 @@ class NumberModelOutput(dict[str, Any]):
         hidden: (batch, seq, d_hidden).
         number_predictions: float64 (batch, seq), not in training: the value that the head predicts
             for each number, at the number's own place; NaN elsewhere.
+        number_references: likewise, what is right, where the batch says so.
         past_key_values: the cache, with ``use_cache=True``.
     """
 
@@ -54,6 +97,7 @@ class NumberModelOutput(dict[str, Any]):
         "logits",
         "hidden",
         "number_predictions",
+        "number_references",
         "past_key_values",
     )
 
@@ -78,16 +122,21 @@ def predictable(like: Tensor, streams: Mapping[str, Tensor], causal: bool) -> Te
     return predicted
 
 
-def token_loss(logits: Tensor, labels: Tensor, causal: bool) -> Tensor:
+def token_loss(logits: Tensor, labels: Tensor, causal: bool, step: Step = ALL) -> Tensor:
     """Mean cross-entropy in float32, scalar, of logits (batch, seq, vocab) and labels (batch, seq);
     0 if no token has a label.
     """
     if causal:
         logits, labels = logits[:, :-1], labels[:, 1:]  # (batch, seq - 1, ...)
     total = nn.functional.cross_entropy(
-        logits.float().flatten(0, -2), labels.flatten(), ignore_index=IGNORED, reduction="sum"
+        logits.float().flatten(0, -2),
+        labels.flatten(),
+        ignore_index=IGNORED,
+        reduction="sum",
+        label_smoothing=step.smoothing,
     )
-    return total / (labels != IGNORED).sum().clamp(min=1)
+    count = (labels != IGNORED).sum() if step.tokens is None else torch.as_tensor(step.tokens)
+    return total / count.to(total.device).clamp(min=1)
 
 
 def check_logits(backbone: nn.Module, labels: Tensor, logits: Tensor | None) -> Tensor:
@@ -136,3 +185,9 @@ def number_targets(head: NumberHead, streams: Mapping[str, Tensor]) -> Tensor | 
             " take another head"
         )
     return target
+
+
+def placed(where: Tensor, values: Tensor) -> Tensor:
+    """Values (n,) at the n places of ``where``, bool (batch, seq), NaN elsewhere: float64."""
+    empty = torch.full(where.shape, torch.nan, dtype=torch.float64, device=where.device)
+    return empty.masked_scatter(where, values.to(torch.float64))

@@ -118,6 +118,16 @@ def test_training_is_deterministic_across_processes(tmp_path: Path) -> None:
     ).read_bytes()
 
 
+def test_transformers_knows_the_end_token(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    hf = pytest.importorskip("numtok.hf")
+    save_tokenizer(train_tokenizer(TEXTS, 300), tmp_path)
+    for load in (transformers.AutoTokenizer, hf.NumberTokenizer):
+        loaded = load.from_pretrained(tmp_path)
+        assert loaded.eos_token == END_OF_TEXT
+        assert loaded.eos_token_id == loaded.convert_tokens_to_ids(END_OF_TEXT)
+
+
 def test_what_cannot_be_trained(tmp_path: Path) -> None:
     with pytest.raises(TokenizerError, match="need 257"):
         train_tokenizer(TEXTS, 256)

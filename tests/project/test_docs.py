@@ -516,6 +516,14 @@ def check_training(model: torch.nn.Module, losses: list[float]) -> None:
     assert not wrong
 
 
+@promise("docs/training.md", "compute_metrics=number_metrics")
+def _(session: Session, printed: str) -> None:
+    found = session.names["trainer"].evaluate()
+    assert found["eval_numbers"] > 100 and found["eval_log_error"] == pytest.approx(
+        float(printed.splitlines()[-1])
+    )
+
+
 @promise("docs/training.md", "from peft import")
 def _(session: Session, printed: str) -> None:
     """That the loss falls, the test of adapters says; here that both folders hold what they should."""

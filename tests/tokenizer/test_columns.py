@@ -205,7 +205,7 @@ def test_a_model_reads_what_it_writes_by_a_representation_of_ones_own(
 
 def test_what_a_model_wrote_has_the_declared_type() -> None:
     torch = pytest.importorskip("torch")
-    from numtok_torch.generation.written_numbers import streams_of
+    from numtok_torch.generation.written import streams_of
 
     @dataclass(frozen=True)
     class Magnitude(Hyperbolic):

@@ -19,6 +19,7 @@ from torch_generators import CASES, PROMPTS, setting
 from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import Digits, FoNE, PlaceValue, XVal
+from numtok.tokenizer.end_token import end_token
 from numtok_torch.data.collator import NumberCollator, NumberDataset
 from numtok_torch.embeddings.choose import (
     PlaceTracker,
@@ -26,11 +27,9 @@ from numtok_torch.embeddings.choose import (
     embedding_from_config,
     embedding_from_schema,
 )
-from numtok_torch.generation.generate_texts import Generated, generate
-from numtok_torch.generation.prompts import read_prompts
-from numtok_torch.generation.text import number_ids
+from numtok_torch.generation.generate_texts import Generated, generate, read_prompts
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
-from numtok_torch.generation.written_numbers import streams_of
+from numtok_torch.generation.written import number_ids, streams_of
 from numtok_torch.heads.choose import ScalarHead, head_from_config
 from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.model import NumberModel
@@ -103,26 +102,20 @@ def check_forced(
             assert values == pytest.approx(held, rel=2e-3, abs=1e-4)
         if greedy:
             scores = output.logits[0, width - 1 : -1] + bias  # (new, vocabulary)
-            assert (
-                held_to_numbers(tokenizer, scores, ids, options["max_new_tokens"])
-                .argmax(-1)
-                .tolist()
-                == ids
+            held = held_to_numbers(
+                tokenizer, scores, PROMPTS[row // per_prompt], ids, options["max_new_tokens"]
             )
+            assert held.argmax(-1).tolist() == ids
         count += len(values)
     return count
 
 
 def held_to_numbers(
-    tokenizer: Tokenizer, scores: torch.Tensor, ids: list[int], new: int
+    tokenizer: Tokenizer, scores: torch.Tensor, prompt: str, ids: list[int], new: int
 ) -> torch.Tensor:
-    """The scores of each of the ids, without those that may not follow the ids before in a number
-    that is spelled out.
-    """
-    if tokenizer.representations[0].one_token:
-        return scores
-    processor = NumberLogitsProcessor(tokenizer, max_length=1 + new)
-    start = tokenizer.encode("a").input_ids.tolist()[:1]  # of text, as all prompts end
+    """The scores of each of the ids, without those that may not follow the ids before."""
+    start = tokenizer.encode(prompt).input_ids.tolist()
+    processor = NumberLogitsProcessor(tokenizer, max_length=len(start) + new)
     return torch.cat(
         [processor(torch.tensor([start + ids[:at]]), scores[at : at + 1]) for at in range(len(ids))]
     )
@@ -263,7 +256,9 @@ def test_drawn_values() -> None:
         bias[number] += amount
     for ids, values in zip(found.ids, found.values, strict=True):
         output, width = forced(made, tokenizer, PROMPTS[0], ids, values)
-        assert (output.logits[0, width - 1 : -1] + bias).argmax(-1).tolist() == ids
+        scores = output.logits[0, width - 1 : -1] + bias
+        new = options["max_new_tokens"]
+        assert held_to_numbers(tokenizer, scores, PROMPTS[0], ids, new).argmax(-1).tolist() == ids
     with pytest.raises(ModelError, match="MixtureHead"):
         generate(setting("xval")[0], tokenizer, PROMPTS, sample_numbers=True)
 
@@ -342,7 +337,12 @@ def test_digits_that_no_float_holds() -> None:
         made.embedding.projection.weight.mul_(5)
     plain = tokenizer.tokens["[NUM]"]
     (text,) = generate(
-        made, tokenizer, ["It is"], max_new_tokens=5, sequence_bias=[[[plain], 1000.0]]
+        made,
+        tokenizer,
+        ["It is"],
+        max_new_tokens=5,
+        sequence_bias=[[[plain], 1000.0]],
+        well_formed=False,
     )
     batch = read_prompts(tokenizer, ["It is"], 0, 0, False, torch.device("cpu"))
     words = []
@@ -377,6 +377,11 @@ def test_ends() -> None:
         assert cut == (full[: full.index(end)] if end in full else full)
     made.backbone.generation_config.eos_token_id = end
     assert generate(made, tokenizer, PROMPTS, details=True, **options) == found
+    assert generate(made, tokenizer, PROMPTS, details=True, eos_token_id=[], **options) == whole
+    own = end_token(tokenizer)  # ends texts by default
+    bias = [[[own], 50.0], *options["sequence_bias"]]
+    found = generate(made, tokenizer, PROMPTS, details=True, **options | {"sequence_bias": bias})
+    assert found.ids == [[]] * 4
     for beams in ({}, {"num_beams": 3, "num_return_sequences": 2}):
         first = generate(
             made,
@@ -652,6 +657,8 @@ def test_mistakes() -> None:
         generate(made.backbone, tokenizer, PROMPTS)
     with pytest.raises(ModelError, match="got str"):
         generate(made, "gpt2", PROMPTS)
+    with pytest.raises(ModelError, match=r"691 tokens.* 60 rows.*vocab_size=tokenizer\.vocab_size"):
+        generate(NumberModel(tiny.backbone("gpt2"), None), tokenizer, PROMPTS)
     with pytest.raises(NumtokError, match="nan"), torch.no_grad():
         next(made.head.parameters()).fill_(math.nan)
         generate(made, tokenizer, PROMPTS, **options)

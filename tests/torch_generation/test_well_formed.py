@@ -20,10 +20,21 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok import Grammar, Tokenizer
-from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, XVal
+from numtok.representations import (
+    B1999,
+    FP15,
+    P10,
+    P1000,
+    Digits,
+    FloatBits,
+    PlaceValue,
+    Subword,
+    XVal,
+)
 from numtok.tokenizer.spelling import Spelling
 from numtok_torch import NumberModel, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
+from numtok_torch.generation.written import number_ids
 from numtok_torch.model.backbone import ModelError
 
 SPELLED: dict[str, Any] = {
@@ -250,8 +261,10 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
     }
 
     def run(tokens: list[int]) -> tuple[int | None, int]:
+        nonlocal behind
         state, count = None, 0
         for one in tokens:
+            behind = False
             if one in begin:
                 state, count = 0, 1
             elif one in firsts:
@@ -263,15 +276,18 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
             ):
                 state, count = int(rules.following[state, symbol_of[one]]), count + 1
             else:
-                state = None
+                behind, state = state is not None and one == spelling.brackets[2], None
             if state is not None and not spelling.bracketed and rules.ends[state]:
-                state = None
+                behind, state = True, None
         return state, count
 
     def left(state: int | None) -> int:
         return 0 if state is None else int(rules.to_end[state]) + spelling.bracketed
 
+    behind = False
     state, count = run(ids)
+    after_number = behind  # where only a number with its space begins
+    plain = {spelling.brackets[0], *(int(spelling.ids[k]) for k in spelling.first)}
     most = (
         room
         if spelling.length is not None
@@ -286,6 +302,7 @@ def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: in
                 one not in tokenizer.own_tokens.values() if spelling.bracketed else one in firsts
             )
             fits = one != spelling.brackets[2] and (one in begin or one not in symbol_of or in_text)
+            fits = fits and not (after_number and one in plain)
         elif one == spelling.brackets[2]:
             fits = bool(rules.ends[state])
         else:
@@ -468,11 +485,48 @@ def test_a_transformers_tokenizer() -> None:
 
 
 def test_mistakes_are_told() -> None:
-    with pytest.raises(ModelError, match="xval spells no numbers out"):
-        NumberLogitsProcessor(Tokenizer.from_pretrained(trained.source("gpt2"), [XVal()]))
+    for name, representation in (("gpt2", Subword()), ("bert", XVal())):
+        with pytest.raises(ModelError, match="no rules for how numbers go on"):
+            NumberLogitsProcessor(Tokenizer.from_pretrained(trained.source(name), [representation]))
     with pytest.raises(ModelError, match="got str"):
         NumberLogitsProcessor("gpt2")
     with pytest.raises(ModelError, match="longest=0"):
         NumberLogitsProcessor(tokenizer_of("place"), longest=0)
     with pytest.raises(ModelError, match="resize_token_embeddings"):
         NumberLogitsProcessor(tokenizer_of("p10"))(torch.tensor([[1]]), torch.zeros(1, 600))
+
+
+ONE_TOKEN: dict[str, Any] = {"xval": XVal(), "bits": FloatBits(), "place": PlaceValue()}
+
+
+@pytest.mark.parametrize("source", ["gpt2", "t5", "bert"])
+@pytest.mark.parametrize("name", ONE_TOKEN)
+def test_as_many_numbers_are_read_as_were_written(name: str, source: str) -> None:
+    """By a model that would write numbers back to back, in either form, and words."""
+    tokenizer = Tokenizer.from_pretrained(trained.source(source), [ONE_TOKEN[name]])
+    backbone = tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size)
+    numbers = None, None
+    if name != "place":
+        kind = {"xval": "scalar", "bits": "bits"}[name]
+        numbers = tiny.embedding(name), tiny.head(kind)
+    model = NumberModel(backbone, *numbers)
+    begins = number_ids(tokenizer)
+    words = tokenizer.encode("(").input_ids.tolist()[-1:]
+    end = tokenizer.tokens.get("[/NUM]", -1)
+    digits = [] if name != "place" else [tokenizer.tokens[one] for one in [*"123", "[/NUM]"]]
+
+    def allowed(_: int, ids: Any) -> list[int]:
+        edge = next(one for one in [*ids.tolist()[::-1], end] if one in begins or one == end)
+        return digits if name == "place" and edge != end else [*begins, *words]
+
+    options: dict[str, Any] = {"do_sample": True, "num_return_sequences": 12, "details": True}
+    options |= {"prefix_allowed_tokens_fn": allowed, "max_new_tokens": 32, "temperature": 3.0}
+    for well_formed in (True, False):
+        torch.manual_seed(1)
+        found = generate(model, tokenizer, ["It is"], well_formed=well_formed, **options)
+        read = [len(numtok.extract(text)) for text in found.texts]
+        counts = [len(values) for values in found.values]
+        assert sum(counts) >= 16
+        if well_formed:
+            assert read == counts
+    assert source == "bert" or read != counts

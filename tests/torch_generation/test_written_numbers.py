@@ -22,8 +22,7 @@ from numtok_torch.embeddings.choose import embedding_from_schema
 from numtok_torch.generation import generate_texts
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.state import Writing
-from numtok_torch.generation.text import number_ids
-from numtok_torch.generation.written_numbers import DIGITS, doubtful, held, rounded
+from numtok_torch.generation.written import DIGITS, doubtful, held, number_ids, rounded
 from numtok_torch.heads.base import NOISE
 from numtok_torch.heads.choose import NumberPrediction, head_from_config, head_from_schema
 from numtok_torch.model.model import NumberModel

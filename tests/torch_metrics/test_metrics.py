@@ -16,7 +16,6 @@ from numtok.errors import InputError
 
 torch = pytest.importorskip("torch")
 
-from numtok_torch.metrics import metrics
 from numtok_torch.metrics.metrics import (
     adjusted_r_squared,
     digit_accuracy,
@@ -365,14 +364,3 @@ def test_tokens_that_do_not_fit(metric: Any) -> None:
         top_k_accuracy(np.zeros((1, 3)), [0], k=0)
     with pytest.raises(InputError, match="loss 1 is nan"):
         perplexity([1.0, np.nan])
-
-
-def test_every_metric_names_its_formula() -> None:
-    for name in dir(metrics):
-        made = getattr(metrics, name)
-        if (
-            callable(made)
-            and getattr(made, "__module__", "") == metrics.__name__
-            and not name.startswith("_")
-        ):
-            assert made.__doc__ and any(sign in made.__doc__ for sign in ("Σ", "softmax", "1 - "))

@@ -20,7 +20,7 @@ import torch
 import torch_models as tiny
 import transformers
 from places import SUPPORT
-from torch_models import SparseRows, same
+from torch_models import same
 
 from numtok.errors import SchemaError
 from numtok_torch.data.collator import NumberCollator
@@ -667,89 +667,6 @@ def test_gradient_checkpointing_gives_the_same_gradients(kind: str) -> None:
         same(one.grad, expected[key])
     made.gradient_checkpointing_disable()
     assert not any(getattr(module, "gradient_checkpointing", False) for module in made.modules())
-
-
-@pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
-@pytest.mark.parametrize("kind", ["gpt2", pytest.param("gpt_neox", marks=pytest.mark.slow)])
-def test_trainer(kind: str, tmp_path: Path) -> None:
-    """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes
-    from them.
-    """
-    pytest.importorskip("accelerate")
-    from numtok_torch.data.collator import NumberCollator
-
-    settings: dict[str, Any] = {
-        "output_dir": str(tmp_path),
-        "per_device_train_batch_size": 4,
-        "per_device_eval_batch_size": 4,
-        "save_steps": 4,
-        "logging_steps": 4,
-        "learning_rate": 1e-2,
-        "use_cpu": True,
-        "gradient_checkpointing": True,
-        "gradient_accumulation_steps": 2,
-        "report_to": [],
-        "disable_tqdm": True,
-        "seed": 0,
-    }
-    seen: list[Any] = []
-
-    def trainer(steps: int) -> Any:
-        return transformers.Trainer(
-            NumberModel(tiny.backbone(kind), tiny.embedding("xval"), tiny.head("fone")),
-            transformers.TrainingArguments(**settings, max_steps=steps),
-            data_collator=NumberCollator(tiny.PAD, objective="causal"),
-            train_dataset=SparseRows(24),
-            eval_dataset=SparseRows(6),
-            compute_metrics=lambda found: seen.append(found.predictions) or {},
-        )
-
-    first = trainer(8)
-    before = first.evaluate()["eval_loss"]
-    first.train()
-    after = first.evaluate()["eval_loss"]
-    assert after < before
-    logits, numbers = seen[-1]
-    assert logits.shape == (6, 8, tiny.VOCAB) and numbers.shape == (6, 8)
-    assert np.isfinite(numbers).sum() == sum(
-        (row["number_index"] > 0).sum() for row in SparseRows(6).rows
-    )
-    checkpoint = tmp_path / "checkpoint-8"
-    assert not [path.name for path in checkpoint.iterdir() if path.name == "pytorch_model.bin"]
-    loaded, batch = NumberModel.from_pretrained(checkpoint), tiny.batch()
-    same(loaded(**batch).loss, first.model.eval()(**batch).loss, 0, 0)
-    resumed = trainer(8)
-    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
-    for one, other in zip(resumed.model.parameters(), first.model.parameters(), strict=True):
-        same(one, other)
-
-
-def test_trainer_with_a_column_dataset(tmp_path: Path) -> None:
-    """Columns that the model does not name would be dropped before the collator sees them."""
-    pytest.importorskip("accelerate")
-    datasets = pytest.importorskip("datasets")
-    from numtok_torch.data.collator import NumberCollator
-
-    columns = {
-        name: [row[name].tolist() for row in SparseRows(8).rows]
-        for name in ("input_ids", "number_index", "number_value", "number_scaled")
-    }
-    made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
-    arguments = transformers.TrainingArguments(
-        str(tmp_path),
-        max_steps=1,
-        use_cpu=True,
-        report_to=[],
-        save_strategy="no",
-        disable_tqdm=True,
-    )
-    found = transformers.Trainer(
-        made,
-        arguments,
-        data_collator=NumberCollator(tiny.PAD, objective="causal"),
-        train_dataset=datasets.Dataset.from_dict(columns),
-    ).train()
-    assert math.isfinite(found.training_loss)
 
 
 WORKER = """

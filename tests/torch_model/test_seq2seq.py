@@ -30,9 +30,9 @@ from numtok_torch import (
     head_from_schema,
 )
 from numtok_torch.embeddings.choose import embedding_from_config
-from numtok_torch.generation.prompts import read_prompts
-from numtok_torch.generation.text import number_ids
-from numtok_torch.generation.written_numbers import streams_of
+from numtok_torch.generation.generate_texts import read_prompts
+from numtok_torch.generation.well_formed import NumberLogitsProcessor
+from numtok_torch.generation.written import number_ids, streams_of
 from numtok_torch.heads.choose import head_from_config
 from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.model import NumberModel
@@ -486,7 +486,10 @@ def test_cached_is_uncached_is_teacher_forced(kind: str, name: str) -> None:
         bias[number] += amount
     for prompt, ids, values in zip(PROMPTS, found.ids, found.values, strict=True):
         output = forced(made, tokenizer, prompt, ids, values)
-        assert (output.logits[0] + bias).argmax(-1).tolist() == ids
+        start, processor = torch.tensor([[0]]), NumberLogitsProcessor(tokenizer)
+        for at, scores in enumerate(output.logits[0] + bias):
+            before = torch.cat([start, torch.tensor([ids[:at]], dtype=torch.int64)], 1)
+            assert int(processor(before, scores[None]).argmax()) == ids[at]
         predicted = output.number_predictions[0]
         read = (
             predicted[~predicted.isnan()].abs().tolist()

@@ -32,8 +32,7 @@ from numtok_torch.embeddings.choose import (
     XValEmbedding,
 )
 from numtok_torch.embeddings.fourier import digits_of_features
-from numtok_torch.generation.generate_texts import generate
-from numtok_torch.generation.prompts import read_prompts
+from numtok_torch.generation.generate_texts import generate, read_prompts
 from numtok_torch.heads.choose import BitsHead, FoNEHead, ScalarHead
 from numtok_torch.model.model import NumberModel
 

@@ -1,0 +1,154 @@
+"""What a model wrote: each number that a head predicted as one decimal, from which its text and its
+streams follow; and token ids as text.
+
+In: a head's prediction for n numbers, token ids. Out: ``Numbers``, texts, and the streams (n, ...)
+that the model is shown: those that the tokenizer gives for the text, so that a model reads what it
+wrote as it was trained.
+
+**One decimal, however it was computed.** Float32 sums depend on their order, so a cache, padding or
+other rows in a batch move a real number by 1e-7 to 1e-5. So it is rounded to :data:`DIGITS`
+significant digits; and where noise may decide which way (:func:`doubtful`), it is read once more
+from its own text alone. Digits (``FoNEHead``) and bits (``BitsHead``) are chosen among few, as tokens
+are, and taken as they are. What remains: noise beyond ``heads.base.NOISE``, and a token, digit or bit
+whose two best are closer than the noise, some 1 in 10**6 each in float32. In bfloat16 the noise is
+1e-2, and tokens themselves differ with and without a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from numtok import Tokenizer
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.marks import in_marks_of
+from numtok.numbers.numbers import Numbers
+from numtok.numbers.scan import scan
+from numtok.representations import Representation
+from numtok.representations.values import numbers_from_floats
+from numtok.tokenizer import detokenize
+from numtok.tokenizer.schema import read_metadata
+from numtok_torch.heads.base import NumberPrediction
+
+# significant ones of a real number: one more would be noise; about one number in ten is read twice
+DIGITS = 4
+Floats = npt.NDArray[np.float64]
+
+
+def rounded(values: Floats) -> Floats:
+    """float64 (...) to :data:`DIGITS` significant digits; infinities and NaN stay."""
+    flat = [float(f"{value:.{DIGITS - 1}e}") for value in values.ravel()]
+    return np.array(flat, np.float64).reshape(values.shape)
+
+
+def doubtful(prediction: NumberPrediction) -> npt.NDArray[np.bool_]:
+    """Bool (n,): whether float noise decides how a number is rounded."""
+    if prediction.bounds is None:
+        return np.zeros(len(prediction.values), np.bool_)
+    low, high = rounded(prediction.bounds.numpy()).T  # (n,) each
+    return np.asarray(low != high)
+
+
+def decimals(tokenizer: Tokenizer, prediction: NumberPrediction, name: str) -> Numbers:
+    """The numbers as decimals that all representations of the tokenizer hold; magnitudes where one
+    of them does not carry the sign.
+
+    Raises:
+        RepresentationError: for NaN, with the head's ``name``.
+    """
+    chosen = {stream: values.numpy() for stream, values in prediction.streams.items()}
+    read = (one.decode_chosen(chosen) for one in tokenizer.representations)
+    numbers = next((numbers for numbers in read if numbers is not None), None)
+    if numbers is None:  # infinities as the largest double
+        finite = torch.nan_to_num(prediction.values, nan=float("nan")).numpy()
+        numbers = numbers_from_floats(rounded(finite), name)
+    if not tokenizer.carries_sign:
+        numbers = Numbers.parse([text.removeprefix("-") for text in numbers.format().to_pylist()])
+    return held(tokenizer.representations, numbers)
+
+
+def held(representations: Sequence[Representation], numbers: Numbers) -> Numbers:
+    """The numbers, each replaced by one near it that all of the representations hold."""
+    # what one of them makes of a number may be more than another can hold
+    for _ in representations:
+        for representation in representations:
+            numbers = representation.nearest(numbers)
+    return numbers
+
+
+def texts_of(tokenizer: Tokenizer, numbers: Numbers, prediction: NumberPrediction) -> list[str]:
+    """As they are written; with the sign of a head that predicts one which the tokenizer leaves in
+    the text (``FoNEHead(sign=True)``).
+    """
+    texts = [str(text) for text in numbers.format().to_pylist()]
+    if tokenizer.carries_sign or "number_digits" not in prediction.streams:
+        return texts
+    negative = prediction.values.signbit().tolist()
+    return [f"-{text}" if minus else text for text, minus in zip(texts, negative, strict=True)]
+
+
+def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
+    """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
+    streams = {"number_value": torch.from_numpy(numbers.to_float64().copy())}
+    for representation in tokenizer.representations:
+        columns = representation.columns()
+        for name, column in representation.encode_columns(numbers).items():
+            tensors = hasattr(column, "to_numpy_ndarray")
+            array = column.to_numpy_ndarray() if tensors else column.to_numpy(zero_copy_only=False)
+            streams[name] = torch.from_numpy(array.astype(columns[name].dtype))
+    return streams
+
+
+def number_ids(tokenizer: Tokenizer) -> list[int]:
+    """The tokens that stand for a number, or begin one that is spelled out; none for numbers that
+    are plain text.
+    """
+    metadata = read_metadata(tokenizer.batch_schema())
+    first = tokenizer.representations[0]
+    if (symbols := metadata.get("symbols")) and not first.bracketed:
+        plain, spaced = (
+            [token_id for start, count in symbols[form] for token_id in range(start, start + count)]
+            for form in ("plain", "spaced")
+        )
+        return [*(plain[symbol] for symbol in first.first_symbols), *spaced]
+    return [number for content, number in metadata["tokens"].items() if content.strip() == "[NUM]"]
+
+
+def spelled(
+    tokenizer: Tokenizer, ids: npt.NDArray[np.int64], places: npt.NDArray[np.int64]
+) -> list[str]:
+    """The text of the numbers that are spelled out from ``places`` on, in the marks of the grammar;
+    what is no number, as its symbols.
+    """
+    if not len(places) or not tokenizer.representations[0].token_strings:
+        return []
+    texts = in_marks_of(tokenizer.grammar, tokenizer.read_spelled(ids.astype(np.int32), places))
+    return [str(text) for text in texts.to_pylist()]
+
+
+def value_of(surface: str, grammar: Grammar) -> float:
+    """Of the text of a number, as the grammar reads it; NaN if it is none."""
+    numbers = scan([surface], grammar)
+    whole = numbers.text().to_pylist() == [surface]
+    return float(numbers.to_float64()[0]) if whole else float("nan")
+
+
+def continuation(
+    tokenizer: Tokenizer, prompt: list[int], ids: list[int], surfaces: list[str]
+) -> str:
+    """The text of the new ids; where decoders put spaces as they see fit, what they add to the
+    prompt.
+    """
+    given = surfaces if tokenizer.representations[0].one_token else None
+    alone = tokenizer.decode(ids, given)
+    if detokenize.is_lossless(tokenizer.config):
+        return alone
+    zeros = None if given is None else ["0"] * int(np.isin(prompt, number_ids(tokenizer)).sum())
+    before = tokenizer.decode(prompt, zeros)
+    all_given = None if zeros is None or given is None else [*zeros, *given]
+    whole = tokenizer.decode([*prompt, *ids], all_given)
+    return whole.removeprefix(before) if whole.startswith(before) else alone

@@ -1,0 +1,84 @@
+"""The Trainer of transformers, for a :class:`~numtok_torch.NumberModel`.
+
+In: what ``transformers.Trainer`` takes. Any Trainer trains a number model; this one also
+
+- averages the loss of numbers over all batches of a step, in every process: transformers counts
+  tokens alone;
+- smooths labels (``TrainingArguments(label_smoothing_factor=...)``), those of tokens;
+- reports :func:`~numtok_torch.metrics.number_metrics` when it evaluates a model with a head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from numtok.errors import MissingDependencyError, SchemaError
+from numtok_torch.data.dataset import Encoded
+from numtok_torch.metrics.metrics import number_metrics, numbers_only
+from numtok_torch.model.backbone import ModelError, check_rows, unwrapped
+from numtok_torch.model.model import NumberModel
+
+try:
+    from transformers import Trainer
+except ImportError as error:
+    raise MissingDependencyError(
+        "NumberTrainer needs transformers: pip install 'numtok[hf]'"
+    ) from error
+
+
+class NumberTrainer(Trainer):
+    """See the module. Arguments are those of ``transformers.Trainer``.
+
+    Raises:
+        ModelError: for another model, or one without a word vector for each token of the data.
+        SchemaError: for data of numtok without a collator.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.numbers = unwrapped(self.model)
+        if not isinstance(self.numbers, NumberModel):
+            raise ModelError(
+                f"NumberTrainer needs a NumberModel, got {type(self.model).__name__}; use Trainer"
+            )
+        given = options.get("data_collator") or arguments[2:3]
+        if isinstance(self.train_dataset, Encoded) and not given:
+            raise SchemaError(
+                "NumberTrainer needs data_collator=NumberCollator.from_schema(data.schema, ...)"
+            )
+        check_rows(self.numbers.transformer, getattr(self.data_collator, "vocab_size", None) or 0)
+        self.smoothing = 0.0
+        if self.numbers.task is None:
+            self.loss_is_scaled_for_ga = True
+            if self.label_smoother is not None:
+                self.smoothing, self.label_smoother = self.label_smoother.epsilon, None
+        if self.numbers.head is not None and self.compute_metrics is None:
+            self.compute_metrics = number_metrics
+            self.preprocess_logits_for_metrics = numbers_only
+
+    def get_batch_samples(
+        self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device
+    ) -> tuple[list[Any], Any]:
+        """The batches of a step, each with the count of numbers in all of them."""
+        batches, tokens = super().get_batch_samples(epoch_iterator, num_batches, device)
+        if self.numbers.task is not None:
+            return batches, tokens
+        count = torch.tensor(float(sum(map(self.numbers.count_numbers, batches))), device=device)
+        if (
+            tokens is not None
+            and self.args.world_size > 1
+            and self.args.average_tokens_across_devices
+        ):
+            count = self.accelerator.gather(count).sum()
+        count = count / max(self.args.n_gpu, 1)
+        return [{**batch, "num_numbers_in_batch": count.clamp(min=1)} for batch in batches], tokens
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], *arguments: Any, **options: Any
+    ) -> Any:
+        """That of the model, with smoothed labels."""
+        smoothing = {"smoothing": self.smoothing} if self.smoothing else {}
+        return super().compute_loss(model, {**inputs, **smoothing}, *arguments, **options)

@@ -1,0 +1,276 @@
+"""Training through the Trainers of transformers: steps of several batches, smoothed labels, metrics,
+checkpoints, and what is refused before the first step.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch_models as tiny
+import transformers
+from torch_models import SparseRows, same
+
+import numtok
+from numtok.errors import SchemaError
+from numtok.representations import XVal
+from numtok_torch import ModelError, NumberCollator, NumberDataset, NumberModel
+from numtok_torch.metrics import number_metrics, numbers_only
+from numtok_torch.trainer import NumberTrainer
+
+pytest.importorskip("accelerate")
+CAUSAL = NumberCollator(tiny.PAD, objective="causal")
+
+
+class Uneven(SparseRows):
+    """Rows of very different lengths, with as different counts of numbers."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+        for stop, row in zip((8, 3, 5, 4), self.rows, strict=True):
+            count = int((row["number_index"] < stop).sum())
+            for name in row:
+                row[name] = row[name][: stop if name == "input_ids" else count]
+
+
+def made(kind: str = "gpt2", head: str | None = "scalar", **options: Any) -> NumberModel:
+    backbone = tiny.backbone(kind)
+    for module in backbone.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    numbers = (tiny.embedding("xval"), tiny.head(head)) if head else (None, None)
+    return NumberModel(backbone, *numbers, **options)
+
+
+def trainer(folder: Path, model: Any, kind: Any = transformers.Trainer, **options: Any) -> Any:
+    given = {
+        name: options.pop(name)
+        for name in ("compute_metrics", "preprocess_logits_for_metrics", "callbacks")
+        if name in options
+    }
+    data = options.pop("train_dataset", Uneven())
+    settings: dict[str, Any] = {
+        "output_dir": str(folder),
+        "use_cpu": True,
+        "report_to": [],
+        "disable_tqdm": True,
+        "save_strategy": "no",
+        "logging_steps": 1,
+        "max_steps": 1,
+        "max_grad_norm": 0.0,
+        "per_device_eval_batch_size": 4,
+        "learning_rate": 0.0,
+    }
+    arguments = transformers.TrainingArguments(**(settings | options))
+    collator = given.pop("data_collator", CAUSAL)
+    return kind(
+        model, arguments, data_collator=collator, train_dataset=data, eval_dataset=data, **given
+    )
+
+
+class Gradients(transformers.TrainerCallback):
+    def on_pre_optimizer_step(self, *_: Any, model: Any, **__: Any) -> None:
+        self.found = {
+            name.removeprefix("backbone."): one.grad.clone()
+            for name, one in model.named_parameters()
+            if one.grad is not None
+        }
+
+
+def step(folder: Path, model: Any, kind: Any, batches: int, **options: Any) -> tuple[float, Any]:
+    """The loss and the gradients of one step over the four rows, in so many batches."""
+    gradients = Gradients()
+    made = trainer(
+        folder,
+        model,
+        kind,
+        callbacks=[gradients],
+        gradient_accumulation_steps=batches,
+        per_device_train_batch_size=4 // batches,
+        **options,
+    )
+    made.train()
+    return made.state.log_history[0]["loss"], gradients.found
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_a_step_of_four_batches_is_a_step_of_one(
+    kind: str, smoothing: float, tmp_path: Path
+) -> None:
+    options = {"label_smoothing_factor": smoothing}
+    one, ones = step(tmp_path, made(kind, "fone"), NumberTrainer, 1, **options)
+    four, fours = step(tmp_path, made(kind, "fone"), NumberTrainer, 4, **options)
+    same(four, one, rtol=1e-6)
+    same(fours, ones, rtol=1e-5, atol=1e-6)
+    if not smoothing:
+        batch = CAUSAL([Uneven()[row] for row in range(4)])
+        same(one, made(kind, "fone").train()(**batch).loss.item(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+@pytest.mark.parametrize(("smoothing", "kind"), [(0.0, transformers.Trainer), (0.1, NumberTrainer)])
+def test_tokens_are_trained_as_of_the_stock_model(
+    kind: Any, smoothing: float, batches: int, tmp_path: Path
+) -> None:
+    ours = step(tmp_path, made("llama", head=None), kind, batches, label_smoothing_factor=smoothing)
+    stock = step(
+        tmp_path,
+        made("llama", head=None).backbone,
+        transformers.Trainer,
+        batches,
+        label_smoothing_factor=smoothing,
+    )
+    same(ours[0], stock[0], rtol=1e-6)
+    same(ours[1], stock[1], rtol=1e-5, atol=1e-6)
+
+
+def test_a_plain_trainer_says_that_numbers_are_not_counted(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"NumberTrainer"):
+        four, _ = step(tmp_path, made(), transformers.Trainer, 4)
+    one, _ = step(tmp_path, made(), transformers.Trainer, 1)
+    assert four == pytest.approx(one, rel=0.2) and four != pytest.approx(one, rel=1e-6)
+
+
+@pytest.mark.parametrize("batches", [1, 4])
+def test_numbers_alone(batches: int, tmp_path: Path) -> None:
+    rows = NumberCollator(tiny.PAD, objective=None)
+    model = made()
+    loss = model.train()(**rows([Uneven()[row] for row in range(4)])).loss
+    found = trainer(
+        tmp_path,
+        model,
+        NumberTrainer,
+        gradient_accumulation_steps=batches,
+        per_device_train_batch_size=4 // batches,
+    )
+    found.data_collator = rows
+    found.train()
+    same(found.state.log_history[0]["loss"], loss.item(), rtol=1e-6)
+
+
+def test_label_smoothing_is_refused_where_it_would_be_wrong(tmp_path: Path) -> None:
+    found = trainer(tmp_path, made(), label_smoothing_factor=0.1)
+    with pytest.raises(ModelError, match=r"taken out of the batch.*NumberTrainer"):
+        found.train()
+    assert found.state.global_step == 0
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_number_metrics(plain: bool, tmp_path: Path) -> None:
+    """In batches of different widths: what is padded is no number."""
+    options: dict[str, Any] = {"per_device_eval_batch_size": 1}
+    kind: Any = NumberTrainer
+    if plain:
+        kind = transformers.Trainer
+        options |= {
+            "compute_metrics": number_metrics,
+            "preprocess_logits_for_metrics": numbers_only,
+        }
+    model = made()
+    found = trainer(tmp_path, model, kind, **options).evaluate()
+    batch = CAUSAL([Uneven()[row] for row in range(4)])
+    predicted = model.eval()(**batch).number_predictions
+    there = ~predicted.isnan()
+    assert found["eval_numbers"] == there.sum()
+    difference = (predicted - batch["number_value"])[there].abs().mean().item()
+    assert found["eval_mean_absolute_error"] == pytest.approx(difference, rel=1e-5)
+    assert {"eval_log_error", "eval_r_squared", "eval_exact_match"} <= found.keys()
+
+
+def test_too_few_rows_and_no_collator_are_told_before_the_first_step(tmp_path: Path) -> None:
+    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[XVal()])
+    data = NumberDataset(tokenizer.encode_batch(["no number", "and 5"] * 2))
+    collator = NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal")
+    small = NumberModel(tiny.backbone("gpt2", vocab_size=16_000), tiny.embedding("xval"), None)
+    with pytest.raises(ModelError, match=r"vocab_size=tokenizer\.vocab_size"):
+        small(**collator(list(data)))
+    arguments = transformers.TrainingArguments(str(tmp_path), use_cpu=True, report_to=[])
+    with pytest.raises(ModelError, match=r"resize_token_embeddings"):
+        NumberTrainer(small, arguments, data_collator=collator, train_dataset=data)
+    with pytest.raises(SchemaError, match="NumberCollator"):
+        NumberTrainer(small, arguments, train_dataset=data)
+    with pytest.raises(ModelError, match="needs a NumberModel"):
+        NumberTrainer(small.backbone, arguments, data_collator=collator, train_dataset=data)
+
+
+@pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning")
+@pytest.mark.parametrize("kind", ["gpt2", pytest.param("gpt_neox", marks=pytest.mark.slow)])
+def test_trainer(kind: str, tmp_path: Path) -> None:
+    """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes
+    from them.
+    """
+    settings: dict[str, Any] = {
+        "output_dir": str(tmp_path),
+        "per_device_train_batch_size": 4,
+        "per_device_eval_batch_size": 4,
+        "save_steps": 4,
+        "logging_steps": 4,
+        "learning_rate": 1e-2,
+        "use_cpu": True,
+        "gradient_checkpointing": True,
+        "gradient_accumulation_steps": 2,
+        "report_to": [],
+        "disable_tqdm": True,
+        "seed": 0,
+    }
+    seen: list[Any] = []
+
+    def trainer(steps: int) -> Any:
+        return NumberTrainer(
+            NumberModel(tiny.backbone(kind), tiny.embedding("xval"), tiny.head("fone")),
+            transformers.TrainingArguments(**settings, max_steps=steps),
+            data_collator=NumberCollator(tiny.PAD, objective="causal"),
+            train_dataset=SparseRows(24),
+            eval_dataset=SparseRows(6),
+            compute_metrics=lambda found: seen.append(found.predictions) or {},
+        )
+
+    first = trainer(8)
+    before = first.evaluate()["eval_loss"]
+    first.train()
+    after = first.evaluate()["eval_loss"]
+    assert after < before
+    logits, numbers, references = seen[-1]
+    assert ((references == numbers) | np.isfinite(numbers) | np.isnan(numbers)).all()
+    assert logits.shape == (6, 8, tiny.VOCAB) and numbers.shape == (6, 8)
+    assert np.isfinite(numbers).sum() == sum(
+        (row["number_index"] > 0).sum() for row in SparseRows(6).rows
+    )
+    checkpoint = tmp_path / "checkpoint-8"
+    assert not [path.name for path in checkpoint.iterdir() if path.name == "pytorch_model.bin"]
+    loaded, batch = NumberModel.from_pretrained(checkpoint), tiny.batch()
+    same(loaded(**batch).loss, first.model.eval()(**batch).loss, 0, 0)
+    resumed = trainer(8)
+    resumed.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
+    for one, other in zip(resumed.model.parameters(), first.model.parameters(), strict=True):
+        same(one, other)
+
+
+def test_trainer_with_a_column_dataset(tmp_path: Path) -> None:
+    """Columns that the model does not name would be dropped before the collator sees them."""
+    datasets = pytest.importorskip("datasets")
+    columns = {
+        name: [row[name].tolist() for row in SparseRows(8).rows]
+        for name in ("input_ids", "number_index", "number_value", "number_scaled")
+    }
+    made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
+    arguments = transformers.TrainingArguments(
+        str(tmp_path),
+        max_steps=1,
+        use_cpu=True,
+        report_to=[],
+        save_strategy="no",
+        disable_tqdm=True,
+    )
+    found = transformers.Trainer(
+        made,
+        arguments,
+        data_collator=NumberCollator(tiny.PAD, objective="causal"),
+        train_dataset=datasets.Dataset.from_dict(columns),
+    ).train()
+    assert math.isfinite(found.training_loss)
