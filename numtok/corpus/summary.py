@@ -22,7 +22,6 @@ from numtok.arrays.text_rows import TextRows
 from numtok.corpus.fit import Fit
 from numtok.corpus.read.batches import SkippedRow
 from numtok.corpus.read.sources import Source
-from numtok.engines.choose import told_by_bytes
 from numtok.errors import OutputError
 from numtok.numbers.scan import scan
 from numtok.representations import Representation
@@ -249,7 +248,7 @@ def tokens_per_number(texts: pa.Array, tokenizer: Tokenizer) -> tuple[float, flo
     the same before and after. Texts that a normalizer may change are left aside where others have
     numbers: they alone would take a second engine.
     """
-    by_bytes = told_by_bytes(tokenizer.engine, TextRows.of(texts))
+    by_bytes = tokenizer.engine.told_by_bytes(TextRows.of(texts))
     easy = texts if by_bytes.all() else texts.filter(memory.to_arrow(by_bytes))
     numbers = scan(easy, tokenizer.grammar)
     if not len(numbers):

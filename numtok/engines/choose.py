@@ -14,24 +14,19 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import itertools
 import os
 import platform
 import sys
 import warnings
 
 import numpy as np
-import numpy.typing as npt
 
-from numtok.arrays import kept, memory
-from numtok.arrays.kernels import kernel
-from numtok.arrays.text_rows import TextRows
+from numtok.arrays import kept
 from numtok.engines.gigatoken_engine import GigatokenEngine
 from numtok.engines.interface import (
     Config,
     Encoded,
     Engine,
-    Ints,
     NumberTokens,
     Slots,
     is_byte_level,
@@ -42,7 +37,6 @@ from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.engines.words_engine import with_words_kept
 from numtok.errors import NumtokError, TokenizerError
-from numtok.numbers.numbers import Numbers
 
 __all__ = [
     "SELF_CHECK",
@@ -53,7 +47,6 @@ __all__ = [
     "NumberTokens",
     "Slots",
     "TokenizersEngine",
-    "first_tokens",
     "is_byte_level",
     "make_engine",
     "without_numbers",
@@ -62,61 +55,6 @@ __all__ = [
 
 class EngineWarning(UserWarning):
     """The fast engine is not used, and why."""
-
-
-def first_tokens(engine: Engine, encoded: Encoded, numbers: Numbers) -> Ints:
-    """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text
-    encoded with its numbers in it.
-    """
-    rows, per_document = numbers.rows, numbers.per_document()
-    places, settled = memory.empty(len(numbers), np.int64), memory.full(len(rows), False, np.bool_)
-    if isinstance(engine, GigatokenEngine):
-        _walk(
-            encoded.ids,
-            encoded.offsets,
-            rows.offsets,
-            per_document,
-            numbers.start,
-            engine.widths,
-            places,
-            settled,
-        )
-        if engine.normalizes:
-            settled &= ~engine.has_unsafe(rows)
-    for row in np.flatnonzero(~settled & (np.diff(per_document) > 0)):
-        text = rows.array[int(row)].as_py()
-        encoded_text = text.encode()
-        which = slice(per_document[row], per_document[row + 1])
-        between = itertools.pairwise([0, *numbers.start[which].tolist()])
-        characters = list(
-            itertools.accumulate(len(encoded_text[start:stop].decode()) for start, stop in between)
-        )
-        places[which] = np.array(engine.first_tokens(text, characters)) + encoded.offsets[row]
-    return np.asarray(places)
-
-
-def told_by_bytes(engine: Engine, rows: TextRows) -> npt.NDArray[np.bool_]:
-    """bool[rows]: for which rows :func:`first_tokens` needs no more than the bytes of the tokens,
-    but for rare ones; for the others, an engine is loaded.
-    """
-    if isinstance(engine, GigatokenEngine) and engine.normalizes:
-        return ~engine.has_unsafe(rows)
-    return np.ones(len(rows), np.bool_)
-
-
-@kernel
-def _walk(ids, offsets, text_offsets, per_document, start, widths, places, settled):  # type: ignore[no-untyped-def]
-    """The places; and in bool[rows] ``settled``, whether the tokens' widths add up to the row's
-    bytes.
-    """
-    for row in range(offsets.size - 1):
-        at, number = 0, per_document[row]
-        for k in range(offsets[row], offsets[row + 1]):
-            at += widths[ids[k]]
-            while number < per_document[row + 1] and start[number] < at:
-                places[number] = k
-                number += 1
-        settled[row] = at == text_offsets[row + 1] - text_offsets[row]
 
 
 # Text in which tokenizers that are nearly alike differ: white space, contractions, scripts, marks,

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import compile_beside, memory
+from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.gigatoken_pool import SMALL_TEXT, GigatokenPool, pool_of
@@ -21,6 +22,7 @@ from numtok.engines.interface import (
     Config,
     Encoded,
     Ints,
+    Mask,
     NumberTokens,
     Slots,
     is_byte_level,
@@ -35,6 +37,7 @@ from numtok.engines.splice import Sources, Tokens, forms_of, splice
 from numtok.engines.split import split
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
+from numtok.numbers.numbers import Numbers
 
 KERNELS = (
     "numtok.engines.split._split",
@@ -198,19 +201,41 @@ class GigatokenEngine:
         }
         return [ids[piece] for piece in pieces]
 
-    def first_tokens(self, text: str, characters: list[int]) -> list[int]:
-        """The token in which each character lies; for a character without one, the next that has."""
-        return self.slow.first_tokens(text, characters)
+    def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
+        """By the bytes of the tokens; by ``tokenizers`` for rows in which they do not add up to the
+        text.
+        """
+        rows = numbers.rows
+        places = memory.empty(len(numbers), np.int64)
+        told = self.told_by_bytes(rows) if wanted is None else self.told_by_bytes(rows) & wanted
+        per_document = numbers.per_document()
+        _walk(
+            (encoded.ids, encoded.offsets),
+            rows.offsets,
+            per_document,
+            numbers.start,
+            self.widths,
+            places,
+            told,
+        )
+        left = ~told & (np.diff(per_document) > 0)
+        if wanted is not None:
+            left &= wanted
+        if left.any():
+            others = self.slow.first_tokens(encoded, numbers, left)
+            places = np.where(left[numbers.document], others, places)
+        return places
+
+    def told_by_bytes(self, rows: TextRows) -> Mask:
+        """Those that the normalizer leaves as they are."""
+        if not self.normalizes:
+            return np.ones(len(rows), np.bool_)
+        places = places_of_events(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
+        return np.asarray(np.diff(np.searchsorted(places, rows.offsets)) == 0)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """None: the bytes of its tokens tell (:mod:`numtok.engines.offsets`)."""
         return None
-
-    def has_unsafe(self, rows: TextRows) -> npt.NDArray[np.bool_]:
-        """bool[rows]: whether the normalizer may change the row."""
-        places = places_of_events(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
-        counts = np.searchsorted(places, rows.offsets)
-        return np.asarray(np.diff(counts) > 0)
 
     def _delicate_places(self, text: npt.NDArray[np.uint8], runs_of_spaces: bool) -> Ints:
         places = places_of_events(text, runs_of_spaces, self._unsafe)
@@ -244,6 +269,23 @@ class GigatokenEngine:
             np.concatenate(pieces),
             memory.offsets_of(np.array([len(ids) for ids in pieces], np.int64)),
         )
+
+
+@kernel
+def _walk(encoded, text_offsets, per_document, start, widths, places, told):  # type: ignore[no-untyped-def]
+    """The places in the rows of bool[rows] ``told``, which stays so where the tokens' widths add up
+    to the row's bytes.
+    """
+    ids, offsets = encoded
+    for row in range(offsets.size - 1):
+        if told[row]:
+            at, number = 0, per_document[row]
+            for k in range(offsets[row], offsets[row + 1]):
+                at += widths[ids[k]]
+                while number < per_document[row + 1] and start[number] < at:
+                    places[number] = k
+                    number += 1
+            told[row] = at == text_offsets[row + 1] - text_offsets[row]
 
 
 def _alternatives(words: list[str]) -> re.Pattern[bytes] | None:

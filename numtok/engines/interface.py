@@ -17,6 +17,7 @@ from numtok.numbers.numbers import Numbers
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
 Config = dict[str, Any]  # a parsed tokenizer.json
 
 
@@ -99,9 +100,23 @@ class Engine(Protocol):
 
     def encode(self, rows: TextRows, slots: Slots) -> Encoded: ...
 
-    def first_tokens(self, text: str, characters: list[int]) -> list[int]: ...
+    def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
+        """int64[n]: position in ``encoded.ids`` of the token in which each number begins, for text
+        encoded with its numbers in it.
 
-    def spans(self, rows: TextRows, slots: Slots) -> Ints | None: ...
+        A number whose first character has no token begins in the next that has one. Of rows that
+        are not in bool[rows] ``wanted``, nothing is told.
+        """
+
+    def told_by_bytes(self, rows: TextRows) -> Mask:
+        """bool[rows]: for which rows :meth:`first_tokens` needs no more than the bytes of the
+        tokens, but for rare ones; for the others, an engine is loaded.
+        """
+
+    def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
+        """int64[t, 2]: the characters that each token of the rows covers, if every number is one
+        token; None if the engine cannot tell.
+        """
 
 
 def is_byte_level(config: Config) -> bool:

@@ -12,7 +12,6 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
@@ -22,14 +21,14 @@ from numtok.engines.interface import (
     Encoded,
     Engine,
     Ints,
+    Mask,
     NumberTokens,
     Slots,
     without_numbers,
 )
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
-
-Mask = npt.NDArray[np.bool_]
+from numtok.numbers.numbers import Numbers
 
 
 def special_names(config: Config, tokens: NumberTokens) -> list[str]:
@@ -80,9 +79,22 @@ class SpecialRowsEngine:
             ],
         )
 
-    def first_tokens(self, text: str, characters: list[int]) -> list[int]:
-        """The token in which each character lies; for a character without one, the next that has."""
-        return self.slow.first_tokens(text, characters)
+    def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
+        """By the engine that encodes the row."""
+        named = self._have_names(numbers.rows)
+        places = self.fast.first_tokens(
+            encoded, numbers, ~named if wanted is None else wanted & ~named
+        )
+        if named.any():
+            others = self.slow.first_tokens(
+                encoded, numbers, named if wanted is None else wanted & named
+            )
+            places = np.where(named[numbers.document], others, places)
+        return places
+
+    def told_by_bytes(self, rows: TextRows) -> Mask:
+        """By the fast one; the other is loaded already."""
+        return self.fast.told_by_bytes(rows)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """Those of the fast engine (:meth:`~numtok.engines.words_engine.WordsEngine.spans`); None

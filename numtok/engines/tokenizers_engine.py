@@ -8,6 +8,7 @@ a character that does not occur in the text.
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numtok.engines.interface import (
     Encoded,
     Ids,
     Ints,
+    Mask,
     NumberTokens,
     Slots,
     without_numbers,
@@ -28,6 +30,7 @@ from numtok.engines.private_use import CodePoints, unused, used_in, used_in_toke
 from numtok.engines.rust import tokenizer_errors
 from numtok.engines.tokenizer_json import to_json
 from numtok.errors import NumtokError, TokenizerError
+from numtok.numbers.numbers import Numbers
 
 MOST_KEPT = 4  # tokenizers, each with another stand-in
 
@@ -139,14 +142,32 @@ class TokenizersEngine:
             )
         return encoding.ids[: inside[0]], encoding.ids[inside[-1] + 1 :]
 
-    def first_tokens(self, text: str, characters: list[int]) -> list[int]:
+    def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
+        """See :class:`~numtok.engines.interface.Engine`; each row is encoded again."""
+        rows, per_document = numbers.rows, numbers.per_document()
+        found = np.zeros(len(numbers), np.int64)
+        for row in np.flatnonzero(
+            np.diff(per_document) > 0 if wanted is None else wanted & (np.diff(per_document) > 0)
+        ):
+            text = rows.array[int(row)].as_py()
+            which = slice(per_document[row], per_document[row + 1])
+            between = itertools.pairwise([0, *numbers.start[which].tolist()])
+            written = text.encode()
+            characters = itertools.accumulate(len(written[a:b].decode()) for a, b in between)
+            found[which] = self._tokens_of(text, list(characters)) + encoded.offsets[row]
+        return found
+
+    def told_by_bytes(self, rows: TextRows) -> Mask:
+        """All: no other engine is loaded for it."""
+        return np.ones(len(rows), np.bool_)
+
+    def _tokens_of(self, text: str, characters: list[int]) -> Ints:
         """The token in which each character lies; for a character without one, the next that has."""
         encoding = self._tokenizer(self._usual_character).encode(text, add_special_tokens=False)
         spans = np.array(encoding.offsets, np.int64).reshape(-1, 2)
         filled = np.flatnonzero(spans[:, 0] < spans[:, 1])
         places = np.searchsorted(np.maximum.accumulate(spans[filled, 1]), characters, side="right")
-        found: list[int] = np.append(filled, len(spans) - 1)[places].tolist()
-        return found
+        return np.append(filled, len(spans) - 1)[places]
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """None: they are not known without encoding the rows again."""

@@ -18,6 +18,7 @@ from numtok.engines.interface import (
     Encoded,
     Engine,
     Ints,
+    Mask,
     NumberTokens,
     Slots,
     without_numbers,
@@ -28,6 +29,7 @@ from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.engines.word_cuts import cuts_at_spaces, tokens_to_leave_whole
 from numtok.engines.word_spans import packed, spans_of
 from numtok.engines.words import BEGIN, BEHIND, Words, tokens_of
+from numtok.numbers.numbers import Numbers
 
 PREFIXES = "aeiousn"  # words for another one to stand behind
 
@@ -84,9 +86,13 @@ class WordsEngine:
         found = self._spans.find(pieces.text, pieces.documents, begins)
         return None if found is None else spans_of(found, pieces.text, pieces.documents, begins)
 
-    def first_tokens(self, text: str, characters: list[int]) -> list[int]:
-        """The token in which each character lies; for a character without one, the next that has."""
-        return self.slow.first_tokens(text, characters)
+    def first_tokens(self, encoded: Encoded, numbers: Numbers, wanted: Mask | None = None) -> Ints:
+        """By ``tokenizers``."""
+        return self.slow.first_tokens(encoded, numbers, wanted)
+
+    def told_by_bytes(self, rows: TextRows) -> Mask:
+        """By ``tokenizers``."""
+        return self.slow.told_by_bytes(rows)
 
     def _ids(self, words: list[bytes]) -> list[list[int]]:
         return [

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.choose import first_tokens
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations.parse import name_of
@@ -110,9 +109,8 @@ def subword_spans(
     """
     encoded = tokenizer.engine.encode(numbers.rows, no_slots(numbers))
     ends = dataclasses.replace(numbers, start=_last_characters(numbers))
-    return first_tokens(tokenizer.engine, encoded, numbers), first_tokens(
-        tokenizer.engine, encoded, ends
-    )
+    first_tokens = tokenizer.engine.first_tokens
+    return first_tokens(encoded, numbers), first_tokens(encoded, ends)
 
 
 def _last_characters(numbers: Numbers) -> npt.NDArray[np.int64]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
-from numtok.engines.choose import Encoded, Engine, NumberTokens, Slots, first_tokens
+from numtok.engines.choose import Encoded, Engine, NumberTokens, Slots
 from numtok.numbers.numbers import Numbers
 from numtok.representations import Representation, Spelled
 from numtok.tokenizer import schema
@@ -76,7 +76,7 @@ def encode_between(
     """(ids of the documents with the numbers in them, all columns of the representations)."""
     encoded = engine.encode(numbers.rows, in_text.slots)
     if first.stays_text:
-        return dataclasses.replace(encoded, positions=first_tokens(engine, encoded, numbers)), {}
+        return dataclasses.replace(encoded, positions=engine.first_tokens(encoded, numbers)), {}
     columns, spelled = in_text.columns, in_text.spelled
     if spelled is None or spelled.stream is None or first.token_column is None:
         return encoded, columns

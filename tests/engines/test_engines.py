@@ -34,6 +34,7 @@ from numtok.engines import choose as subword
 from numtok.engines import gigatoken_pool
 from numtok.engines.choose import EngineWarning, GigatokenEngine
 from numtok.engines.gigatoken_pool import GigatokenPool
+from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.scan import scan
 from numtok.representations import NUM, PlaceValue, Representation, Subword, XVal
@@ -544,6 +545,21 @@ def test_rows_with_special_tokens_that_strip_are_encoded_apart(
         assert fast.encode_batch(documents, parse_special=True).equals(
             slow.encode_batch(documents, parse_special=True)
         )
+
+
+def test_only_rows_with_special_tokens_are_encoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To tell where numbers begin that stay ordinary tokens."""
+    again: list[str] = []
+    slow = TokenizersEngine._tokens_of
+    monkeypatch.setattr(
+        TokenizersEngine,
+        "_tokens_of",
+        lambda self, text, *others: [again.append(text), slow(self, text, *others)][1],
+    )
+    tok = Tokenizer(trained.config("roberta"), [Subword()])
+    batch = tok.encode_batch(["a 12 b", "5 <mask> 7", "3"], parse_special=True)
+    assert again == ["5 <mask> 7"]
+    assert batch["number_index"].to_pylist() == [[1], [0, 2], [0]]
 
 
 def test_special_tokens_of_normalized_text_are_left_to_tokenizers() -> None:
