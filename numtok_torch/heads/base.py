@@ -18,9 +18,8 @@ from torch import Tensor, nn
 from numtok.errors import SchemaError
 from numtok_torch.embeddings.base import NumberLayer
 
-NOISE = (
-    128 * 2.0**-23
-)  # by which float32 computations of the same, a cached and an uncached one, may differ: relative, absolute below 1
+# by which float32 computations of the same, a cached and an uncached one, may differ: relative, absolute below 1
+NOISE = 128 * 2.0**-23
 
 
 @dataclass(frozen=True)

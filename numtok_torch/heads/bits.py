@@ -77,9 +77,8 @@ class BitsHead(NumberHead):
         """
         rise = self.width * abs(self.slope)
         first, last = (1.0, 1.0 + rise) if self.slope >= 0 else (1.0 + rise, 1.0)
-        weights = torch.linspace(
-            first, last, self.width, dtype=like.dtype, device=like.device
-        )  # (width,)
+        # (width,)
+        weights = torch.linspace(first, last, self.width, dtype=like.dtype, device=like.device)
         return weights / (1.0 + rise / 2)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
@@ -89,24 +88,23 @@ class BitsHead(NumberHead):
             bits = as_bits(target, 1, self.width)  # (n, width): of x alone
         else:
             bits = as_bits(target, 1, self.width, self._reciprocal)[:, : self.width]  # (n, width)
+        # (n, width)
         losses = nn.functional.binary_cross_entropy_with_logits(
             logits, bits.to(logits.dtype), reduction="none"
-        )  # (n, width)
+        )
         return mean((losses if self.slope == 0 else losses * self.bit_weights(losses)).mean(-1))
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         logits = self.bit_logits(hidden)  # (..., width)
         exponent = logits[..., self._exponent]  # (..., exponent bits)
-        weakest = nn.functional.one_hot(exponent.argmin(-1), exponent.shape[-1]).to(
-            torch.bool
-        )  # (..., exponent bits)
+        # (..., exponent bits)
+        weakest = nn.functional.one_hot(exponent.argmin(-1), exponent.shape[-1]).to(torch.bool)
         turned = (exponent > 0).all(-1, keepdim=True) & weakest  # (..., exponent bits)
         bits = logits > 0  # (..., width)
         bits[..., self._exponent] &= ~turned
-        probability = (
-            nn.functional.logsigmoid(torch.where(bits, logits, -logits)).sum(-1).exp()
-        )  # (...)
+        # (...)
+        probability = nn.functional.logsigmoid(torch.where(bits, logits, -logits)).sum(-1).exp()
         stream = bits.to(torch.uint8)  # (..., width)
         return NumberPrediction(
             values_of_words(words_of_bits(stream), self.width).double(),

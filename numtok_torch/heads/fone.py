@@ -91,15 +91,14 @@ class FoNEHead(NumberHead):
         """(..., d_model) to float32 (..., digits, 10)."""
         hidden = self._normed(hidden)
         wide = torch.promote_types(hidden.dtype, torch.float32)
+        # (..., width)
         places = (
             run(self.map, hidden) if self.map is not None else hidden[..., : self._width].to(wide)
-        )  # (..., width)
-        pairs = places.unflatten(
-            -1, (self._representation.n_digits, 1, -1)
-        )  # (..., digits, 1, 2 * bases)
-        logits: Tensor = (pairs * digit_table(self._representation.bases, hidden.device)).sum(
-            -1
-        )  # no matmul: autocast and TF32 round it
+        )
+        # (..., digits, 1, 2 * bases)
+        pairs = places.unflatten(-1, (self._representation.n_digits, 1, -1))
+        # no matmul: autocast and TF32 round it
+        logits: Tensor = (pairs * digit_table(self._representation.bases, hidden.device)).sum(-1)
         return logits
 
     def _normed(self, hidden: Tensor) -> Tensor:
@@ -129,9 +128,8 @@ class FoNEHead(NumberHead):
         self.checked(hidden, target)
         digits, count = self._digits(target), self._representation.n_digits
         logits = self.digit_logits(hidden)  # (n, digits, 10)
-        nll = (
-            -logits.log_softmax(-1).gather(-1, digits[:, :count].unsqueeze(-1)).squeeze(-1)
-        )  # (n, digits)
+        # (n, digits)
+        nll = -logits.log_softmax(-1).gather(-1, digits[:, :count].unsqueeze(-1)).squeeze(-1)
         losses = nll.mean(-1)  # (n,)
         if self.sign is not None:
             minus = run(self.sign, self._normed(hidden)).squeeze(-1)  # (n,)
@@ -143,10 +141,8 @@ class FoNEHead(NumberHead):
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         best = self.digit_logits(hidden).log_softmax(-1).max(-1)  # (..., digits) each
-        digits, confidence = (
-            best.indices.to(torch.uint8),
-            best.values.sum(-1),
-        )  # (..., digits), (...)
+        # (..., digits), (...)
+        digits, confidence = (best.indices.to(torch.uint8), best.values.sum(-1))
         values = self._values(digits)
         if self.sign is not None:
             minus = run(self.sign, self._normed(hidden)).squeeze(-1)  # (...)

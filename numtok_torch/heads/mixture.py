@@ -113,9 +113,8 @@ class MixtureHead(NumberHead):
 
     def mixture(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(log weights, means, standard deviations) in the space of y, (..., k) each."""
-        weights, means, widths = run(self.network, self.checked(hidden)).chunk(
-            3, -1
-        )  # (..., k) each
+        # (..., k) each
+        weights, means, widths = run(self.network, self.checked(hidden)).chunk(3, -1)
         return weights.log_softmax(-1), means, nn.functional.softplus(widths) + self.min_std
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
@@ -152,20 +151,20 @@ class MixtureHead(NumberHead):
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Values, float64 (...), each drawn from its mixture."""
         log_weights, means, stds = self.mixture(hidden)  # (..., k) each
+        # (rows, k)
         flat = (
             log_weights.exp().flatten(0, -2)
             if log_weights.dim() > 1
             else log_weights.exp().unsqueeze(0)
-        )  # (rows, k)
-        which = torch.multinomial(flat, 1, generator=generator).view(
-            *log_weights.shape[:-1], 1
-        )  # (..., 1)
+        )
+        # (..., 1)
+        which = torch.multinomial(flat, 1, generator=generator).view(*log_weights.shape[:-1], 1)
+        # (..., 1)
         noise = torch.randn(
             which.shape, generator=generator, device=means.device, dtype=means.dtype
-        )  # (..., 1)
-        return self._back(
-            (means.gather(-1, which) + stds.gather(-1, which) * noise).squeeze(-1)
-        )  # (...)
+        )
+        # (...)
+        return self._back((means.gather(-1, which) + stds.gather(-1, which) * noise).squeeze(-1))
 
     def _forth(self, values: Tensor) -> Tensor:
         """Values, float64 (...), to y, float32 (...)."""
@@ -195,15 +194,13 @@ def _mode(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     """Where the density is largest, (...): from each component's mean uphill, each step to the mean
     of all, by density and precision.
     """
-    log_weights, means, stds = (
-        one.double().unsqueeze(-2) for one in (log_weights, means, stds)
-    )  # (..., 1, k) each
+    # (..., 1, k) each
+    log_weights, means, stds = (one.double().unsqueeze(-2) for one in (log_weights, means, stds))
     y = means.squeeze(-2)  # (..., k) places to start from
     for _ in range(STEPS):
         z = (y.unsqueeze(-1) - means) / stds  # (..., k, k)
-        pull = (log_weights - 0.5 * z.square() - 3 * stds.log()).softmax(
-            -1
-        )  # (..., k, k): density over variance
+        # (..., k, k): density over variance
+        pull = (log_weights - 0.5 * z.square() - 3 * stds.log()).softmax(-1)
         y = (pull * means).sum(-1)  # (..., k)
     best = log_density(y, log_weights, means, stds).argmax(-1, keepdim=True)  # (..., 1)
     return y.gather(-1, best).squeeze(-1)  # (...)
@@ -211,9 +208,8 @@ def _mode(log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
 
 def _mass(low: Tensor, high: Tensor, log_weights: Tensor, means: Tensor, stds: Tensor) -> Tensor:
     """The probability of (low, high), float32 (...)."""
-    to, start = (
-        (edge.unsqueeze(-1).double() - means) / stds for edge in (high, low)
-    )  # (..., k) each
+    # (..., k) each
+    to, start = ((edge.unsqueeze(-1).double() - means) / stds for edge in (high, low))
     each = log_weights.exp() * (torch.special.ndtr(to) - torch.special.ndtr(start))  # (..., k)
     total: Tensor = each.sum(-1).clamp(0, 1)
     return total.to(torch.float32)

@@ -99,12 +99,12 @@ class NumberValueLoss(nn.Module):
                 self._is(labels, self.tokens.opens), self._is(labels, self.tokens.closes)
             )
         begins, number = self._numbers(labels, digit)  # (batch, seq) each
-        loss = self._losses(
-            *self._values(logits, labels, digit), digit, number
-        )  # (batch * seq,), of each number
+        # (batch * seq,), of each number
+        loss = self._losses(*self._values(logits, labels, digit), digit, number)
+        # (batch, seq)
         counted = (
             begins.to(torch.float32) if weights is None else begins * weights.to(torch.float32)
-        )  # (batch, seq)
+        )
         return (loss[number] * counted).sum() / counted.sum().clamp(
             min=torch.finfo(torch.float32).tiny
         )
@@ -124,9 +124,8 @@ class NumberValueLoss(nn.Module):
             _before(self._is(labels, self.tokens.signs)) & _before(_before(power))
         )
         first = runs & ~_before(runs)
-        number = (
-            first.flatten().cumsum(0).view_as(labels) - 1
-        )  # -1 in front of the first, where nothing is added up
+        # -1 in front of the first, where nothing is added up
+        number = first.flatten().cumsum(0).view_as(labels) - 1
         return first & ~exponent, number.clamp(min=0)
 
     def _values(
@@ -138,9 +137,8 @@ class NumberValueLoss(nn.Module):
         expected, value = (torch.zeros(labels.shape, device=logits.device) for _ in range(2))
         width = torch.zeros_like(labels)
         for group in self._groups:
-            ids = torch.tensor(
-                [number for number, _ in group], device=labels.device
-            )  # (tokens,), ascending
+            # (tokens,), ascending
+            ids = torch.tensor([number for number, _ in group], device=labels.device)
             values = torch.tensor([one for _, one in group], device=logits.device)  # (tokens,)
             chosen = digit & torch.isin(labels, ids)
             mean = (logits[..., ids].to(torch.float32).softmax(-1) * values).sum(-1)  # (batch, seq)
@@ -164,9 +162,8 @@ class NumberValueLoss(nn.Module):
             )
 
         total = summed(width)  # (numbers,), digits
-        past = (
-            width.flatten().cumsum(0) - (total.cumsum(0) - total)[number.flatten()]
-        )  # of the number, this token's included
+        # of the number, this token's included
+        past = width.flatten().cumsum(0) - (total.cumsum(0) - total)[number.flatten()]
         power = (
             -past
             if self.tokens.order == "msd"
@@ -191,7 +188,6 @@ def _behind(mask: Tensor) -> Tensor:
 def _within(opens: Tensor, closes: Tensor) -> Tensor:
     """Bool (batch, seq): between brackets."""
     places = torch.arange(opens.shape[1], device=opens.device)  # (seq,)
-    opened, closed = (
-        torch.where(mask, places, -1).cummax(1).values for mask in (opens, closes)
-    )  # (batch, seq) each
+    # (batch, seq) each
+    opened, closed = (torch.where(mask, places, -1).cummax(1).values for mask in (opens, closes))
     return opened > closed

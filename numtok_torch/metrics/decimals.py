@@ -119,9 +119,8 @@ def _texts(values: Any, name: str) -> list[str]:
 
 def _text(value: Any, name: str, number: int) -> str:
     if isinstance(value, str):
-        return value.encode(
-            "utf-8", "replace"
-        ).decode()  # a lone surrogate, which a decoder may give, is no number
+        # a lone surrogate, which a decoder may give, is no number
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, torch.Tensor):
         value = value.item()
     if type(value) is int:

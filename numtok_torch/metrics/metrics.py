@@ -107,9 +107,8 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
     predicted, expected = _values(predictions, references, invalid)
     predicted_log, expected_log = predicted.log10(), expected.log10()
     difference = np.zeros(len(predicted_log))
-    np.subtract(
-        predicted_log, expected_log, out=difference, where=predicted_log != expected_log
-    )  # equal infinities would give nan
+    # equal infinities would give nan
+    np.subtract(predicted_log, expected_log, out=difference, where=predicted_log != expected_log)
     return float(np.mean(np.abs(difference)))
 
 
@@ -246,9 +245,8 @@ def top_k_accuracy(logits: Any, labels: Any, k: int = 5, ignore_index: int = IGN
         raise InputError(f"k={k} must be positive")
     scores, chosen = _scores(logits, labels, ignore_index)
     own = np.take_along_axis(scores, chosen[:, None], axis=-1)  # (n, 1)
-    before = (scores > own) | (
-        (scores == own) & (np.arange(scores.shape[-1]) < chosen[:, None])
-    )  # (n, vocabulary)
+    # (n, vocabulary)
+    before = (scores > own) | ((scores == own) & (np.arange(scores.shape[-1]) < chosen[:, None]))
     return float(np.mean(before.sum(axis=-1) < k))
 
 

@@ -36,11 +36,8 @@ NOT_READ = (
     *("auto_mapping", "base_model_name_or_path", "revision", "megatron_config", "megatron_core"),
     *("loftq_config", "eva_config", "corda_config", "lora_ga_config"),  # how LoRA is initialised
 )
-AROUND = (
-    "base_layer",
-    "original_module",
-    "token_adapter",
-)  # the modules that peft puts around those of the backbone
+# the modules that peft puts around those of the backbone
+AROUND = ("base_layer", "original_module", "token_adapter")
 
 
 def describe(backbone: Any) -> dict[str, Any] | None:
@@ -152,9 +149,8 @@ def _untie(transformer: Any) -> None:
     only one of the two is adapted, or each in its way.
     """
     words, out = word_embedding(transformer), output_layer(transformer)
-    single = [
-        hasattr(layer, "token_adapter") for layer in (words, out)
-    ]  # rows of single tokens, which are the same in both
+    # rows of single tokens, which are the same in both
+    single = [hasattr(layer, "token_adapter") for layer in (words, out)]
     if out is None or all(single) or not (_is_adapted(words) or _is_adapted(out)):
         return
     plain = (

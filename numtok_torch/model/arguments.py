@@ -20,10 +20,8 @@ from numtok.representations.columns import NUMBER_INDEX, NUMBER_MASK, SEQ_LENGTH
 from numtok_torch.model.backbone import ModelError
 
 LABELS, LABELS_MASK = "_labels", "number_labels_mask"
-_OF_FILES = {
-    NUMBER_INDEX.name: "number",
-    SEQ_LENGTHS.name: "piece of a document",
-}  # which the collator needs
+# which the collator needs
+_OF_FILES = {NUMBER_INDEX.name: "number", SEQ_LENGTHS.name: "piece of a document"}
 
 
 def name_streams(forward: Callable[..., Any]) -> None:
@@ -37,9 +35,8 @@ def name_streams(forward: Callable[..., Any]) -> None:
         )
         for name in (NUMBER_MASK.name, *streams(), *_OF_FILES)
     ]
-    own = [
-        parameter for parameter in own if parameter.kind is not inspect.Parameter.KEYWORD_ONLY
-    ]  # named before
+    # named before
+    own = [parameter for parameter in own if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]
     forward.__signature__ = inspect.Signature([*own, *named, rest])  # type: ignore[attr-defined]  # what inspect looks for
 
 

@@ -45,7 +45,7 @@ from numtok_torch.model.backbone import (
     unwrapped,
     word_embedding,
 )
-from numtok_torch.model.finite import FiniteCheck
+from numtok_torch.model.finite import check_finite
 from numtok_torch.model.objective import (
     NumberModelOutput,
     Step,
@@ -59,12 +59,8 @@ from numtok_torch.model.objective import (
 from numtok_torch.model.positions import counted_from_zero, mask_apart, positions
 from numtok_torch.model.wrapper import BackboneWrapper
 
-NOT_GATHERED = (
-    "past_key_values",
-    "hidden",
-    "token_loss",
-    "number_loss",
-)  # what evaluation loops need not collect
+# what evaluation loops need not collect
+NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")
 
 
 class NumberModel(BackboneWrapper):
@@ -112,7 +108,6 @@ class NumberModel(BackboneWrapper):
     ) -> None:
         super().__init__()
         name_streams(NumberModel.forward)
-        self._finite = FiniteCheck()
         self._told_of_shares = self._checked_ids = False
         check_backbone(backbone)
         if vocab_size is not None:
@@ -129,9 +124,7 @@ class NumberModel(BackboneWrapper):
         self.backbone_frozen = freeze_backbone
         check_sizes(self.transformer, embedding, head)
         if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
-            pooler.requires_grad_(
-                False
-            )  # of a bare BERT: no loss here reaches it, and DDP waits for every gradient
+            pooler.requires_grad_(False)  # of a bare BERT: no loss reaches it, and DDP would wait
         if freeze_backbone not in (True, False, "trunk"):
             raise ModelError(
                 f"freeze_backbone={freeze_backbone!r} is unknown; use True, False or 'trunk'"
@@ -174,26 +167,16 @@ class NumberModel(BackboneWrapper):
                 Everything else goes to the backbone.
 
         Raises:
-            ModelError: for labels where the backbone has no logits, or columns of a file; for a
-                loss, or a stream that is read, that is not finite, on an accelerator one step late
-                (see ``finite``).
+            ModelError: for labels where the backbone has no logits, columns of a file, ids without
+                a word vector, and a loss, or a stream that is read, that is not finite.
             SchemaError: if a stream is missing.
         """
         step = self._step(labels, kwargs)
         self._check_ids(input_ids)
-        given = {
-            "attention_mask": attention_mask,
-            "position_ids": position_ids,
-            "labels": labels,
-            **take_streams(kwargs),
-        }
+        masks = {"attention_mask": attention_mask, "position_ids": position_ids}
+        given = {**masks, "labels": labels, **take_streams(kwargs)}
         streams = {name: stream for name, stream in given.items() if stream is not None}
-        inputs = {
-            "attention_mask": attention_mask,
-            "position_ids": position_ids,
-            "token_type_ids": token_type_ids,
-            **kwargs,
-        }
+        inputs = {**masks, "token_type_ids": token_type_ids, **kwargs}
         if self.task is not None:
             inputs["labels"] = labels
         elif self.decodes:
@@ -201,12 +184,9 @@ class NumberModel(BackboneWrapper):
             ids, written = seq2seq.decoder_side(self.transformer, streams, inputs, reads)
             inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
         output, hidden, logits = self.run(input_ids, streams, **inputs)
-        result = self._output(
-            output, hidden, logits, seq2seq.targets_of(streams) if self.decodes else streams, step
-        )
-        self._finite.look(
-            self, result, streams, self.embedding.streams if self.embedding is not None else ()
-        )
+        targets = seq2seq.targets_of(streams) if self.decodes else streams
+        result = self._output(output, hidden, logits, targets, step)
+        check_finite(self, result, streams, self.embedding.streams if self.embedding else ())
         return result
 
     def embed(
@@ -215,9 +195,7 @@ class NumberModel(BackboneWrapper):
         """Word vectors with the numbers in them: (batch, seq, d_model); of the decoder's words
         behind an encoder with ``decoder``.
         """
-        vectors: Tensor = word_embedding(self.transformer, decoder)(
-            input_ids
-        )  # (batch, seq, d_model)
+        vectors: Tensor = word_embedding(self.transformer, decoder)(input_ids)
         if self.embedding is None:
             return vectors
         batch = {"input_ids": input_ids, **streams}
@@ -249,9 +227,7 @@ class NumberModel(BackboneWrapper):
                 self.transformer, input_ids, inputs.get("attention_mask")
             )
         if "use_cache" in taken:
-            inputs.setdefault(
-                "use_cache", False
-            )  # a cache that nobody asked for costs memory in training
+            inputs.setdefault("use_cache", False)  # a cache costs memory in training
         inputs = {name: value for name, value in inputs.items() if value is not None}
         if reads_ids(self.transformer):
             return run_with_ids(self.transformer, input_ids, vectors, **inputs)
@@ -295,12 +271,8 @@ class NumberModel(BackboneWrapper):
         step: Step,
     ) -> NumberModelOutput:
         labels = streams.get("labels")
-        if self.task is not None:
-            streams = {
-                name: stream
-                for name, stream in streams.items()
-                if name != "labels" or self.task == "tokens"
-            }
+        if self.task == "texts":  # its labels are one per row
+            streams = {name: stream for name, stream in streams.items() if name != "labels"}
         result = NumberModelOutput(
             logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None)
         )
@@ -314,15 +286,12 @@ class NumberModel(BackboneWrapper):
             labels = labels.masked_fill(~predictable(labels, streams, self.causal), IGNORED)
             result["token_loss"] = token_loss(logits, labels, self.causal, step)
             losses.append(self.token_weight * result["token_loss"])
-            if (
-                extra := getattr(output, "aux_loss", None)
-            ) is not None:  # of a mixture of experts, weighted as in transformers
+            # of a mixture of experts, weighted as in transformers
+            if (extra := getattr(output, "aux_loss", None)) is not None:
                 losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra * share)
         where = numbers_to_predict(streams, self.causal)
         if self.head is not None and where is not None:
-            rows = (
-                hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]
-            )  # (numbers, d_hidden)
+            rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (n, d_hidden)
             if (target := number_targets(self.head, streams)) is not None:
                 self._warn_of_shares(step, share)
                 mean = self.head.loss(rows, target[where])
@@ -336,13 +305,8 @@ class NumberModel(BackboneWrapper):
                     result["number_references"] = placed(where, streams[name][where])
         if losses:
             result["loss"] = torch.stack([loss.float() for loss in losses]).sum()
-        return NumberModelOutput(
-            {
-                name: result[name]
-                for name in NumberModelOutput.FIELDS
-                if result.get(name) is not None
-            }
-        )
+        known = {name: result.get(name) for name in NumberModelOutput.FIELDS}
+        return NumberModelOutput({name: one for name, one in known.items() if one is not None})
 
     def _warn_of_shares(self, step: Step, share: Tensor | float) -> None:
         """Once, at the first step of training: that the mean over numbers is not exact."""
@@ -359,7 +323,6 @@ class NumberModel(BackboneWrapper):
 
     def train(self, mode: bool = True) -> NumberModel:
         """As for any module; a frozen backbone stays in evaluation mode."""
-        self._finite.settle(self)
         super().train(mode)
         if self.backbone_frozen:
             self.backbone.eval()
@@ -379,7 +342,6 @@ class NumberModel(BackboneWrapper):
         """What :meth:`from_pretrained` needs besides the weights, as JSON in uint8: so it is also
         in the checkpoints that a Trainer writes.
         """
-        self._finite.settle(self)
         return saving.pack(saving.describe(self))
 
     def set_extra_state(self, state: Tensor) -> None:

@@ -32,12 +32,10 @@ def positions(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -
         return counted
     if attention_mask is None or attention_mask.dim() != 2:
         return None
-    places = torch.arange(
-        attention_mask.shape[1], device=attention_mask.device
-    )  # (all,), those in the cache included
-    leading = (attention_mask.cumsum(1) == 0).sum(
-        1, keepdim=True
-    )  # (batch, 1), padding on the left
+    # (all,), those in the cache included
+    places = torch.arange(attention_mask.shape[1], device=attention_mask.device)
+    # (batch, 1), padding on the left
+    leading = (attention_mask.cumsum(1) == 0).sum(1, keepdim=True)
     return (places - leading).clamp(min=0)[:, -input_ids.shape[1] :]  # (batch, seq)
 
 
@@ -94,9 +92,8 @@ def mask_apart(
     ):
         return None
     first = position_ids[:, :1] - 1  # (batch, 1)
-    text = (position_ids.diff(dim=1, prepend=first) != 1).cumsum(
-        1
-    )  # (batch, seq), the text that each token belongs to
+    # (batch, seq), the text that each token belongs to
+    text = (position_ids.diff(dim=1, prepend=first) != 1).cumsum(1)
     apart = text[:, None, :, None] != text[:, None, None, :]  # (batch, 1, seq, seq)
     return torch.zeros_like(apart, dtype=vectors.dtype).masked_fill(
         apart, torch.finfo(vectors.dtype).min

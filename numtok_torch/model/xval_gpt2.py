@@ -52,9 +52,8 @@ def xval_init_(model: nn.Module, n_layers: int | None = None) -> nn.Module:
         weight = getattr(module, "weight", None)
         if not is_fully_connected(module) or weight is None or id(weight) in words:
             continue
-        fan_in = (
-            weight.shape[1] if isinstance(module, nn.Linear) else weight.shape[0]
-        )  # GPT-2's Conv1D has (in, out)
+        # GPT-2's Conv1D has (in, out)
+        fan_in = weight.shape[1] if isinstance(module, nn.Linear) else weight.shape[0]
         nn.init.normal_(weight, std=xval_std(fan_in, n_layers))
         if isinstance(bias := getattr(module, "bias", None), nn.Parameter):
             nn.init.zeros_(bias)
@@ -160,10 +159,8 @@ def xval_gpt2(
     if token_head not in ("linear", "mlp"):
         raise ModelError(f"token_head={token_head!r} is unknown; use 'linear' or 'mlp'")
     kind = xval_class()
-    own: dict[str, Any] = {
-        "bos_token_id": None,
-        "eos_token_id": None,
-    }  # GPT-2's own are beyond most vocabularies
+    # GPT-2's own are beyond most vocabularies
+    own: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None}
     own |= {"is_causal": not bidirectional, "token_head": token_head}
     config = kind.config_class(
         vocab_size=vocab_size, n_embd=d_model, n_layer=n_layers, n_head=n_heads, **(own | options)

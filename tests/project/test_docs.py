@@ -526,7 +526,7 @@ def _(session: Session, printed: str) -> None:
 
 @promise("docs/training.md", "from peft import")
 def _(session: Session, printed: str) -> None:
-    """That the loss falls, the test of adapters says; here that both folders hold what they should."""
+    """Both folders hold what they should."""
     from numtok_torch import NumberModel
 
     adapted, merged = (

@@ -262,13 +262,11 @@ def test_every_head_compiles_to_one_graph_for_any_number_of_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Losses, also those of tokens, and predictions: without a break, and compiled once."""
-    from torch._dynamo.testing import (
-        CompileCounterWithBackend,
-    )  # half a second, which a quick run has no use for
+    # half a second, which a quick run has no use for
+    from torch._dynamo.testing import CompileCounterWithBackend
 
-    every = {
-        name: made(name) for name in MAKERS if name not in ("mixture", "fone plain", "bits")
-    }  # which the others hold
+    # which the others hold
+    every = {name: made(name) for name in MAKERS if name not in ("mixture", "fone plain", "bits")}
     whole = NumberValueLoss(
         DigitTokens(
             {one: str(int(value)) for one, value in DIGITS.items()},
@@ -427,9 +425,10 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 @given(st.lists(FLOATS, min_size=1, max_size=5))
 def test_bits_come_back(values: list[float]) -> None:
     found = identity().predict(logits_of(values))
+    # minus zero as well
     assert (
         found.values.numpy().astype(np.float32).tobytes() == np.array(values, np.float32).tobytes()
-    )  # minus zero as well
+    )
     assert (
         words_of_bits(found.streams["number_bits"]).tolist()
         == np.array(values, np.float32).view(np.uint32).tolist()
@@ -612,9 +611,8 @@ def test_samples_follow_the_mixture(space: str) -> None:
 def test_the_density_integrates_to_one() -> None:
     head, grid = made("mixture"), torch.linspace(-60, 60, 60001, dtype=torch.float64)
     density = head.log_prob(hidden(1), grid).exp()
-    assert (density.double().sum() * (grid[1] - grid[0]) * 2).item() == pytest.approx(
-        1, abs=1e-3
-    )  # the density is of y = 2 x
+    # the density is of y = 2 x
+    assert (density.double().sum() * (grid[1] - grid[0]) * 2).item() == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize("space", ["linear", "asinh"])

@@ -5,11 +5,9 @@ model.
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import json
 import math
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ import safetensors.torch
 import torch
 import torch_models as tiny
 import transformers
-from places import DOCS
 from torch_generators import PROMPTS, setting
 from torch_models import SparseRows, same
 
@@ -344,70 +341,6 @@ def test_several_adapters_and_their_state(tmp_path: Path) -> None:
         model = made("wrapped", init_lora_weights=False)
         model.backbone.merge_adapter()
         model.save_pretrained(tmp_path)
-
-
-def test_the_lines_in_the_documentation_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """docs/training.md, "With LoRA": the loss falls, the rows of the number tokens are trained,
-    both folders give the same model.
-    """
-    from numtok import Tokenizer
-    from numtok.representations import parse
-    from numtok_torch import NumberDataset, embedding_from_schema, head_from_schema
-
-    text = (DOCS / "training.md").read_text("utf-8")
-    lines = re.search(r"## With LoRA\n.*?```python\n(.*?)```", text, re.S)[1]  # type: ignore[index]
-    losses: list[float] = []
-
-    class Trainer(transformers.Trainer):
-        def train(self, *args: Any, **options: Any) -> Any:
-            found = super().train(*args, **options)
-            losses.extend(entry["loss"] for entry in self.state.log_history if "loss" in entry)
-            return found
-
-    tokenizer = Tokenizer.from_pretrained(numbers=parse("bits", compact=True))
-    data = NumberDataset(
-        tokenizer.encode_batch([f"It is {k} degrees and {k}.5 metres." for k in range(8)])
-    )
-    names = {
-        "tokenizer": tokenizer,
-        "data": data,
-        "collator": NumberCollator.from_schema(data.schema, pad_token_id=0, objective="causal"),
-        "embedding_from_schema": embedding_from_schema,
-        "head_from_schema": head_from_schema,
-        "NumberModel": NumberModel,
-        "GPT2Config": transformers.GPT2Config,
-        "GPT2LMHeadModel": transformers.GPT2LMHeadModel,
-        "Trainer": Trainer,
-        "TrainingArguments": functools.partial(
-            transformers.TrainingArguments, logging_steps=1, learning_rate=3e-3, use_cpu=True
-        ),
-    }
-    monkeypatch.chdir(tmp_path)
-    exec(lines, names)
-    steps = re.search(r"max_steps=(\d+)", lines)
-    assert (
-        steps is not None
-        and len(losses) == int(steps[1])
-        and all(math.isfinite(loss) for loss in losses)
-        and losses[-1] < losses[0] - 0.1
-    ), losses
-    batch = names["collator"]([data[0], data[1]])
-    with torch.no_grad():
-        adapted, merged = (
-            NumberModel.from_pretrained(folder)(**batch) for folder in ("model", "merged")
-        )
-    same(merged["loss"], adapted["loss"], 1e-4, 1e-5)
-    words = NumberModel.from_pretrained("model").transformer.get_input_embeddings().token_adapter
-    changed = (
-        (words.get_merged_weights(["default"]) != words.base_layer.weight)
-        .any(1)
-        .nonzero()
-        .flatten()
-        .tolist()
-    )
-    assert set(changed) <= set(tokenizer.tokens.values()) and tokenizer.tokens["[NUM]"] in changed
 
 
 def test_refused_and_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

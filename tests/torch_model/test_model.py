@@ -236,9 +236,8 @@ def test_packed_rows_are_as_alone(kind: str) -> None:
     row's hidden states are its own.
     """
     streams, lengths = tiny.batch(4, 9, labels=False), [9, 3, 5, 1]
-    streams["input_ids"] = torch.arange(2, 38).view(
-        4, 9
-    )  # each once, so that rows can be found again
+    # each once, so that rows can be found again
+    streams["input_ids"] = torch.arange(2, 38).view(4, 9)
     names = ("input_ids", "number_mask", "number_value", "number_scaled", "place_value")
     rows = [
         {name: streams[name][row, :length].numpy() for name in names}
@@ -283,9 +282,8 @@ def test_gradients_reach_every_parameter(kind: str, name: str) -> None:
     made, batch = model(kind, EMBEDDING_OF[name], name).train(), tiny.batch()
     made(**batch).loss.backward()
     lost = [key for key, one in made.named_parameters() if one.grad is None or not one.grad.any()]
-    assert not [
-        key for key in lost if not key.endswith("key.bias")
-    ]  # a bias of all keys alike shifts no attention
+    # a bias of all keys alike shifts no attention
+    assert not [key for key in lost if not key.endswith("key.bias")]
     made.zero_grad(set_to_none=True)
     batch["number_mask"][:] = False
     made(**batch).loss.backward()
@@ -322,10 +320,11 @@ def test_vocabulary_grows_and_stays_tied(kind: str) -> None:
     assert torch.equal(words[: tiny.VOCAB], old)
     assert (made.get_output_embeddings().weight is words) == tied
     assert made(**tiny.batch()).logits.shape[-1] == tiny.VOCAB + 3
+    # never smaller
     assert (
         NumberModel(stock, None, vocab_size=10).get_input_embeddings().weight.shape[0]
         == tiny.VOCAB + 3
-    )  # never smaller
+    )
 
 
 def test_mean_resizing() -> None:
@@ -377,12 +376,7 @@ def test_causal_is_known() -> None:
     assert [
         NumberModel(one, None).causal
         for one in (encoder, decoder, tiny.backbone("roberta"), tiny.Plain())
-    ] == [
-        False,
-        True,
-        False,
-        True,
-    ]
+    ] == [False, True, False, True]
     assert NumberModel(encoder, None, causal=True).causal
     unknown = tiny.Plain()
     unknown.causal = None
@@ -623,9 +617,8 @@ def test_xval_initialisation() -> None:
     block = gpt2.transformer.h[0]
     for weight, fan_in in ((block.attn.c_attn.weight, 64), (block.mlp.c_proj.weight, 256)):
         assert float(weight.std()) == pytest.approx((2 * fan_in * 2) ** -0.5, rel=0.05)
-    assert float(gpt2.lm_head.weight.std()) == pytest.approx(
-        0.3, rel=0.05
-    )  # tied to the words, which keep theirs
+    # tied to the words, which keep theirs
+    assert float(gpt2.lm_head.weight.std()) == pytest.approx(0.3, rel=0.05)
     llama = xval_init_(tiny.backbone("llama", hidden_size=64, intermediate_size=256), n_layers=5)
     assert float(llama.model.layers[1].mlp.down_proj.weight.std()) == pytest.approx(
         (2 * 256 * 5) ** -0.5, rel=0.05

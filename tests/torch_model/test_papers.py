@@ -76,9 +76,8 @@ def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path: Path) -> N
     last = {name: stream[:1] for name, stream in batch.items()}
     changed = last | {"input_ids": last["input_ids"].clone()}
     changed["input_ids"][0, int(last["attention_mask"].sum()) - 1] = 9
-    assert not torch.equal(
-        made(**changed).hidden[0, 0], made(**last).hidden[0, 0]
-    )  # the first token sees the last one
+    # the first token sees the last one
+    assert not torch.equal(made(**changed).hidden[0, 0], made(**last).hidden[0, 0])
     made.save_pretrained(tmp_path)
     assert torch.equal(
         NumberModel.from_pretrained(tmp_path).eval()(**batch).logits, made(**batch).logits

@@ -139,9 +139,8 @@ def test_without_numbers_it_is_the_stock_model(kind: str) -> None:
     same(found.logits, expected.logits)
     same(found.token_loss, expected.loss)
     assert found.number_loss == 0 and found.number_predictions.isnan().all()
-    alone = NumberModel(stock, None).eval()(
-        **{name: given[name] for name in names}
-    )  # any collator of labels will do
+    # any collator of labels will do
+    alone = NumberModel(stock, None).eval()(**{name: given[name] for name in names})
     same(alone.loss, expected.loss)
 
 

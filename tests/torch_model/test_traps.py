@@ -4,10 +4,6 @@ part has its own traps in its own file.
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,16 +17,11 @@ transformers = pytest.importorskip("transformers")
 import torch_models as tiny
 import trained
 
-import numtok_torch
 from numtok import Tokenizer
 from numtok.representations import XVal
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.streams import NumberTokens
-from numtok_torch.embeddings.choose import (
-    FoNEEmbedding,
-    PlaceValueEmbedding,
-    XValEmbedding,
-)
+from numtok_torch.embeddings.choose import FoNEEmbedding, XValEmbedding
 from numtok_torch.embeddings.fourier import digits_of_features
 from numtok_torch.generation.generate_texts import generate, read_prompts
 from numtok_torch.heads.choose import BitsHead, FoNEHead, ScalarHead
@@ -76,14 +67,12 @@ def test_a_zero_that_is_written_is_a_number() -> None:
     made, tokenizer, options, seen = writer_of(0.0)
     written = generate(made, tokenizer, ["It is 5 or"], **options)
     assert written.values == [[0.0] * 4] and written.texts == [" 0" * 4]
-    steps = [
-        batch for batch in seen if batch["number_mask"].shape[1] == 1
-    ]  # one new token each, thanks to the cache
+    # one new token each, thanks to the cache
+    steps = [batch for batch in seen if batch["number_mask"].shape[1] == 1]
     assert [batch["number_scaled"].tolist() for batch in steps] == [[[0.0]]] * 3
     assert all(batch["number_mask"].all() for batch in steps)
-    again = [batch for batch in seen if batch["number_mask"].shape[1] > 1][
-        1:
-    ]  # behind the prompt and what was written so far
+    # behind the prompt and what was written so far
+    again = [batch for batch in seen if batch["number_mask"].shape[1] > 1][1:]
     assert [batch["number_scaled"][batch["number_mask"]].tolist() for batch in again] == [
         [5.0, *[0.0] * count] for count in range(4)
     ]
@@ -198,10 +187,8 @@ def test_padding_takes_no_loss(kind: str, side: str) -> None:
     collator = NumberCollator(
         tiny.PAD, padding_side=side, tokens=NumberTokens((tiny.NUM,), (tiny.NUM,)), **own
     )
-    rows, first = (
-        rows_of_unequal_length(),
-        int(kind not in tiny.MASKED),
-    )  # the first token of a causal row follows from nothing
+    # the first token of a causal row follows from nothing
+    rows, first = (rows_of_unequal_length(), int(kind not in tiny.MASKED))
     together = collator(rows)
     assert (together["labels"][together["attention_mask"] == 0] == -100).all()
     with torch.no_grad():
@@ -244,55 +231,3 @@ def test_truncation_cuts_every_stream_of_dense_rows(
 
 # --- shared by accident
 # ---------------------------------------------------------------------------------------------------------------------------
-
-
-def test_offsets_are_new_in_each_step() -> None:
-    layer = PlaceValueEmbedding(1, max_place=40, max_offset=30)
-    with torch.no_grad():
-        layer.vectors.weight.copy_(torch.arange(-40.0, 41).unsqueeze(1))
-    place = torch.ones(8, 1, dtype=torch.int64)
-    torch.manual_seed(0)
-    steps = torch.stack(
-        [layer(torch.zeros(8, 1, 1), {"place_value": place}).flatten() for _ in range(8)]
-    )  # (steps, rows)
-    assert len(steps.unique(dim=0)) == 8 and len(steps.unique(dim=1)[0]) == 8
-
-
-def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Every function, class and method of the package."""
-    for module in pkgutil.walk_packages(numtok_torch.__path__, "numtok_torch."):
-        found = importlib.import_module(module.name)
-        for name, value in vars(found).items():
-            if getattr(value, "__module__", None) == module.name and callable(value):
-                yield f"{module.name}.{name}", value
-                if inspect.isclass(value):
-                    methods = (method for method in vars(value).values() if callable(method))
-                    yield from (
-                        (f"{module.name}.{name}.{method.__name__}", method)
-                        for method in methods
-                        if hasattr(method, "__name__")
-                    )
-
-
-def test_no_default_can_be_changed() -> None:
-    """A mutable default that one object changes is another one's."""
-    count = 0
-    for name, value in callables():
-        try:
-            parameters = inspect.signature(value).parameters.values()
-        except ValueError:  # some of those that are inherited from C
-            continue
-        count += len(parameters)
-        mutable = [
-            one.name
-            for one in parameters
-            if isinstance(one.default, list | dict | set | bytearray | np.ndarray | torch.Tensor)
-        ]
-        assert not mutable, name
-    assert count > 300
-
-
-def test_two_collators_share_nothing() -> None:
-    one, other = NumberCollator(0, objective=None), NumberCollator(0, objective=None)
-    one.shapes["number_digits"] = (4,)
-    assert not other.shapes
