@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching, runtime
+from numba.core import caching as numba_caching
+from numba.core import runtime
 
 from numtok.arrays.file_cache import make_private, source_key, trusted, user_folder
 
@@ -38,8 +39,7 @@ COMPILING = (
     "numtok: compiling for this processor: the first use takes some seconds longer; `numtok"
     " warm-up` does it beforehand"
 )
-_base: Any = caching.FunctionCache  # Numba is hardly typed
-_locator: Any = caching._CacheLocator
+caching: Any = numba_caching  # Numba is hardly typed
 rtsys: Any = runtime.rtsys  # type: ignore[attr-defined]
 _told: set[str] = set()
 
@@ -75,7 +75,7 @@ def compiled_in(place: Path) -> int:
     return sum(1 for _ in place.glob("*/*.nbc"))
 
 
-class _NoLocator(_locator):  # type: ignore[misc]
+class _NoLocator(caching._CacheLocator):  # type: ignore[misc]
     """:class:`KernelCache` says where each file is."""
 
     @classmethod
@@ -95,11 +95,11 @@ class _NoLocator(_locator):  # type: ignore[misc]
         return ""
 
 
-class _Pickled(caching.CompileResultCacheImpl):
+class _Pickled(caching.CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_NoLocator,)
 
 
-class KernelCache(_base):  # type: ignore[misc]
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     """The cache of one kernel, as Numba's dispatchers call it.
 
     Each combination of types has an index of its own: in one that is shared, two processes can

@@ -105,10 +105,11 @@ class Instructions(Kernel):
     @functools.cached_property
     def compiled(self) -> Any:
         """Numba's intrinsic; with NUMBA_DISABLE_JIT the function itself."""
-        from numba import config, types
+        import numba
+        from numba import types
         from numba.extending import intrinsic
 
-        if config.DISABLE_JIT:
+        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
             return self.function
         result, kinds = (
             getattr(types, self.kinds[0]),
