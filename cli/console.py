@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,12 +15,8 @@ from .streams import shown
 if TYPE_CHECKING:
     from numtok.corpus.summary import Progress
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-REDRAW, REPORT = (
-    0.1,
-    5.0,
-)  # seconds between two looks of the bar, and between two lines where there is no terminal
+# seconds between two looks of the bar, and between two lines where there is no terminal
+REDRAW, REPORT = 0.1, 5.0
 
 
 def use_colour(stream: Any) -> bool:
@@ -50,21 +45,6 @@ def _label(word: str, colour: str, message: str) -> None:
     click.echo(
         click.style(f"numtok: {word}: ", fg=colour, bold=True) + message, err=True, color=coloured
     )
-
-
-def debug_option(command: Command) -> Command:
-    """``--debug``, for every command."""
-
-    def remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
-        ctx.meta["numtok.debug"] = value
-
-    return click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        callback=remember,
-        help="Show the traceback of an error.",
-    )(command)
 
 
 class ProgressLine:
@@ -150,6 +130,11 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def rate(count: float, seconds: float) -> str:
+    """``3.2 s, 87.6 MB/s``."""
+    return f"{duration(seconds)}, {size(count / max(seconds, 1e-9))}/s"
+
+
 def print_table(rows: Sequence[tuple[str, str, str]], title: str, to_stderr: bool = False) -> None:
     """Rows of (label, figure, remark): figures right-aligned."""
     rows = [(shown(label), shown(figure), shown(remark)) for label, figure, remark in rows]
@@ -168,13 +153,3 @@ def print_table(rows: Sequence[tuple[str, str, str]], title: str, to_stderr: boo
 def counts(by_name: dict[str, int]) -> str:
     """``12 by xval, 3 by bits``."""
     return ", ".join(f"{count:,} by {name}" for name, count in sorted(by_name.items()) if count)
-
-
-class Clock:
-    """Seconds since it was made."""
-
-    def __init__(self) -> None:
-        self._start = time.perf_counter()
-
-    def __call__(self) -> float:
-        return time.perf_counter() - self._start

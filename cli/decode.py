@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from .console import ProgressLine, debug_option, duration, print_table, size
-from .options import OnceCommand, overwrite_option, quiet_option, tokenizer_option, workers_option
+from . import options as shared
+from .console import ProgressLine, print_table, rate, size
+from .options import group, opt
 
 EPILOG = """\b
 Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
@@ -14,28 +17,21 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 """
 
 
-@click.command(cls=OnceCommand, epilog=EPILOG)
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    metavar="FILE",
-    help="A .jsonl, .txt (one text per line), .parquet or .arrow file.",
+@click.command(cls=shared.Command, epilog=EPILOG)
+@shared.inputs
+@group(
+    "Output",
+    opt(
+        "-o/--output FILE",
+        "A .jsonl, .txt (one text per line), .parquet or .arrow file.",
+        required=True,
+    ),
+    shared.overwrite,
 )
-@tokenizer_option
-@workers_option
-@overwrite_option
-@quiet_option
-@debug_option
-def decode(
-    inputs: tuple[str, ...],
-    output: str,
-    tokenizer: str | None,
-    workers: int | None,
-    overwrite: bool,
-    quiet: bool,
-) -> None:
+@group("Text", shared.tokenizer)
+@group("Running", shared.workers)
+@shared.running
+def decode(inputs: tuple[str, ...], output: str, quiet: bool, **options: Any) -> None:
     """Give back the text of files that `numtok encode` wrote.
 
     Byte for byte if they were encoded with --keep-text; else with the numbers in canonical form.
@@ -45,22 +41,12 @@ def decode(
     from numtok import decode_files
 
     with ProgressLine(quiet) as progress:
-        summary = decode_files(
-            inputs,
-            output,
-            tokenizer=tokenizer,
-            workers=workers,
-            overwrite=overwrite,
-            progress=progress,
-        )
+        summary = decode_files(inputs, output, progress=progress, **options)
     if not quiet:
-        rate = (
-            f"{duration(summary.seconds)}, {size(summary.bytes / max(summary.seconds, 1e-9))}/s,"
-            " without start-up"
-        )
+        speed = f"{rate(summary.bytes, summary.seconds)}, without start-up"
         rows = [
             ("documents", f"{summary.documents:,}", ""),
             ("numbers", f"{summary.numbers:,}", ""),
-            ("text", size(summary.bytes), rate),
+            ("text", size(summary.bytes), speed),
         ]
         print_table(rows, summary.output)

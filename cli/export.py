@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from .console import ProgressLine, debug_option, duration, print_table, size
-from .options import OnceCommand, end_token_option, overwrite_option, quiet_option, tokenizer_option
+from . import options as shared
+from .console import ProgressLine, print_table, rate, size
+from .options import group, opt
 
 EPILOG = """\b
 Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
@@ -16,23 +17,25 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 """
 
 
-@click.command(cls=OnceCommand, epilog=EPILOG)
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.command(cls=shared.Command, epilog=EPILOG)
+@shared.inputs
 @click.argument("prefix")
-@click.option(
-    "--to",
-    type=click.Choice(["megatron", "gpt-neox"]),
-    required=True,
-    help="Whose reader. They differ in the codes of floats only.",
+@group(
+    "Output",
+    opt(
+        "--to READER",
+        "megatron or gpt-neox, which differ in the codes of floats only.",
+        click.Choice(["megatron", "gpt-neox"]),
+        required=True,
+    ),
+    shared.end_token(
+        "Put behind each document, which these trainers join: a token or its id. Packed rows have"
+        " theirs."
+    ),
+    shared.overwrite,
 )
-@end_token_option(
-    "Put behind each document, which these trainers join: a token or its id. Packed rows have"
-    " theirs."
-)
-@tokenizer_option
-@overwrite_option
-@quiet_option
-@debug_option
+@group("Text", shared.tokenizer)
+@shared.running
 def export(inputs: tuple[str, ...], prefix: str, quiet: bool, **options: Any) -> None:
     """Write twin .bin and .idx files, as Megatron-LM and GPT-NeoX read them.
 
@@ -46,17 +49,11 @@ def export(inputs: tuple[str, ...], prefix: str, quiet: bool, **options: Any) ->
     with ProgressLine(quiet) as progress:
         exported = export_files(inputs, prefix, progress=progress, **options)
     if not quiet:
-        rate = (
-            f"{duration(exported.seconds)}, {size(exported.bytes / max(exported.seconds, 1e-9))}/s"
-        )
+        left = f"{exported.left_out:,} rows without tokens left out" if exported.left_out else ""
         rows = [
-            (
-                "sequences",
-                f"{exported.sequences:,}",
-                f"{exported.left_out:,} rows without tokens left out" if exported.left_out else "",
-            ),
+            ("sequences", f"{exported.sequences:,}", left),
             ("tokens", f"{exported.tokens:,}", ""),
             ("streams", f"{len(exported.files)}", ", ".join(exported.files)),
-            ("output", size(exported.bytes), rate),
+            ("output", size(exported.bytes), rate(exported.bytes, exported.seconds)),
         ]
         print_table(rows, prefix)

@@ -11,17 +11,11 @@ from typing import Any
 
 import click
 
-from .console import debug_option, use_colour
+from . import options as shared
+from .console import use_colour
 from .inspection import print_inspection, print_stored_row
-from .options import (
-    OnceCommand,
-    grammar_options,
-    input_format_option,
-    make_grammar,
-    overflow_option,
-    text_column_option,
-    tokenizer_option,
-)
+from .options import count, group, make_grammar, opt, refuse
+from .page import inspect_data, row_data, write_page
 from .streams import shown
 
 EPILOG = """\b
@@ -37,38 +31,34 @@ DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
 
 
 # A text may begin with a minus sign, so what is no option is the text.
-@click.command(cls=OnceCommand, epilog=EPILOG, context_settings={"ignore_unknown_options": True})
+@click.command(cls=shared.Command, epilog=EPILOG, context_settings={"ignore_unknown_options": True})
 @click.argument("text", required=False, metavar="[TEXT|FILE]")
-@click.option(
-    "--text", "given", metavar="TEXT", help="A text, be there a file of that name or not."
+@group(
+    "Text",
+    opt("--text TEXT", "A text, be there a file of that name or not.", name="given"),
+    opt("--row N", "Of a file, from 1.", count(), default=1),
+    shared.text_column,
+    shared.input_format,
+    shared.tokenizer,
 )
-@click.option(
-    "--row",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Of a file, from 1.",
-)
-@text_column_option
-@input_format_option
-@click.option(
-    "--numbers",
-    multiple=True,
-    metavar="LIST",
-    help=(
-        "Representations to compare, such as xval,bits; repeatable.  [default: xval,bits; place;"
-        " subword]"
+@group(
+    "Numbers",
+    opt(
+        "--numbers LIST",
+        "Representations to compare, such as xval,bits; repeatable. Default: xval,bits; place;"
+        " subword.",
+        multiple=True,
     ),
+    shared.grammar,
+    shared.pattern,
+    shared.overflow,
 )
-@tokenizer_option
-@grammar_options
-@overflow_option
-@click.option(
-    "--limit", type=click.IntRange(1), default=40, show_default=True, help="Numbers to list."
+@group(
+    "Output",
+    opt("--limit N", "Numbers to list.", count(), default=40),
+    opt("--html FILE", "Write a page for the browser instead.", name="page"),
 )
-@click.option("--html", "page", metavar="FILE", help="Write a page for the browser instead.")
-@debug_option
+@group("Running", shared.debug)
 def inspect(
     text: str | None,
     given: str | None,
@@ -85,55 +75,72 @@ def inspect(
     """
     if given is not None and text is not None:
         raise click.UsageError("give a text or --text, not both")
+    if page is not None:
+        refuse("is for the terminal; a page lists all numbers", "limit")
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
-    if text is not None and os.path.isdir(text):
-        raise click.UsageError(
-            f"{text} is a folder; name a file in it, or give a text with --text."
-        )
-    if text is not None and _is_file(text):
+    path = text if text is not None and _is_file(text) else None
+    if path is None:
+        refuse("is for a file, and this is a text", "row", "text_column", "input_format")
+    else:
         from numtok.corpus import look
 
-        if look.is_encoded(text):
-            print_stored_row(
-                look.stored_row(text, row, tokenizer), limit, use_colour(sys.stdout), width
-            )
+        if look.is_encoded(path):
+            why = "is for a text; this file holds rows that are encoded already"
+            refuse(why, "numbers", "grammar", "pattern", "overflow", "text_column", "input_format")
+            stored = look.stored_row(path, row, tokenizer)
+            if page is None:
+                print_stored_row(stored, limit, use_colour(sys.stdout), width)
+            else:
+                _write(row_data(stored), page)
             return
-        text = look.text_of(text, row, options["text_column"], options["input_format"])
-    elif given is not None:
-        text = given
-    elif text is None or text == "-":
-        text = _from_stdin()
+        text = look.text_of(path, row, options["text_column"], options["input_format"])
+    text = given if given is not None else _from_stdin() if text in (None, "-") else text
     from numtok import Tokenizer
     from numtok.representations.chosen import choose
     from numtok.tokenizer.inspect import inspect_text
 
     rules = make_grammar(options["grammar"], options["pattern"])
-    choices = [
-        choose(names, options["overflow"]) for names in options["numbers"] or DEFAULT_NUMBERS
-    ]
-    inspection = inspect_text(
-        text, [Tokenizer.from_pretrained(tokenizer, chosen, rules) for chosen in choices]
-    )
+    chosen = [choose(names, options["overflow"]) for names in options["numbers"] or DEFAULT_NUMBERS]
+    tokenizers = [Tokenizer.from_pretrained(tokenizer, numbers, rules) for numbers in chosen]
+    inspection = inspect_text(str(text), tokenizers)
     if page is not None:
-        from .page import page as page_of
-        from .page_frame import write_page
-
-        write_page(page_of(inspection), page)
-        click.echo(
-            f"{shown(page)}: {len(inspection.numbers):,} numbers, {len(inspection.views)}"
-            " representations; open it in a browser"
-        )
+        _write(inspect_data(inspection), page)
         return
     print_inspection(inspection, limit, use_colour(sys.stdout), width)
 
 
+def _write(data: dict[str, Any], page: str) -> None:
+    write_page(data, page)
+    click.echo(f"{shown(page)}: {data['title']}; open it in a browser")
+
+
 def _is_file(text: str) -> bool:
-    """Whether it is the name of a file, or the URL of one of a known kind."""
-    if os.path.isfile(text) or "://" not in text:
-        return os.path.isfile(text)
+    """Whether it is the name of a file, or the URL of one of a known kind; an error for what can only
+    be meant as a name.
+    """
+    if os.path.isdir(text):
+        raise click.UsageError(
+            f"{text} is a folder; name a file in it, or give a text with --text."
+        )
+    if os.path.isfile(text):
+        return True
+    if text == "" or any(map(str.isspace, text)):
+        return False
     from numtok.corpus import look
 
-    return look.is_url_of_file(text)
+    if look.is_url_of_file(text):
+        return True
+    folder = os.path.dirname(text)
+    if "://" not in text and (
+        look.has_known_suffix(text)
+        or text.startswith(("/", "./", "../", "~/"))
+        or (folder and os.path.isdir(folder))
+    ):
+        raise click.UsageError(
+            f"no such file: {text}; check the path, or give a text with --text, or - for standard"
+            " input"
+        )
+    return False
 
 
 def _from_stdin() -> str:

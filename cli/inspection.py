@@ -2,141 +2,101 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .streams import shown
-from .values import shown_float, shown_value
 
 if TYPE_CHECKING:
     from numtok.corpus.look import StoredRow
-    from numtok.tokenizer.inspect import Inspection, Token, View
+    from numtok.tokenizer.inspect import Inspection, Token
 
-INK, TEXT_PAPERS, NUMBER_PAPER, PLACE_INK = (
-    235,
-    (254, 251),
-    215,
-    166,
-)  # of the 256 colours, legible on dark and on light terminals
+# of the 256 colours, legible on dark and on light terminals
+INK, TEXT_PAPERS, NUMBER_PAPER, PLACE_INK = 235, (254, 251), 215, 166
 LONGEST_TEXT, LONGEST_ROW = 2000, 2000  # characters and tokens that are shown of a stored row
 
 
 def print_stored_row(row: StoredRow, limit: int, colour: bool, width: int) -> None:
     """The file, its row as text, as tokens, and what is stored beside them."""
-    click.echo(click.style(shown(row.path), bold=True), color=colour)
     labels = max(len(label) for label, _ in row.facts)
-    for label, value in row.facts:
-        click.echo(f"  {click.style(label.ljust(labels), dim=True)}  {shown(value)}", color=colour)
-    click.echo()
+    lines = [click.style(shown(row.path), bold=True)]
+    lines += [
+        f"  {click.style(label.ljust(labels), dim=True)}  {shown(value)}"
+        for label, value in row.facts
+    ]
     if row.text is None:
-        click.echo(f"row {row.row:,} has no text", color=colour)
+        _print([*lines, "", f"row {row.row:,} has no text"], colour)
         return
-    click.echo(click.style(f"row {row.row:,}", bold=True), color=colour)
-    click.echo(
-        "  "
-        + shown(row.text[:LONGEST_TEXT])
-        + (f"… ({len(row.text):,} characters)" if len(row.text) > LONGEST_TEXT else ""),
-        color=colour,
-    )
-    click.echo()
+    cut = f"… ({len(row.text):,} characters)" if len(row.text) > LONGEST_TEXT else ""
     more = f", the first {LONGEST_ROW:,} of which are" if len(row.tokens) > LONGEST_ROW else ""
-    click.echo(
-        click.style(f"{len(row.tokens):,} token{'s' * (len(row.tokens) != 1)}{more}", dim=True),
-        color=colour,
-    )
-    for line in token_lines(row.tokens[:LONGEST_ROW], colour, width - 2):
-        click.echo("  " + line, color=colour)
-    rows: list[tuple[str, ...]] = [("number", "at token", *row.columns)]
+    lines += ["", click.style(f"row {row.row:,}", bold=True)]
+    lines += [f"  {shown(row.text[:LONGEST_TEXT])}{cut}", ""]
+    lines.append(click.style(f"{_count(row.tokens, 'token')}{more}", dim=True))
+    lines += [f"  {line}" for line in token_lines(row.tokens[:LONGEST_ROW], colour, width - 2)]
+    rows = [("number", "at token", *row.columns)]
     for place, (surface, first) in enumerate(row.numbers[:limit]):
-        rows.append(
-            (
-                short(surface),
-                f"{first:,}",
-                *(shown_value(name, column[place]) for name, column in row.columns.items()),
-            )
-        )
-    for line in ["", *aligned(rows, width)] if row.numbers else ["", "  no numbers"]:
-        click.echo(line, color=colour)
-    if len(row.numbers) > limit:
-        click.echo(
-            click.style(f"  and {len(row.numbers) - limit:,} more: raise --limit", dim=True),
-            color=colour,
-        )
+        values = (shown_value(name, column[place]) for name, column in row.columns.items())
+        rows.append((short(surface), f"{first:,}", *values))
+    lines += ["", *aligned(rows, width)] if row.numbers else ["", "  no numbers"]
+    _print([*lines, *_more(len(row.numbers), limit)], colour)
 
 
 def print_inspection(inspection: Inspection, limit: int, colour: bool, width: int) -> None:
     """Numbers first, then one block per representation."""
-    for line in _number_lines(inspection, limit, colour, width):
-        click.echo(line, color=colour)
-    for view in inspection.views:
-        click.echo()
-        cost = "" if view.per_number is None else f", {view.per_number:.2f} per number"
-        remark = (
-            f"{len(view.tokens):,} token{'s' * (len(view.tokens) != 1)}{cost}, engine {view.engine}"
-        )
-        click.echo(
-            f"{click.style('+'.join(view.names), bold=True)}  {click.style(remark, dim=True)}",
-            color=colour,
-        )
-        for line in token_lines(view.tokens, colour, width - 2):
-            click.echo("  " + line, color=colour)
-        for line in _column_lines(inspection, view, limit, width):
-            click.echo("  " + line, color=colour)
-
-
-def _number_lines(inspection: Inspection, limit: int, colour: bool, width: int) -> list[str]:
     numbers = inspection.numbers
-    title = click.style(f"{len(numbers):,} number{'s' * (len(numbers) != 1)}", bold=True)
-    if not numbers:
-        return [title]
+    lines = [click.style(_count(numbers, "number"), bold=True)]
     rows = [("as written", "characters", "exact value", "float64")]
     for number in numbers[:limit]:
-        rows.append(
-            (
-                short(number.text),
-                f"{number.start}-{number.stop}",
-                short(f"{number.value}"),
-                shown_float(number.as_float),
-            )
+        at, exact = f"{number.start}-{number.stop}", short(f"{number.value}")
+        rows.append((short(number.text), at, exact, shown_float(number.as_float)))
+    lines += [*aligned(rows, width), *_more(len(numbers), limit)] if numbers else []
+    for view in inspection.views:
+        cost = "" if view.per_number is None else f", {view.per_number:.2f} per number"
+        remark = click.style(
+            f"{_count(view.tokens, 'token')}{cost}, engine {view.engine}", dim=True
         )
-    lines = [title, *aligned(rows, width)]
-    return lines + (
-        [click.style(f"  and {len(numbers) - limit:,} more: raise --limit", dim=True)]
-        if len(numbers) > limit
+        lines += ["", f"{click.style('+'.join(view.names), bold=True)}  {remark}"]
+        lines += [f"  {line}" for line in token_lines(view.tokens, colour, width - 2)]
+        if view.columns and view.taken:
+            table: list[tuple[str, ...]] = [("", *view.columns)]
+            for place, taken in enumerate(view.taken[:limit]):
+                values = (shown_value(name, column[place]) for name, column in view.columns.items())
+                table.append((short(numbers[taken].text), *values))
+            lines += ["  ", *aligned(table, width)]
+    _print(lines, colour)
+
+
+def _print(lines: Iterable[str], colour: bool) -> None:
+    for line in lines:
+        click.echo(line, color=colour)
+
+
+def _count(things: Sequence[Any], name: str) -> str:
+    return f"{len(things):,} {name}{'s' * (len(things) != 1)}"
+
+
+def _more(count: int, limit: int) -> list[str]:
+    return (
+        [click.style(f"  and {count - limit:,} more: raise --limit", dim=True)]
+        if count > limit
         else []
     )
 
 
-def _column_lines(inspection: Inspection, view: View, limit: int, width: int) -> list[str]:
-    """The tensors, a row per number."""
-    if not view.columns or not view.taken:
-        return []
-    rows: list[tuple[str, ...]] = [("", *view.columns)]
-    for place, number in enumerate(view.taken[:limit]):
-        rows.append(
-            (
-                short(inspection.numbers[number].text),
-                *(shown_value(name, column[place]) for name, column in view.columns.items()),
-            )
-        )
-    return ["", *aligned(rows, width, indent="")]
-
-
-def aligned(rows: Sequence[tuple[str, ...]], width: int, indent: str = "  ") -> list[str]:
+def aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
     """A table whose first line is a dim heading; its last column is cut where the line ends."""
-    widths = [max(columns_of(row[k]) for row in rows) for k in range(len(rows[0]))]
+    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(
             cell + " " * (size - columns_of(cell)) for cell, size in zip(row, widths, strict=True)
         ).rstrip()
         for row in rows
     ]
-    lines = [
-        indent + (line if len(line) <= width - 2 else line[: width - 3] + "…") for line in lines
-    ]
+    lines = ["  " + (line if len(line) <= width - 2 else line[: width - 3] + "…") for line in lines]
     return [click.style(lines[0], dim=True), *lines[1:]]
 
 
@@ -145,31 +105,26 @@ def token_lines(tokens: tuple[Token, ...], colour: bool, width: int) -> list[str
     has_places = any(token.place for token in tokens)
     lines, upper, lower, used, shade = [], "", "", 0, 0
     for token in tokens:
-        text = shown(token.text)
-        place = f"{token.place}" if token.place else ""
+        text, place = shown(token.text), f"{token.place}" if token.place else ""
         wide = max(columns_of(text), len(place))
-        size = wide + (0 if colour else 1)
+        size = wide + (not colour)
         if used + size > width and used:
             lines += [upper, lower] if has_places else [upper]
             upper, lower, used = "", "", 0
-        upper += _chip(text, token.number is not None, shade, colour) + " " * (
-            wide - columns_of(text)
-        )
+        chip = _chip(text, token.number is not None, shade, colour)
+        upper += chip + " " * (wide - columns_of(text))
         lower += click.style(place.ljust(wide), fg=PLACE_INK) + ("" if colour else " ")
         used, shade = used + size, 1 - shade
     lines += [upper, lower] if has_places else [upper]
-    return [line.rstrip() if not colour else line for line in lines]
+    return [line if colour else line.rstrip() for line in lines]
 
 
 def _chip(text: str, is_number: bool, shade: int, colour: bool) -> str:
     """Colour for a terminal; otherwise tokens end in a bar."""
     if not colour:
         return text + "|"
-    return str(
-        click.style(
-            text, fg=INK, bg=NUMBER_PAPER if is_number else TEXT_PAPERS[shade], bold=is_number
-        )
-    )
+    paper = NUMBER_PAPER if is_number else TEXT_PAPERS[shade]
+    return str(click.style(text, fg=INK, bg=paper, bold=is_number))
 
 
 def columns_of(text: str) -> int:
@@ -183,3 +138,40 @@ def short(text: str, most: int = 32) -> str:
     """The text on one line of at most so many characters, with its length if it is cut."""
     text = shown(text)
     return text if len(text) <= most else f"{text[: most - 12]}…({len(text):,})"
+
+
+def shown_float(value: Any) -> str:
+    """The shortest decimal that reads back as the same float; ``12`` rather than ``12.0``."""
+    return str(value).removesuffix(".0")
+
+
+def shown_value(name: str, value: Any) -> str:
+    """One number's value in the column ``name``."""
+    import numpy as np
+
+    array = np.asarray(value)
+    if fields := bit_fields(name, array):
+        return " ".join(fields)
+    if array.ndim == 0:
+        return shown_float(value)
+    values = array.tolist()
+    if np.issubdtype(array.dtype, np.integer):
+        return ("" if array.max(initial=0) < 10 else " ").join(map(str, values))
+    return " ".join(
+        f"{one:+.2f}" if array.ndim == 1 else f"({one[0]:+.2f} {one[1]:+.2f})" for one in values
+    )
+
+
+def bit_fields(name: str, value: Any) -> list[str]:
+    """The bits of a value in the column ``name``, an array or a scalar of numpy, by field: sign,
+    exponent and mantissa of a float, or of several; none if they are no bits.
+    """
+    from numtok.representations import streams
+
+    size = value.size if value.ndim else 8 * value.itemsize
+    known = (column.bit_fields for column in streams()[name])
+    fields = next((one for one in known if one and sum(one) == size), ())
+    bits = (
+        "".join(map(str, value.tolist())) if value.ndim else f"{int(value):0{size}b}" * bool(fields)
+    )
+    return [bits[stop - field : stop] for stop, field in zip(itertools.accumulate(fields), fields)]  # noqa: B905

@@ -19,6 +19,7 @@ from .encode import encode
 from .export import export
 from .inspect import inspect
 from .jobs import finish
+from .options import in_options
 from .stats import stats
 from .streams import discard_output, open_streams, shown
 from .train import train
@@ -54,9 +55,10 @@ class _Group(click.Group):
         except Exception as error:
             if ctx.meta.get("numtok.debug"):
                 raise
-            for line in _other_failures(error):
-                print_error(line)
-            print_error(_told(error))
+            command = self.commands.get(ctx.invoked_subcommand or "")
+            params = command.params if command else []
+            for message in (*_other_failures(error), _told(error)):
+                print_error(in_options(message, params))
             ctx.exit(1)
 
 
@@ -67,7 +69,7 @@ def _told(error: Exception) -> str:
     if isinstance(error, NumtokError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "out of memory; use fewer --workers"
+        return "out of memory; use fewer workers=..."
     notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     return (
         f"this is a bug in numtok: {type(error).__name__}: {error}{notes}; run again with --debug"

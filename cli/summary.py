@@ -1,12 +1,10 @@
-"""What encoding has come to, for people: the table at the end, and a warning where a scale loses
-many numbers.
-"""
+"""What encoding has come to, for people: the table at the end, and warnings."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .console import counts, duration, print_table, print_warning, size
+from .console import counts, duration, print_table, print_warning, rate, size
 
 if TYPE_CHECKING:
     from numtok.corpus.fit import Fit
@@ -15,51 +13,35 @@ if TYPE_CHECKING:
 VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which the user is told
 
 
-def warn_of_losses(summary: Summary) -> None:
-    """Say it where a scale loses many numbers."""
+def print_warnings(summary: Summary, packed: bool) -> None:
+    """Documents without text, and many numbers lost to a scale."""
+    if summary.without_text:
+        became = "pieces without tokens" if packed else "null rows"
+        print_warning(
+            f"{summary.without_text:,} of {summary.documents:,} documents have no text (it is"
+            f" missing or null) and are {became}, the first in {summary.first_without_text}"
+        )
     log = any(getattr(representation, "log", False) for representation in summary.representations)
     kept = max(summary.numbers - sum(summary.left_as_text.values()), 1)
     vanishing, clipped = summary.vanishing.get("xval", 0), summary.clipped.get("xval", 0)
     if vanishing > VANISHING * kept or clipped > CLIPPED * kept:
-        lost = (
-            f"{vanishing / kept:.1%} of the numbers are nearly zero for the model and"
-            f" {clipped / kept:.1%} are clipped"
+        more = "" if log else "--numbers xval:log holds more of them, and "
+        print_warning(
+            f"with this scale of xval, {vanishing / kept:.1%} of the numbers are nearly zero for"
+            f" the model and {clipped / kept:.1%} are clipped; {more}--numbers bits holds numbers"
+            " of all magnitudes"
         )
-        wider = (
-            "--numbers bits holds"
-            if log
-            else "--numbers xval:log holds more of them, and bits holds"
-        )
-        print_warning(f"with this scale of xval, {lost}; {wider} numbers of all magnitudes")
 
 
 def scale_row(fit: Fit) -> tuple[str, str, str]:
     """The scale, what it was found on, and how to encode other files alike."""
-    where = f"{fit.numbers:,} numbers of {fit.documents:,} documents"
     effect = (
-        f"{fit.largest:.4g} becomes 5 ({where})"
+        f"{fit.largest:.4g} becomes 5 ({fit.numbers:,} numbers of {fit.documents:,} documents)"
         if fit.largest is not None
         else "there is no number but zero to fit it to"
     )
     again = f"--scale {fit.xval.scale!r} --clip {fit.xval.clip:g}"
     return "xval's scale", f"{fit.xval.scale!r}", f"{effect}; for more files: {again}"
-
-
-def packing_rows(summary: Summary, length: int) -> list[tuple[str, str, str]]:
-    """How full packed rows are, and what was cut."""
-    full = (summary.tokens + summary.documents - summary.without_text) / max(
-        summary.rows * length, 1
-    )
-    rows = [("rows", f"{summary.rows:,}", f"of at most {length:,} tokens, {full:.2%} full")]
-    if summary.cut_numbers:
-        rows.append(
-            (
-                "cut numbers",
-                f"{summary.cut_numbers:,}",
-                "longer than a row, so that they lie in several",
-            )
-        )
-    return rows
 
 
 def print_summary(summary: Summary, numbers: str | None, pack: int | None = None) -> None:
@@ -68,79 +50,57 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
     """
     if not isinstance(numbers, str):
         numbers = ",".join(representation.name for representation in summary.representations)
+    skipped = f"{summary.skipped:,} left out, see {summary.quarantine}" if summary.skipped else ""
+    each = f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else ""
     rows = [
-        (
-            "documents",
-            f"{summary.documents:,}",
-            f"{summary.skipped:,} left out, see {summary.quarantine}" if summary.skipped else "",
-        ),
+        ("documents", f"{summary.documents:,}", skipped),
         ("text", size(summary.bytes), time_taken(summary)),
-        (
-            "tokens",
-            f"{summary.tokens:,}",
-            f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else "",
-        ),
+        ("tokens", f"{summary.tokens:,}", each),
         ("numbers", f"{summary.numbers:,}", f"as {numbers}"),
     ]
-    rows += packing_rows(summary, pack) if pack else []
+    if pack:
+        full = summary.tokens + summary.documents - summary.without_text
+        share = f"{full / max(summary.rows * pack, 1):.2%} full"
+        rows.append(("rows", f"{summary.rows:,}", f"of at most {pack:,} tokens, {share}"))
     if summary.fit is not None:
         rows.append(scale_row(summary.fit))
     if summary.tokens_before is not None and summary.tokens_after is not None:
-        rows.append(
-            (
-                "tokens per number",
-                f"{summary.tokens_after:.2f}",
-                f"{summary.tokens_before:.2f} by the tokenizer alone",
-            )
-        )
-    if any(summary.left_as_text.values()):
-        rows.append(
-            (
-                "left as text",
-                f"{sum(summary.left_as_text.values()):,}",
-                f"cannot be held: {counts(summary.left_as_text)}",
-            )
-        )
-    if summary.clipped:
-        rows.append(("clipped", f"{sum(summary.clipped.values()):,}", counts(summary.clipped)))
-    if summary.vanishing:
-        rows.append(
-            (
-                "nearly zero",
-                f"{sum(summary.vanishing.values()):,}",
-                f"below 0.001 once scaled: {counts(summary.vanishing)}",
-            )
-        )
-    if summary.in_added_tokens:
-        rows.append(
-            (
-                "in added tokens",
-                f"{summary.in_added_tokens:,}",
-                "digits within the tokenizer's own tokens, not numbers",
-            )
-        )
+        before = f"{summary.tokens_before:.2f} by the tokenizer alone"
+        rows.append(("tokens per number", f"{summary.tokens_after:.2f}", before))
+    lost = (
+        (
+            "cut numbers",
+            {"": summary.cut_numbers},
+            "longer than a row, so that they lie in several",
+        ),
+        ("left as text", summary.left_as_text, "cannot be held: "),
+        ("clipped", summary.clipped, ""),
+        ("nearly zero", summary.vanishing, "below 0.001 once scaled: "),
+        (
+            "in added tokens",
+            {"": summary.in_added_tokens},
+            "digits within the tokenizer's own tokens, not numbers",
+        ),
+    )
+    for label, by_name, why in lost:
+        if total := sum(by_name.values()):
+            who = "" if "" in by_name else counts(by_name)
+            rows.append((label, f"{total:,}", why + who))
     if summary.shards:
         rows.append(("shards", f"{summary.shards:,}", shards_left(summary)))
-    share = (
-        f"{summary.output_bytes / summary.bytes:.2f} of the text's size"
-        if summary.bytes
-        else "there is no text"
+    share = f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"
+    rows.append(
+        ("output", size(summary.output_bytes), share if summary.bytes else "there is no text")
     )
-    rows.append(("output", size(summary.output_bytes), share))
-    print_table(
-        rows,
-        "standard output" if summary.output == "-" else summary.output,
-        to_stderr=summary.output == "-",
-    )
+    piped = summary.output == "-"
+    print_table(rows, "standard output" if piped else summary.output, to_stderr=piped)
 
 
 def time_taken(summary: Summary) -> str:
     """How long it took, and how fast that was, if all of it was done now."""
     if summary.resumed or not summary.seconds:
         return duration(summary.seconds) if summary.seconds else ""
-    return (
-        f"{duration(summary.seconds)}, {size(summary.bytes / summary.seconds)}/s, without start-up"
-    )
+    return f"{rate(summary.bytes, summary.seconds)}, without start-up"
 
 
 def shards_left(summary: Summary) -> str:

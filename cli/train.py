@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from .console import Clock, ProgressLine, debug_option, duration, print_table, size
-from .options import (
-    OnceCommand,
-    grammar_options,
-    input_format_option,
-    make_grammar,
-    overwrite_option,
-    quiet_option,
-    text_column_option,
-)
+from . import options as shared
+from .console import ProgressLine, duration, print_table, size
+from .options import count, group, make_grammar, opt
 
 EPILOG = """\b
 Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
@@ -25,34 +19,29 @@ Examples, with examples/sample.jsonl of the repository, or JSON lines of your ow
 """
 
 
-@click.command(cls=OnceCommand, epilog=EPILOG)
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@click.option("-o", "--output", required=True, metavar="FOLDER", help="Gets a tokenizer.json.")
-@click.option(
-    "--vocab-size",
-    type=click.IntRange(257),
-    default=16000,
-    show_default=True,
-    help="Tokens in all.",
+@click.command(cls=shared.Command, epilog=EPILOG)
+@shared.inputs
+@group(
+    "Output",
+    opt("-o/--output FOLDER", "Gets a tokenizer.json.", required=True),
+    opt("--vocab-size N", "Tokens in all.", count(257, 1 << 31), default=16000),
+    opt(
+        "--min-frequency N",
+        "How often a pair must occur to be merged.",
+        count(1, 1 << 31),
+        default=2,
+    ),
+    shared.overwrite,
 )
-@click.option(
-    "--min-frequency",
-    type=click.IntRange(1),
-    default=2,
-    show_default=True,
-    help="How often a pair must occur to be merged.",
-)
-@text_column_option
-@input_format_option
-@grammar_options
-@overwrite_option
-@quiet_option
-@debug_option
+@group("Text", shared.text_column, shared.input_format, shared.grammar, shared.pattern)
+@shared.running
 def train(
     inputs: tuple[str, ...],
     output: str,
     vocab_size: int,
     min_frequency: int,
+    grammar: Any,
+    pattern: str | None,
     overwrite: bool,
     quiet: bool,
     **reading: Any,
@@ -64,41 +53,41 @@ def train(
     """
     from numtok.engines.train import save_tokenizer, train_tokenizer
 
-    clock = Clock()
+    started = time.perf_counter()
     with ProgressLine(quiet) as progress:
-        texts = _texts(inputs, reading["input_format"], reading["text_column"], progress, clock)
-        grammar = make_grammar(reading["grammar"], reading["pattern"])
-        config = train_tokenizer(texts, vocab_size, grammar=grammar, min_frequency=min_frequency)
+        config = train_tokenizer(
+            _texts(inputs, progress, started, **reading),
+            vocab_size,
+            grammar=make_grammar(grammar, pattern),
+            min_frequency=min_frequency,
+        )
     path = save_tokenizer(config, output, overwrite)
     if not quiet:
-        tokens = len(config["model"]["vocab"])
-        print_table(
-            [
-                ("tokens", f"{tokens:,}", ""),
-                ("size", size(path.stat().st_size), ""),
-                ("time", duration(clock()), ""),
-            ],
-            str(path),
-        )
+        rows = [
+            ("tokens", f"{len(config['model']['vocab']):,}", ""),
+            ("size", size(path.stat().st_size), ""),
+            ("time", duration(time.perf_counter() - started), ""),
+        ]
+        print_table(rows, str(path))
 
 
 def _texts(
     inputs: tuple[str, ...],
-    format: str | None,
-    text_column: str | None,
     progress: ProgressLine,
-    clock: Clock,
+    started: float,
+    input_format: str | None,
+    text_column: str | None,
 ) -> Iterator[Any]:
     """The texts of all inputs, with progress while they are read."""
     from numtok.corpus.read.documents import find_inputs, read_batches
     from numtok.corpus.summary import Progress
 
-    sources = find_inputs(inputs, format)
+    sources, done = find_inputs(inputs, input_format), 0
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
-    done = 0
     for source in sources:
         for batch in read_batches(source, text_column):
             yield batch.texts
-            progress(Progress(done + batch.position, total, 0, 0, 0, clock()))
+            seconds = time.perf_counter() - started
+            progress(Progress(done + batch.position, total, 0, 0, 0, seconds))
         done += source.size or 0

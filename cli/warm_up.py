@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
-from .console import Clock, debug_option, duration, print_table
-from .options import OnceCommand, quiet_option, tokenizer_option
+from . import options as shared
+from .console import duration, print_table
+from .options import group, opt
 
 EPILOG = """\b
 Examples:
@@ -15,16 +18,17 @@ Examples:
 """
 
 
-@click.command("warm-up", cls=OnceCommand, epilog=EPILOG)
-@click.option(
-    "--numbers",
-    multiple=True,
-    metavar="LIST",
-    help="Representations to prepare, such as xval,bits; repeatable.  [default: all]",
+@click.command("warm-up", cls=shared.Command, epilog=EPILOG)
+@group(
+    "Numbers",
+    opt(
+        "--numbers LIST",
+        "Representations to prepare, such as xval,bits; repeatable. Default: all.",
+        multiple=True,
+    ),
 )
-@tokenizer_option
-@quiet_option
-@debug_option
+@group("Text", shared.tokenizer)
+@shared.running
 def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> None:
     """Compile for this processor now, not in the first run.
 
@@ -33,21 +37,19 @@ def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> Non
     NUMBA_CACHE_DIR names another. What is found out about the tokenizer goes into your cache folder
     (NUMTOK_CACHE names another).
     """
-    from numtok.arrays.kernel_cache import compiled_in
+    from numtok.arrays.kernel_folders import compiled_in
     from numtok.corpus.warm_up import warm_up
 
-    clock = Clock()
-    say = (
-        (lambda name: None)
-        if quiet
-        else lambda name: click.echo(f"numtok: preparing {name}", err=True)
-    )
+    started = time.perf_counter()
+
+    def say(name: str) -> None:
+        if not quiet:
+            click.echo(f"numtok: preparing {name}", err=True)
+
     folder = warm_up(tokenizer, numbers or None, say)
     if not quiet:
-        print_table(
-            [
-                ("compiled functions", f"{compiled_in(folder):,}", ""),
-                ("time", duration(clock()), ""),
-            ],
-            str(folder),
-        )
+        rows = [
+            ("compiled functions", f"{compiled_in(folder):,}", ""),
+            ("time", duration(time.perf_counter() - started), ""),
+        ]
+        print_table(rows, str(folder))

@@ -50,7 +50,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
         raise OutputError(f"{path} is a folder; name a file in it")
     if os.path.lexists(path) and not overwrite:
         raise OutputError(
-            f"{path} exists already; choose another name, or overwrite it with --overwrite"
+            f"{path} exists already; choose another name, or overwrite it with overwrite=True"
         )
     if _is_special(path):
         raise OutputError(
@@ -178,7 +178,7 @@ def _publish(temporary: Path, path: Path, overwrite: bool) -> None:
     except FileExistsError:
         raise OutputError(
             f"{path} was made by someone else meanwhile; choose another name, or overwrite it with"
-            " --overwrite"
+            " overwrite=True"
         ) from None
     except OSError as error:
         raise OutputError(

@@ -14,13 +14,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
+import pyarrow as pa
+
 from numtok import corpus
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.sharding import Encoder, Sharding, is_folder
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import RepresentationError, TokenizerError
-from numtok.numbers.grammar import Grammar
+from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation
 from numtok.representations.chosen import for_files
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -35,7 +37,7 @@ def encode_files(
     *,
     tokenizer: Any = None,
     numbers: Chosen | None = None,
-    grammar: Grammar | None = None,
+    grammar: Grammar | str | None = None,
     overflow: Literal["text", "clip", "error"] | None = None,
     dense: bool = False,
     scale: float | None = None,
@@ -63,7 +65,7 @@ def encode_files(
         tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it; or a
             ``Tokenizer``, which has its numbers and its grammar.
         numbers: representations, ``"xval"`` if not given, or their names, ``"xval,fone:6,4"``.
-        grammar: what counts as a number; ``Grammar.prose()`` if not given.
+        grammar: what counts as a number, or its name, ``"european"``; prose if not given.
         overflow: what becomes of numbers that a representation cannot hold, for all that can
             choose.
         dense: write the tensors of bits and fone; else each number's bits are one integer, and
@@ -117,9 +119,17 @@ def encode_files(
         tokenizer.with_options(scaled)
         if own
         else Tokenizer.from_pretrained(
-            tokenizer, scaled, grammar or Grammar(), engine, leading_space
+            tokenizer, scaled, check_grammar(grammar), engine, leading_space
         )
     )
+    types = (getattr(field.type, "value_type", None) for field in made.batch_schema())
+    if options.get("tensors") == "extension" and not any(
+        isinstance(kind, pa.FixedShapeTensorType) for kind in types
+    ):
+        raise RepresentationError(
+            "tensors='extension' is for columns of tensors, and there is none; leave it out, or"
+            " give dense=True where there can be"
+        )
     encoder = Encoder.of(made, tokenizer, engine, finding)
     return _encode(
         _listed(inputs),

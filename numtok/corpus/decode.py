@@ -162,7 +162,7 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
         return tokenizer
     raise SchemaError(
         f"{path}: was encoded with another tokenizer than {source or 'the default one'}; name the"
-        " right one with --tokenizer"
+        " right one with tokenizer=..."
     )
 
 

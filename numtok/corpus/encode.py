@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
-import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
@@ -22,7 +21,7 @@ from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
 from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.pieces import Piece, Reader
 from numtok.corpus.read.batches import SkippedRow, TextBatch
-from numtok.corpus.read.documents import Source, find_inputs
+from numtok.corpus.read.documents import Source, check_text_unit, find_inputs
 from numtok.corpus.read.parts import rows_before
 from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
@@ -41,7 +40,6 @@ from numtok.files import write_file
 from numtok.locations import is_url
 from numtok.stores.ask import changed
 from numtok.tokenizer import schema
-from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -119,6 +117,7 @@ def encode_corpus(
     """
     settings = EncodeSettings(**options)
     sources = find_inputs(inputs, settings.input_format)
+    check_text_unit(sources, settings.text_unit)
     refuse_input_as_output(sources, output)
     refuse_own_names(settings.keep_columns, tokenizer)
     run = Run.start(sources, output, progress)
@@ -318,7 +317,7 @@ def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
     taken = [name for name in keep_columns if name in own]
     if taken:
         hint = (
-            "use keep_text (--keep-text) to be able to give every text back"
+            "use keep_text=True to be able to give every text back"
             if taken[0] == "text"
             else "rename it in the input"
         )
@@ -335,11 +334,9 @@ def _first_null(batch: TextBatch) -> int:
 def _with_kept(encoded: pa.RecordBatch, batch: TextBatch, described: pa.Schema) -> pa.RecordBatch:
     """The encoded rows with the kept columns behind them."""
     own = len(encoded.schema)
-    ids = encoded.column("input_ids")
-    if len(ids.values) > MOST_TOKENS and np.diff(ids.offsets).max() > MOST_TOKENS:
+    if not encoded.schema.field("input_ids").type.equals(described.field("input_ids").type):
         raise InputError(
-            f"the document has more than {MOST_TOKENS:,} tokens, the most of a row; cut it into"
-            " several"
+            "the document has more than 2**31 tokens, which a row cannot hold; cut it into several"
         )
     kept = [batch.kept[field.name] for field in list(described)[own:]]
     cast = [

@@ -1,7 +1,8 @@
 """xVal's scale from the texts that are to be encoded.
 
 In: representations, one of them xVal, and a sample of the texts. Out: the same with the scale and
-    the clip found (:meth:`XVal.fit`), and what they were found on. ``sample_files`` takes the
+    the clip found (:mod:`numtok.representations.magnitudes`, as ``numtok stats`` finds them), and
+    what they were found on. ``sample_files`` takes the
     sample from all over the inputs; ``sample_stream`` from the front of a stream that can be read
     only once, and hands on all of it.
 """
@@ -22,13 +23,11 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.representations import Representation, XVal
-from numtok.representations.xval import TARGET
+from numtok.representations import Representation, XVal, magnitudes
 
 FIT_BYTES = 32 << 20  # of text; scanning it takes a tenth of a second
 FIT_BATCH = 1 << 20
 FIT_FILES = 32
-FIT_NUMBERS = 1 << 22  # 32 MB of them
 
 Item = TypeVar("Item")
 
@@ -59,20 +58,17 @@ class ScaleFit:
             RepresentationError: if there is no xVal, or an option is out of range.
         """
         place = xval_place(representations)
-        magnitudes, documents = [], 0
+        counts, documents, found = np.zeros(magnitudes.BINS, np.int64), 0, 0
         for some in texts:
-            documents += len(some)
-            magnitudes.append(_magnitudes(scan(some, grammar), representations))
-        values = np.concatenate(magnitudes)[:FIT_NUMBERS] if magnitudes else np.empty(0)
+            values = _magnitudes(scan(some, grammar), representations)
+            documents, found = documents + len(some), found + len(values)
+            counts += magnitudes.counted(values)
         given: XVal = representations[place]  # type: ignore[assignment]  # by xval_place
-        if not (np.isfinite(values) & (values != 0)).any():
-            fitted, largest = XVal(1.0, TARGET, given.log, given.overflow), None
-        else:
-            fitted = XVal.fit_values(values, TARGET, self.quantile, given.overflow, given.log)
-            largest = fitted.largest
+        fitted = magnitudes.fitted_xval(counts, self.quantile, given.log, given.overflow)
+        largest = fitted.largest if counts.any() else None
         fitted = dataclasses.replace(fitted, clip=fitted.clip if self.clip is None else self.clip)
         return [*representations[:place], fitted, *representations[place + 1 :]], Fit(
-            fitted, documents, len(values), largest
+            fitted, documents, found, largest
         )
 
 

@@ -79,7 +79,7 @@ class IndexedFile:
         if len(sizes) and sizes.max() > np.iinfo(np.int32).max:
             raise OutputError(
                 f"{self._path}: a sequence has {sizes.max():,} values, more than the format can"
-                " tell; export shorter rows, encoded with --pack"
+                " tell; export shorter rows, encoded with pack=..."
             )
         self._sizes.append(sizes.astype(np.int32))
         self._put(self._values, np.ascontiguousarray(values, self.dtype.newbyteorder("<")))

@@ -53,9 +53,14 @@ class StoredRow:
     columns: dict[str, npt.NDArray[Any]]
 
 
+def has_known_suffix(name: str) -> bool:
+    """Whether a name ends as one of a file that can be read does."""
+    return suffixes(name)[0] is not None
+
+
 def is_url_of_file(text: str) -> bool:
     """Whether it is a URL, and of a file that can be read; another one is a text."""
-    return is_url(text) and not any(map(str.isspace, text)) and suffixes(text)[0] is not None
+    return is_url(text) and not any(map(str.isspace, text)) and has_known_suffix(text)
 
 
 def is_encoded(path: str | Path) -> bool:

@@ -79,7 +79,7 @@ class FileOptions(EncodeOptions, total=False):
     grammar: str
     pattern: str
     overflow: Literal["text", "clip", "error"]
-    compact: bool
+    dense: bool
     scale: float
     clip: float
     fit: bool

@@ -24,11 +24,11 @@ from numtok.corpus.flow import Sink, run_ordered
 from numtok.corpus.job_folder import MANIFEST
 from numtok.corpus.jobs.store import Folder
 from numtok.corpus.read.batches import TextBatch
-from numtok.corpus.read.documents import Source, find_inputs, read_batches
+from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.summary import BATCH_BYTES, Progress, front, processors
 from numtok.corpus.unpack import documents_of
-from numtok.errors import NumtokError
+from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Subword
 from numtok.statistics import Statistics
@@ -56,7 +56,7 @@ def corpus_stats(
     inputs: str | Path | Sequence[str | Path],
     *,
     tokenizer: Any = None,
-    grammar: Grammar | None = None,
+    grammar: Grammar | str | None = None,
     text_column: str | None = None,
     input_format: str | None = None,
     text_unit: Literal["line", "file"] = "line",
@@ -73,7 +73,7 @@ def corpus_stats(
             a folder that it wrote with ``--stats``, what was counted then.
         tokenizer: a source tokenizer, as :meth:`numtok.Tokenizer.from_pretrained` takes it, whose
             tokens per number are counted.
-        grammar: what counts as a number in texts; ``Grammar.prose()`` if not given. Encoded files
+        grammar: what counts as a number in texts, or its name; prose if not given. Encoded files
             have their own.
         text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or
             the only column of strings.
@@ -93,9 +93,16 @@ def corpus_stats(
         else [os.fspath(one) for one in inputs]
     )
     kept, given = ([], given) if text_column or input_format else _kept(given)
-    if kept and not given:
+    sources = find_inputs(given, input_format) if given or not kept else []
+    check_text_unit(sources, text_unit)
+    for name, value in (("grammar", grammar), ("tokenizer", tokenizer)):
+        if value is not None and text_column is None and all(map(is_encoded, sources)):
+            raise InputError(
+                f"{name}=... is for texts, and these files hold numbers that were found already;"
+                " leave it out, or name a column of texts by text_column=NAME"
+            )
+    if not sources:
         return Statistics.merge(kept)
-    sources = find_inputs(given, input_format)
     rules = check_grammar(grammar)
     reading = {
         "text_column": text_column,

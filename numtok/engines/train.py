@@ -28,7 +28,7 @@ from numtok.arrays.text_rows import TextRows
 from numtok.engines.tokenizer_json import TOKENIZER_FILE
 from numtok.errors import InputError, OutputError, TokenizerError
 from numtok.files import write_file
-from numtok.numbers.grammar import Grammar
+from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.numbers.scan import scan
 
 END_OF_TEXT = "<|endoftext|>"
@@ -41,7 +41,7 @@ def train_tokenizer(
     texts: Iterable[Any],
     vocab_size: int,
     *,
-    grammar: Grammar | None = None,
+    grammar: Grammar | str | None = None,
     min_frequency: int = 2,
     progress: bool = False,
 ) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def train_tokenizer(
     Args:
         texts: ``str``, or Arrow string arrays; nulls are left out.
         vocab_size: tokens in all; fewer if the text has no more pairs to merge.
-        grammar: what counts as a number.
+        grammar: what counts as a number, or its name.
         min_frequency: how often a pair must occur to be merged.
         progress: let ``tokenizers`` draw its bar on stderr.
 
@@ -76,7 +76,9 @@ def train_tokenizer(
         show_progress=progress,
     )
     seen = _Counter()
-    tokenizer.train_from_iterator(seen.count(_training_text(texts, grammar or Grammar())), trainer)
+    tokenizer.train_from_iterator(
+        seen.count(_training_text(texts, check_grammar(grammar))), trainer
+    )
     if not seen.pieces:
         raise InputError("there is no text to train on; give files with words in them")
     return _compact(json.loads(tokenizer.to_str()))
@@ -89,7 +91,7 @@ def save_tokenizer(config: dict[str, Any], folder: str | Path, overwrite: bool =
     path = Path(folder) / TOKENIZER_FILE
     if path.exists() and not overwrite:
         raise OutputError(
-            f"{path} exists already; choose another folder, or overwrite it with --overwrite"
+            f"{path} exists already; choose another folder, or overwrite it with overwrite=True"
         )
     told = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": END_OF_TEXT}
     write_file(path.with_name("tokenizer_config.json"), json.dumps(told, indent=2) + "\n")

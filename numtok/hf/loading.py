@@ -41,7 +41,7 @@ OWN_METHODS = (
 
 def given_settings(
     numbers: Sequence[Representation | str] | Representation | str | None,
-    grammar: Grammar | None,
+    grammar: Grammar | str | None,
     leading_space: str | None,
     return_numbers: bool | None,
 ) -> dict[str, Any]:

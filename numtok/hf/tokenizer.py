@@ -74,7 +74,7 @@ class NumberTokenizer(KnowsNumbers):
         pretrained_model_name_or_path: Any = None,
         *inputs: Any,
         numbers: Sequence[Representation | str] | Representation | str | None = None,
-        grammar: Grammar | None = None,
+        grammar: Grammar | str | None = None,
         leading_space: str | None = None,
         return_numbers: bool | None = None,
         **kwargs: Any,
@@ -88,7 +88,7 @@ class NumberTokenizer(KnowsNumbers):
             inputs: as for ``AutoTokenizer.from_pretrained``.
             numbers: representations, ``[XVal()]`` if not given, or their names,
                 ``"xval,fone:6,4"``.
-            grammar: what counts as a number.
+            grammar: what counts as a number, or its name, ``"european"``.
             leading_space: ``"auto"`` or ``"separate"``; see :class:`numtok.Tokenizer`.
             return_numbers: whether calls return the number streams, if they do not say; False if
                 not given.
@@ -120,7 +120,7 @@ class NumberTokenizer(KnowsNumbers):
         cls,
         tokenizer: Any,
         numbers: Sequence[Representation | str] | Representation | str | None = None,
-        grammar: Grammar | None = None,
+        grammar: Grammar | str | None = None,
         leading_space: str | None = None,
         return_numbers: bool | None = None,
     ) -> NumberTokenizer:

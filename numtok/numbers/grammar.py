@@ -64,6 +64,8 @@ LATER_OPTIONS = (
     "lakhs",
 )  # left out of what is saved where they are as they ever were, which keeps its fingerprint
 
+NAMES = ("prose", "data", "european", "indian", "swiss")  # each is a method of Grammar
+
 
 @dataclass(frozen=True)
 class Grammar:
@@ -200,9 +202,14 @@ def _all_differ(characters: str) -> bool:
 
 
 def check_grammar(grammar: Any) -> Grammar:
-    """``grammar``, or the default for None; anything else is an error."""
+    """``grammar``, the one with that name, or the default for None; anything else is an error."""
+    if isinstance(grammar, str) and grammar in NAMES:
+        made: Grammar = getattr(Grammar, grammar)()
+        return made
     if grammar is not None and not isinstance(grammar, Grammar):
-        raise GrammarError(f"expected a Grammar, such as Grammar.data(), got {str(grammar)[:60]}")
+        raise GrammarError(
+            f"expected a Grammar or one of {', '.join(map(repr, NAMES))}, got {repr(grammar)[:60]}"
+        )
     return grammar or Grammar()
 
 

@@ -15,7 +15,7 @@ from numtok.numbers.pattern import scan_pattern
 from numtok.numbers.scanner import scan_columns
 
 
-def scan(texts: Texts, grammar: Grammar | None = None) -> Numbers:
+def scan(texts: Texts, grammar: Grammar | str | None = None) -> Numbers:
     """Find all numbers in many texts.
 
     Args:
@@ -38,7 +38,7 @@ def scan(texts: Texts, grammar: Grammar | None = None) -> Numbers:
     return Numbers.of_columns(scan_columns(rows, grammar), rows, grammar.decimal)
 
 
-def extract(text: str, grammar: Grammar | None = None) -> list[Number]:
+def extract(text: str, grammar: Grammar | str | None = None) -> list[Number]:
     """All numbers in one text, each with its surface, its place in characters and its exact value.
 
     >>> [(number.text, number.value) for number in extract("pH 7.4 at -12.5e-3")]

@@ -19,9 +19,15 @@ def choose(
     option.
 
     Raises:
-        RepresentationError: if they are none, or cannot be combined.
+        RepresentationError: if they are none, cannot be combined, or hold every number while
+            ``overflow`` is given.
     """
     chosen = representations_of(numbers)
+    if overflow is not None and not any(_has(one, "overflow") for one in chosen):
+        names = ",".join(one.name for one in chosen)
+        raise RepresentationError(
+            f"{names!r} has no overflow={overflow!r}, as it holds every number"
+        )
     for name, value in (("overflow", overflow), ("compact", compact)):
         if value is not None:
             chosen = tuple(_with_option(representation, name, value) for representation in chosen)

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
 from numtok.numbers.numbers import Numbers
-from numtok.statistics.digits import LARGEST_DECADE, LONG, MANTISSA, Keys
-from numtok.statistics.distinct import Counted, counted, mixed
+from numtok.statistics.digits import LONG, MANTISSA, Keys
+from numtok.statistics.histograms import LARGEST_DECADE
 
 Ints = npt.NDArray[np.int64]
 
@@ -32,6 +32,40 @@ _SHAPES = (LONG + 1) * _DECADES
 _POWERS = np.array([10**power for power in range(MANTISSA + 1)], np.int64)
 
 
+class Values(NamedTuple):
+    """m values, mantissa × 10**power, of a shape, and how often each occurs; int64[m] each."""
+
+    shape: Ints
+    mantissa: Ints
+    power: Ints
+    times: Ints
+
+    def chosen(self, which: npt.NDArray[Any]) -> Values:
+        """Some of them."""
+        return Values(*(column[which] for column in self))
+
+    def is_cut(self) -> npt.NDArray[np.bool_]:
+        """bool[m]: of more digits than a mantissa holds."""
+        return np.asarray(self.shape >= LONG * _DECADES)
+
+
+def distinct(keys: Keys) -> Values:
+    """The distinct values among the keys, with their sign."""
+    digits = np.searchsorted(_POWERS, np.abs(keys.mantissa), side="right")
+    decade = np.clip(keys.power + digits - 1, -LARGEST_DECADE, LARGEST_DECADE)
+    shape = np.where(keys.mantissa == 0, 0, keys.significant * _DECADES + decade) + LARGEST_DECADE
+    return _summed(Values(shape, keys.mantissa, keys.power, memory.full(len(shape), 1, np.int64)))
+
+
+def _summed(values: Values) -> Values:
+    """Equal values as one."""
+    names = list(Values._fields)
+    table = pa.table({name: pa.array(one) for name, one in zip(names, values, strict=True)})
+    summed = table.group_by(names[:3], use_threads=False).aggregate([("times", "sum")])
+    columns = [*(summed[name] for name in names[:3]), summed["times_sum"]]
+    return Values(*(memory.from_arrow(column.combine_chunks()) for column in columns))
+
+
 @dataclass(frozen=True, eq=False)
 class Examples:
     """What is kept of the numbers' values, without their sign.
@@ -39,81 +73,44 @@ class Examples:
     Attributes:
         shapes: int64[2020], how many numbers each shape has: ``shapes[significant * 101 + decade +
             50]``.
-        shape: int64[m], of each example, ascending.
-        values: their mantissas and powers, and how often each occurs.
+        values: of each shape those that are kept, in the order of shapes and hashes.
     """
 
     shapes: Ints
-    shape: Ints
-    values: Counted
+    values: Values
 
     @classmethod
     def none(cls) -> Examples:
         """Of no numbers."""
-        return cls(np.zeros(_SHAPES, np.int64), np.empty(0, np.int64), Counted.none())
+        return cls(np.zeros(_SHAPES, np.int64), Values(*(np.empty(0, np.int64),) * 4))
 
     @classmethod
-    def of(cls, keys: Keys, distinct: Counted) -> Examples:
-        """Of all numbers, and the distinct values of those that are not longer than a mantissa."""
-        shapes, long = np.zeros(_SHAPES, np.int64), keys.significant == LONG
-        examples = cls._chosen(shapes, distinct, None)
-        if not long.any():
-            return examples
-        cut = counted(np.abs(keys.mantissa[long]), keys.power[long])
-        return examples + cls._chosen(np.zeros(_SHAPES, np.int64), cut, LONG)
+    def of(cls, values: Values) -> Examples:
+        """Of all values, as :func:`distinct` gives them."""
+        counts = np.bincount(values.shape, values.times, _SHAPES).astype(np.int64)
+        return cls._kept(counts, values._replace(mantissa=np.abs(values.mantissa)))
 
     @classmethod
-    def _chosen(cls, shapes: Ints, distinct: Counted, significant: int | None) -> Examples:
-        magnitude = np.abs(distinct.first)
-        digits = np.searchsorted(_POWERS, magnitude, side="right")
-        decade = np.clip(distinct.second + digits - 1, -LARGEST_DECADE, LARGEST_DECADE)
-        shape = (
-            np.where(digits == 0, 0, digits if significant is None else significant) * _DECADES
-            + np.where(digits == 0, 0, decade)
-            + LARGEST_DECADE
-        )
-        np.add.at(shapes, shape, distinct.times)
-        return cls.kept(shapes, shape, distinct._replace(first=magnitude))
-
-    @classmethod
-    def kept(cls, shapes: Ints, shape: Ints, values: Counted) -> Examples:
+    def _kept(cls, shapes: Ints, values: Values) -> Examples:
         """Of values that may be there more than once, those that are kept."""
-        place, hashes = (
-            memory.full(_SHAPES * PER_SHAPE, -1, np.int64),
-            memory.empty(_SHAPES * PER_SHAPE, np.uint64),
-        )
-        counts = memory.full(_SHAPES * PER_SHAPE, 0, np.int64)
-        _keep(shape, values, place, hashes, counts)
-        filled = np.flatnonzero(place >= 0)
-        chosen = place[filled]
-        return cls(shapes, shape[chosen], values.chosen(chosen)._replace(times=counts[filled]))
+        values = _summed(values)
+        values = values.chosen(np.lexsort((_hashes(values), values.shape)))
+        begin = np.searchsorted(values.shape, values.shape)
+        return cls(shapes, values.chosen(np.arange(len(begin)) - begin < PER_SHAPE))
 
     def __add__(self, other: Examples) -> Examples:
-        values = Counted(
-            *(
-                np.concatenate([mine, theirs])
-                for mine, theirs in zip(self.values, other.values, strict=True)
-            )
-        )
-        return Examples.kept(
-            self.shapes + other.shapes, np.concatenate([self.shape, other.shape]), values
-        )
+        both = zip(self.values, other.values, strict=True)
+        values = Values(*(np.concatenate([mine, theirs]) for mine, theirs in both))
+        return Examples._kept(self.shapes + other.shapes, values)
 
     def numbers(self) -> Numbers:
         """The examples, all of them positive."""
-        rows = zip(
-            self.shape.tolist(),
-            self.values.first.tolist(),
-            self.values.second.tolist(),
-            strict=True,
-        )
         literals = []
-        for shape, mantissa, power in rows:
-            padding = MANTISSA - len(str(mantissa)) if shape >= LONG * _DECADES else 0
+        columns = (self.values.is_cut(), self.values.mantissa, self.values.power)
+        for is_cut, mantissa, power in zip(*(one.tolist() for one in columns), strict=True):
+            fill = MANTISSA - len(str(mantissa))
             literals.append(
-                f"{mantissa}{'0' * padding}1e{power - padding - 1}"
-                if shape >= LONG * _DECADES
-                else f"{mantissa}e{power}"
+                f"{mantissa}{'0' * fill}1e{power - fill - 1}" if is_cut else f"{mantissa}e{power}"
             )
         return Numbers.parse(literals)
 
@@ -121,25 +118,19 @@ class Examples:
         """float64[m]: how many numbers each example stands for: those of a shape share its numbers
         as they occur among themselves.
         """
-        among = np.zeros(_SHAPES, np.int64)
-        np.add.at(among, self.shape, self.values.times)
-        return np.asarray(self.values.times * self.shapes[self.shape] / among[self.shape])
+        among = np.bincount(self.values.shape, self.values.times, _SHAPES)
+        shape = self.values.shape
+        return np.asarray(self.values.times * self.shapes[shape] / among[shape])
 
     def to_json(self) -> list[Any]:
         """A row per shape: digits, decade, count, and the count of each example, as text."""
         rows: dict[int, dict[str, int]] = {}
-        for shape, mantissa, power, count in zip(
-            self.shape.tolist(), *(column.tolist() for column in self.values), strict=True
-        ):
-            rows.setdefault(shape, {})[written(mantissa, power)] = count
+        for shape, mantissa, power, times in zip(*(v.tolist() for v in self.values), strict=True):
+            rows.setdefault(shape, {})[written(mantissa, power)] = times
         found = np.flatnonzero(self.shapes).tolist()
+        counts = self.shapes.tolist()
         return [
-            [
-                shape // _DECADES,
-                shape % _DECADES - LARGEST_DECADE,
-                int(self.shapes[shape]),
-                rows[shape],
-            ]
+            [shape // _DECADES, shape % _DECADES - LARGEST_DECADE, counts[shape], rows[shape]]
             for shape in found
         ]
 
@@ -152,7 +143,17 @@ class Examples:
             shapes[shape] = count
             rows += [(shape, *read(text), times) for text, times in values.items()]
         columns = np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 4).T)
-        return cls.kept(shapes, columns[0], Counted(*columns[1:]))
+        return cls._kept(shapes, Values(*columns))
+
+
+def _hashes(values: Values) -> npt.NDArray[np.uint64]:
+    """uint64[m], the finish of splitmix64."""
+    with np.errstate(over="ignore"):
+        mixed = values.mantissa.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed += values.power.astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
 
 
 def written(mantissa: int, power: int) -> str:
@@ -173,27 +174,3 @@ def read(text: str) -> tuple[int, int]:
     if not mantissa:
         return 0, 0
     return int(mantissa) * (-1 if sign else 1), int(power) + len(whole) - len(mantissa)
-
-
-@kernel
-def _keep(shape, values, place, hashes, counts):  # type: ignore[no-untyped-def]
-    """Of each shape the values with the smallest hashes: where they stand, in the order of their
-    hashes, and how often they occur.
-    """
-    for i in range(shape.size):
-        value = mixed(values.first[i], values.second[i])
-        first = shape[i] * PER_SHAPE
-        at, stop = first, first + PER_SHAPE
-        while at < stop and place[at] >= 0 and hashes[at] < value:
-            at += 1
-        if at == stop:
-            continue
-        same = (
-            place[at] >= 0 and hashes[at] == value
-        )  # a shape and a mantissa give the power, and the hash is one to one in the mantissa
-        if same:
-            counts[at] += values.times[i]
-            continue
-        for k in range(stop - 1, at, -1):
-            place[k], hashes[k], counts[k] = place[k - 1], hashes[k - 1], counts[k - 1]
-        place[at], hashes[at], counts[at] = i, value, values.times[i]

@@ -1,75 +1,54 @@
 """The most frequent of many things in bounded memory: a Misra-Gries summary, as *Mergeable
 Summaries* (Agarwal et al. 2012) merges them.
 
-In: distinct pairs of integers with their counts. Out: :class:`Frequent`, up to ``capacity`` of
-    them. Where no more than that were ever seen, it is exact. Else each count may be too low by up
-    to ``missed``, which is at most total / (capacity + 1), in whatever order and groups the
-    summaries were merged; what is not listed occurs at most ``missed`` times, so that whatever is
-    more frequent is listed.
+In: things with their counts. Out: :class:`Frequent`, up to ``capacity`` of them. Where no more than
+    that were ever seen, it is exact. Else each count may be too low by up to ``missed``, which is
+    at most total / (capacity + 1), in whatever order and groups the summaries were merged; what is
+    not listed occurs at most ``missed`` times, so that whatever is more frequent is listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 
-from numtok.statistics.distinct import Counted, counted
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Frequent:
-    """The most frequent of the pairs that were added.
+    """The most frequent of what was added.
 
     Attributes:
-        pairs: with their counts, the most frequent first, then in order.
-        capacity: the most pairs that are kept.
+        capacity: the most things that are kept.
+        counts: the most frequent first, then in order.
         missed: how much too low a count may be.
     """
 
-    pairs: Counted
     capacity: int
+    counts: dict[str, int] = field(default_factory=dict)
     missed: int = 0
 
     @classmethod
-    def of(cls, pairs: Counted, capacity: int, missed: int = 0) -> Frequent:
-        """Of distinct pairs, as many as there are."""
-        if len(pairs.times) > capacity:
-            least = int(
-                np.partition(pairs.times, len(pairs.times) - capacity - 1)[
-                    len(pairs.times) - capacity - 1
-                ]
-            )
-            kept = pairs.chosen(pairs.times > least)
-            pairs, missed = kept._replace(times=kept.times - least), missed + least
-        order = np.lexsort((pairs.second, pairs.first, -pairs.times))
-        return cls(pairs.chosen(order), capacity, missed)
+    def of(cls, counts: Mapping[str, int], capacity: int, missed: int = 0) -> Frequent:
+        """Of things, as many as there are."""
+        least = 0
+        if len(counts) > capacity:
+            least = sorted(counts.values(), reverse=True)[capacity]
+        kept = {name: count - least for name, count in counts.items() if count > least}
+        ordered = sorted(kept.items(), key=lambda pair: (-pair[1], pair[0]))
+        return cls(capacity, dict(ordered), missed + least)
 
     def __add__(self, other: Frequent) -> Frequent:
-        both = (
-            np.concatenate([mine, theirs])
-            for mine, theirs in zip(self.pairs, other.pairs, strict=True)
-        )
-        return Frequent.of(counted(*both), self.capacity, self.missed + other.missed)
+        both = Counter(self.counts) + Counter(other.counts)
+        return Frequent.of(both, self.capacity, self.missed + other.missed)
 
-    def to_json(self, written: Callable[[int, int], str]) -> dict[str, Any]:
-        """``{"missed": 0, "counts": {"2019": 17, ...}}``, each pair as the text that ``written``
-        gives it.
-        """
-        rows = zip(*(column.tolist() for column in self.pairs), strict=True)
-        return {
-            "missed": self.missed,
-            "counts": {written(first, second): count for first, second, count in rows},
-        }
+    def to_json(self) -> dict[str, Any]:
+        """``{"missed": 0, "counts": {"2019": 17, ...}}``."""
+        return {"missed": self.missed, "counts": dict(self.counts)}
 
     @classmethod
-    def from_json(
-        cls, data: dict[str, Any], capacity: int, read: Callable[[str], tuple[int, int]]
-    ) -> Frequent:
+    def from_json(cls, data: dict[str, Any], capacity: int) -> Frequent:
         """The inverse of :meth:`to_json`."""
-        rows = np.array(
-            [(*read(text), count) for text, count in data["counts"].items()], np.int64
-        ).reshape(-1, 3)
-        return cls.of(Counted(*np.ascontiguousarray(rows.T)), capacity, int(data["missed"]))
+        counts = {str(name): int(count) for name, count in data["counts"].items()}
+        return cls.of(counts, capacity, int(data["missed"]))

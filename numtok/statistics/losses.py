@@ -19,16 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation
+from numtok.representations import Representation, magnitudes
 from numtok.representations.columns import Column
 from numtok.representations.parse import name_of
 from numtok.statistics.candidates import candidates
-from numtok.statistics.magnitudes import magnitudes
 from numtok.statistics.statistics import Statistics
 
-_EXACT = Context(
-    prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN
-)  # exponents of the grammar have up to 17 digits
+# exponents of the grammar have up to 17 digits
+_EXACT = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def losses(
     """
     chosen = candidates(statistics) if representations is None else representations
     examples = statistics.examples.numbers(), statistics.examples.weights()
-    values, counts = magnitudes(statistics)
+    values, counts = magnitudes.lower_ends(statistics.counts.magnitude)
     scaled = Numbers.parse(values.tolist()), counts.astype(np.float64)
     return [_loss(representation, statistics, examples, scaled) for representation in chosen]
 
@@ -162,30 +160,25 @@ def _tokens(representation: Representation, statistics: Statistics, left: float)
     """Per number; what stays text costs what it cost before, and a sign that stays there one token."""
     costs = statistics.tokens
     before = costs.before / costs.numbers if costs.numbers else None
-    if representation.stays_text or (
-        not representation.one_token and representation.length is None
-    ):
-        spelled = (
-            costs.before
-            if representation.stays_text
-            else costs.spelled.get(name_of(representation))
-        )
-        return spelled / costs.numbers if costs.numbers and spelled is not None else None
-    each = 1.0 if representation.one_token else float(representation.length or 0)
-    if not representation.carries_sign:
-        negative = int(statistics.digits.negative.sum()) + int(statistics.digits.zeros[1])
-        each += negative / max(statistics.numbers, 1)
-    return each if left == 0 else None if before is None else each * (1 - left) + before * left
+    if representation.stays_text:
+        return before
+    if representation.one_token or representation.length is not None:
+        each = 1.0 if representation.one_token else float(representation.length or 0)
+        if not representation.carries_sign:
+            each += statistics.negative / max(statistics.numbers, 1)
+        return each if left == 0 else None if before is None else each * (1 - left) + before * left
+    spelled = costs.spelled.get(name_of(representation))
+    return None if not costs.numbers or spelled is None else spelled / costs.numbers
 
 
 def _bytes(representation: Representation | None, tokens: float | None) -> float | None:
     if representation is None:
         return None
-    sizes = [(column, _size(column)) for column in representation.columns().values()]
-    if any(column.per == "token" for column, _ in sizes) and tokens is None:
+    columns = representation.columns().values()
+    if tokens is None and any(column.per == "token" for column in columns):
         return None
     return float(
-        sum(size * (tokens or 0.0) if column.per == "token" else size for column, size in sizes)
+        sum(_size(column) * ((tokens or 0.0) if column.per == "token" else 1) for column in columns)
     )
 
 

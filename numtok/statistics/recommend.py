@@ -24,11 +24,9 @@ from typing import Any
 import numpy as np
 
 from numtok.statistics.candidates import fitted_xval
-from numtok.statistics.digits import LARGEST_DECADE
+from numtok.statistics.histograms import LARGEST_DECADE, MARKS
 from numtok.statistics.losses import Loss
-from numtok.statistics.magnitudes import quantiles
 from numtok.statistics.statistics import Statistics
-from numtok.statistics.surfaces import MARKS
 from numtok.statistics.wanted_grammar import EXAMPLES, hints, wanted_grammar
 
 CHANGED, TOO_LONG, FEW_DIGITS = 0.01, 0.05, 0.8
@@ -131,8 +129,8 @@ def traits_of(statistics: Statistics, by_name: dict[str, Loss]) -> Traits:
         scale_loses=(xval.clipped + xval.vanishing + xval.left_as_text) / total,
         three_digits_change=(three.rounded + three.left_as_text) / total,
         span=(
-            float(np.diff(np.log10(quantiles(statistics, (0.001, 0.999))))[0])
-            if statistics.digits.magnitude.any()
+            float(np.diff(np.log10(statistics.quantiles((0.001, 0.999))))[0])
+            if statistics.counts.magnitude.any()
             else 0.0
         ),
     )
@@ -227,7 +225,7 @@ def _options(statistics: Statistics, chosen: Loss) -> str:
 
 def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
     """What looks odd."""
-    marks = dict(zip(MARKS, statistics.forms.marks.tolist(), strict=True))
+    marks = dict(zip(MARKS, statistics.counts.marks.tolist(), strict=True))
     if marks["leading zeros"] > TOLD * statistics.written:
         share = _percent(marks["leading zeros"] / statistics.written)
         yield (
@@ -239,14 +237,14 @@ def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
             f"{count:,} times numbers look like one: {EXAMPLES[kind]}; the grammar that was used"
             " reads several."
         )
-    negative = int(statistics.digits.negative.sum())
+    negative = int(statistics.counts.negative.sum())
     if not chosen.representation.carries_sign and negative > TOLD * statistics.numbers:
         share = _percent(negative / statistics.numbers)
         yield (
             f"{share} are negative; {chosen.representation.name} shows magnitudes, so their sign is"
             " a token of text before them."
         )
-    if beyond := int(statistics.digits.beyond.sum()):
+    if beyond := int(statistics.counts.beyond.sum()):
         yield f"{beyond:,} numbers are beyond float64 (1.8e308, or nearer to zero than 5e-324)."
 
 

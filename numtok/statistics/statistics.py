@@ -1,20 +1,17 @@
 """All that is counted of a corpus's numbers, in one value of bounded size.
 
 In: texts, or numbers that were found or stored. Out: :class:`Statistics`. ``+`` and
-    :meth:`Statistics.merge` add them up, in any order and grouping with
-the same result: all is exact but what is most frequent, which is so up to a capacity and within its
-    stated bound beyond it. :meth:`Statistics.from_json` is the inverse of
-    :meth:`Statistics.to_json`.
-
-What was not there to be seen is not counted as absent: ``written`` says of how many numbers the
-text was known, ``in_text`` of how many also what stands around them.
+    :meth:`Statistics.merge` add them up, in any order and grouping with the same result: all is
+    exact but what is most frequent, which is so up to a capacity and within its stated bound beyond
+    it. What was not there to be seen is not counted as absent: ``written`` says of how many numbers
+    the text was known, ``in_text`` of how many also what stands around them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,25 +23,18 @@ from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.statistics import examples, words
-from numtok.statistics.digits import LONG, Digits, count_digits
-from numtok.statistics.distinct import Counted, counted
-from numtok.statistics.examples import Examples
+from numtok.representations import magnitudes
+from numtok.statistics.digits import count_digits
+from numtok.statistics.examples import Examples, Values, distinct, written
 from numtok.statistics.frequent import Frequent
-from numtok.statistics.histograms import (
-    digits_from_json,
-    digits_to_json,
-    written_from_json,
-    written_to_json,
-)
-from numtok.statistics.surfaces import Written, count_written
+from numtok.statistics.histograms import PER_DOCUMENT, Histograms
+from numtok.statistics.surfaces import count_surfaces
 from numtok.statistics.tokens import TokenCosts
-from numtok.statistics.words import words_behind
+from numtok.statistics.units import count_units
 from numtok.tokenizer.tokenizer import Tokenizer
 
 FORMAT = "numtok statistics 1"
 VALUES, UNITS = 512, 256  # of which the most frequent are kept
-PER_DOCUMENT = 48  # bins of documents by their numbers: none, 1, 2 to 3, 4 to 7, and so on
 _COUNTS = ("documents", "without_text", "bytes", "numbers", "number_bytes", "written", "in_text")
 
 
@@ -57,12 +47,10 @@ class Statistics:
             where the text is known.
         numbers: found.
         number_bytes: of their text, where it stands in a known one.
-        written: numbers whose text is known: ``forms`` are of these.
+        written: numbers whose text is known.
         in_text: numbers that were found in a known text: ``units`` are of these.
-        per_document: int64[48], documents by how many numbers they have: 0, 1, 2 to 3, 4 to 7, ...
-        digits: histograms of digits, decades and magnitudes.
-        forms: histograms of how they are written.
-        values: the most frequent ones, by mantissa and power.
+        counts: histograms of digits, magnitudes, forms and documents.
+        values: the most frequent ones.
         units: the most frequent words and symbols right behind a number.
         examples: values of every shape, on which representations are tried.
         tokens: what numbers cost, on a part of the texts.
@@ -76,13 +64,9 @@ class Statistics:
     number_bytes: int = 0
     written: int = 0
     in_text: int = 0
-    per_document: npt.NDArray[np.int64] = field(
-        default_factory=lambda: np.zeros(PER_DOCUMENT, np.int64)
-    )
-    digits: Digits = field(default_factory=Digits.none)
-    forms: Written = field(default_factory=Written.none)
-    values: Frequent = field(default_factory=lambda: Frequent(Counted.none(), VALUES))
-    units: Frequent = field(default_factory=lambda: Frequent(Counted.none(), UNITS))
+    counts: Histograms = field(default_factory=Histograms.none)
+    values: Frequent = field(default_factory=lambda: Frequent(VALUES))
+    units: Frequent = field(default_factory=lambda: Frequent(UNITS))
     examples: Examples = field(default_factory=Examples.none)
     tokens: TokenCosts = field(default_factory=TokenCosts)
     smallest: float | None = None
@@ -90,7 +74,7 @@ class Statistics:
 
     @classmethod
     def of_batch(
-        cls, texts: Texts, grammar: Grammar | None = None, tokenizer: Tokenizer | None = None
+        cls, texts: Texts, grammar: Grammar | str | None = None, tokenizer: Tokenizer | None = None
     ) -> Statistics:
         """Of some texts.
 
@@ -116,15 +100,14 @@ class Statistics:
         """Of numbers as :func:`numtok.scan` finds them, in their texts."""
         rows = numbers.rows
         made = cls.of_values(numbers, numbers.per_document(), int(np.count_nonzero(~rows.valid)))
-        units = counted(*words_behind(numbers))
+        count_surfaces(numbers, made.counts)
         return dataclasses.replace(
             made,
             bytes=rows.nbytes,
             number_bytes=int((numbers.stop - numbers.start).sum()),
             written=len(numbers),
             in_text=len(numbers),
-            forms=count_written(numbers),
-            units=Frequent.of(units.chosen((units.first != 0) | (units.second != 0)), UNITS),
+            units=Frequent.of(count_units(numbers), UNITS),
         )
 
     @classmethod
@@ -138,39 +121,46 @@ class Statistics:
         """Of numbers without their texts, those of document ``d`` from ``offsets[d]`` to
         ``offsets[d + 1]``; ``written``: their own text is as it was.
         """
-        digits, keys = count_digits(numbers)
-        short = keys.significant < LONG
-        distinct = (
-            counted(keys.mantissa, keys.power)
-            if short.all()
-            else counted(keys.mantissa[short], keys.power[short])
-        )
-        values = numbers.to_float64()
-        finite = values[np.isfinite(values)] if digits.beyond[0] else values
-        bins = np.minimum(np.searchsorted(_LEAST, np.diff(offsets), side="right"), PER_DOCUMENT - 1)
+        counts = Histograms.none()
+        values = distinct(count_digits(numbers, counts))
+        if written:
+            count_surfaces(numbers, counts, side_by_side=False)
+        last = len(PER_DOCUMENT) - 1
+        bins = np.searchsorted(1 << np.arange(last, dtype=np.int64), np.diff(offsets), "right")
+        counts.per_document[:] = np.bincount(bins, minlength=last + 1)
+        floats = numbers.to_float64()
+        finite = floats[np.isfinite(floats)]
         return cls(
             documents=len(offsets) - 1,
             without_text=without_text,
             numbers=len(numbers),
             written=len(numbers) if written else 0,
-            per_document=np.bincount(bins, minlength=PER_DOCUMENT),
-            digits=digits,
-            forms=count_written(numbers, side_by_side=False) if written else Written.none(),
-            values=Frequent.of(distinct, VALUES),
-            examples=Examples.of(keys, distinct),
+            counts=counts,
+            values=_most_frequent(values.chosen(~values.is_cut())),
+            examples=Examples.of(values),
             smallest=float(finite.min()) if len(finite) else None,
             largest=float(finite.max()) if len(finite) else None,
         )
 
+    @property
+    def negative(self) -> int:
+        """Numbers with a minus sign, minus zero too."""
+        return int(self.counts.negative.sum() + self.counts.zeros[1])
+
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """Of the magnitudes other than zero, of which there must be some; 3% too low at most."""
+        values, counts = magnitudes.lower_ends(self.counts.magnitude)
+        below = np.cumsum(counts)
+        return [float(values[int(np.searchsorted(below, share * below[-1]))]) for share in shares]
+
     def __add__(self, other: Statistics) -> Statistics:
-        ends = {
+        made: dict[str, Any] = {
             "smallest": _end(min, self.smallest, other.smallest),
             "largest": _end(max, self.largest, other.largest),
         }
-        names = [one.name for one in dataclasses.fields(self) if one.name not in ends]
-        return Statistics(
-            **{name: getattr(self, name) + getattr(other, name) for name in names}, **ends
-        )
+        for name in (one.name for one in dataclasses.fields(self) if one.name not in made):
+            made[name] = getattr(self, name) + getattr(other, name)
+        return Statistics(**made)
 
     @classmethod
     def merge(cls, parts: Iterable[Statistics]) -> Statistics:
@@ -192,18 +182,13 @@ class Statistics:
         return {
             "format": FORMAT,
             **{name: getattr(self, name) for name in _COUNTS},
-            "per_document": {
-                str(int(_LEAST[bin - 1]) if bin else 0): int(self.per_document[bin])
-                for bin in np.flatnonzero(self.per_document)
-            },
             "smallest": self.smallest,
             "largest": self.largest,
-            **digits_to_json(self.digits),
-            **written_to_json(self.forms),
-            "values": self.values.to_json(examples.written),
-            "units": self.units.to_json(words.word),
+            **self.counts.to_json(),
+            "values": self.values.to_json(),
+            "units": self.units.to_json(),
             "examples": self.examples.to_json(),
-            "tokens": self.tokens.to_json(),
+            "tokens": dataclasses.asdict(self.tokens),
         }
 
     @classmethod
@@ -220,33 +205,37 @@ class Statistics:
                 " `numtok stats`"
             )
         try:
-            per_document = np.zeros(PER_DOCUMENT, np.int64)
-            for least, count in data["per_document"].items():
-                per_document[int(least).bit_length()] = count
             return cls(
                 **{name: int(data[name]) for name in _COUNTS},
-                per_document=per_document,
                 smallest=data["smallest"],
                 largest=data["largest"],
-                digits=digits_from_json(data),
-                forms=written_from_json(data),
-                values=Frequent.from_json(data["values"], VALUES, examples.read),
-                units=Frequent.from_json(data["units"], UNITS, words.key_of),
+                counts=Histograms.from_json(data),
+                values=Frequent.from_json(data["values"], VALUES),
+                units=Frequent.from_json(data["units"], UNITS),
                 examples=Examples.from_json(data["examples"]),
-                tokens=TokenCosts.from_json(data["tokens"]),
+                tokens=TokenCosts(**data["tokens"]),
             )
-        except (KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as e:
             raise InputError(
-                f"these statistics are damaged: {type(error).__name__}: {error}; count them anew"
-                " with `numtok stats`"
-            ) from error
+                f"these statistics are damaged: {type(e).__name__}: {e}; count them anew with"
+                " `numtok stats`"
+            ) from e
 
 
-_LEAST = 1 << np.arange(
-    PER_DOCUMENT - 1, dtype=np.int64
-)  # numbers of a document from which on each bin but the first counts
+def _end(choose: Any, *ends: float | None) -> float | None:
+    known: float | None = choose((end for end in ends if end is not None), default=None)
+    return known
 
 
-def _end(choose: Any, mine: float | None, other: float | None) -> Any:
-    given = [value for value in (mine, other) if value is not None]
-    return choose(given) if given else None
+def _most_frequent(values: Values) -> Frequent:
+    """Of distinct values; those that certainly do not count among them get no text."""
+    if len(values.times) > VALUES:
+        least = np.partition(values.times, len(values.times) - VALUES - 1)[-VALUES - 1]
+        missed = int(least)
+        values = values.chosen(values.times > least)
+        values = values._replace(times=values.times - least)
+    else:
+        missed = 0
+    rows = zip(*(column.tolist() for column in values[1:]), strict=True)
+    counts = {written(mantissa, power): times for mantissa, power, times in rows}
+    return Frequent.of(counts, VALUES, missed)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import Any
 
 from numtok.arrays.text_rows import TextRows, Texts
 from numtok.errors import InputError
@@ -50,19 +49,16 @@ class TokenCosts:
         rows = TextRows.of(texts)
         numbers = scan(rows, tokenizer.grammar)
         tokens = len(tokenizer.engine.encode(rows, no_slots(numbers)).ids)
-        before, spelled = 0, {}
-        if len(numbers):
-            first, last = subword_spans(tokenizer, numbers)
-            before = int((last - first + 1).sum())
+        first, last = subword_spans(tokenizer, numbers)
+        each, spelled = last - first + 1, {}
         for representation in spelling_ones():
             fits = representation.fits(numbers)
             counts = representation.token_counts(numbers.select(fits))
             # What stays text costs what it cost before.
-            left = int((last - first + 1)[~fits].sum()) if not fits.all() else 0
-            spelled[name_of(representation)] = left + (0 if counts is None else int(counts.sum()))
-        return cls(
-            source_fingerprint(tokenizer), rows.nbytes, len(numbers), tokens, before, spelled
-        )
+            left, became = int(each[~fits].sum()), 0 if counts is None else int(counts.sum())
+            spelled[name_of(representation)] = left + became
+        source = source_fingerprint(tokenizer)
+        return cls(source, rows.nbytes, len(numbers), tokens, int(each.sum()), spelled)
 
     def __add__(self, other: TokenCosts) -> TokenCosts:
         if not (self.tokenizer and other.tokenizer):
@@ -72,43 +68,23 @@ class TokenCosts:
                 "these statistics were counted with two tokenizers, whose tokens cannot be added"
                 " up; count both with one of them"
             )
-        sums = {
-            name: getattr(self, name) + getattr(other, name)
-            for name in ("bytes", "numbers", "tokens", "before")
-        }
-        both = {
-            name: self.spelled[name] + other.spelled[name]
-            for name in self.spelled
-            if name in other.spelled
-        }
-        return TokenCosts(self.tokenizer, **sums, spelled=both)
-
-    def to_json(self) -> dict[str, Any]:
-        """The attributes by name."""
-        return {
-            "tokenizer": self.tokenizer,
-            "bytes": self.bytes,
-            "numbers": self.numbers,
-            "tokens": self.tokens,
-            "before": self.before,
-            "spelled": dict(self.spelled),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> TokenCosts:
-        """The inverse of :meth:`to_json`."""
-        return cls(**data)
+        known = [name for name in self.spelled if name in other.spelled]
+        return TokenCosts(
+            self.tokenizer,
+            self.bytes + other.bytes,
+            self.numbers + other.numbers,
+            self.tokens + other.tokens,
+            self.before + other.before,
+            {name: self.spelled[name] + other.spelled[name] for name in known},
+        )
 
 
 @functools.lru_cache(maxsize=1)
 def source_fingerprint(tokenizer: Tokenizer) -> str:
     """Equal for tokenizers that were made from the same one, whatever becomes of numbers in them."""
-    own = set(tokenizer.own_tokens.values())
-    source = tokenizer.config | {
-        "added_tokens": [
-            token for token in tokenizer.config["added_tokens"] if token["id"] not in own
-        ]
-    }
+    own, added = set(tokenizer.own_tokens.values()), tokenizer.config["added_tokens"]
+    theirs = [token for token in added if token["id"] not in own]
+    source = tokenizer.config | {"added_tokens": theirs}
     return fingerprint_of(source, (Subword(),), Grammar(), "auto")
 
 

@@ -8,13 +8,12 @@ In: :class:`~numtok.statistics.Statistics`, which count the numbers that stand s
 
 from __future__ import annotations
 
+from numtok.statistics.histograms import SIDE_BY_SIDE
 from numtok.statistics.statistics import Statistics
-from numtok.statistics.surfaces import SIDE_BY_SIDE
 
-TOLD, RARE = (
-    0.01,
-    0.001,
-)  # shares of the numbers from which on something odd, and something that nothing else looks like, are told
+# shares of the numbers from which on something odd, and something that nothing else looks like, are
+# told
+TOLD, RARE = 0.01, 0.001
 _ASKS_FOR = {
     "decimal comma": "european",
     "grouped by apostrophe": "swiss",
@@ -44,8 +43,8 @@ def wanted_grammar(statistics: Statistics) -> str | None:
 
 def hints(statistics: Statistics) -> dict[str, int]:
     """The kinds of numbers side by side that are frequent enough to tell."""
-    counts = dict(zip(SIDE_BY_SIDE, statistics.forms.side_by_side.tolist(), strict=True))
-    fraction = statistics.digits.fraction
+    counts = dict(zip(SIDE_BY_SIDE, statistics.counts.side_by_side.tolist(), strict=True))
+    fraction = statistics.counts.fraction
     if counts["decimal comma"] <= int(fraction.sum() - fraction[0] - fraction[3]):
         del counts["decimal comma"]
     return {

@@ -175,7 +175,7 @@ def _nameless(url: str) -> BinaryIO:
 def _refuse_existing(url: str, overwrite: bool) -> None:
     if not overwrite and (found := status(url)) is not None and not found.is_folder:
         raise OutputError(
-            f"{url} exists already; choose another name, or overwrite it with --overwrite"
+            f"{url} exists already; choose another name, or overwrite it with overwrite=True"
         )
 
 

@@ -31,7 +31,7 @@ def end_token(tokenizer: Tokenizer, given: str | int | None = None) -> int:
         if found is None:
             raise TokenizerError(
                 "the tokenizer has none of the usual end tokens; name the one that ends a document"
-                " (end_token, --end-token)"
+                " by end_token=..."
             )
         return found
     number = (

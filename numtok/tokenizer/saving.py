@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from numtok import locations
-from numtok.arrays import file_cache
+from numtok.arrays import kept
 from numtok.engines.number_tokens import OWN_SYMBOL
 from numtok.engines.tokenizer_json import (
     SETTINGS_FILE,
@@ -27,7 +27,7 @@ from numtok.engines.tokenizer_json import (
 )
 from numtok.errors import NumtokError, OutputError, TokenizerError
 from numtok.files import write_file
-from numtok.numbers.grammar import Grammar
+from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation, XVal, from_dict, representations_of
 from numtok.representations.parse import Representations
 from numtok.tokenizer.metadata import LEADING_SPACE
@@ -102,7 +102,7 @@ def fingerprint_of(
     ]
     options = {"leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers}
     given = [to_json(config), json.dumps(options, sort_keys=True)]
-    return file_cache.cached(
+    return kept.once(
         "fingerprint", given, lambda: fingerprint({"tokenizer": essential(config), **options})
     )
 
@@ -140,7 +140,10 @@ class Chosen(NamedTuple):
 
 
 def chosen(
-    source: Any, numbers: Representations | None, grammar: Grammar | None, leading_space: str | None
+    source: Any,
+    numbers: Representations | None,
+    grammar: Grammar | str | None,
+    leading_space: str | None,
 ) -> Chosen:
     """The options that were given; for the others, those that the source was saved with, else the
     defaults.
@@ -152,7 +155,7 @@ def chosen(
         grammar = Grammar.from_dict(saved["grammar"]) if saved else Grammar()
     if leading_space is None:
         leading_space = str(saved.get("leading_space", "auto"))
-    return Chosen(numbers, grammar, leading_space, saved.get("tokens", ()))
+    return Chosen(numbers, check_grammar(grammar), leading_space, saved.get("tokens", ()))
 
 
 def read_settings(source: Any) -> dict[str, Any] | None:

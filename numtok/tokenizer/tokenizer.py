@@ -58,7 +58,7 @@ class Tokenizer:
         self,
         config: dict[str, Any],
         numbers: Representations,
-        grammar: Grammar | None = None,
+        grammar: Grammar | str | None = None,
         engine: str = "auto",
         leading_space: str = "auto",
         own: Collection[str] = (),
@@ -88,7 +88,7 @@ class Tokenizer:
         cls,
         source: Any = None,
         numbers: Representations | None = None,
-        grammar: Grammar | None = None,
+        grammar: Grammar | str | None = None,
         engine: str = "auto",
         leading_space: str | None = None,
     ) -> Tokenizer:
@@ -100,7 +100,7 @@ class Tokenizer:
                 tokenizer inside the package.
             numbers: representations, ``[XVal()]`` if not given, or their names,
                 ``"xval,fone:6,4"``; several that share ``[NUM]`` can be combined.
-            grammar: what counts as a number.
+            grammar: what counts as a number, or its name, ``"european"``.
             engine: ``"gigatoken"``, ``"tokenizers"`` (same ids, slower), or ``"auto"``, the first
                 that can be used.
             leading_space: ``"auto"``, two forms ``[NUM]`` and `` [NUM]`` for byte-level BPE and one

@@ -43,6 +43,7 @@ def test_a_stored_row_is_what_was_encoded(tmp_path: Path, numbers: str, layout: 
         keep_text=True,
         layout=layout,
         scale=1 if "xval" in numbers else None,
+        dense="bits" in numbers,
     )
     found = stored_row(tmp_path / "a.parquet", 2)
     encoding = numtok.Tokenizer.from_pretrained(None, numbers)(TEXTS[1])

@@ -7,8 +7,8 @@ from pathlib import Path
 import jobs
 import pytest
 from click.testing import CliRunner, Result
-from numtok_cli.jobs import Share, Size
 from numtok_cli.main import cli
+from numtok_cli.options import Share, Size
 
 
 @pytest.fixture

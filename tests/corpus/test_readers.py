@@ -300,14 +300,14 @@ def test_the_text_column_is_found_or_asked_for(tmp_path: Path) -> None:
         assert (
             "'txt'" in str(error)
             and "'title', 'body'" in str(error)
-            and "--text-column" in str(error)
+            and "text_column=" in str(error)
         )
         assert "'nope'" in str(failure(path, keep_columns=["nope"]))
     for path in table_files(tmp_path, [{"id": 1, "note": "only string"}]):
         assert read_all(path) == ["only string"]
     for path in table_files(tmp_path, [{"a": "1x", "b": "2x"}]):
         error = failure(path)
-        assert "'a', 'b'" in str(error) and "--text-column NAME" in str(error)
+        assert "'a', 'b'" in str(error) and "text_column=NAME" in str(error)
 
 
 def test_text_that_is_not_a_string(tmp_path: Path) -> None:
@@ -417,7 +417,7 @@ def test_bad_rows_can_be_skipped(tmp_path: Path) -> None:
     path = write(tmp_path, "a.jsonl", data)
     [batch] = read_batches(find_inputs([path])[0], on_error="skip")
     assert (batch.texts.to_pylist(), batch.skipped) == (["a", "b"], 6)
-    assert "--on-error skip" in str(failure(path))
+    assert "on_error='skip'" in str(failure(path))
     path = write(tmp_path, "a.txt", b"a\nb\xff\r\n\nc\r\n\xff")
     [batch] = read_batches(find_inputs([path])[0], on_error="skip")
     assert (batch.texts.to_pylist(), batch.skipped) == (["a", "", "c"], 2)

@@ -244,7 +244,7 @@ def test_an_exception_leaves_nothing(
 def test_an_existing_file_stays(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_text("mine")
-    with pytest.raises(OutputError, match=r"exists already.*--overwrite"):
+    with pytest.raises(OutputError, match=r"exists already.*overwrite=True"):
         write(path, [ids(1)])
     with (
         pytest.raises(ValueError, match="stop"),

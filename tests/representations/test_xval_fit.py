@@ -222,11 +222,12 @@ def test_fit_looks_at_all_files(tmp_path: Path) -> None:
     summary, table = fitted(tmp_path, paths, [FloatBits(), XVal(overflow="clip")])
     assert (
         json.loads(table.schema.metadata[b"numtok"])["numbers"][1]
-        == XVal(0.005, 5.0, overflow="clip").to_dict()
+        == XVal(0.004887, 5.0, overflow="clip").to_dict()
     )
-    assert (summary.fit.documents, summary.fit.numbers, summary.fit.largest) == (4, 6, 1000.0)
+    assert (summary.fit.documents, summary.fit.numbers) == (4, 6)
+    assert 1000 <= summary.fit.largest < 1000 * 33 / 32
     summary, _ = fitted(tmp_path, paths, [XVal()], quantile=0.5)
-    assert summary.fit.largest == pytest.approx(6, rel=1e-3)
+    assert summary.fit.largest == pytest.approx(6, rel=1 / 31)
     summary, table = fitted(tmp_path, paths, [XVal()], quantile=0.5, clip=20.0)
     assert summary.fit.xval.clip == 20 and summary.clipped == {"xval": 2}
 
@@ -237,15 +238,15 @@ def test_fit_reaches_the_last_of_many_files(
     monkeypatch.setattr(fitting, "FIT_BYTES", 4000)
     paths = [corpus(tmp_path, [f"{10**k} and more"] * 200, f"{k}.jsonl") for k in range(4)]
     summary, _ = fitted(tmp_path, paths, [XVal()])
-    assert summary.fit.largest == pytest.approx(1000, rel=1e-3) and summary.fit.documents < 600
+    assert summary.fit.largest == pytest.approx(1000, rel=1 / 31) and summary.fit.documents < 600
     monkeypatch.setattr(fitting, "FIT_FILES", 2)
     summary, _ = fitted(tmp_path, paths, [XVal()])
-    assert summary.fit.largest == pytest.approx(1000, rel=1e-3)
+    assert summary.fit.largest == pytest.approx(1000, rel=1 / 31)
 
 
 def test_numbers_that_stay_text_for_another_do_not_count(tmp_path: Path) -> None:
     summary, _ = fitted(tmp_path, [corpus(tmp_path, ["12345678 1 2 300"])], [XVal(), FoNE(3, 0)])
-    assert summary.fit.largest == pytest.approx(300, rel=1e-3)
+    assert summary.fit.largest == pytest.approx(300, rel=1 / 31)
 
 
 @pytest.mark.parametrize("text", ["none", "0 and 0.0 and -0", ""])
@@ -348,9 +349,9 @@ def test_xval_is_fitted_unless_told_otherwise(folder: Path) -> None:
     corpus(folder, [" ".join(AVOGADRO)])
     result = run("in.jsonl", "-o", "a.parquet")
     assert result.exit_code == 0 and result.stderr == ""
-    assert metadata()["scale"] == 0.005005 and metadata()["clip"] == 5
+    assert metadata()["scale"] == 0.004887 and metadata()["clip"] == 5
     assert re.search(
-        r"xval's scale +0\.005005 +999 becomes 5 \(1,000 numbers of 1 documents\)", result.stdout
+        r"xval's scale +0\.004887 +1023 becomes 5 \(1,000 numbers of 1 documents\)", result.stdout
     )
     assert re.search(r"clipped +1 +1 by xval", result.stdout)
     again = re.search(r"for more files: (--scale .*)", result.stdout)
@@ -362,7 +363,7 @@ def test_xval_is_fitted_unless_told_otherwise(folder: Path) -> None:
     assert (metadata("d.parquet")["scale"], metadata("d.parquet")["clip"]) == (1.0, None)
     assert run("in.jsonl", "-o", "e.parquet", "--numbers", "bits,xval:log", "-q").exit_code == 0
     described = json.loads(pq.read_schema("e.parquet").metadata[b"numtok"])["numbers"][1]
-    assert described["log"] is True and described["scale"] == pytest.approx(5 / 23.78, rel=1e-3)
+    assert described["log"] is True and described["scale"] == pytest.approx(5 / 23.78, rel=2e-3)
 
 
 def test_a_scale_that_loses_numbers_is_told(folder: Path) -> None:
@@ -378,7 +379,7 @@ def test_a_scale_that_loses_numbers_is_told(folder: Path) -> None:
     assert re.search(r"nearly zero +999 +below 0\.001 once scaled: 999 by xval", result.stdout)
     result = run("in.jsonl", "-o", "b.parquet", "--fit-quantile", "0.5")
     assert (
-        "0.0% of the numbers are nearly zero for the model and 50.0% are clipped" in result.stderr
+        "0.0% of the numbers are nearly zero for the model and 48.9% are clipped" in result.stderr
     )
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 
-import numpy as np
 import pyarrow as pa
 import pytest
 import trained
@@ -23,7 +23,6 @@ from plain_statistics import plain_statistics
 from numtok import Grammar, Statistics, Tokenizer
 from numtok.errors import InputError
 from numtok.representations import Subword
-from numtok.statistics.distinct import Counted
 from numtok.statistics.frequent import Frequent
 
 HISTOGRAMS = (
@@ -233,17 +232,13 @@ def test_the_most_frequent_are_within_their_bound_however_they_are_merged(
     for part in parts:
         for value, times in part:
             true[value] += times
-        rows = np.array(
-            [
-                (value, -value, sum(t for v, t in part if v == value))
-                for value in {v for v, _ in part}
-            ],
-            np.int64,
-        ).reshape(-1, 3)
-        summaries.append(Frequent.of(Counted(*rows.T), capacity))
+        counts: Counter[str] = Counter()
+        for value, times in part:
+            counts[str(value)] += times
+        summaries.append(Frequent.of(counts, capacity))
     random.shuffle(summaries)  # type: ignore[attr-defined]
     merged = functools.reduce(lambda one, other: one + other, summaries)
-    listed = dict(zip(merged.pairs.first.tolist(), merged.pairs.times.tolist(), strict=True))
+    listed = {int(value): times for value, times in merged.counts.items()}
     assert len(listed) <= capacity and merged.missed <= sum(true.values()) / (capacity + 1)
     for value, times in true.items():
         assert listed.get(value, 0) <= times <= listed.get(value, 0) + merged.missed

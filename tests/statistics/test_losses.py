@@ -19,7 +19,6 @@ from numtok.representations import Representation, parse
 from numtok.representations.parse import name_of
 from numtok.statistics.candidates import candidates, fitted_xval
 from numtok.statistics.losses import Loss, losses
-from numtok.statistics.magnitudes import quantiles
 from numtok.statistics.report import Report
 
 
@@ -133,7 +132,7 @@ def test_quantiles_are_within_three_percent(wiki_texts: list[str]) -> None:
     magnitudes = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     shares = (0.001, 0.01, 0.5, 0.9, 0.999)
     expected = np.quantile(magnitudes, shares, method="inverted_cdf")
-    assert np.allclose(quantiles(Statistics.of_numbers(numbers), shares), expected, rtol=1 / 32)
+    assert np.allclose(Statistics.of_numbers(numbers).quantiles(shares), expected, rtol=1 / 32)
 
 
 def test_costs_are_tokens_and_bytes_per_number() -> None:

@@ -136,7 +136,9 @@ def test_all_that_reads_and_writes_takes_urls(
 
 def test_what_is_there_is_not_replaced_unasked(store: Any, corpus: Path) -> None:
     store.pipe_file("/one.parquet", b"mine")
-    with pytest.raises(OutputError, match=r"memory://one.parquet exists already; .* --overwrite"):
+    with pytest.raises(
+        OutputError, match=r"memory://one.parquet exists already; .* overwrite=True"
+    ):
         numtok.encode_files(corpus, "memory://one.parquet")
     assert store.cat_file("/one.parquet") == b"mine"
     numtok.encode_files(corpus, "memory://one.parquet", overwrite=True)

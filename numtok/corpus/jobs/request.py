@@ -15,6 +15,7 @@ from numtok.corpus.choose_rows import rows_for
 from numtok.corpus.encode import refuse_own_names
 from numtok.corpus.jobs.plan import FILE_SUFFIXES, NOT_SETTLED
 from numtok.corpus.jobs.sharding import Encoder, Sharding
+from numtok.corpus.read.documents import check_text_unit
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import EncodeSettings
@@ -81,6 +82,7 @@ def make_request(
         encoder.tokenizer,
     )
     sources = sorted(find_inputs(inputs, settings.input_format), key=lambda source: source.path)
+    check_text_unit(sources, settings.text_unit)
     for source in sources:
         if source.path == "-" or source.size is None:
             message = (

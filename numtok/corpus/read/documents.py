@@ -25,7 +25,13 @@ from numtok.corpus.read.parts import in_whole_file
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError, MissingInputError
 
-__all__ = ["Source", "TextBatch", "find_inputs", "read_batches"]
+__all__ = ["Source", "TextBatch", "check_text_unit", "find_inputs", "read_batches"]
+
+
+def check_text_unit(sources: Sequence[Source], text_unit: str) -> None:
+    """Refuse ``text_unit="file"`` where there is no text file that it would say something of."""
+    if text_unit == "file" and not any(source.format == "txt" for source in sources):
+        raise InputError("text_unit='file' is for .txt files, and there is none; leave it out")
 
 
 def read_batches(

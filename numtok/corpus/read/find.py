@@ -145,7 +145,7 @@ def _some(files: Sequence[str], folder: str, asked: str | None) -> Sequence[str]
         wanted = asked or "/".join(f".{suffix}" for suffix in SUFFIXES)
         raise InputError(
             f"the folder holds no file of a known kind ({wanted}, plain or compressed); name files"
-            " and --format",
+            " and input_format=...",
             folder,
         )
     return files
@@ -185,7 +185,7 @@ def _source(path: str, asked: str | None, size: int | None) -> Source:
     if asked is None and known is None:
         raise InputError(
             f"unknown kind of file; rename it to one of .{', .'.join(SUFFIXES)}, or tell with"
-            " --format",
+            " input_format=...",
             path,
         )
     return Source(path, asked or known or "jsonl", compression, size)

@@ -84,13 +84,13 @@ class Columns:
         if not isinstance(value, dict):
             raise BadRow(
                 f"the row is {KINDS[type(value)]}, not an object; if the file is one array of"
-                " objects, tell with --format json"
+                " objects, tell with input_format='json'"
             )
         text = value.get(self.text)
         if text is not None and not isinstance(text, str):
             raise BadRow(
                 f"text column {self.text!r} holds {KINDS[type(text)]}, not a string; choose another"
-                " with --text-column NAME"
+                " with text_column=NAME"
             )
         if text is not None and not text.isascii():
             _check_surrogates(text, self.text)

@@ -94,7 +94,7 @@ def named_errors(source: Source) -> Iterator[None]:
         )
         way_out = (
             "if it was cut short or damaged, fetch it again; if it is of another kind, name that"
-            " (--format)"
+            " by input_format=..."
         )
         message = f"cannot be read as {kind}: {reason}; {way_out}"
         raise InputError(message, source.name) from None

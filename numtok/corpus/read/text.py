@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.corpus.read.batches import LONGEST_ROW, ReadOptions, SkippedRow, TextBatch, too_long
-from numtok.corpus.read.lines import BOM, Block, not_utf8, read_blocks, refuse_utf16
+from numtok.corpus.read.batches import LONGEST_ROW, ReadOptions, SkippedRow, TextBatch
+from numtok.corpus.read.lines import BOM, Block, not_utf8, read_blocks, refuse_utf16, too_long
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 
@@ -23,7 +23,7 @@ def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """
     if options.keep_columns or options.text_column is not None:
         raise InputError(
-            "a text file has no columns; leave out --text-column and the columns to keep",
+            "a text file has no columns; leave out text_column=... and the columns to keep",
             source.name,
         )
     with ByteStream(source) as stream:

@@ -214,7 +214,7 @@ def check_options(
     if kind == "arrow" and stream and sys.stdout.isatty():
         raise OutputError(
             "an Arrow stream is not for a terminal; pipe it into a program, or write"
-            " --output-format jsonl"
+            " output_format='jsonl'"
         )
     known = able[kind]
     codec = compression or "none"

@@ -1,0 +1,361 @@
+"""Every option of every command does something where it applies, and is refused with a sentence
+where it does not; and files of options are held to their types.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from numtok_cli.encode import REPRESENTATIONS as LISTED
+from numtok_cli.main import cli
+from numtok_cli.options import GRAMMARS, in_options
+from places import SAMPLE
+
+from numtok import representations
+from numtok.numbers import grammar
+from numtok.representations import REPRESENTATIONS
+
+EN = "sample.jsonl -o out.parquet"
+FIT, PACK = "--numbers xval", "--pack 64"
+# Per command and option: the command without it, and what is added. Where a "!" follows, it must be
+# refused with what follows that; else the outcome must be another.
+CHANGES: dict[str, list[tuple[str, str]]] = {
+    "encode --numbers": [(EN, "--numbers bits")],
+    "encode --grammar": [(EN, "--grammar data")],
+    "encode --pattern": [(EN, r"--pattern \d")],
+    "encode --overflow": [
+        (EN, "--overflow clip"),
+        (EN + " --numbers subword", "--overflow clip ! has no --overflow"),
+    ],
+    "encode --dense": [
+        (EN + " --numbers bits", "--dense"),
+        (EN, "--dense ! has no tensors"),
+    ],
+    "encode --scale": [(EN, "--scale 1"), (EN + " --numbers bits", "--scale 1 ! only xval has")],
+    "encode --clip": [(EN, "--clip 1"), (EN + " --numbers bits", "--clip 1 ! only xval has")],
+    "encode --fit": [(EN + " --numbers bits", "--fit ! only xval has a scale")],
+    "encode --fit-quantile": [
+        (EN, "--fit-quantile 0.5"),
+        (EN + " --scale 1", "--fit-quantile 0.5 ! leave out one"),
+        (EN + " --numbers bits", "--fit-quantile 0.5 ! only xval has a scale"),
+    ],
+    "encode --tokenizer": [(EN, "--tokenizer mine")],
+    "encode --text-column": [
+        ("sample.csv -o out.parquet", "--text-column id"),
+        ("lines.txt -o out.parquet", "--text-column id ! has no columns"),
+    ],
+    "encode --format": [("lines.txt -o out.parquet", "--format jsonl ! not valid JSON")],
+    "encode --text-unit": [
+        ("lines.txt -o out.parquet", "--text-unit file"),
+        (EN, "--text-unit file ! --text-unit file is for .txt files"),
+    ],
+    "encode --leading-space": [(EN, "--leading-space separate")],
+    "encode --add-special-tokens": [(EN + " --tokenizer special.json", "--add-special-tokens")],
+    "encode --parse-special": [("special.jsonl -o out.parquet", "--parse-special")],
+    "encode --on-error": [("bad.jsonl -o out.parquet", "--on-error skip")],
+    "encode --output": [("sample.jsonl", "-o other.parquet")],
+    "encode --output-format": [
+        ("sample.jsonl -o -", "--output-format arrow"),
+        (EN, "--output-format jsonl"),
+        ("sample.jsonl -o -", "--output-format parquet ! is a file"),
+    ],
+    "encode --keep-text": [(EN, "--keep-text")],
+    "encode --keep-column": [(EN, "--keep-column id"), (EN, "--keep-column no ! no column")],
+    "encode --layout": [(EN, "--layout token"), (EN + " --pack 64", "--layout number ! pack")],
+    "encode --compression": [
+        (EN, "--compression gzip"),
+        ("sample.jsonl -o out.arrow", "--compression gzip ! no compression"),
+        ("sample.jsonl -o -", "--compression zstd ! is for Parquet and Arrow"),
+    ],
+    "encode --tensors": [
+        (EN + " --numbers bits --dense", "--tensors extension"),
+        (EN, "--tensors extension ! is for columns of tensors"),
+        ("sample.jsonl -o -", "--tensors extension ! is for Parquet"),
+        ("sample.jsonl -o out.arrow", "--tensors lists ! is for Parquet"),
+        ("sample.jsonl -o out.jsonl", "--compression zstd ! is for Parquet and Arrow"),
+    ],
+    "encode --stats": [(EN, "--stats")],
+    "encode --overwrite": [
+        ("sample.jsonl -o there.parquet", "--overwrite"),
+        ("sample.jsonl -o -", "--overwrite ! is for a file"),
+    ],
+    "encode --pack": [(EN, "--pack 64")],
+    "encode --pack-mode": [(EN + " --pack 64", "--pack-mode best-fit"), (EN, "--pack-mode best-fit ! --pack")],
+    "encode --end-token": [(EN + " --pack 64", "--end-token the"), (EN, "--end-token the ! --pack")],
+    "encode --shards": [("sample.jsonl -o out/", "--shards 3"), (EN, "--shards 3 ! are for a folder")],
+    "encode --shard-size": [("sample.jsonl -o out/", "--shard-size 1kB"), (EN, "--shard-size 1kB ! for a folder")],
+    "encode --shard": [("sample.jsonl -o out/", "--shard 1/2"), (EN, "--shard 1/2 ! for a folder")],
+    "encode --ray": [(EN, "--ray auto ! for a folder")],
+    "encode --config": [(EN, "--config job.toml")],
+    "encode --workers": [("sample.jsonl -o out", "--workers 1"), (EN, "--workers 0 ! not in the range")],
+    "encode --engine": [
+        (EN + " --tokenizer odd.json", "--engine gigatoken ! gigatoken"),
+        ("sample.jsonl -o out/", "--engine tokenizers"),
+    ],
+    "encode --batch-bytes": [(EN, f"--batch-bytes {1 << 64} ! not in the range")],
+    "decode --output": [("encoded.parquet", "-o back.jsonl")],
+    "decode --overwrite": [("encoded.parquet -o there.jsonl", "--overwrite")],
+    "decode --tokenizer": [("encoded.parquet -o a.txt", "--tokenizer mine ! another tokenizer")],
+    "decode --workers": [("encoded.parquet -o a.txt", "--workers 0 ! not in the range")],
+    "export --to": [("encoded.parquet out", "--to gpt-neox")],
+    "export --end-token": [("encoded.parquet out --to megatron", "--end-token the")],
+    "export --overwrite": [("encoded.parquet there --to megatron", "--overwrite")],
+    "export --tokenizer": [("encoded.parquet out --to megatron --end-token the", "--tokenizer mine ! another")],
+    "finish --check": [("damaged", "--check ! 0")],
+    "inspect --text": [("", "--text 5"), ("5", "--text 6 ! not both")],
+    "inspect --row": [("sample.jsonl", "--row 2"), ("is5", "--row 2 ! is for a file")],
+    "inspect --text-column": [
+        ("sample.csv", "--text-column id"),
+        ("is5", "--text-column id ! is for a file"),
+        ("encoded.parquet", "--text-column id ! is for a text"),
+    ],
+    "inspect --format": [
+        ("lines.txt", "--format jsonl ! not valid JSON"),
+        ("is5", "--format csv ! is for a file"),
+        ("encoded.parquet", "--format csv ! is for a text"),
+    ],
+    "inspect --tokenizer": [("'is 5 or so'", "--tokenizer mine"), ("encoded.parquet", "--tokenizer mine ! another")],
+    "inspect --numbers": [("'is 5'", "--numbers p10"), ("encoded.parquet", "--numbers p10 ! is for a text")],
+    "inspect --grammar": [("'1,234'", "--grammar data"), ("encoded.parquet", "--grammar data ! is for a text")],
+    "inspect --pattern": [("'1 2'", "--pattern 2"), ("encoded.parquet", "--pattern 2 ! is for a text")],
+    "inspect --overflow": [
+        ("'1e99' --numbers bits", "--overflow clip"),
+        ("'5' --numbers subword", "--overflow clip ! has no --overflow"),
+        ("encoded.parquet", "--overflow clip ! is for a text"),
+    ],
+    "inspect --limit": [("'1 2 3'", "--limit 1"), ("5 --html a.html", "--limit 1 ! is for the terminal")],
+    "inspect --html": [("'is 5'", "--html a.html"), ("encoded.parquet", "--html a.html")],
+    "stats --html": [("sample.jsonl", "--html a.html")],
+    "stats --json": [("sample.jsonl", "--json a.json")],
+    "stats --numbers": [("sample.jsonl", "--numbers bits")],
+    "stats --grammar": [("sample.jsonl", "--grammar data"), ("encoded.parquet", "--grammar data ! is for texts"),
+                        ("counted", "--grammar data ! is for texts")],
+    "stats --pattern": [("sample.jsonl", r"--pattern \d"), ("encoded.parquet", r"--pattern \d ! is for texts")],
+    "stats --tokenizer": [("sample.jsonl", "--tokenizer mine"), ("encoded.parquet", "--tokenizer mine ! is for texts")],
+    "stats --text-column": [("sample.csv", "--text-column id"), ("lines.txt", "--text-column id ! has no columns")],
+    "stats --format": [("lines.txt", "--format jsonl ! not valid JSON")],
+    "stats --text-unit": [("lines.txt", "--text-unit file"), ("sample.jsonl", "--text-unit file ! for .txt files")],
+    "stats --on-error": [("bad.jsonl", "--on-error skip")],
+    "stats --workers": [("sample.jsonl", "--workers 0 ! not in the range")],
+    "train --output": [("sample.jsonl", "-o new")],
+    "train --vocab-size": [("sample.jsonl -o new", "--vocab-size 300")],
+    "train --min-frequency": [("sample.jsonl -o new", "--min-frequency 50")],
+    "train --overwrite": [("sample.jsonl -o mine", "--overwrite")],
+    "train --text-column": [("sample.csv -o new", "--text-column id")],
+    "train --format": [("lines.txt -o new", "--format jsonl ! not valid JSON")],
+    "train --grammar": [("grouped.txt -o new --min-frequency 1", "--grammar european")],
+    "train --pattern": [("grouped.txt -o new --min-frequency 1", "--pattern [0-9]+")],
+    "warm-up --numbers": [("--tokenizer nowhere", "--numbers nothing ! nothing")],
+    "warm-up --tokenizer": [("--numbers xval", "--tokenizer nowhere ! nowhere")],
+}  # fmt: skip
+OF_ALL = {"--quiet", "--debug", "--help"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an input for every case."""
+    folder = tmp_path_factory.mktemp("made")
+    shutil.copy(SAMPLE, folder / "sample.jsonl")
+    rows = [json.loads(line) for line in SAMPLE.read_text("utf-8").splitlines()]
+    cells = "".join(f'{row["id"]},"5 of {n}"\n' for n, row in enumerate(rows))
+    (folder / "sample.csv").write_text("id,text\n" + cells)
+    (folder / "lines.txt").write_text("one 1, two 2\nthree 3\n")
+    (folder / "grouped.txt").write_text("a −5 b −6 c 1\u00a0234 d 5\u00a0678\n")
+    (folder / "bad.jsonl").write_text('{"text": "1"}\n{"text": \n')
+    (folder / "special.jsonl").write_text('{"text": "a<|endoftext|> 5"}\n')
+    (folder / "job.toml").write_text('numbers = "bits"\n')
+    for name in ("there.jsonl", "there.bin", "there.idx", "there.json"):
+        (folder / name).write_text("")
+    special = json.loads(
+        (Path(representations.__file__).parents[1] / "default/tokenizer.json").read_text()
+    )
+    special["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [
+            {"SpecialToken": {"id": "<|endoftext|>", "type_id": 0}},
+            {"Sequence": {"id": "A", "type_id": 0}},
+        ],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {
+            "<|endoftext|>": {"id": "<|endoftext|>", "ids": [0], "tokens": ["<|endoftext|>"]}
+        },
+    }
+    (folder / "special.json").write_text(json.dumps(special))
+    special["added_tokens"].append(
+        {
+            **special["added_tokens"][0],
+            "id": 16000,
+            "content": "<x>",
+            "lstrip": True,
+            "special": False,
+        }
+    )
+    (folder / "odd.json").write_text(json.dumps(special))
+    run("train", f"{folder}/sample.jsonl -o {folder}/mine --vocab-size 400 -q")
+    run("encode", f"{folder}/sample.jsonl -o {folder}/encoded.parquet --numbers bits -q")
+    run("encode", f"{folder}/sample.jsonl -o {folder}/there.parquet --numbers bits -q")
+    run("encode", f"{folder}/sample.jsonl -o {folder}/counted/ --shards 1 --stats -q")
+    run("encode", f"{folder}/sample.jsonl -o {folder}/damaged/ --shards 1 --numbers bits -q")
+    (shard,) = (folder / "damaged").glob("*.parquet")
+    shard.write_bytes(shard.read_bytes()[:-9] + b"123456789")
+    return folder
+
+
+def run(command: str, arguments: str) -> Result:
+    import shlex
+
+    return CliRunner().invoke(
+        cli, [command, *shlex.split(arguments.replace("\\", "\\\\"))], input="7\n"
+    )
+
+
+def outcome(
+    command: str, arguments: str, made: Path, to: Path, monkeypatch: pytest.MonkeyPatch
+) -> Any:
+    """What a command prints, but for times, and what all files are that it left."""
+    shutil.copytree(made, to)
+    monkeypatch.chdir(to)
+    result = run(command, arguments)
+    told = re.sub(r"[\d.]+ [smkMG]\S*(, .*)?", "", result.stdout + result.stderr)
+    files = {str(path.relative_to(to)): path.read_bytes() for path in to.rglob("*") if (path.is_file()
+             and not (made / path.relative_to(to)).exists()) or (path.name.startswith("there") and path.is_file())}  # fmt: skip
+    return result, (result.exit_code, told, files)
+
+
+@pytest.mark.parametrize("option", CHANGES)
+def test_every_option_changes_the_outcome_or_is_refused(
+    option: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    command = option.split()[0]
+    for k, (without, added) in enumerate(CHANGES[option]):
+        given, _, refusal = added.partition(" ! ")
+        result, found = outcome(
+            command, f"{without} {given}", made, tmp_path / f"{k}a", monkeypatch
+        )
+        assert "bug in numtok" not in result.stderr, result.stderr
+        if refusal:
+            assert result.exit_code in (1, 2) and refusal in result.stderr, result.output
+        else:
+            assert result.exit_code == 0, result.output
+            assert found != outcome(command, without, made, tmp_path / f"{k}b", monkeypatch)[1]
+
+
+def test_no_option_was_forgotten() -> None:
+    options = {
+        f"{name} {max(param.opts, key=len)}"
+        for name, command in cli.commands.items()
+        for param in command.params
+        if isinstance(param, click.Option)
+    }
+    assert {one for one in options if one.split()[1] not in OF_ALL} == CHANGES.keys()
+
+
+@pytest.mark.parametrize("text", ["misspelt.jsonl", "./5", "data.parquet.zst", "here/5", "/5/6"])
+def test_what_looks_like_a_file_is_no_text(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("here").mkdir()
+    result = run("inspect", text)
+    assert (
+        result.exit_code == 2 and f"no such file: {text}; check the path, or give" in result.stderr
+    )
+    assert run("inspect", f"--text {text}").exit_code == 0
+    for other in ("1/2", "km/h", "'see a.jsonl 5'", "5.txtx"):
+        assert run("inspect", other).exit_code == 0
+
+
+# What is shown
+# ------------------------------------------------------------------------------------------------
+
+
+def test_the_help_has_groups_and_lists_all_representations() -> None:
+    told = run("encode", "--help").stdout
+    titles = re.findall(r"^(\w[\w ]+):$", told, re.M)
+    assert titles == ["Numbers", "Text", "Output", "Packed rows", "Folders of shards", "Running"]
+    listed = {name.partition(":")[0] for line in LISTED.splitlines() for name in line[:24].split()}
+    assert REPRESENTATIONS.keys() <= listed
+    assert GRAMMARS == grammar.NAMES
+
+
+def test_errors_speak_of_options_as_whoever_reads_them_gives_them(tmp_path: Path) -> None:
+    params = cli.commands["encode"].params
+    assert in_options("use overflow='text' or keep_text=True, not foo=3", params) == (
+        "use --overflow text or --keep-text, not foo=3"
+    )
+    assert in_options("give pack=... too; text_column=NAME, end_token='</s>'.", params) == (
+        "give --pack too; --text-column NAME, --end-token </s>."
+    )
+    source = "".join(path.read_text("utf-8") for path in Path(representations.__file__).parents[1].rglob("*.py")
+                     if not {"jobs", "statistics"} & set(path.parts))  # fmt: skip
+    said = re.findall(r'^\s+f?"[^"\n]*[ (]--[a-z][^"\n]*"', source, re.M)
+    assert said == [], "numtok says name=value, the command line makes options of it"
+
+
+# Files of options
+# ------------------------------------------------------------------------------------------------
+
+KEYS = [
+    name.removeprefix("--")
+    for param in cli.commands["encode"].params
+    for name in param.opts
+    if name.startswith("--") and name not in ("--config", "--ray", "--help")
+]
+VALUES = [
+    "1", "0", "-1", str(1 << 62), "1e400", "nan", "true", '"x"', '""', "[]", '["a"]', "[1, 2]",
+    "[[1]]", "{a = 1}", "1979-05-27", "07:32:00", '"\\u0000"', '"1/2"', '"auto"', "0.5",
+]  # fmt: skip
+
+
+def test_no_file_of_options_ends_in_a_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.jsonl").write_text('{"text": "5"}\n')
+    dice = random.Random(0)
+    for k in range(300):
+        lines = {
+            dice.choice([*KEYS, "inputs"]): dice.choice(VALUES) for _ in range(dice.randrange(1, 4))
+        }
+        Path("job.toml").write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
+        result = run("encode", f"in.jsonl -o out{k}.parquet --config job.toml -q")
+        assert "this is a bug" not in result.stderr, (lines, result.stderr)
+        assert result.exit_code in (0, 1, 2) and "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("keep-text = 1", ["job.toml", "keep_text", "bool"]),
+        ("grammar = 5", ["job.toml", "grammar", "str"]),
+        ('workers = ["a"]', ["job.toml", "workers", "int"]),
+        ("quiet = 5", ["job.toml", "quiet = 5 must be true or false"]),
+        ('overflow = "no"', ["job.toml", "overflow", "no"]),
+    ],
+)
+def test_a_wrong_type_names_the_file_the_key_and_what_it_should_be(
+    line: str, told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.toml").write_text(line + "\n")
+    result = run("encode", "in.jsonl -o out.parquet --config job.toml")
+    assert result.exit_code in (1, 2) and all(one in result.stderr for one in told), result.stderr
+
+
+def test_stats_and_encode_fit_one_scale(tmp_path: Path) -> None:
+    dice = random.Random(1)
+    texts = [" ".join(f"{dice.lognormvariate(3, 2):.3f}" for _ in range(200)) for _ in range(50)]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    run("encode", f"{path} -o {tmp_path}/a.parquet -q")
+    run("stats", f"{path} --json {tmp_path}/a.json -q")
+    metadata = json.loads(pq.read_schema(tmp_path / "a.parquet").metadata[b"numtok"])
+    assert metadata["numbers"][0]["scale"] == json.loads((tmp_path / "a.json").read_text())["scale"]

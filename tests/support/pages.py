@@ -1,0 +1,36 @@
+"""The pages of ``--html``: the data in them, and what a browser draws of it, where there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+BROWSER = shutil.which("chromium")
+
+
+def page_data(path: Path) -> Any:
+    """What a page was made of; it must be whole, load nothing, and make HTML of no data."""
+    page = path.read_text("utf-8")
+    (held,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    rest = page.replace(held, "")
+    assert "default-src 'none'" in rest and page.count("<script") == 2
+    assert not re.search(r"<!--|\bsrc=|href=|innerHTML|\beval\(|fetch\(|https?://(?!www.w3)", rest)
+    assert len(page.encode()) < 200_000 and not set("<>&") & set(held) and held.isascii()
+    return json.loads(held)
+
+
+def drawn(path: Path, folder: Path) -> str:
+    """The HTML of a page once its script has run."""
+    options = "--headless --no-sandbox --disable-gpu --disable-background-networking --dump-dom"
+    command = [
+        str(BROWSER),
+        *options.split(),
+        f"--user-data-dir={folder}",
+        path.absolute().as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout.partition('<script type="application/json"')[0]
