@@ -1,13 +1,13 @@
 """Which tokens are digits of numbers, one by one or in groups, and what may stand among them: as
 losses on tokens need it.
 
-In: a file's schema, a tokenizer, or the ids of a vocabulary. Out: ids. Tokens of one digit are
-    compared with one another, as are those of three.
+In: a file's schema, a tokenizer, or a vocabulary. Out: ids. Tokens of one digit are compared with one
+another, as are those of three.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class DigitTokens:
         digits: id to the digits as they are written: ``"7"``, ``"007"``.
         joints: ids that join the digits of one number without a value of their own: the point,
             separators of groups.
-        signs, powers: ids of ``+`` and ``-``, and of ``e`` and ``E``, behind which digits are an
+        signs, powers: ids of ``+`` and ``-``, and of ``e`` and ``E``, after which digits are an
             exponent.
         opens, closes: ids of the brackets that all numbers stand in; digits elsewhere are text.
             Empty if there are none.
@@ -53,20 +53,13 @@ class DigitTokens:
             SchemaError: for any other data.
         """
         metadata = read_metadata(schema)
-        representation = from_dict(metadata["numbers"][0])
+        first = from_dict(metadata["numbers"][0])
         contents: dict[str, int] = dict(metadata["tokens"])
         if "symbols" in metadata:
-            named = (
-                representation.added_tokens(two_forms=False).together
-                or representation.token_strings
-            )
+            named = first.added_tokens(two_forms=False).together or first.token_strings
             contents |= dict(zip(named, ids_of_runs(metadata["symbols"]["plain"]), strict=True))
-        return cls._of(
-            contents,
-            ".,_'",
-            representation.order or "msd",
-            f"the numbers of this data are {representation.name}",
-        )
+        what = f"the numbers of this data are {first.name}"
+        return cls._of(contents, ".,_'", first.order or "msd", what)
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any) -> DigitTokens:
@@ -77,63 +70,43 @@ class DigitTokens:
             SchemaError: if it has no such tokens.
         """
         inner = getattr(tokenizer, "numtok", tokenizer)
-        if not isinstance(inner, Tokenizer):
-            return cls._of(
-                _single(tokenizer.get_vocab()),
-                ".",
-                "msd",
-                f"this is the vocabulary of {type(tokenizer).__name__}",
-            )
-        if inner.representations[0].stays_text:
-            return cls._of(_single(vocabulary_of(inner.config)), ".", "msd", "this is a vocabulary")
-        return cls.from_schema(inner.batch_schema())
+        if isinstance(inner, Tokenizer) and not inner.representations[0].stays_text:
+            return cls.from_schema(inner.batch_schema())
+        if isinstance(inner, Tokenizer):
+            vocabulary = vocabulary_of(inner.config)
+        else:
+            vocabulary = tokenizer.get_vocab()
+        single = {content: number for content, number in vocabulary.items() if len(content) == 1}
+        return cls._of(single, ".", "msd", f"this is a vocabulary ({type(tokenizer).__name__})")
 
     @classmethod
     def _of(cls, contents: Mapping[str, int], joints: str, order: str, what: str) -> DigitTokens:
         """From contents and their ids; ``what`` begins the message if they are no digits."""
-
-        def ids(symbols: Any) -> tuple[int, ...]:
-            return tuple(
-                number for content, number in contents.items() if _symbol(content) in symbols
-            )
-
         written = {number: _symbol(content) for content, number in contents.items()}
-        digits = {
-            number: symbol
-            for number, symbol in written.items()
-            if symbol.isascii() and symbol.isdigit() and len(symbol) <= LONGEST
-        }
-        whole = [
-            width
-            for width in range(1, LONGEST + 1)
-            if sum(len(symbol) == width for symbol in digits.values()) == 10**width
-        ]
-        digits = {number: symbol for number, symbol in digits.items() if len(symbol) in whole}
+
+        def ids(symbols: Iterable[str]) -> tuple[int, ...]:
+            return tuple(number for number, symbol in written.items() if symbol in {*symbols})
+
+        digits = {n: one for n, one in written.items() if one.isascii() and one.isdigit()}
+        widths = [len(one) for one in digits.values()]
+        whole = [width for width in range(1, LONGEST + 1) if widths.count(width) == 10**width]
+        digits = {number: one for number, one in digits.items() if len(one) in whole}
         if not digits:
             raise SchemaError(
                 f"{what}, without a token for each digit; take numbers that are spelled out in"
                 " digits: place, digits, p10"
             )
-        opens, closes = (
-            ((), ()) if END_NUM not in contents else (ids([NUM, f" {NUM}"]), ids([END_NUM]))
-        )
-        return cls(digits, ids([*joints]), ids(["+", "-"]), ids(["e", "E"]), opens, closes, order)
+        opens, closes = ([NUM, f" {NUM}"], [END_NUM]) if END_NUM in contents else ([], [])
+        marks = ids(joints), ids("+-"), ids("eE"), ids(opens), ids(closes)
+        return cls(digits, *marks, order)
 
     def groups(self) -> list[dict[int, float]]:
         """Id to value, for each number of digits."""
         widths = sorted({len(symbol) for symbol in self.digits.values()})
         return [
-            {
-                number: float(symbol)
-                for number, symbol in self.digits.items()
-                if len(symbol) == width
-            }
+            {number: float(one) for number, one in self.digits.items() if len(one) == width}
             for width in widths
         ]
-
-
-def _single(vocabulary: Mapping[str, int]) -> dict[str, int]:
-    return {content: number for content, number in vocabulary.items() if len(content) == 1}
 
 
 def _symbol(content: str) -> str:

@@ -132,35 +132,21 @@ class NumberTokenLoss(nn.Module):
                 phone numbers.
         """
         logits, labels, weights = aligned(logits, labels, causal, weights)
-        total, count = (
-            logits.new_zeros((), dtype=torch.float32),
-            logits.new_zeros((), dtype=torch.float32),
-        )
+        total = count = logits.new_zeros((), dtype=torch.float32)
         for group in self._groups:
             ids = torch.tensor(list(group), device=labels.device)  # (tokens,), ascending
-            chosen = torch.isin(labels, ids)  # (batch, seq)
             values = torch.tensor(list(group.values()), device=labels.device)  # (tokens,)
-            share = (
-                chosen.to(torch.float32) if weights is None else chosen * weights.to(torch.float32)
-            )  # (batch, seq)
-            if (
-                torch.compiler.is_compiling()
-            ):  # all of them, as no shape in an unbroken graph can hang on the labels
-                rows, known = (
-                    logits.masked_fill(~chosen.unsqueeze(-1), 0).flatten(0, -2),
-                    torch.where(chosen, labels, ids[0]).flatten(),
-                )
-                losses = (
-                    self._losses(rows, ids, values, values[torch.searchsorted(ids, known)])
-                    * share.flatten()
-                )  # (batch * seq,)
+            chosen = torch.isin(labels, ids)  # (batch, seq)
+            share = chosen.to(torch.float32)  # (batch, seq)
+            if weights is not None:
+                share = share * weights.to(torch.float32)
+            if torch.compiler.is_compiling():  # no shape in an unbroken graph hangs on the labels
+                rows = logits.masked_fill(~chosen.unsqueeze(-1), 0).flatten(0, -2)
+                known, shares = torch.where(chosen, labels, ids[0]).flatten(), share.flatten()
             else:
-                losses = (
-                    self._losses(
-                        logits[chosen], ids, values, values[torch.searchsorted(ids, labels[chosen])]
-                    )
-                    * share[chosen]
-                )  # (n,)
+                rows, known, shares = logits[chosen], labels[chosen], share[chosen]
+            target = values[torch.searchsorted(ids, known)]  # (n,)
+            losses = self._losses(rows, ids, values, target) * shares  # (n,)
             total, count = total + losses.sum(), count + share.sum()
         return total / count.clamp(min=torch.finfo(torch.float32).tiny)
 

@@ -5,6 +5,10 @@ checkpoints, and what is refused before the first step.
 from __future__ import annotations
 
 import math
+import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ from numtok_torch.metrics import number_metrics, numbers_only
 from numtok_torch.trainer import NumberTrainer
 
 pytest.importorskip("accelerate")
+SUPPORT = Path(tiny.__file__).parent
 CAUSAL = NumberCollator(tiny.PAD, objective="causal")
 
 
@@ -75,14 +80,18 @@ def trainer(folder: Path, model: Any, kind: Any = transformers.Trainer, **option
 class Gradients(transformers.TrainerCallback):
     def on_pre_optimizer_step(self, *_: Any, model: Any, **__: Any) -> None:
         self.found = {
-            name.removeprefix("backbone."): one.grad.clone()
+            name.removeprefix("module.").removeprefix("backbone."): one.grad.clone()
             for name, one in model.named_parameters()
             if one.grad is not None
         }
 
 
-def step(folder: Path, model: Any, kind: Any, batches: int, **options: Any) -> tuple[float, Any]:
-    """The loss and the gradients of one step over the four rows, in so many batches."""
+def step(
+    folder: Path, model: Any, kind: Any, batches: int, share: int = 1, **options: Any
+) -> tuple[float, Any]:
+    """The loss and the gradients of one step over the four rows, in so many batches; ``share``
+    processes share them.
+    """
     gradients = Gradients()
     made = trainer(
         folder,
@@ -90,7 +99,7 @@ def step(folder: Path, model: Any, kind: Any, batches: int, **options: Any) -> t
         kind,
         callbacks=[gradients],
         gradient_accumulation_steps=batches,
-        per_device_train_batch_size=4 // batches,
+        per_device_train_batch_size=4 // batches // share,
         **options,
     )
     made.train()
@@ -274,3 +283,34 @@ def test_trainer_with_a_column_dataset(tmp_path: Path) -> None:
         train_dataset=datasets.Dataset.from_dict(columns),
     ).train()
     assert math.isfinite(found.training_loss)
+
+
+WORKER = """
+import os, sys
+sys.path[:0] = {paths!r}
+import test_trainer
+from pathlib import Path
+folder, batches = Path(sys.argv[1]), int(sys.argv[2])
+model = test_trainer.made("gpt2", "fone")
+found = test_trainer.step(folder, model, test_trainer.NumberTrainer, batches, share=2)
+if os.environ["RANK"] == "0":
+    test_trainer.torch.save(found, folder / "found.pt")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batches", [1, 2])
+def test_two_processes_are_one(batches: int, tmp_path: Path) -> None:
+    script = tmp_path / "worker.py"
+    script.write_text(WORKER.format(paths=[str(Path(__file__).parent), str(SUPPORT)]))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2"]
+    launch += [f"--master_port={port}", str(script), str(tmp_path), str(batches)]
+    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    subprocess.run(launch, env=environment, check=True, capture_output=True, timeout=300)
+    loss, gradients = torch.load(tmp_path / "found.pt", weights_only=True)
+    one, ones = step(tmp_path, made("gpt2", "fone"), NumberTrainer, 1)
+    same(loss, one, rtol=1e-6)
+    same(gradients, ones, rtol=1e-5, atol=1e-6)
