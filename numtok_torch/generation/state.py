@@ -2,14 +2,15 @@
 the places of digits; and the backbone as transformers' ``generate`` calls it, with these put in.
 
 In: at each step, all ids so far, int64 (rows, seq), in whatever order generation keeps its rows.
-Out: the streams of the tokens that the model is about to see, (rows, tokens, ...), like those of the
-collator.
+Out: the streams of the tokens that the model is about to see, (rows, tokens, ...), like those of
+the collator.
 
 Rows are told apart by the ids that they hold behind the prompt. That is enough: a number is the
 head's reading of the hidden state in front of it, which follows from the prompt, the tokens and the
 numbers before. So each prediction is kept under (owner, the ids before it), and found again after
-beams were reordered, finished, or left out, without knowing how. The owner is the prompt with beams;
-else the row, so that rows of one prompt that drew different values for the same tokens stay apart.
+beams were reordered, finished, or left out, without knowing how. The owner is the prompt with
+beams; else the row, so that rows of one prompt that drew different values for the same tokens stay
+apart.
 """
 
 from __future__ import annotations

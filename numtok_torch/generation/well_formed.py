@@ -4,11 +4,11 @@ In: all ids so far, int64 (rows, seq), and the scores of the next token, float (
 Out: the scores, -inf for each token that may not follow.
 
 The rule is a table of states and columns. State 0 is text, the last one is text directly behind a
-number, the others are inside a number; a column is a symbol, or all tokens of one kind. Which symbol
-may follow which says the representation
-(:meth:`numtok.representations.Representation.continuation`). The state of a row is read from its ids
-at each step, so rows may be padded, reordered or left out. A step takes 0.2 ms for one row of 50,000
-words, 3 ms for 32, on one thread of a CPU.
+number, the others are inside a number; a column is a symbol, or all tokens of one kind. Which
+symbol may follow which says the representation
+(:meth:`numtok.representations.Representation.continuation`). The state of a row is read from its
+ids at each step, so rows may be padded, reordered or left out. A step takes 0.2 ms for one row of
+50,000 words, 3 ms for 32, on one thread of a CPU.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def _one_token(plain: npt.NDArray[np.int32], spaced: npt.NDArray[np.int32]) -> R
 def _bracketed(
     continuation: Continuation, spelling: Spelling, in_text: Mask, touching: bool
 ) -> Rules:
-    """Columns: the symbols, ``[NUM]``, `` [NUM]``, ``[/NUM]``, others. State s of a number is s + 1,
-    and the symbols ``in_text`` are tokens of the text too.
+    """Columns: the symbols, ``[NUM]``, `` [NUM]``, ``[/NUM]``, others. State s of a number is s +
+    1, and the symbols ``in_text`` are tokens of the text too.
     """
     following = continuation.following
     states, symbols = following.shape
@@ -261,11 +261,11 @@ class NumberLogitsProcessor:
     """Lets a model write no number that is not well-formed: ``model.generate(...,
     logits_processor=[NumberLogitsProcessor(tokenizer)])``, any model.
 
-    Spelled-out numbers go on as their representation says, also one that a prompt ends in. No number
-    is written directly behind another without its space, where encoded text has none there: they
-    would read as one. Where other constraints, such as ``suppress_tokens``, leave nothing that may
-    follow, they alone hold. It works as transformers' ``LogitsProcessor``, which it is not derived
-    from, so that transformers is not needed.
+    Spelled-out numbers go on as their representation says, also one that a prompt ends in. No
+    number is written directly behind another without its space, where encoded text has none there:
+    they would read as one. Where other constraints, such as ``suppress_tokens``, leave nothing that
+    may follow, they alone hold. It works as transformers' ``LogitsProcessor``, which it is not
+    derived from, so that transformers is not needed.
 
     Args:
         tokenizer: the ``numtok.Tokenizer`` of the model, or a transformers tokenizer made from one.

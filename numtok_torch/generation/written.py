@@ -8,10 +8,10 @@ wrote as it was trained.
 **One decimal, however it was computed.** Float32 sums depend on their order, so a cache, padding or
 other rows in a batch move a real number by 1e-7 to 1e-5. So it is rounded to :data:`DIGITS`
 significant digits; and where noise may decide which way (:func:`doubtful`), it is read once more
-from its own text alone. Digits (``FoNEHead``) and bits (``BitsHead``) are chosen among few, as tokens
-are, and taken as they are. What remains: noise beyond ``heads.base.NOISE``, and a token, digit or bit
-whose two best are closer than the noise, some 1 in 10**6 each in float32. In bfloat16 the noise is
-1e-2, and tokens themselves differ with and without a cache.
+from its own text alone. Digits (``FoNEHead``) and bits (``BitsHead``) are chosen among few, as
+tokens are, and taken as they are. What remains: noise beyond ``heads.base.NOISE``, and a token,
+digit or bit whose two best are closer than the noise, some 1 in 10**6 each in float32. In bfloat16
+the noise is 1e-2, and tokens themselves differ with and without a cache.
 """
 
 from __future__ import annotations

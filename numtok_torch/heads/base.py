@@ -1,9 +1,9 @@
 """What a head for numbers is: hidden states in, a loss or numbers out.
 
 In: hidden states, float (n, d_model) where a number is to be predicted, and for the loss the stream
-    that holds the targets, (n, ...). Out: a scalar, the mean over the numbers; or predictions on
-    the number's own scale. Heads compute in their own dtype, outside autocast, as a value that is
-    rounded to bfloat16 has three digits; losses are float32 at least.
+that holds the targets, (n, ...). Out: a scalar, the mean over the numbers; or predictions on the
+number's own scale. Heads compute in their own dtype, outside autocast, as a value that is rounded
+to bfloat16 has three digits; losses are float32 at least.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The head that predicts a number bit by bit, as a float32 or a float64.
 
 In: hidden states, float (n, d_model), and ``number_bits``, (n, width) or compact (n,). Out: the
-    mean cross-entropy of the bits; or bits, and their value.
+mean cross-entropy of the bits; or bits, and their value.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class BitsHead(NumberHead):
     turned into 0: of all finite patterns that is the most probable.
 
     The loss is the binary cross-entropy, its mean over the bits, each with its weight. The weights
-    rise, or fall, in a line from the sign to the last bit of
-    the fraction, and their mean is 1: 1 + width · slope · k / (width - 1) for bit k, or for a
-        negative slope the same from the other end, over their mean. (After the code of BitTokens,
-        Kreitner et al. 2025, where the slope is 0 unless it is asked for.)
+    rise, or fall, in a line from the sign to the last bit of the fraction, and their mean is 1: 1 +
+    width · slope · k / (width - 1) for bit k, or for a negative slope the same from the other end,
+    over their mean. (After the code of BitTokens, Kreitner et al. 2025, where the slope is 0 unless
+    it is asked for.)
 
     Args:
         d_model: dimension of the hidden states.

@@ -1,7 +1,7 @@
 """Heads that read numbers from hidden states, and the head that fits a file.
 
 In: hidden states, float (n, d_model), and a stream of targets; out: a loss, or numbers on their own
-    scale. See ``base`` for what all of them hold to; each class has a file of its own.
+scale. See ``base`` for what all of them hold to; each class has a file of its own.
 
 =============  =============================  =============================================  ==================================
 class          target                         loss, the mean over numbers                    confidence

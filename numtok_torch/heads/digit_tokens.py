@@ -1,8 +1,8 @@
 """Which tokens are digits of numbers, one by one or in groups, and what may stand among them: as
 losses on tokens need it.
 
-In: a file's schema, a tokenizer, or a vocabulary. Out: ids. Tokens of one digit are compared with one
-another, as are those of three.
+In: a file's schema, a tokenizer, or a vocabulary. Out: ids. Tokens of one digit are compared with
+one another, as are those of three.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The head that predicts a number digit by digit, in one step.
 
 In: hidden states, float (n, d_model), and digits, uint8 (n, digits), least significant first. Out:
-    the mean cross-entropy of the digits; or digits, and the float64 nearest to what they say. FoNE:
-    Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025).
+the mean cross-entropy of the digits; or digits, and the float64 nearest to what they say. FoNE:
+Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025).
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 was predicted and what is right.
 
 In: logits, float (batch, seq, vocabulary), and labels, int64 (batch, seq), -100 where there is
-    none. Out: a scalar, the mean over the positions whose label is a number token; added to the
-    cross-entropy, to which a 4 for a 5 is as wrong as a 9. Regress, Don't Guess - A Regression-like
-    Loss on Number Tokens for Language Models (Zausinger et al. 2025): with p the softmax over the
-    number tokens alone, v their values, and y the value of the label, ``"was"``, the default, is
-    the Wasserstein-1 distance Σ p_j |v_j - y|, and ``"mse"`` is (Σ p_j v_j - y)².
+none. Out: a scalar, the mean over the positions whose label is a number token; added to the
+cross-entropy, to which a 4 for a 5 is as wrong as a 9. Regress, Don't Guess - A Regression-like
+Loss on Number Tokens for Language Models (Zausinger et al. 2025): with p the softmax over the
+number tokens alone, v their values, and y the value of the label, ``"was"``, the default, is the
+Wasserstein-1 distance Σ p_j |v_j - y|, and ``"mse"`` is (Σ p_j v_j - y)².
 
 Number tokens come in groups, and a position belongs to the group of its label: digits are compared
 with digits, mantissas with mantissas, exponents with exponents. The package ``ntloss`` of the

@@ -1,10 +1,10 @@
 """A Gaussian mixture over the next number, for contexts in which more than one number fits.
 
 In: hidden states (n, d_model) and ``number_value``, float64 (n,). Out: the negative log-likelihood;
-    or the mean, the mode, samples, and how sure the mixture is. A scalar head that is trained with
-    a squared error gives the mean, which between two peaks is a number nobody writes. An Empirical
-    Investigation of Contextualized Number Prediction (Berg-Kirkpatrick and Spokoyny 2020), section
-    3; mixture density networks (Bishop 1994).
+or the mean, the mode, samples, and how sure the mixture is. A scalar head that is trained with a
+squared error gives the mean, which between two peaks is a number nobody writes. An Empirical
+Investigation of Contextualized Number Prediction (Berg-Kirkpatrick and Spokoyny 2020), section 3;
+mixture density networks (Bishop 1994).
 
 The mixture lies over y = f(x · scale), with f(z) = z, or f = asinh, which is linear around zero and
 logarithmic far from it, for numbers over many magnitudes. Densities are in the space of y. All sums

@@ -1,7 +1,7 @@
 """The head that predicts a number as one real value.
 
 In: hidden states, float (n, d_model), and ``number_scaled``, float (n,). Out: the squared error; or
-    values on the number's own scale.
+values on the number's own scale.
 """
 
 from __future__ import annotations

@@ -2,13 +2,12 @@
 from the right one, relative to it.
 
 In: logits, float (batch, seq, vocabulary), labels, int64 (batch, seq), -100 where there is none,
-    and perhaps weights. Out: a scalar, the mean over numbers. A number is a run of digits in the
-    labels, with the points and separators among them. What is predicted for it is the sum of the
-    expected digits at their
-places: at each token, the mean of the values of all digits, by the softmax over them alone; so a
-    wrong digit costs by its place, which digit by digit it does not. Regress, Don't Guess
-    (Zausinger et al. 2025) compares digits; the package ``ntloss`` of its authors has the number
-    level as ``NumberLevelLoss``, with which ``"symmetric"`` agrees.
+and perhaps weights. Out: a scalar, the mean over numbers. A number is a run of digits in the
+labels, with the points and separators among them. What is predicted for it is the sum of the
+expected digits at their places: at each token, the mean of the values of all digits, by the softmax
+over them alone; so a wrong digit costs by its place, which digit by digit it does not. Regress,
+Don't Guess (Zausinger et al. 2025) compares digits; the package ``ntloss`` of its authors has the
+number level as ``NumberLevelLoss``, with which ``"symmetric"`` agrees.
 
 With ŷ the value predicted and y that of the label, the sign and the power of ten left out, as they
 are tokens of their own:

@@ -2,11 +2,11 @@
 :mod:`numtok_torch.metrics.metrics` measures.
 
 In: n values: texts, ints, floats, ``Decimal``, numpy arrays or torch tensors. Out:
-    :class:`Decimals`, with ``Numbers`` for those that are a finite number, and a mask of which they
-    are. Texts are read by numtok's grammar and have to be one number from end to end: ``"1,234"``
-    and ``"-5e3"`` are, ``"5 apples"``, ``""``, ``"nan"`` and ``"inf"`` are not. Nothing passes
-    through a float on the way, so integers of 60 digits stay what they are; a float stands for the
-    shortest decimal that reads back as it, in its own precision: float32 0.1 is 0.1.
+:class:`Decimals`, with ``Numbers`` for those that are a finite number, and a mask of which they
+are. Texts are read by numtok's grammar and have to be one number from end to end: ``"1,234"`` and
+``"-5e3"`` are, ``"5 apples"``, ``""``, ``"nan"`` and ``"inf"`` are not. Nothing passes through a
+float on the way, so integers of 60 digits stay what they are; a float stands for the shortest
+decimal that reads back as it, in its own precision: float32 0.1 is 0.1.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 accuracy of tokens.
 
 In: predictions and references of equal length n, each texts, numbers, a numpy array or a torch
-    tensor of one axis (:mod:`numtok_torch.metrics.decimals`).
-Out: one float. Texts and integers are compared as exact decimals, never through floats.
+tensor of one axis (:mod:`numtok_torch.metrics.decimals`). Out: one float. Texts and integers are
+compared as exact decimals, never through floats.
 
 A prediction is **unparseable** if it is not one finite number from end to end: ``"5 apples"``,
 ``""``, nan, inf. :func:`exact_match` and :func:`digit_accuracy` count it as wrong. The metrics of

@@ -2,9 +2,9 @@
 on load, merged into the weights.
 
 In: a backbone into which peft has put adapters, wrapped (``get_peft_model``) or in place
-    (``add_adapter``, ``inject_adapter_in_model``). Out: JSON that says what they are;
-    :func:`restore` is the inverse, on a backbone without any. Their weights are in the model's
-    state dict like all others. peft is optional: it is imported only where adapters are.
+(``add_adapter``, ``inject_adapter_in_model``). Out: JSON that says what they are; :func:`restore`
+is the inverse, on a backbone without any. Their weights are in the model's state dict like all
+others. peft is optional: it is imported only where adapters are.
 
 The names of a backbone's weights change with its adapters: what was ``h.0.c_attn.weight`` is
 ``h.0.c_attn.base_layer.weight`` beside ``h.0.c_attn.lora_A.default.weight``. :func:`base_weights`

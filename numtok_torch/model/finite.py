@@ -1,12 +1,12 @@
 """Losses and inputs that are not finite, found before they make a model one of NaN.
 
-In: the losses of a step, and the streams that its layers read. Out: nothing, or a ``ModelError`` that
-says what is not finite, why, and what to do.
+In: the losses of a step, and the streams that its layers read. Out: nothing, or a ``ModelError``
+that says what is not finite, why, and what to do.
 
-Each step is checked before it goes on; on an accelerator the host waits for the losses, as a Trainer
-does for its log. Infinite *gradients* are no error: under float16 a ``GradScaler`` expects them. In a
-graph that ``torch.compile`` makes nothing is checked; compile the backbone rather than the whole
-model to keep this.
+Each step is checked before it goes on; on an accelerator the host waits for the losses, as a
+Trainer does for its log. Infinite *gradients* are no error: under float16 a ``GradScaler`` expects
+them. In a graph that ``torch.compile`` makes nothing is checked; compile the backbone rather than
+the whole model to keep this.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 behind it.
 
 In: the batch that :class:`~numtok_torch.NumberCollator` makes, by name: ``model(**batch)``. Out:
-    :class:`NumberModelOutput`: token loss, number loss, their weighted sum, logits, hidden states,
-    and the numbers that the head predicts.
+:class:`NumberModelOutput`: token loss, number loss, their weighted sum, logits, hidden states, and
+the numbers that the head predicts.
 
 Which hidden state predicts which number, and what losses are means of, says
 :mod:`numtok_torch.model.objective`.

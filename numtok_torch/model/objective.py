@@ -1,7 +1,7 @@
 """What a number model is trained on: which hidden state predicts which number, and the two losses.
 
 In: streams of a batch, (batch, seq, ...), hidden states and logits. Out: masks, targets and scalar
-    losses.
+losses.
 
 **Which hidden state predicts which number.** Causal: the one before the number, so hidden state t -
 1 is held to the number at t, as logits are to labels. Else: the one at the number. Where
@@ -13,8 +13,8 @@ Causal models predict no token at the beginning of its text, tokens and numbers 
 nothing before it, or padding, or another text in the same line (a token at position 0).
 
 **Losses** are means: over tokens with a label, over numbers to predict; 0 where there are none,
-    with gradients of 0 for every parameter, so that data parallel training does not wait for them.
-    Where a step has several batches, each gives its share of the mean over all (:class:`Step`).
+with gradients of 0 for every parameter, so that data parallel training does not wait for them.
+Where a step has several batches, each gives its share of the mean over all (:class:`Step`).
 """
 
 from __future__ import annotations

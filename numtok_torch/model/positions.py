@@ -1,7 +1,7 @@
 """Where the tokens of a row are for a backbone, and which of them see each other.
 
 In: a backbone, and masks or positions, (batch, seq). Out: ``position_ids``, int64 (batch, seq), and
-    masks that keep packed texts apart.
+masks that keep packed texts apart.
 
 A transformer that is given vectors cannot see which tokens are padding. So where its ``forward``
 takes ``position_ids`` and none are given, they are those that the stock model takes for ids padded

@@ -2,10 +2,10 @@
 head behind the decoder.
 
 In: a batch of :class:`Seq2SeqNumberCollator`. The encoder reads ``input_ids`` and the streams
-    beside them, (batch, source, ...); the targets are ``labels``, and as in masked language
-    modelling ``number_labels_mask`` and ``S_labels`` for each stream S, all (batch, target, ...).
-    Out: what the decoder reads, the same one place to the right behind its start token: so its
-    hidden state t has seen the labels before t, and predicts label t and the number there.
+beside them, (batch, source, ...); the targets are ``labels``, and as in masked language modelling
+``number_labels_mask`` and ``S_labels`` for each stream S, all (batch, target, ...). Out: what the
+decoder reads, the same one place to the right behind its start token: so its hidden state t has
+seen the labels before t, and predicts label t and the number there.
 """
 
 from __future__ import annotations

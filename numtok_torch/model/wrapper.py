@@ -2,7 +2,7 @@
 answered by its backbone.
 
 In: attributes that the class below sets. Out: those of the backbone.
-    :class:`~numtok_torch.model.model.NumberModel` adds how it is made and run.
+:class:`~numtok_torch.model.model.NumberModel` adds how it is made and run.
 """
 
 from __future__ import annotations

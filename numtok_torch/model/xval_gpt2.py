@@ -1,10 +1,10 @@
 """Transformers as xVal trains them: the initialisation, and a GPT-2 without biases.
 
 In: a model, or its sizes. Out: the same model, changed in place, or a new ``GPT2LMHeadModel``.
-    xVal: A Continuous Numerical Tokenization for Scientific Language Models (Golkar et al. 2023),
-    appendix on architecture: fully connected layers start from a normal distribution of standard
-    deviation (2 · fan_in · n_layers)^-1/2, and there are no biases. :data:`XVAL_MASKING` is the
-    masking of its experiments.
+xVal: A Continuous Numerical Tokenization for Scientific Language Models (Golkar et al. 2023),
+appendix on architecture: fully connected layers start from a normal distribution of standard
+deviation (2 · fan_in · n_layers)^-1/2, and there are no biases. :data:`XVAL_MASKING` is the masking
+of its experiments.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class MLPTokenHead(nn.Linear):
     embedding, of GELU of a linear map without bias.
 
     Section A: "we promote both heads (number and token) to be MLPs with one hidden layer of width
-        equal to the embedding dimension".
+    equal to the embedding dimension".
     """
 
     def __init__(self, d_model: int, vocab_size: int) -> None:
