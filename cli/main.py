@@ -18,7 +18,7 @@ from .decode import decode
 from .encode import encode
 from .export import export
 from .inspect import inspect
-from .jobs import finish
+from .jobs import finish, status
 from .options import in_options
 from .stats import stats
 from .streams import discard_output, open_streams, shown
@@ -121,7 +121,7 @@ def cli() -> None:
     """
 
 
-for _command in (encode, finish, decode, export, inspect, stats, train, warm_up):
+for _command in (encode, finish, status, decode, export, inspect, stats, train, warm_up):
     cli.add_command(_command)
 
 

@@ -108,6 +108,4 @@ def shards_left(summary: Summary) -> str:
     told = [f"{summary.resumed:,} were done before"] if summary.resumed else []
     if left := summary.shards - summary.shards_done:
         told.append(f"{left:,} are not done yet")
-    elif summary.share:
-        told.append("all are done: `numtok finish` the folder")
     return "; ".join(told)

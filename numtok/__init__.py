@@ -29,7 +29,7 @@ from numtok.tokenizer.results import EncodeReport, Encoding
 from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from numtok.corpus.calls import decode_files, encode_files, finish_job
+    from numtok.corpus.calls import decode_files, encode_files, finish_job, job_status
     from numtok.corpus.export import export_files
     from numtok.corpus.stats import corpus_stats
     from numtok.statistics import Statistics
@@ -64,6 +64,7 @@ __all__ = [
     "export_files",
     "extract",
     "finish_job",
+    "job_status",
     "scan",
 ]
 
@@ -74,7 +75,7 @@ def __getattr__(name: str) -> Any:
     """
     if name == "__version__":
         return _version()
-    if name in ("decode_files", "encode_files", "finish_job"):
+    if name in ("decode_files", "encode_files", "finish_job", "job_status"):
         from numtok.corpus import calls
 
         return getattr(calls, name)

@@ -113,6 +113,11 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name) is not None
 
 
+def temporary_name(target: Path, random: str) -> Path:
+    """What a file is called until it has its name."""
+    return target.with_name(f"{_prefix(target)}{os.getpid()}-{random}.tmp")
+
+
 def _is_special(path: Path) -> bool:
     """Whether it exists and is neither a file nor a folder."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
@@ -130,7 +135,7 @@ def _prefix(target: Path) -> str:
 def _create(target: Path) -> tuple[Path, int]:
     """A new temporary file and its descriptor, which holds the lock until it is closed."""
     while True:
-        temporary = target.with_name(f"{_prefix(target)}{os.getpid()}-{secrets.token_hex(6)}.tmp")
+        temporary = temporary_name(target, secrets.token_hex(6))
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
         with contextlib.suppress(
             OSError

@@ -6,7 +6,7 @@ that is there already; ``pieces`` are what goes through their pipeline, ``flow``
 xVal's scale, ``summary`` tells. ``read`` has one file for each input format, ``write`` for each
 kind of output; they share ``arrow_files``, ``parquet_footer`` and ``kept_values``.
 
-A folder of shards is the business of ``jobs``; ``job_folder`` says what lies in one, for those who
+A folder of shards is the business of ``jobs``; ``jobs.folder`` says what lies in one, for those who
 read it.
 
 May import every other room of numtok but :mod:`numtok.hf`.
@@ -19,10 +19,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numtok.corpus.decode import decode_corpus, tokenizer_of
     from numtok.corpus.encode import encode_corpus
-    from numtok.corpus.jobs.finish import finish_folder
-    from numtok.corpus.jobs.job import encode_folder
+    from numtok.corpus.jobs.job import encode_folder, finish_folder, job_status
 
-__all__ = ["decode_corpus", "encode_corpus", "encode_folder", "finish_folder", "tokenizer_of"]
+__all__ = [
+    "decode_corpus",
+    "encode_corpus",
+    "encode_folder",
+    "finish_folder",
+    "job_status",
+    "tokenizer_of",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -35,12 +41,8 @@ def __getattr__(name: str) -> Any:
         from numtok.corpus import decode
 
         return getattr(decode, name)
-    if name == "encode_folder":
-        from numtok.corpus.jobs.job import encode_folder
+    if name in ("encode_folder", "finish_folder", "job_status"):
+        from numtok.corpus.jobs import job
 
-        return encode_folder
-    if name == "finish_folder":
-        from numtok.corpus.jobs.finish import finish_folder
-
-        return finish_folder
+        return getattr(job, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

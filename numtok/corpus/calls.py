@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from numtok import corpus
 from numtok.corpus.fit import ScaleFit, xval_place
-from numtok.corpus.jobs.sharding import Encoder, Sharding, is_folder
+from numtok.corpus.jobs.claims import Status
+from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import RepresentationError, TokenizerError
@@ -171,6 +172,16 @@ def finish_job(folder: str | Path, *, check: bool = False) -> Summary:
         JobError: if shards are missing or damaged, or somebody works in the folder.
     """
     return corpus.finish_folder(folder, check)
+
+
+def job_status(folder: str | Path) -> Status:
+    """How far the job in a folder is: what is done, running and failed; what ``numtok status``
+    shows.
+
+    Raises:
+        JobError: if there is none.
+    """
+    return corpus.job_status(folder)
 
 
 def decode_files(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from numtok.corpus.flow import Sink, run_ordered
-from numtok.corpus.job_folder import saved_beside
+from numtok.corpus.jobs.folder import saved_beside
 from numtok.corpus.read.documents import Source, find_inputs
 from numtok.corpus.read.encoded import open_encoded
 from numtok.corpus.summary import (

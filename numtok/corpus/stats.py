@@ -21,8 +21,7 @@ import pyarrow as pa
 from numtok import locations
 from numtok.corpus.encoded_stats import is_encoded, statistics_of_encoded
 from numtok.corpus.flow import Sink, run_ordered
-from numtok.corpus.job_folder import MANIFEST
-from numtok.corpus.jobs.store import Folder
+from numtok.corpus.jobs.folder import MANIFEST, read_signed
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
@@ -130,7 +129,7 @@ def _kept(inputs: Sequence[str]) -> tuple[list[Statistics], list[str]]:
     kept, others = [], []
     for given in inputs:
         manifest = (
-            Folder(given).read_json(MANIFEST)
+            read_signed(locations.join(given, MANIFEST), dict)
             if given != "-" and locations.is_folder(given)
             else None
         )

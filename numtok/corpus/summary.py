@@ -137,6 +137,7 @@ class Run:
         first_null: the source and the row, counted from 1, of the first document without a text.
         written: bytes of the output; all of it at the end.
         sha256: of the file, where a receipt is to vouch for it.
+        stored_rows: of the output. cut_numbers: see :class:`Summary`.
     """
 
     sources: Sequence[Source]
@@ -151,6 +152,8 @@ class Run:
     rows: dict[Source, int] = field(default_factory=dict)
     written: int = 0
     sha256: str = ""
+    stored_rows: int = 0
+    cut_numbers: int = 0
     statistics: Statistics | None = None
     started: float = field(default_factory=time.perf_counter)
 
@@ -198,6 +201,7 @@ class Run:
             setattr(summary, counted.name, getattr(self.report, counted.name))
         summary.skipped, summary.output = len(self.bad), self.output
         summary.output_bytes = self.written
+        summary.rows, summary.cut_numbers = self.stored_rows, self.cut_numbers
         summary.without_text = self.without_text
         if self.first_null is not None:
             summary.first_without_text = f"{self.first_null[0].name}, row {self.first_null[1]}"

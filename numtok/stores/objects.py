@@ -8,6 +8,7 @@ In: URLs, of objects or of folders, which come and go with what is in them. Out:
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -142,6 +143,36 @@ def write(url: str, content: bytes) -> None:
     check_writable(url)
     system, path = system_of(url)
     tried(url, lambda: system.pipe_file(path, content), "write")
+
+
+def create(url: str, content: bytes) -> bool:
+    """Put a small object, if there is none of that name; in one step where the store can."""
+    check_writable(url)
+    system, path = system_of(url)
+
+    def ask() -> bool:
+        if _exists(system, path):
+            return False
+        try:
+            system.pipe_file(path, content, mode="create")
+        except (FileExistsError, TypeError, NotImplementedError) as error:
+            if isinstance(error, FileExistsError):
+                return False
+            system.pipe_file(path, content)
+        except OSError as error:
+            if getattr(error, "errno", None) != errno.EINVAL and "PreconditionFailed" not in str(
+                error
+            ):
+                raise
+            return False
+        return True
+
+    return tried(url, ask, "write")
+
+
+def _exists(system: Any, path: str) -> bool:
+    system.invalidate_cache()
+    return bool(system.exists(path))
 
 
 @contextlib.contextmanager

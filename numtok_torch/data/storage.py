@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.corpus.job_folder import refuse_unfinished
+from numtok.corpus.jobs.folder import shards_of
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
 from numtok.errors import InputError, SchemaError
 from numtok.locations import is_url
@@ -243,7 +243,8 @@ def _find_files(source: Any) -> list[str]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if path.is_dir():
-            refuse_unfinished(path)
+            if (shards := shards_of(path)) is not None:
+                return shards
             files = sorted(
                 file
                 for file in path.rglob("*")

@@ -70,7 +70,7 @@ def test_what_is_no_size_or_share() -> None:
 def test_what_makes_a_folder(corpus: Path, output: list[str]) -> None:
     ok("encode", "in/a.jsonl", *output, "-q")
     assert [path.name for path in sorted(Path("out").iterdir())] == [
-        "00000-of-00001.parquet",
+        "000000.parquet",
         "__numtok",
     ]
 
@@ -94,9 +94,10 @@ def test_what_is_printed(corpus: Path) -> None:
     told = ok("encode", "in", "-o", "part/", "--shards", "5", "--shard", "1/2")
     assert "2 are not done yet" in told
     assert "2 of 5 shards are not done: 1, 3" in refused("finish", "part")
-    assert "all are done: `numtok finish` the folder" in ok(
-        "encode", "in", "-o", "part/", "--shards", "5", "--shard", "2/2"
-    )
+    told = ok("status", "part")
+    assert told.split() == ["part", "done", "3", "of", "5", "shards", "waiting", "2"]
+    ok("encode", "in", "-o", "part/", "--shards", "5", "--shard", "2/2")
+    assert "finished" in ok("status", "part/") and "is not the folder" in refused("status", "in")
     assert " 300 " in ok("finish", "part", "--check") and jobs.shards(Path("part")) == jobs.shards(
         Path("out")
     )
@@ -117,6 +118,7 @@ def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
         " JSON"
     )
     assert "run the same command again" in told[1]
+    assert "shard 4: in/a.jsonl:56: text column 'text' holds a number" in ok("status", "out")
 
 
 def test_a_file_of_options(corpus: Path) -> None:
@@ -150,7 +152,7 @@ def test_a_file_of_options(corpus: Path) -> None:
     ok(
         "encode", "--config", "job.toml", "-q", "-o", "other/", "--shards", "2"
     )  # what is given here wins
-    assert list(jobs.shards(Path("other"))) == ["00000-of-00002.parquet", "00001-of-00002.parquet"]
+    assert list(jobs.shards(Path("other"))) == ["000000.parquet", "000001.parquet"]
 
 
 def test_a_manifest_repeats_its_job(corpus: Path) -> None:

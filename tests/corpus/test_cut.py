@@ -7,21 +7,17 @@ from __future__ import annotations
 import dataclasses
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from numtok.corpus.jobs.cut import Part, cut
-from numtok.corpus.jobs.finish import check_tiles
-from numtok.corpus.jobs.plan import Plan
+from numtok.corpus.jobs.cut import cut, cut_again
+from numtok.corpus.jobs.plan import Part
 from numtok.corpus.read.documents import find_inputs, read_batches
 from numtok.corpus.read.parts import group_sizes, line_start, rows_before
 from numtok.corpus.read.sources import ByteStream, Source
-from numtok.errors import JobError
 
 LINES = st.lists(st.text("ab é\r", max_size=30).map(str.encode), max_size=30).map(b"\n".join)
 FILES = st.lists(
@@ -42,8 +38,8 @@ def written(folder: str, files: list[tuple[str, bytes]]) -> list[Source]:
     return sources
 
 
-def part_of(source: Source, part: Part) -> Source:
-    return dataclasses.replace(source, start=part.start, stop=part.stop, size=part.size)
+def made(sources: list[Source], count: int, unit: str = "line") -> list[list[Part]]:
+    return cut(sources, ["" for _ in sources], count, unit)
 
 
 def content_of(source: Source) -> bytes:
@@ -60,29 +56,19 @@ def content_of(source: Source) -> bytes:
 def test_parts_tile_the_inputs_at_line_ends(files: list[tuple[str, bytes]], count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         sources = written(folder, files)
-        shards = cut(sources, count, "line")
+        shards = made(sources, count)
         parts = [part for shard in shards for part in shard]
         assert 1 <= len(shards) <= count and all(shards)
-        assert [part.input for part in parts] == sorted(part.input for part in parts)
+        assert [part.path for part in parts] == sorted(part.path for part in parts)
         for number, (kind, content) in enumerate(files):
-            own = [part for part in parts if part.input == number]
-            assert b"".join(content_of(part_of(sources[number], part)) for part in own) == content
-            assert sum(part.size for part in own) == len(content)
+            own = [part for part in parts if part.path == sources[number].path]
+            assert b"".join(content_of(part.source) for part in own) == content
+            assert sum(part.length for part in own) == len(content)
             starts = [part.start for part in own]
             assert starts[0] == 0 and starts == sorted(set(starts))
             assert all(content[start - 1 : start] == b"\n" for start in starts[1:])
             assert len(own) == 1 or kind in ("jsonl", "txt")
             assert all(part.stop is not None for part in own) or len(own) == 1
-        check_tiles(plan_of(sources, shards))
-
-
-def plan_of(sources: list[Source], shards: list[list[Part]]) -> Plan:
-    inputs: list[dict[str, Any]] = [
-        {"path": source.path, "format": source.format, "size": source.size} for source in sources
-    ]
-    return Plan(
-        inputs, [[list(part) for part in parts] for parts in shards], {}, {}, {}, "", None, None
-    )
 
 
 @given(LINES, st.integers(0, 500))
@@ -97,15 +83,15 @@ def test_a_line_starts_at_the_first_break_from_a_byte_on(content: bytes, positio
 
 def test_files_of_one_size_and_lines_of_one_size_make_shards_of_one_size(tmp_path: Path) -> None:
     sources = written(str(tmp_path), [("jsonl", b"123456789\n" * 100)] * 6)
-    assert [sum(part.size for part in shard) for shard in cut(sources, 12, "line")] == [500] * 12
-    assert [sum(part.size for part in shard) for shard in cut(sources, 4, "line")] == [1500] * 4
+    assert [sum(part.length for part in shard) for shard in made(sources, 12)] == [500] * 12
+    assert [sum(part.length for part in shard) for shard in made(sources, 4)] == [1500] * 4
     whole = written(str(tmp_path), [("jsonl.gz", b"123456789\n" * 100)] * 6)
-    assert [[part.input for part in shard] for shard in cut(whole, 3, "line")] == [
+    assert [[int(Path(part.path).name[0]) for part in shard] for shard in made(whole, 3)] == [
         [0, 1],
         [2, 3],
         [4, 5],
     ]
-    assert [[part.input for part in shard] for shard in cut(whole, 50, "line")] == [
+    assert [[int(Path(part.path).name[0]) for part in shard] for shard in made(whole, 50)] == [
         [0],
         [1],
         [2],
@@ -114,7 +100,7 @@ def test_files_of_one_size_and_lines_of_one_size_make_shards_of_one_size(tmp_pat
         [5],
     ]
     texts = written(str(tmp_path), [("txt", b"123456789\n" * 100)])
-    assert len(cut(texts, 5, "line")) == 5 and len(cut(texts, 5, "file")) == 1
+    assert len(made(texts, 5)) == 5 and len(made(texts, 5, "file")) == 1
 
 
 @given(st.lists(st.integers(0, 40), max_size=9), st.integers(1, 12))
@@ -131,16 +117,16 @@ def test_row_groups_are_kept_whole(rows: list[int], count: int) -> None:
                 )
                 done += size
         (source,) = find_inputs([path])
-        parts = [part for shard in cut([source], count, "line") for part in shard]
+        parts = [part for shard in made([source], count) for part in shard]
         if len(parts) > 1:
             ends = [part.stop for part in parts]
             assert [part.start for part in parts] == [0, *ends[:-1]] and ends[-1] == len(
                 group_sizes(source)
             )
-        assert sum(part.size for part in parts) == source.size
+        assert sum(part.length for part in parts) == source.size
         found = []
         for part in parts:
-            piece = part_of(source, part)
+            piece = part.source
             assert rows_before(piece) == len(found)
             for batch in read_batches(piece):
                 assert batch.first_row == len(found) - rows_before(piece)
@@ -148,18 +134,28 @@ def test_row_groups_are_kept_whole(rows: list[int], count: int) -> None:
         assert found == [f"row {row}" for row in range(done)]
 
 
-@pytest.mark.parametrize(
-    "shards",
-    [
-        [[Part(0, 0, 10, 10)], [Part(0, 12, 20, 8)]],
-        [[Part(0, 0, 10, 10)], [Part(0, 8, 20, 12)]],
-        [[Part(0, 0, 10, 10)]],
-        [[Part(0, 10, 20, 10)]],
-        [[Part(0, 10, 20, 10)], [Part(0, 0, 10, 10)]],
-        [[Part(0, 0, None, 20)], [Part(0, 0, None, 20)]],
-        [[]],
-    ],
-)
-def test_what_does_not_tile_is_refused(shards: list[list[Part]]) -> None:
-    with pytest.raises(JobError, match=r"a\.jsonl: the shards do not hold all of it"):
-        check_tiles(plan_of([Source("a.jsonl", "jsonl", None, 20)], shards))
+@given(LINES, LINES, st.integers(1, 12))
+@settings(max_examples=60)
+def test_a_file_that_is_cut_again_is_in_its_parts_once(
+    before: bytes, after: bytes, count: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        sources = written(folder, [("jsonl", before)])
+        parts = [part for shard in made(sources, count) for part in shard]
+        (source,) = written(folder, [("jsonl", after)])
+        again = cut_again(parts, source, "new")
+        there = [part for part in again if part is not None]
+        assert len(again) == len(parts) and again[0] is not None
+        assert b"".join(content_of(part.source) for part in there) == after
+        starts = [part.start for part in there]
+        assert all(after[start - 1 : start] == b"\n" for start in starts[1:])
+
+
+def test_what_lies_between_two_changes_keeps_its_bounds(tmp_path: Path) -> None:
+    lines = [f"line {number} of them\n".encode() for number in range(1000)]
+    (source,) = written(str(tmp_path), [("txt", b"".join(lines))])
+    parts = [part for shard in made([source], 10) for part in shard]
+    before = [content_of(part.source) for part in parts]
+    (source,) = written(str(tmp_path), [("txt", b"".join([b"0\n", *lines[2:990], *lines[995:]]))])
+    after = [content_of(part.source) for part in cut_again(parts, source, "new") if part]
+    assert after[1:9] == before[1:9] and b"".join(after) == Path(source.path).read_bytes()

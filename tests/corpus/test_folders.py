@@ -57,7 +57,7 @@ def test_texts_come_back_with_the_tokenizer_that_lies_beside(
     numtok.decode_files(folder, tmp_path / "back.jsonl")
     back = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text("utf-8").splitlines()]
     assert back[:60] == [jobs.row("a", number) for number in range(60)] and len(back) == 300
-    shard = folder / "00001-of-00004.parquet"
+    shard = folder / "000001.parquet"
     assert (
         tokenizer_of(folder)
         == tokenizer_of(shard)

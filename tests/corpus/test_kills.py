@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import interrupts
 import jobs
@@ -23,7 +22,8 @@ import psutil
 import pytest
 
 import numtok
-from numtok.corpus.jobs.store import Folder
+from numtok.corpus.jobs.claims import Claims
+from numtok.corpus.jobs.folder import Folder
 from numtok.corpus.summary import Progress
 from numtok.errors import JobError, OutputError
 
@@ -56,13 +56,11 @@ def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 def everything(folder: Path) -> dict[str, str]:
-    """The SHA-256 of every file that a job leaves, but for its locks, which hold the number of a
-    process.
-    """
+    """The SHA-256 of every file that a job leaves."""
     found = jobs.shards(folder) | {
         f"own/{name}": digest for name, digest in jobs.shards(folder / "__numtok").items()
     }
-    return {name: digest for name, digest in found.items() if not name.endswith("lock")}
+    return found
 
 
 def start(corpus: Path, folder: Path, workers: int = 2) -> subprocess.Popen[str]:
@@ -201,14 +199,11 @@ def test_an_interrupt_leaves_whole_shards(
     finish(corpus, tmp_path / "out", unbroken)
 
 
-STAND_IN = """
-import json, os, signal, sys
-print(json.dumps({"ready": len(sys.stdin.readline())}), flush=True)
-for line in sys.stdin:
-    if json.loads(line)["shard"] == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    print(json.dumps({"ended": [json.loads(line)["shard"], None, False]}), flush=True)
-"""
+DIES = "from numtok.corpus.jobs import shards; import os; made = shards.encode_shard\n" + (
+    "def dies(task, shard, *others):\n"
+    "    os.kill(os.getpid(), 9) if shard.number == 2 else made(task, shard, *others)\n"
+    "shards.encode_shard = dies\n"
+)
 
 
 def test_a_worker_that_always_dies_fails_its_shard_only(
@@ -217,7 +212,9 @@ def test_a_worker_that_always_dies_fails_its_shard_only(
     """Something in one shard kills whoever encodes it, as too little memory would: the rest is
     done, and the error says so.
     """
-    monkeypatch.setattr("numtok.corpus.jobs.pool.START", STAND_IN)
+    start = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\n" + DIES
+    start += "from numtok.corpus.jobs.work import main; main()"
+    monkeypatch.setattr("numtok.corpus.jobs.run.START", start)
     with pytest.raises(
         JobError,
         match=(
@@ -231,7 +228,7 @@ def test_a_worker_that_always_dies_fails_its_shard_only(
 def test_workers_that_cannot_begin_are_told(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numtok.corpus.jobs.pool.START", "raise SystemExit('no such library')")
+    monkeypatch.setattr("numtok.corpus.jobs.run.START", "raise SystemExit('no such library')")
     with pytest.raises(
         JobError, match="a worker ended with status 1: no such library, before it could begin"
     ):
@@ -239,31 +236,34 @@ def test_workers_that_cannot_begin_are_told(
 
 
 def test_two_runs_in_one_folder(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
-    """One is refused while the other lives; those who do different shards are not."""
+    """They share the work; who wants another plan, or to begin anew, is refused meanwhile."""
+    out = tmp_path / "out"
+    first, second = start(corpus, out, 1), start(corpus, out, 1)
+    wait_for(lambda: bool(list((out / "__numtok").glob("0*.claim"))))
+    with pytest.raises(JobError, match=r"another run is working on this folder \(process \d+ on"):
+        numtok.encode_files(corpus, out, shards=SHARDS, workers=1, overwrite=True)
+    running = numtok.job_status(out).running.values()
+    assert {one.pid for one in running} <= {first.pid, second.pid}
+    for process in (first, second):
+        _, told = process.communicate(timeout=LONG)
+        assert process.returncode == 0, told
+    assert everything(out) == unbroken
+    assert not list((out / "__numtok").glob("*.claim"))
+
+
+def test_a_claim_of_another_machine_is_a_lease(
+    corpus: Path, unbroken: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is respected as long as it is refreshed, and then taken away."""
+    numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=1, shard=(1, 2))
     folder = Folder(tmp_path / "out")
-    folder.make()
-
-    def encode(**options: Any) -> numtok.corpus.summary.Summary:
-        return numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=1, **options)
-
-    refused = (
-        rf"another run is working on this folder \(process {os.getpid()} on \S+\); wait until it"
-        r" ends"
-    )
-    with folder.lock("lock"):
-        for call in (
-            encode,
-            functools.partial(encode, shard=(1, 2)),
-            functools.partial(numtok.finish_job, tmp_path / "out"),
-        ):
-            with pytest.raises(JobError, match=refused):
-                call()
-    assert not (tmp_path / "out" / "__numtok" / "plan.json").exists()
-    with folder.lock("lock", shared=True):  # as another machine holds it that does its share
-        assert encode(shard=(1, 2)).shards_done == SHARDS // 2
-        with pytest.raises(JobError, match=refused):
-            encode()
+    with monkeypatch.context() as patch:
+        patch.setattr("numtok.corpus.jobs.claims._machine", lambda: "another")
+        assert Claims(folder, "theirs").take("000003")
+    monkeypatch.setattr("numtok.corpus.jobs.claims.LEASE", 1.5)
+    begin = time.monotonic()
     finish(corpus, tmp_path / "out", unbroken)
+    assert time.monotonic() - begin > 1.5
 
 
 @contextlib.contextmanager
@@ -294,7 +294,7 @@ def test_a_full_disk(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> 
         ),
     ):
         numtok.encode_files(corpus, out, shards=SHARDS, workers=1)
-    assert sorted(path.name for path in out.iterdir()) == ["00001-of-00008.parquet", "__numtok"]
+    assert sorted(path.name for path in out.iterdir()) == ["000001.parquet", "__numtok"]
     with largest_file(10_000), pytest.raises(OutputError, match=r"cannot write .*File too large"):
         numtok.encode_files(corpus, tmp_path / "other", shards=SHARDS, workers=1)
     finish(corpus, out, unbroken)

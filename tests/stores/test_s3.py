@@ -86,7 +86,7 @@ def test_a_job_on_a_store_that_fails_is_the_job_on_a_disk(
         summary = numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS)
         assert server.failed >= 5
     assert contents(files, "out") == local and summary.shards_done == 3
-    files.rm_file("bucket/out/__numtok/00001.json")
+    files.rm_file("bucket/out/__numtok/000001.json")
     with server.failing(server.at_random(RATE, seed=2)):
         assert numtok.encode_files(corpus, "s3://bucket/out/", **OPTIONS).resumed == 2
     assert contents(files, "out") == local
@@ -188,16 +188,12 @@ def test_parts_that_a_dead_run_left_are_removed(store: tuple[Server, Any], corpu
     """Those below the folder, and no others."""
     _, files = store
     numtok.encode_files(corpus, "s3://bucket/parts", shard=(1, 3), **OPTIONS)
-    for name in ("parts/00001-of-00003.parquet", "partsother/00001-of-00003.parquet"):
+    for name in ("parts/000001.parquet", "partsother/000001.parquet"):
         files.call_s3("create_multipart_upload", Bucket="bucket", Key=name)
-    assert {"parts/00001-of-00003.parquet", "partsother/00001-of-00003.parquet"} <= set(
-        s3_server.uploads(files)
-    )
+    assert {"parts/000001.parquet", "partsother/000001.parquet"} <= set(s3_server.uploads(files))
     numtok.encode_files(corpus, "s3://bucket/parts", **OPTIONS)
     left = s3_server.uploads(files)
-    assert (
-        "partsother/00001-of-00003.parquet" in left and "parts/00001-of-00003.parquet" not in left
-    )
+    assert "partsother/000001.parquet" in left and "parts/000001.parquet" not in left
 
 
 CHANGES = {
@@ -334,13 +330,13 @@ def test_a_store_that_stays_away(
         assert server.failed <= 6
     with (
         server.failing(
-            lambda method, path: "503" if method == "PUT" and path.endswith("00001.json") else None
+            lambda method, path: "503" if method == "PUT" and path.endswith("000001.json") else None
         ),
         pytest.raises(
             JobError,
             match=(
                 r"1 of 3 shards failed \(1\), the first with: cannot write"
-                r" s3://bucket/away/__numtok/00001.json: .*3 times"
+                r" s3://bucket/away/__numtok/000001.json: .*3 times"
             ),
         ),
     ):

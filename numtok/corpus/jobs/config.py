@@ -10,12 +10,17 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+import warnings
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from numtok import locations
+from numtok.corpus.jobs.plan import FORMAT, Part, Shard, TokenizerName
+from numtok.corpus.jobs.shards import content_of
+from numtok.corpus.read.find import suffixes
 from numtok.corpus.settings import FileOptions
-from numtok.errors import InputError
+from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import Grammar
 from numtok.options import conform
 from numtok.representations import from_dict
@@ -55,26 +60,77 @@ def read_config(path: str | Path) -> dict[str, Any]:
     return content
 
 
+@dataclass(frozen=True)
+class _Input:
+    """As a manifest has it; see :func:`numtok.corpus.jobs.job.manifest`."""
+
+    path: str
+    size: int
+    tag: str
+    parts: list[tuple[int, int | None, int, str]]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a manifest or a plan was made with; of a plan, the inputs are in the shards."""
+
+    options: dict[str, Any]
+    tokenizer: TokenizerName
+    inputs: list[_Input] = field(default_factory=list)
+    shards: list[Any] = field(default_factory=list)
+    numbers: Any = None
+
+    def __post_init__(self) -> None:
+        """ValueError for options that make no sense."""
+        try:
+            numbers = [from_dict(one) for one in self.options["numbers"]]
+            grammar = Grammar.from_dict(self.options["grammar"])
+        except (NumtokError, TypeError, LookupError, AttributeError) as error:
+            raise ValueError(f"options that make no sense ({error})") from None
+        object.__setattr__(self, "numbers", {"numbers": numbers, "grammar": grammar})
+
+
 def _of_job(content: Any, path: str) -> dict[str, Any]:
-    """What a manifest or a plan was made with."""
-    try:
-        options = {name: value for name, value in content["options"].items() if value is not None}
-        given = content["tokenizer"]
-        saved = (
-            locations.join(os.path.dirname(path), "tokenizer/tokenizer.json")
-            if given["given"]
-            else None
-        )
-        tokenizer = {"tokenizer": given["source"] or saved} if given["source"] or saved else {}
-        inputs = [str(one["path"]) for one in content["inputs"]]
-        made = {
-            "numbers": [from_dict(one) for one in options["numbers"]],
-            "grammar": Grammar.from_dict(options["grammar"]),
-        }
-    except (LookupError, TypeError, AttributeError):
+    """What a manifest or a plan was made with: neither where it went, nor whether that replaced
+    anything.
+    """
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(
-            "is not the manifest.json or the plan.json of a job; give one of these, or a .toml"
-            " file",
+            "is not the manifest.json or the plan.json of a job of this version; give one of these,"
+            " or a .toml file",
             path,
-        ) from None
-    return options | made | tokenizer | {"inputs": inputs}
+        )
+    job = conform(content, _Job, path, InputError)
+    others = ("numbers", "grammar", "inputs", "output", "overwrite", "tokenizer")
+    given = {
+        name: value
+        for name, value in job.options.items()
+        if value is not None and name not in others
+    }
+    options = dict(conform(given, FileOptions, path, InputError))
+    saved = locations.join(os.path.dirname(path), "tokenizer/tokenizer.json")
+    source = saved if job.tokenizer.given else job.tokenizer.source
+    inputs = [one.path for one in job.inputs]
+    if not inputs:
+        shards = conform(job.shards, list[Shard], path, InputError)
+        inputs = sorted({part.path for shard in shards for part in shard.parts})
+    for one in job.inputs:
+        _tell_if_changed(one)
+    tokenizer = {} if source is None else {"tokenizer": source}
+    return {**options, **job.numbers, **tokenizer, "inputs": inputs}
+
+
+def _tell_if_changed(given: _Input) -> None:
+    """A warning, as what comes of the job will be another."""
+    kind, compression = suffixes(given.path)
+    name = (given.path, kind or "jsonl", compression, given.size, given.tag)
+    if not locations.exists(given.path) or all(
+        content_of(Part(*name, start, stop, length))[0] == sha256
+        for start, stop, length, sha256 in given.parts
+    ):
+        return
+    warnings.warn(
+        f"{given.path} is not what it was when this job was done: its content has another SHA-256,"
+        " and so the output will be another",
+        stacklevel=4,
+    )

@@ -1,28 +1,43 @@
-"""A corpus into a folder of shards: planned once, resumed by the same call, finished when every
-shard is done.
+"""A corpus into a folder of shards: planned once, amended and resumed by the same call, finished
+when every shard is done.
 
-In: what is asked for, and a folder. Out: the folder, as ``FORMAT.md`` describes it. This module
-    puts the others together: ``planning`` says what is to be done, ``shards`` does one, ``run``
-    says who does them, ``finish`` adds them up.
+In: what is asked for, and a folder. Out: the folder, as ``FORMAT.md`` describes it, and what it
+    came to. This module puts the others together: ``planning`` says what is to be done, ``run`` has
+    it done, ``shards`` does one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from numtok.corpus.jobs.attempt import Task
-from numtok.corpus.jobs.finish import complete, listed, summarize
-from numtok.corpus.jobs.gauge import Gauge
+from numtok.corpus.fit import Fit
+from numtok.corpus.jobs.claims import Claims, Status
+from numtok.corpus.jobs.folder import DATA, MANIFEST, OWN, PLAN, QUARANTINE, Folder
+from numtok.corpus.jobs.plan import FORMAT, Plan, Receipt, Shard, as_json, read_plan
 from numtok.corpus.jobs.planning import planned, refuse_inputs_within
-from numtok.corpus.jobs.request import Request, make_request
-from numtok.corpus.jobs.run import run
-from numtok.corpus.jobs.sharding import Encoder, Sharding
-from numtok.corpus.jobs.shards import read_receipt
-from numtok.corpus.jobs.store import Folder
+from numtok.corpus.jobs.request import Encoder, Request, Sharding, make_request
+from numtok.corpus.jobs.run import Gauge, Run
+from numtok.corpus.jobs.shards import (
+    Task,
+    check_shard,
+    no_statistics,
+    read_receipt,
+    saved_tokenizer,
+)
 from numtok.corpus.settings import EncodeSettings
-from numtok.corpus.summary import Progress, Summary
+from numtok.corpus.summary import Progress, Summary, quarantine
 from numtok.errors import JobError
+from numtok.representations import from_dict
+from numtok.statistics import Statistics
+
+_TOLD = 10  # numbers of shards that an error lists
+
+Done = list[tuple[Shard, Receipt]]
 
 
 def encode_folder(
@@ -40,21 +55,19 @@ def encode_folder(
 def encode_job(
     request: Request, output: str | Path, progress: Callable[[Progress], None] | None = None
 ) -> Summary:
-    """Do what is left of a job.
+    """Do what is left of a job, together with whoever else does.
 
     Args:
         request: what is to be encoded, and how. Its settings say how many ``workers`` there are:
             processes, and threads in these where there are more of them than shards; by default one
-            per processor. ``overwrite`` begins anew. With a share of the shards, others may do
-            theirs meanwhile, and :func:`numtok.corpus.jobs.finish.finish_folder` follows when all
-            are done.
+            per processor. ``overwrite`` begins anew.
         output: the folder.
         progress: called from the calling thread, several times a second.
 
     Raises:
-        JobError: for the folder of another job, or one that somebody works in; or, when all others
-            are done, for shards that failed.
-        NumtokError: for inputs that cannot be planned, or that changed.
+        JobError: for the folder of another job; or, when all others are done, for shards that
+            failed.
+        NumtokError: for inputs that cannot be planned.
     """
     share, settings = request.sharding.share, request.settings
     if share is not None and settings.overwrite:
@@ -65,63 +78,252 @@ def encode_job(
     folder = Folder(output)
     refuse_inputs_within(request.sources, folder)
     folder.make()
-    with folder.lock("lock", shared=share is not None):
-        with folder.lock("plan.lock", wait=True):
-            plan, tokenizer = planned(folder, request, settings.overwrite)
-        if share is None:
-            folder.remove_leftovers()
-        mine = (
-            range(len(plan.shards))
-            if share is None
-            else range(share[0] - 1, len(plan.shards), share[1])
+    claims = Claims(folder, secrets.token_hex(8))
+    with claims.hold("plan"):
+        plan, tokenizer = planned(folder, request, claims, settings.overwrite)
+        before = receipts(folder, plan)
+        if len(before) < len(plan.shards):
+            folder.remove(MANIFEST)
+    mine = plan.shards[share[0] - 1 :: share[1]] if share else plan.shards
+    numbers = {shard.number for shard in mine}
+    resumed = [shard for shard, _ in before if shard.number in numbers]
+    gauge = Gauge(mine, resumed, progress)
+    done = {shard.number for shard in resumed}
+    left = [shard for shard in mine if shard.number not in done]
+    run = Run(
+        Task(folder, plan, tokenizer), left, claims, gauge, settings.workers, request.sharding.ray
+    )
+    run()
+    found = receipts(folder, plan) if left else before
+    if run.failures:
+        raise _failed(folder, plan, run.failures, numbers - {one.number for one, _ in found})
+    if lost := numbers - {shard.number for shard, _ in found}:
+        raise JobError(
+            f"shards {_listed(sorted(lost))} were made, but are not what their receipts say; run"
+            " the same command again",
+            str(folder),
         )
-        known = dict(
-            zip(
-                mine,
-                folder.each(lambda number: read_receipt(folder, plan, number), mine),
-                strict=True,
-            )
-        )
-        done = [number for number in mine if known[number] is not None]
-        left = sorted(set(mine) - set(done))
-        gauge = Gauge(plan, mine, done, progress)
-        _run_all(Task(folder, plan, tokenizer), left, request, gauge)
-        if share is None:
-            summary = complete(folder, plan)
-        else:
-            receipts = folder.each(
-                lambda number: read_receipt(folder, plan, number), range(len(plan.shards))
-            )
-            summary = summarize(folder, plan, [receipts[number] or {} for number in mine])
-            summary.share = True
-            summary.shards_done = sum(receipt is not None for receipt in receipts)
-    summary.resumed, summary.seconds = len(done), gauge.seconds
+    if len(found) == len(plan.shards):
+        summary = _complete(folder, plan, found)
+    else:
+        summary = summarize(folder, plan, [one for one in found if one[0].number in numbers])
+        summary.share, summary.shards_done = True, len(found)
+    summary.resumed, summary.seconds = len(resumed), gauge.seconds
     return summary
 
 
-def _run_all(task: Task, shards: Sequence[int], request: Request, gauge: Gauge) -> None:
-    """Run the shards; ``JobError`` at the end if some failed."""
-    failures: dict[int, str] = {}
-    tried = 0
-    for outcome in run(task, shards, request.settings.workers, gauge.watch, request.sharding.ray):
-        gauge.end(outcome.shard, outcome.error is not None)
-        tried += 1
-        if outcome.error is not None:
-            failures[outcome.shard] = outcome.error
-    if failures:
-        raise _failed(task, failures, len(shards) - tried)
+def receipts(folder: Folder, plan: Plan) -> Done:
+    """Of the shards that are done; what vouches for something else is removed."""
+    names = set(folder.names(OWN))
+    there = [shard for shard in plan.shards if f"{shard.name}.json" in names]
+    found = folder.each(lambda shard: read_receipt(folder, plan, shard), there)
+    done = []
+    for shard, receipt in zip(there, found, strict=True):
+        if receipt is None:
+            folder.remove(shard.receipt)
+            continue
+        if receipt.parts is shard.parts:  # the same content at other places
+            folder.write_json(shard.receipt, as_json(receipt))
+        done.append((shard, receipt))
+    return done
 
 
-def _failed(task: Task, failures: dict[int, str], untried: int) -> JobError:
+def _failed(folder: Folder, plan: Plan, failures: dict[int, str], left: set[int]) -> JobError:
     """The error that tells which shards failed, why, and what to do."""
-    first = min(failures)
+    untried = len(left - set(failures))
     others = (
         f"{untried} were not tried, as they would fail alike" if untried else "the others are done"
     )
     return JobError(
-        f"{len(failures)} of {len(task.plan.shards)} shards failed ({listed(sorted(failures))}),"
-        f" the first with: {failures[first]}. As to the rest, {others}. Mend the cause, and run the"
-        " same command again: it does what is not done",
-        str(task.folder),
+        f"{len(failures)} of {len(plan.shards)} shards failed ({_listed(sorted(failures))}), the"
+        f" first with: {failures[min(failures)]}. As to the rest, {others}. Mend the cause, or leave"
+        " out what is bad with --on-error skip, and run the same command again: it does what is not"
+        " done",
+        str(folder),
         failures,
     )
+
+
+def _listed(shards: Sequence[int]) -> str:
+    """``3, 7, 12``, or the first of many."""
+    rest = len(shards) - _TOLD
+    return ", ".join(map(str, shards[:_TOLD])) + (f" and {rest} more" if rest > 0 else "")
+
+
+# The end
+# -------------------------------------------------------------------------------------------------
+
+
+def finish_folder(output: str | Path, check: bool = False) -> Summary:
+    """Check that a job is complete, and write its manifest.
+
+    Args:
+        output: the folder.
+        check: also read every shard, every input that is still there, and the tokenizer, and hold
+            them to their receipts. What is damaged loses its receipt, so that the same `numtok
+            encode` makes it again.
+
+    Raises:
+        JobError: if shards are missing or damaged.
+    """
+    folder, plan = _job_in(output)
+    done = receipts(folder, plan)
+    if missing := {shard.number for shard in plan.shards} - {shard.number for shard, _ in done}:
+        raise JobError(
+            f"{len(missing)} of {len(plan.shards)} shards are not done: {_listed(sorted(missing))};"
+            " run the same `numtok encode` again, which does them",
+            str(folder),
+        )
+    if check:
+        saved_tokenizer(folder, plan)
+        found = folder.each(lambda one: check_shard(folder, plan, *one), done)
+        if wrong := [(shard, why) for (shard, _), why in zip(done, found, strict=True) if why]:
+            for shard, _ in wrong:
+                folder.remove(shard.receipt)
+            folder.remove(MANIFEST)
+            raise JobError(
+                f"{wrong[0][1]}. {len(wrong)} of {len(done)} shards are to be made again, which"
+                " the same `numtok encode` does"
+            )
+    return _complete(folder, plan, done)
+
+
+def _job_in(output: str | Path) -> tuple[Folder, Plan]:
+    folder = Folder(output)
+    plan = read_plan(folder)
+    if plan is None:
+        raise JobError(
+            f"is not the folder of a job: it has no {PLAN}; give the one that `numtok encode` wrote"
+            " to",
+            str(output),
+        )
+    return folder, plan
+
+
+def _complete(folder: Folder, plan: Plan, done: Done) -> Summary:
+    """The manifest and what goes with it, the same whoever writes them."""
+    own = {receipt.file for _, receipt in done}
+    if strangers := [name for name in folder.names() if name.endswith(DATA) and name not in own]:
+        raise JobError(
+            "is no shard of this job, but would be read as one; move it away",
+            folder.file(strangers[0]),
+        )
+    folder.remove_leftovers()
+    left_out = list(_left_out(done))
+    if left_out:
+        folder.replace(QUARANTINE, quarantine(left_out))
+    else:
+        folder.remove(QUARANTINE)
+    folder.write_json(MANIFEST, manifest(plan, done))
+    return summarize(folder, plan, done)
+
+
+def _left_out(done: Done) -> Iterator[tuple[str, int | None, str]]:
+    """(file, line, error) of each row that was left out."""
+    lines: Counter[str] = Counter()  # of each input, up to the part
+    for shard, receipt in done:
+        for number, line, error in receipt.left_out:
+            path = shard.parts[number].path
+            yield path, None if line is None else lines[path] + line, error
+        for part, read in zip(shard.parts, receipt.read, strict=True):
+            lines[part.path] += read.lines
+
+
+def manifest(plan: Plan, done: Done) -> dict[str, Any]:
+    """What a job has made, of what, and how."""
+    ordered = [receipt for _, receipt in done]
+    inputs: dict[str, dict[str, Any]] = {}
+    for receipt in ordered:
+        for part, read in zip(receipt.parts, receipt.read, strict=True):
+            described = {"path": part.path, "size": part.size, "tag": part.tag, "parts": []}
+            given = inputs.setdefault(part.path, described)
+            given["parts"].append([part.start, part.stop, part.length, read.sha256])
+    statistics = _statistics(ordered)
+    return {
+        "format": FORMAT,
+        **{name: as_json(plan)[name] for name in ("tokenizer", "versions", "options", "fit")},
+        "inputs": [inputs[path] for path in sorted(inputs)],
+        "rows": sum(receipt.rows for receipt in ordered),
+        "report": _total(ordered),
+        **({} if statistics is None else {"statistics": statistics.to_json()}),
+        "shards": [
+            {name: getattr(receipt, name) for name in ("file", "bytes", "sha256", "rows")}
+            for receipt in ordered
+        ],
+    }
+
+
+def _total(done: Sequence[Receipt]) -> dict[str, Any]:
+    """The counts of reports added up, those by representation for each."""
+    totals: dict[str, Any] = {"skipped": sum(len(receipt.left_out) for receipt in done)}
+    for receipt in done:
+        for name, value in vars(receipt.report).items():
+            if isinstance(value, dict):
+                totals[name] = dict(Counter(totals.get(name, {})) + Counter(value))
+            elif name != "first_without_text":
+                totals[name] = totals.get(name, 0) + value
+    return totals
+
+
+def _statistics(done: Sequence[Receipt]) -> Statistics | None:
+    """Of all shards added up, in their order; None if they were not counted."""
+    parts = [receipt.statistics for receipt in done if receipt.statistics is not None]
+    return no_statistics().merge(map(no_statistics().from_json, parts)) if parts else None
+
+
+def summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
+    """What became of the shards that these receipts are of."""
+    ordered = [receipt for _, receipt in done]
+    totals = _total(ordered)
+    summary = Summary(**totals)
+    summary.quarantine = folder.file(QUARANTINE) if summary.skipped else ""
+    summary.first_without_text = _first_without_text(done)
+    summary.rows = sum(receipt.rows for receipt in ordered)
+    summary.output, summary.output_bytes = str(folder), sum(one.bytes for one in ordered)
+    summary.shards, summary.shards_done = len(plan.shards), len(ordered)
+    summary.statistics = _statistics(ordered)
+    representations = tuple(map(from_dict, plan.options["numbers"]))
+    if plan.fit is not None:
+        xval: Any = from_dict(plan.fit["xval"])
+        representations = tuple(xval if one.has_scale else one for one in representations)
+        summary.fit = Fit(**plan.fit | {"xval": xval})
+    summary.representations = representations
+    if plan.costs is not None:
+        summary.tokens_before, summary.tokens_after = plan.costs
+    return summary
+
+
+def _first_without_text(done: Done) -> str:
+    """The file and the row; nothing if every document has a text."""
+    rows: Counter[str] = Counter()  # of each input, up to the part
+    for shard, receipt in done:
+        place, row = receipt.report.first_without_text or (None, 0)
+        for number, (part, read) in enumerate(zip(shard.parts, receipt.read, strict=True)):
+            if number == place:
+                return f"{part.path}, row {rows[part.path] + row}"
+            rows[part.path] += read.rows
+    return ""
+
+
+# How far it is
+# -------------------------------------------------------------------------------------------------
+
+
+def job_status(output: str | Path) -> Status:
+    """How far the job in a folder is; nothing is changed there.
+
+    Raises:
+        JobError: if there is none.
+    """
+    folder, plan = _job_in(output)
+    names, claims = set(folder.names(OWN)), Claims(folder, "").all()
+    status = Status(len(plan.shards), os.path.basename(MANIFEST) in names)
+    for shard in plan.shards:
+        claim = claims.get(shard.name)
+        if f"{shard.name}.json" in names:
+            status.done.append(shard.number)
+        elif claim is not None and claim.error is not None:
+            status.failed[shard.number] = claim.error
+        elif claim is not None and not claim.is_dead():
+            status.running[shard.number] = claim
+    return status

@@ -1,10 +1,10 @@
-"""The plan of a job: all that its output depends on, settled once, before the first shard.
+"""The plan of a job: what its output depends on, settled before the first shard; and the receipts,
+by which a shard is done.
 
-In: inputs, a tokenizer, options. Out: ``Plan``, which goes to JSON and back: the inputs with size
-    and a tag that changes with their content, the shards they are cut into, every option, the
-    tokenizer with its scale, the types of the columns that are kept, and the versions of what
-    writes. Who has the plan and the inputs writes the same bytes, on any machine, in any order. Its
-    digest is in every receipt.
+In: JSON of a folder. Out: ``Plan``, ``Receipt``, and back. A shard has all that is to be known of
+    its own inputs, so that a plan can be amended: what is added, dropped or mended makes other
+    shards of those that it touches, and the receipts of all others stay. Who has the plan and the
+    inputs writes the same bytes, on any machine, in any order.
 """
 
 from __future__ import annotations
@@ -13,28 +13,102 @@ import base64
 import dataclasses
 import functools
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.ipc
 
-from numtok import locations
-from numtok.corpus.job_folder import OWN
-from numtok.corpus.jobs.cut import Part
-from numtok.corpus.jobs.store import digest
-from numtok.corpus.read.sources import Source
+from numtok.corpus.jobs.folder import OWN, PLAN, Folder, digest
+from numtok.corpus.read.formats import FORMATS
+from numtok.corpus.read.sources import COMPRESSIONS, Source, identify
 from numtok.corpus.settings import EncodeSettings
-from numtok.errors import InputError, JobError
-from numtok.stores import objects
+from numtok.errors import JobError, MissingInputError, NumtokError
+from numtok.numbers.grammar import Grammar
+from numtok.representations import from_dict
 
-FORMAT = 1
+FORMAT = 2
 METADATA_KEY = b"numtok_job"
-NOT_SETTLED = ("workers", "overwrite")  # options that do not change a byte
 FILE_SUFFIXES = {"parquet": ".parquet", "arrow": ".arrow"}
+# options that do not change a byte of a shard that is done
+FREE = ("on_error", "shards", "shard_size", "engine", "fit", "fit_quantile", "clip")
+_LARGEST = 1 << 62
+
+
+class Part(NamedTuple):
+    """A stretch of one input, or all of it.
+
+    Attributes:
+        path, format, compression: of the input; see :class:`numtok.corpus.read.sources.Source`.
+        size, tag: of all of it, when it was planned; the tag is another when the content is.
+        start, stop: bytes of a file of lines, row groups of a Parquet file; ``stop`` is None for a
+            file that is not cut.
+        length: in bytes, as stored.
+        mark: of the bytes from ``start`` on, by which the place is found again.
+        column: of JSON lines that are cut: the text column, as the head of the file has it.
+    """
+
+    path: str
+    format: str
+    compression: str | None
+    size: int
+    tag: str
+    start: int
+    stop: int | None
+    length: int
+    mark: int = 0
+    column: str | None = None
+
+    @property
+    def source(self) -> Source:
+        """To be read."""
+        return Source(self.path, self.format, self.compression, self.length, self.start, self.stop)
+
+    def check(self) -> None:
+        """Raise ValueError for what no plan of ours holds."""
+        known = self.format in FORMATS and self.compression in (None, *COMPRESSIONS.values())
+        stop = self.start + 1 if self.stop is None else self.stop
+        numbers = (self.size, self.start, stop, self.length)
+        if not known or not all(0 <= number < _LARGEST for number in numbers) or self.start > stop:
+            raise ValueError(f"{self.path!r} cannot be read like that")
+
+
+class Shard(NamedTuple):
+    """What one file of the output is made of."""
+
+    number: int
+    parts: list[Part]
+
+    @property
+    def name(self) -> str:
+        """Of its receipt and its claim."""
+        return f"{self.number:06}"
+
+    @property
+    def receipt(self) -> str:
+        return f"{OWN}/{self.name}.json"
+
+    @property
+    def size(self) -> int:
+        """Bytes of input."""
+        return sum(part.length for part in self.parts)
+
+    def check_inputs(self) -> None:
+        """Refuse inputs that are not what they were when they were planned.
+
+        Raises:
+            MissingInputError: naming the first.
+        """
+        for part in self.parts:
+            size, tag = identify(part.path)
+            if (size, tag) != (part.size, part.tag):
+                raise MissingInputError(
+                    "changed since the job was planned; run the same command again, which encodes"
+                    " anew what has changed",
+                    part.path,
+                )
 
 
 @dataclass(frozen=True)
@@ -42,8 +116,8 @@ class Plan:
     """See the module.
 
     Attributes:
-        inputs: of each: path, format, compression, size, tag.
-        shards: of each: its parts, as lists of the fields of :class:`numtok.corpus.jobs.cut.Part`.
+        shards: in the order of the rows; their numbers rise, with gaps where inputs were dropped.
+        shard_bytes: about how much input a shard has.
         options: all that the call was given, defaults filled in, in the form in which
             :func:`numtok.encode_files` takes them from JSON.
         tokenizer: ``source``, its name, None for the default one; whether it was ``given`` as an
@@ -51,150 +125,188 @@ class Plan:
         versions: of the packages that the bytes depend on.
         kept: Arrow schema of the kept columns, as an IPC message in base64.
         fit: the fields of :class:`numtok.corpus.fit.Fit`; None if no scale was fitted.
-        costs: tokens per number before and after, on the first megabyte; None without numbers.
+        costs: tokens per number before and after, on a sample; None without numbers.
     """
 
-    inputs: list[dict[str, Any]]
-    shards: list[list[list[Any]]]
+    shards: list[Shard]
+    shard_bytes: int
     options: dict[str, Any]
-    tokenizer: dict[str, Any]
+    tokenizer: TokenizerName
     versions: dict[str, str]
     kept: str
     fit: dict[str, Any] | None
-    costs: list[float] | None
+    costs: tuple[float, float] | None
+    format: Literal[2] = 2
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "format": FORMAT,
-            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
-        }
+    def __post_init__(self) -> None:
+        """ValueError for what no plan of ours holds."""
+        try:
+            self.settings()
+            [from_dict(one) for one in self.options["numbers"]]
+            Grammar.from_dict(self.options["grammar"])
+            base64.b64decode(self.kept, validate=True)
+            FILE_SUFFIXES[self.options["output_format"]]
+        except (NumtokError, TypeError, LookupError, ValueError) as error:
+            raise ValueError(f"holds options that make no sense ({error})") from None
+        if [shard.number for shard in self.shards] != sorted({one.number for one in self.shards}):
+            raise ValueError("shards: their numbers do not rise")
+        for shard in self.shards:
+            if not shard.parts or not 0 <= shard.number < _LARGEST:
+                raise ValueError(f"shards: number {shard.number} is empty, or no number")
+            for part in shard.parts:
+                part.check()
 
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any], where: str) -> Plan:
-        """The inverse; JobError for the plan of another version of numtok."""
-        if content.get("format") != FORMAT:
-            raise JobError(
-                f"is of another version of numtok (format {content.get('format')}); go on with that"
-                " version, or begin anew with --overwrite",
-                where,
-            )
-        return cls(**{name: value for name, value in content.items() if name != "format"})
-
-    @functools.cached_property
-    def digest(self) -> str:
-        """Of all that is in it."""
-        return digest(self.to_dict())
-
-    @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self, **others: Any) -> EncodeSettings:
         """The options that :class:`EncodeSettings` has."""
-        return {
-            name: value
-            for name, value in self.options.items()
-            if name in {field.name for field in dataclasses.fields(EncodeSettings)}
-        }
+        own = {field.name for field in dataclasses.fields(EncodeSettings)}
+        return EncodeSettings(
+            **{name: value for name, value in self.options.items() if name in own} | others
+        )
 
     @property
     def kept_fields(self) -> list[pa.Field]:
         return list(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.kept))))
 
-    def parts(self, shard: int) -> list[Part]:
-        return [Part(*part) for part in self.shards[shard]]
+    @property
+    def parts(self) -> Iterator[Part]:
+        """Of all shards."""
+        return (part for shard in self.shards for part in shard.parts)
 
-    def size(self, shard: int) -> int:
-        """Bytes of input."""
-        return sum(part.size for part in self.parts(shard))
+    def file(self, shard: Shard) -> str:
+        """The name of the shard's file."""
+        return shard.name + FILE_SUFFIXES[self.options["output_format"]]
 
-    def sources(self, shard: int) -> list[Source]:
-        """What the shard reads, in order."""
-        return [
-            Source(
-                given["path"],
-                given["format"],
-                given["compression"],
-                part.size,
-                part.start,
-                part.stop,
-            )
-            for part in self.parts(shard)
-            for given in [self.inputs[part.input]]
-        ]
-
-    def name(self, shard: int) -> str:
-        """Of the shard's file."""
-        digits = max(5, len(str(len(self.shards))))
-        return f"{shard:0{digits}}-of-{len(self.shards):0{digits}}{FILE_SUFFIXES[self.options['output_format']]}"
-
-    def receipt(self, shard: int) -> str:
-        """The name of its receipt."""
-        return f"{OWN}/{shard:0{max(5, len(str(len(self.shards))))}}.json"
-
-    def metadata(self, shard: int) -> dict[bytes, bytes]:
-        """What the shard's file says about where it comes from."""
-        described = {
-            "format": FORMAT,
-            "shard": [shard, len(self.shards)],
-            "inputs": [
-                [self.inputs[part.input]["path"], part.start, part.stop]
-                for part in self.parts(shard)
-            ],
-            "tokenizer": self.tokenizer,
-            "versions": self.versions,
-            "options": self.options,
-        }
-        return {METADATA_KEY: json.dumps(described, sort_keys=True, separators=(",", ":")).encode()}
-
-    def check_inputs(self, shard: int | None = None) -> None:
-        """Refuse inputs, all or those of one shard, that are not what they were.
-
-        Raises:
-            InputError: naming the first.
+    @functools.cached_property
+    def bound(self) -> dict[str, Any]:
+        """What every byte of a shard depends on, besides its inputs; nothing that has a name of a
+        folder in it.
         """
-        inputs = (
-            self.inputs
-            if shard is None
-            else [self.inputs[part.input] for part in self.parts(shard)]
+        return {
+            "format": FORMAT,
+            "tokenizer": self.tokenizer.fingerprint,
+            "versions": self.versions,
+            "options": {name: one for name, one in self.options.items() if name not in FREE},
+        }
+
+    @functools.cached_property
+    def recipe(self) -> str:
+        """The digest of that, and of the kept columns."""
+        return digest([self.bound, self.kept])
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """What a shard's file says about how it was made."""
+        return {METADATA_KEY: json.dumps(self.bound, sort_keys=True).encode()}
+
+
+@dataclass(frozen=True)
+class TokenizerName:
+    """See :class:`Plan`."""
+
+    source: str | None
+    given: bool
+    fingerprint: str
+    before_fit: str
+
+
+class Read(NamedTuple):
+    """What a shard has read of one of its parts.
+
+    Attributes:
+        sha256: of the bytes of a file or a stretch of it; of an object in a store, its tag.
+        lines, rows: of it; rows that were left out count.
+    """
+
+    sha256: str
+    lines: int
+    rows: int
+
+
+class LeftOut(NamedTuple):
+    """A row that was left out: of which part, on which of its lines, and why."""
+
+    part: int
+    line: int | None
+    error: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is counted, and added up over shards.
+
+    Attributes:
+        first_without_text: null or [part, row] of the first document without a text.
+    """
+
+    documents: int
+    bytes: int
+    tokens: int
+    numbers: int
+    left_as_text: dict[str, int]
+    clipped: dict[str, int]
+    vanishing: dict[str, int]
+    in_added_tokens: int
+    without_text: int
+    cut_numbers: int
+    first_without_text: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """That a shard is done: what it read, and the file that came of it. It holds no time and no
+    name of a machine, so that it is the same whoever wrote it.
+    """
+
+    shard: int
+    parts: list[Part]
+    read: list[Read]
+    recipe: str
+    file: str
+    bytes: int
+    sha256: str
+    rows: int
+    report: Report
+    left_out: list[LeftOut]
+    statistics: dict[str, Any] | None = None
+    format: Literal[2] = 2
+
+    def __post_init__(self) -> None:
+        """ValueError for what does not fit together."""
+        parts = {one.part for one in self.left_out}
+        if self.report.first_without_text is not None:
+            parts.add(self.report.first_without_text[0])
+        if len(self.read) != len(self.parts) or not parts <= set(range(len(self.parts))):
+            raise ValueError("read: not one for each part")
+
+    def with_parts(self, parts: list[Part]) -> Receipt:
+        """The same for the same content at other places."""
+        return dataclasses.replace(self, parts=parts)
+
+
+def read_plan(folder: Folder) -> Plan | None:
+    """The plan of the job in a folder; None if there is none.
+
+    Raises:
+        JobError: if it is damaged, or of another version.
+    """
+    found = folder.read_json(PLAN, dict)
+    if found is not None and found["format"] != FORMAT:
+        raise JobError(
+            "was begun by an earlier version of numtok; go on with that version, or begin anew"
+            " with --overwrite",
+            str(folder),
         )
-        for given, (size, tag) in zip(
-            inputs, identities([given["path"] for given in inputs]), strict=True
-        ):
-            if (size, tag) != (given["size"], given["tag"]):
-                what = (
-                    f"has {size:,} bytes, it had {given['size']:,}"
-                    if size != given["size"]
-                    else "was written to (its time of change is another)"
-                )
-                raise InputError(
-                    f"changed since the job was planned: {what}; put it back, or begin the job anew"
-                    " with --overwrite",
-                    given["path"],
-                )
+    return None if found is None else folder.read_json(PLAN, Plan)
 
 
-def identify(path: str) -> tuple[int, str]:
-    """(size, a tag that changes with the content) of an input."""
-    if locations.is_url(path):
-        found = objects.status(path)
-        if found is None or found.size is None:
-            raise InputError(
-                "is not there; put it back, or begin the job anew with --overwrite", path
-            )
-        return found.size, found.tag
-    try:
-        file = os.stat(path)
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}; put it back, or begin the job anew with"
-            " --overwrite",
-            path,
-        ) from None
-    return file.st_size, str(file.st_mtime_ns)
-
-
-def identities(paths: Sequence[str]) -> list[tuple[int, str]]:
-    """Those of several inputs."""
-    return locations.each(identify, paths, any(map(locations.is_url, paths)))
+def as_json(content: Plan | Receipt) -> dict[str, Any]:
+    """JSON-ready; fields that are None by default are left out then."""
+    found = {field.name: getattr(content, field.name) for field in dataclasses.fields(content)}
+    return {
+        name: dataclasses.asdict(value) if isinstance(value, Report | TokenizerName) else value
+        for name, value in found.items()
+        if not (name == "statistics" and value is None)
+    }
 
 
 def versions() -> dict[str, str]:
@@ -208,28 +320,19 @@ def versions() -> dict[str, str]:
     return found
 
 
-def kept_to_text(fields: Sequence[pa.Field]) -> str:
+def kept_to_text(fields: Iterable[pa.Field]) -> str:
     """The inverse of :attr:`Plan.kept_fields`."""
-    return base64.b64encode(pa.schema(fields).serialize().to_pybytes()).decode()
+    return base64.b64encode(pa.schema(list(fields)).serialize().to_pybytes()).decode()
 
 
-def differences(
-    plan: Plan, options: Mapping[str, Any], fingerprint: str, inputs: Sequence[Source]
-) -> Iterator[str]:
-    """What a call asks for that the plan does not have, for people."""
-    before, now = [given["path"] for given in plan.inputs], [source.path for source in inputs]
-    if added := sorted(set(now) - set(before)):
-        yield f"{len(added)} more inputs, such as {added[0]}"
-    if missing := sorted(set(before) - set(now)):
-        yield f"{len(missing)} fewer inputs, such as {missing[0]}"
-    for name in sorted({*plan.options, *options}):
-        old, new = (
-            json.dumps(given.get(name), sort_keys=True)
-            for given in (plan.options, json.loads(json.dumps(dict(options))))
-        )
+def differences(plan: Plan, options: Mapping[str, Any], before_fit: str) -> Iterator[str]:
+    """What a call asks for that would make other bytes of every shard, for people."""
+    asked = json.loads(json.dumps(dict(options)))
+    for name in sorted({*plan.options, *asked} - {"on_error", "engine"}):
+        old, new = (json.dumps(given.get(name), sort_keys=True) for given in (plan.options, asked))
         if old != new:
             yield f"{name} was {_short(old)}, now it is {_short(new)}"
-    if fingerprint != plan.tokenizer["before_fit"]:
+    if before_fit != plan.tokenizer.before_fit:
         yield "the tokenizer gives other ids"
     for package, found in versions().items():
         if found != plan.versions.get(package):

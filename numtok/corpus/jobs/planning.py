@@ -1,77 +1,117 @@
-"""From what a call asks for to a plan: the one in the folder, if it is the same job, or a new one.
+"""From what a call asks for to a plan: a new one, or the one in the folder, amended where inputs
+were added, dropped or mended.
 
 In: a :class:`numtok.corpus.jobs.request.Request`. Out: a ``Plan`` on the disk, with the tokenizer
-    beside it, and that tokenizer. All that depends on the whole
-corpus is settled here: where it is cut, the types of the kept columns (those of the first batch),
-    xVal's scale (by a sample from all over the inputs).
+    beside it, and that tokenizer. All that depends on the whole corpus is settled here, once: where
+    it is cut, the types of the kept columns, xVal's scale (by a sample from all over the inputs).
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
+import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
+
+import pyarrow as pa
 
 from numtok import locations
-from numtok.corpus.fit import Fit, sample_files
-from numtok.corpus.job_folder import DATA, MANIFEST, OWN, PLAN, TOKENIZER
-from numtok.corpus.jobs.cut import cut
-from numtok.corpus.jobs.plan import Plan, differences, identities, kept_to_text, versions
+from numtok.corpus.fit import FIT_FILES, Fit, sample_files
+from numtok.corpus.jobs.claims import Claims
+from numtok.corpus.jobs.cut import cut, cut_again
+from numtok.corpus.jobs.folder import (
+    DATA,
+    MANIFEST,
+    OWN,
+    PLAN,
+    QUARANTINE,
+    SHARD,
+    TOKENIZER,
+    Folder,
+)
+from numtok.corpus.jobs.plan import (
+    Part,
+    Plan,
+    Shard,
+    TokenizerName,
+    as_json,
+    differences,
+    kept_to_text,
+    read_plan,
+    versions,
+)
 from numtok.corpus.jobs.request import Request
-from numtok.corpus.jobs.shards import read_plan, saved_tokenizer
-from numtok.corpus.jobs.store import Folder
+from numtok.corpus.jobs.shards import saved_tokenizer
 from numtok.corpus.pieces import Reader
-from numtok.corpus.read.formats import FORMATS
-from numtok.corpus.read.parts import group_sizes
-from numtok.corpus.read.sources import Source
+from numtok.corpus.read.batches import ReadOptions
+from numtok.corpus.read.jsonl import columns_of_head
+from numtok.corpus.read.sources import Source, identify
+from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import SAMPLE_BYTES, Summary
 from numtok.errors import InputError, JobError, OutputError, RepresentationError
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Item = TypeVar("Item")
 
-_SHARD = re.compile(r"\d{5,}-of-\d{5,}\.(parquet|arrow)")
 _RECEIPT = re.compile(r"\d{5,}\.json")
 
 
-def planned(folder: Folder, request: Request, overwrite: bool) -> tuple[Plan, Tokenizer]:
-    """The plan of the job, and its tokenizer.
+def planned(
+    folder: Folder, request: Request, claims: Claims, overwrite: bool
+) -> tuple[Plan, Tokenizer]:
+    """The plan of the job, and its tokenizer; for who holds the claim on the plan.
 
     Raises:
-        JobError: if the folder holds another job, naming what differs.
-        InputError: if an input changed.
+        JobError: if the folder holds another job, naming what differs; or if others work by a plan
+            that would have to change.
     """
     if overwrite:
+        _refuse_beside_others(folder, claims)
         clear(folder)
     plan = read_plan(folder)
     if plan is None:
         return _new(folder, request)
-    different = list(
-        differences(plan, request.options, request.encoder.tokenizer.fingerprint, request.sources)
-    )
-    if different:
+    if different := list(differences(plan, request.options, request.encoder.tokenizer.fingerprint)):
         raise JobError(
             f"holds another job: {'; '.join(different)}. Choose another folder, or begin this one"
             " anew with --overwrite",
             str(folder),
         )
-    plan.check_inputs()
-    return plan, saved_tokenizer(folder, plan)
+    amended = amend(plan, request)
+    if amended != plan:
+        _refuse_beside_others(folder, claims)
+        folder.remove(MANIFEST)
+        for shard in {shard.number: shard for shard in plan.shards}.values():
+            if shard.number not in {one.number for one in amended.shards}:
+                folder.remove(shard.receipt)
+                folder.remove(plan.file(shard))
+        folder.write_json(PLAN, as_json(amended))
+    return amended, saved_tokenizer(folder, amended)
+
+
+def _refuse_beside_others(folder: Folder, claims: Claims) -> None:
+    """``JobError`` if somebody works in the folder."""
+    for name, claim in claims.sweep()[0].items():
+        if claim.error is None and name != "plan":
+            raise JobError(
+                f"another run is working on this folder ({claim}), and by other inputs or options;"
+                " wait until it ends, or stop it: what it has finished stays",
+                str(folder),
+            )
 
 
 def clear(folder: Folder) -> None:
     """Remove what a job left; the plan last, so that it can be resumed up to there."""
-    own = folder.names(OWN)
-    folder.remove(MANIFEST)
-    for name in own:
+    for name in (MANIFEST, QUARANTINE):
+        folder.remove(name)
+    for name in folder.names(OWN):
         if _RECEIPT.fullmatch(name):
             folder.remove(f"{OWN}/{name}")
-    for name in folder.names():
-        if _SHARD.fullmatch(name):
-            folder.remove(name)
+    for name in filter(SHARD.fullmatch, folder.names()):
+        folder.remove(name)
     folder.remove(PLAN)
     folder.remove(TOKENIZER)
 
@@ -85,63 +125,142 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
         )
     plan, tokenizer = make_plan(request)
     tokenizer.save_pretrained(folder.file(TOKENIZER))
-    folder.write_json(PLAN, plan.to_dict())
+    folder.write_json(PLAN, as_json(plan))
     return plan, tokenizer
 
 
 def make_plan(request: Request) -> tuple[Plan, Tokenizer]:
     """The plan, and the tokenizer with its scale."""
-    sources, settings, tokenizer = request.sources, request.settings, request.encoder.tokenizer
-    options = request.options
-    count = options["shards"] or max(
-        1, -(-sum(source.size or 0 for source in sources) // options["shard_size"])
-    )
-    shards = cut(sources, count, settings.text_unit)
-    inputs = _described(sources)
-    for number in {part.input for parts in shards for part in parts if part.stop is not None}:
-        if FORMATS[sources[number].format].cut == "row groups":
-            inputs[number]["row_groups"] = len(group_sizes(sources[number]))
-    reader = Reader(sources, dataclasses.replace(settings, on_error="skip"))
-    pieces, kept = reader.with_kept_columns(settings.keep_columns)
-    first = list(
-        itertools.islice(pieces, 1)
-    )  # columns that are not there are an error now, not one in every shard
+    tokenizer, options = request.encoder.tokenizer, request.options
+    total = sum(source.size or 0 for source in request.sources)
+    count = options["shards"] or max(1, -(-total // options["shard_size"]))
+    kept = _kept_fields(request)
     found: Fit | None = None
     if request.encoder.fit is not None:
-        scaled, found = request.encoder.fit(
-            tokenizer.representations,
-            tokenizer.grammar,
-            _readable(sample_files(sources, **reader.how)),
-        )
+        texts = _readable(sample_files(request.sources, **_how(request)))
+        scaled, found = request.encoder.fit(tokenizer.representations, tokenizer.grammar, texts)
         tokenizer = tokenizer.with_options(scaled)
-    for _ in _readable(itertools.chain(first, pieces)):
-        if sum(texts.nbytes for texts in reader.sampled) >= SAMPLE_BYTES:
-            break
-    summary = Summary()
-    with contextlib.suppress(
-        RepresentationError
-    ):  # of a number that must be held; the shard that has it says which
-        summary.costs(reader.sampled, tokenizer)
     plan = Plan(
-        inputs=inputs,
-        shards=[[list(part) for part in parts] for parts in shards],
+        shards=_shards(0, request, request.sources, _tags(request.sources), count),
+        shard_bytes=max(1, -(-total // count)),
         options=options,
-        tokenizer={
-            "source": request.encoder.source,
-            "given": request.encoder.given,
-            "fingerprint": tokenizer.fingerprint,
-            "before_fit": request.encoder.tokenizer.fingerprint,
-        },
+        tokenizer=TokenizerName(
+            request.encoder.source,
+            request.encoder.given,
+            tokenizer.fingerprint,
+            request.encoder.tokenizer.fingerprint,
+        ),
         versions=versions(),
         kept=kept_to_text(kept),
         fit=None if found is None else vars(found) | {"xval": found.xval.to_dict()},
-        costs=(
-            None
-            if summary.tokens_before is None or summary.tokens_after is None
-            else [summary.tokens_before, summary.tokens_after]
-        ),
+        costs=_costs(request, tokenizer),
     )
     return plan, tokenizer
+
+
+def amend(plan: Plan, request: Request) -> Plan:
+    """The plan for the inputs as they are now: mended ones are cut again where they were cut
+    before, dropped ones leave their shards, new ones get shards behind all others.
+    """
+    before: dict[str, list[tuple[int, Part]]] = defaultdict(list)
+    for shard in plan.shards:
+        for part in shard.parts:
+            before[part.path].append((shard.number, part))
+    tags = dict(zip(request.sources, _tags(request.sources), strict=True))
+    changed: dict[tuple[int, str], Part | None] = {}
+    for source, tag in tags.items():
+        parts = [part for _, part in before.get(source.path, [])]
+        if parts and not _as_planned(parts[0], source, tag):
+            again = cut_again(parts, source, tag)
+            for (number, _), new in zip(before[source.path], again, strict=True):
+                changed[number, source.path] = new and _with_column(new, request)
+    there = {source.path for source in request.sources}
+    shards = []
+    for shard in plan.shards:
+        now = [changed.get((shard.number, part.path), part) for part in shard.parts]
+        if kept := [part for part in now if part is not None and part.path in there]:
+            shards.append(Shard(shard.number, kept))
+    added = [source for source in request.sources if source.path not in before]
+    if added:
+        count = max(1, -(-sum(source.size or 0 for source in added) // plan.shard_bytes))
+        first = 1 + max((shard.number for shard in plan.shards), default=-1)
+        shards += _shards(first, request, added, [tags[source] for source in added], count)
+    options = plan.options | {"on_error": request.options["on_error"]}
+    return dataclasses.replace(plan, shards=shards, options=options)
+
+
+def _as_planned(part: Part, source: Source, tag: str) -> bool:
+    now = (source.format, source.compression, source.size, tag)
+    return (part.format, part.compression, part.size, part.tag) == now
+
+
+def _shards(
+    first: int, request: Request, sources: Sequence[Source], tags: Sequence[str], count: int
+) -> list[Shard]:
+    made = cut(sources, tags, count, request.settings.text_unit)
+    return [
+        Shard(first + place, [_with_column(part, request) for part in parts])
+        for place, parts in enumerate(made)
+    ]
+
+
+def _with_column(part: Part, request: Request) -> Part:
+    """The same with the text column, where that is settled by what lies before the part."""
+    if part.format != "jsonl" or not part.start:
+        return part
+    with contextlib.suppress(InputError):
+        options = ReadOptions(request.settings.text_column, on_error="skip")
+        columns = columns_of_head(part.source, options)
+        return part._replace(column=columns.text if columns else None)
+    return part
+
+
+def _tags(sources: Sequence[Source]) -> list[str]:
+    remote = any(locations.is_url(source.path) for source in sources)
+    return locations.each(lambda source: identify(source.path)[1], sources, remote)
+
+
+def _how(request: Request) -> dict[str, object]:
+    return Reader(request.sources, _lenient(request.settings)).how
+
+
+def _lenient(settings: EncodeSettings) -> EncodeSettings:
+    """A row that cannot be read is told by the shard that has it."""
+    return dataclasses.replace(settings, on_error="skip")
+
+
+def _kept_fields(request: Request) -> list[pa.Field]:
+    """The types of the kept columns, by the first input that can be read; a column that is not
+    there is an error now, not one in every shard.
+    """
+    first: InputError | None = None
+    for source in request.sources[:FIT_FILES]:
+        reader = Reader([source], _lenient(request.settings))
+        try:
+            pieces, kept = reader.with_kept_columns(request.settings.keep_columns)
+            if any(len(piece.batch.texts) for piece in pieces):
+                return kept
+        except InputError as error:
+            first = first or error
+    if first is not None:
+        raise first
+    return [pa.field(name, pa.string()) for name in request.settings.keep_columns]
+
+
+def _costs(request: Request, tokenizer: Tokenizer) -> tuple[float, float] | None:
+    """Tokens per number before and after, on the first megabyte."""
+    reader, texts = Reader(request.sources[:FIT_FILES], _lenient(request.settings)), 0
+    pieces, _ = reader.with_kept_columns(())
+    for piece in _readable(pieces):
+        texts += piece.batch.texts.nbytes
+        if texts >= SAMPLE_BYTES:
+            break
+    summary = Summary()
+    with contextlib.suppress(RepresentationError):  # the shard that has such a number says which
+        summary.costs(reader.sampled, tokenizer)
+    if summary.tokens_before is None or summary.tokens_after is None:
+        return None
+    return summary.tokens_before, summary.tokens_after
 
 
 def _readable(items: Iterable[Item]) -> Iterator[Item]:
@@ -150,25 +269,12 @@ def _readable(items: Iterable[Item]) -> Iterator[Item]:
         yield from items
 
 
-def _described(sources: Sequence[Source]) -> list[dict[str, Any]]:
-    """The inputs as the plan has them."""
-    found = identities([source.path for source in sources])
-    return [
-        {
-            "path": source.path,
-            "format": source.format,
-            "compression": source.compression,
-            "size": size,
-            "tag": tag,
-        }
-        for source, (size, tag) in zip(sources, found, strict=True)
-    ]
-
-
 def refuse_inputs_within(sources: Sequence[Source], folder: Folder) -> None:
     """``OutputError`` if an input lies in the folder that is written."""
+    root = folder.path if folder.remote else os.path.realpath(folder.path)
     for source in sources:
-        if locations.within(source.path, folder.path):
+        path = source.path if locations.is_url(source.path) else os.path.realpath(source.path)
+        if path.startswith(root.rstrip("/") + "/"):
             raise OutputError(
                 f"{source.path} is an input, but lies in the output folder {folder}; choose another"
                 " folder"

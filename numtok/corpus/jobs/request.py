@@ -1,28 +1,113 @@
 """What a call on a folder asks for, checked before anything is written.
 
-In: inputs, what encodes them, options. Out: a ``Request``.
+In: the name of an output, inputs, what encodes them, options. Out: whether the output is a folder
+    of shards, and a ``Request``.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from numtok import locations
 from numtok.corpus.choose_rows import rows_for
 from numtok.corpus.encode import refuse_own_names
-from numtok.corpus.jobs.plan import FILE_SUFFIXES, NOT_SETTLED
-from numtok.corpus.jobs.sharding import Encoder, Sharding
+from numtok.corpus.fit import ScaleFit
+from numtok.corpus.jobs.folder import DATA
+from numtok.corpus.jobs.plan import FILE_SUFFIXES
 from numtok.corpus.read.documents import check_text_unit
 from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.write.encoded import check_options
 from numtok.errors import InputError, OutputError
+from numtok.tokenizer.tokenizer import Tokenizer
 
 SHARD_SIZE = 256 << 20
+_NOT_SETTLED = ("workers", "overwrite")  # how it is done, not what
+
+
+class Sharding(NamedTuple):
+    """How a corpus is cut, and whose share this is.
+
+    Attributes:
+        shards, shard_size: how many there should be, or how many bytes of input in each; None for
+            the default.
+        share: (i, n): every n-th shard from the i-th on, counted from 1; None for all.
+        ray: the address of the Ray cluster that does them; None for this machine.
+    """
+
+    shards: int | None = None
+    shard_size: int | None = None
+    share: tuple[int, int] | None = None
+    ray: str | None = None
+
+    def check(self) -> None:
+        """Raise InputError if it makes no sense."""
+        for name in ("shards", "shard_size"):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or not 0 < value < 1 << 62):
+                raise InputError(f"{name}={value!r} must be a whole number from 1 on")
+        if self.shards is not None and self.shard_size is not None:
+            raise InputError(
+                "shards and shard_size both say how large a shard is; leave out one of them"
+            )
+        if self.share is not None:
+            i, n = self.share
+            if not 1 <= i <= n:
+                raise InputError(f"shard={i}/{n} must be one of 1/{n} to {n}/{n}")
+
+
+class Encoder(NamedTuple):
+    """What encodes.
+
+    Attributes:
+        tokenizer: with the representations that were asked for.
+        source: its name; None for the default one, or for one that was given as an object.
+        given: whether it was.
+        engine: as :meth:`numtok.Tokenizer.from_pretrained` takes it.
+        fit: how to find the scale; None for the one that there is.
+    """
+
+    tokenizer: Tokenizer
+    source: str | None = None
+    given: bool = False
+    engine: str = "auto"
+    fit: ScaleFit | None = None
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, source: Any, engine: str, fit: ScaleFit | None) -> Encoder:
+        """The encoder for a tokenizer that was made of ``source``."""
+        name = str(source) if isinstance(source, str | Path) else None
+        return cls(tokenizer, name, source is not None and name is None, engine, fit)
+
+
+def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) -> bool:
+    """Whether the output is a folder of shards: its name ends in a slash, it is there, or the
+    options say so.
+
+    Raises:
+        OutputError: if the options say so, but it is named like a file.
+    """
+    name = os.fspath(output)
+    named_like_one = name.lower().endswith(DATA)
+    if name.endswith(("/", os.sep)):
+        return True
+    if not (locations.is_url(name) and named_like_one) and locations.is_folder(name):
+        return True
+    like_a_file = name == "-" or named_like_one or locations.is_file(name)
+    if sharding != Sharding() and like_a_file:
+        raise OutputError(
+            f"{name} is a file, or named like one, but the options for shards are for a folder;"
+            " name one, as in out/"
+        )
+    return sharding != Sharding() or (
+        settings.workers is not None and settings.output_format is None and not like_a_file
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +129,7 @@ class Request:
         settings = {
             name: value
             for name, value in dataclasses.asdict(self.settings).items()
-            if name not in NOT_SETTLED
+            if name not in _NOT_SETTLED
         }
         tokenizer, fit = self.encoder.tokenizer, self.encoder.fit
         return settings | {

@@ -1,45 +1,43 @@
 """One shard: encoded to a temporary name, forced to the disk, renamed, and then vouched for by a
-receipt.
+receipt, by whose presence alone it is done.
 
-In: a plan, the number of a shard, a tokenizer. Out: its file, and its receipt, by whose presence
-    alone the shard is done. A receipt holds no time and no name of a machine, so that it is the
-    same whoever wrote it. Its ``report`` is for whatever is counted: reports of shards are added up
-    (``total``).
+In: a ``Task`` and a shard of its plan. Out: the file and its receipt; or, of :func:`attempt`, a
+    sentence that says what went wrong, so that the others can go on.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
 from numtok import locations
 from numtok.corpus.encode import Settled, encode_sources
-from numtok.corpus.job_folder import PLAN, TOKENIZER
-from numtok.corpus.jobs.plan import FORMAT, Plan
-from numtok.corpus.jobs.store import Folder
-from numtok.corpus.settings import EncodeSettings
+from numtok.corpus.jobs.folder import TOKENIZER, Folder
+from numtok.corpus.jobs.plan import LeftOut, Part, Plan, Read, Receipt, Report, Shard, as_json
+from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.summary import Progress, Run
-from numtok.errors import JobError
-from numtok.tokenizer.results import EncodeReport
+from numtok.errors import JobError, NumtokError
 from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numtok.statistics import Statistics
 
-Receipt = dict[str, Any]
+_CHUNK = 1 << 20
+Watch = Callable[[Shard, Progress], None]  # is told how far a shard is
 
 
-def read_plan(folder: Folder) -> Plan | None:
-    """The plan of the job in a folder; None if there is none.
+@dataclass(frozen=True)
+class Task:
+    """A job: its folder, its plan, and its tokenizer."""
 
-    Raises:
-        JobError: if it is damaged, or of another version.
-    """
-    content = folder.read_json(PLAN)
-    return None if content is None else Plan.from_dict(content, folder.file(PLAN))
+    folder: Folder
+    plan: Plan
+    tokenizer: Tokenizer
 
 
 def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
@@ -50,7 +48,7 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     """
     path = folder.file(TOKENIZER)
     tokenizer = Tokenizer.from_pretrained(path, engine=plan.options["engine"])
-    if tokenizer.fingerprint != plan.tokenizer["fingerprint"]:
+    if tokenizer.fingerprint != plan.tokenizer.fingerprint:
         raise JobError(
             "is not the tokenizer that the job was planned with; put it back, or begin the job anew"
             " with --overwrite",
@@ -59,99 +57,163 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     return tokenizer
 
 
+def content_of(part: Part) -> tuple[str, int]:
+    """(SHA-256, line breaks) of the bytes of a part; of an object in a store its tag, which stands
+    for the content there.
+    """
+    if locations.is_url(part.path):
+        told = f"{part.size} {part.tag} {part.start} {part.stop}"
+        return hashlib.sha256(told.encode()).hexdigest(), 0
+    made, lines = hashlib.sha256(), 0
+    for chunk in _bytes_of(part):
+        made.update(chunk)
+        lines += chunk.count(b"\n") if FORMATS[part.format].cut == "lines" else 0
+    return made.hexdigest(), lines
+
+
+def _bytes_of(part: Part) -> Iterator[bytes]:
+    stretches = [(part.start, None if part.stop is None else part.stop - part.start)]
+    if part.stop is not None and FORMATS[part.format].cut == "row groups":
+        metadata = pq.read_metadata(part.path)
+        yield metadata.schema.to_arrow_schema().serialize().to_pybytes()
+        stretches = [
+            _stretch(metadata.row_group(group).column(column))
+            for group in range(part.start, part.stop)
+            for column in range(metadata.num_columns)
+        ]
+    with open(part.path, "rb") as file:
+        for start, length in stretches:
+            file.seek(start)
+            left = length
+            while chunk := file.read(_CHUNK if left is None else min(_CHUNK, left)):
+                left = None if left is None else left - len(chunk)
+                yield chunk
+
+
+def _stretch(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
+    """Where a column of a row group lies in its file."""
+    pages = [chunk.data_page_offset, chunk.dictionary_page_offset]
+    return min(page for page in pages if page), chunk.total_compressed_size
+
+
 def encode_shard(
-    folder: Folder,
-    plan: Plan,
-    shard: int,
-    tokenizer: Tokenizer,
+    task: Task,
+    shard: Shard,
     threads: int = 1,
     progress: Callable[[Progress], None] | None = None,
-) -> Receipt:
+) -> None:
     """Write a shard and its receipt.
 
     Raises:
         NumtokError: for inputs that cannot be read or that changed, or a disk that takes no more;
             there is no receipt then.
     """
-    plan.check_inputs(shard)
-    name, sources = plan.name(shard), plan.sources(shard)
-    settings = EncodeSettings(**plan.settings, workers=threads, overwrite=True)
+    folder, plan = task.folder, task.plan
+    shard.check_inputs()
+    name, sources = plan.file(shard), [part.source for part in shard.parts]
+    place = {source: number for number, source in enumerate(sources)}
+    if folder.size(name) is None:
+        folder.remove(name)  # a link: it is replaced, not what it names
     run = Run.start(sources, folder.file(name), progress)
-    summary = encode_sources(
-        run, tokenizer, settings, settled=Settled(plan.kept_fields, plan.metadata(shard))
+    settings = plan.settings(workers=threads, overwrite=True)
+    encode_sources(run, task.tokenizer, settings, settled=Settled(plan.kept_fields, plan.metadata))
+    contents = [content_of(part) for part in shard.parts]
+    shard.check_inputs()  # what was read is what was planned
+    null = run.first_null and (place[run.first_null[0]], run.first_null[1])
+    receipt = Receipt(
+        shard=shard.number,
+        parts=shard.parts,
+        read=[
+            Read(*content, run.rows.get(source, 0))
+            for content, source in zip(contents, sources, strict=True)
+        ],
+        recipe=plan.recipe,
+        file=name,
+        bytes=run.written,
+        sha256=run.sha256,
+        rows=run.stored_rows,
+        report=Report(
+            **dataclasses.asdict(run.report),
+            without_text=run.without_text,
+            cut_numbers=run.cut_numbers,
+            first_without_text=null,
+        ),
+        left_out=[LeftOut(place[source], *row) for source, row in run.bad],
+        statistics=(run.statistics or no_statistics()).to_json() if settings.stats else None,
     )
-    plan.check_inputs(shard)  # what was read is what was planned
-    null = None if run.first_null is None else [sources.index(run.first_null[0]), run.first_null[1]]
-    report = dataclasses.asdict(run.report) | {
-        "skipped": len(run.bad),
-        "without_text": run.without_text,
-        "first_without_text": null,
-        "cut_numbers": summary.cut_numbers,
-    }
-    receipt = {
-        "format": FORMAT,
-        "plan": plan.digest,
-        "shard": shard,
-        "file": name,
-        "bytes": run.written,
-        "sha256": run.sha256,
-        "rows": summary.rows,
-        "rows_read": [run.rows.get(source, 0) for source in sources],
-        "report": report,
-    }
-    if settings.stats:
-        receipt["statistics"] = (run.statistics or no_statistics()).to_json()
-    folder.write_json(plan.receipt(shard), receipt)
-    return receipt
+    folder.write_json(shard.receipt, as_json(receipt))
 
 
-def read_receipt(folder: Folder, plan: Plan, shard: int) -> Receipt | None:
-    """The receipt of a shard; None if it is not done.
+@dataclass(frozen=True)
+class Outcome:
+    """How a shard ended.
 
-    Raises:
-        JobError: if the receipt is damaged, or the file is not the one that it vouches for.
+    Attributes:
+        error: None if it is done.
+        stop: whether the others would fail alike, as on a full disk.
     """
-    receipt = folder.read_json(plan.receipt(shard))
-    if receipt is None:
+
+    error: str | None = None
+    stop: bool = False
+
+
+def attempt(task: Task, shard: Shard, threads: int, watch: Watch) -> Outcome:
+    """Encode a shard with so many threads; whatever goes wrong becomes a sentence."""
+    try:
+        encode_shard(task, shard, threads, lambda progress: watch(shard, progress))
+    except NumtokError as error:
+        return Outcome(str(error), isinstance(error, OSError))
+    except MemoryError:
+        return Outcome("out of memory; use fewer --workers")
+    except Exception as error:
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        return Outcome(f"this is a bug in numtok: {type(error).__name__}: {error}{notes}")
+    return Outcome()
+
+
+def read_receipt(folder: Folder, plan: Plan, shard: Shard) -> Receipt | None:
+    """The receipt of a shard; None if it is not done, or what there is belongs to other inputs,
+    other options, or another file than the one that lies there.
+    """
+    try:
+        receipt = folder.read_json(shard.receipt, Receipt)
+    except JobError:
         return None
-    where, name = folder.file(plan.receipt(shard)), plan.name(shard)
-    if (
-        receipt.get("plan") != plan.digest
-        or receipt.get("shard") != shard
-        or receipt.get("file") != name
-    ):
-        raise JobError(
-            "is the receipt of another job or shard; remove it, and run the same command again",
-            where,
-        )
-    size = folder.size(name)
-    if size != receipt["bytes"]:
-        what = (
-            "is not there"
-            if size is None
-            else f"has {size:,} bytes instead of {receipt['bytes']:,}"
-        )
-        raise JobError(
-            f"{what}, as its receipt says it should; remove the receipt ({where}) and run the same"
-            " command again",
-            folder.file(name),
-        )
-    return receipt
+    if receipt is None or (receipt.recipe, receipt.shard) != (plan.recipe, shard.number):
+        return None
+    skipped = bool(receipt.left_out) and plan.options["on_error"] != "skip"
+    if skipped or folder.size(plan.file(shard)) != receipt.bytes:
+        return None
+    if receipt.parts == shard.parts:
+        return receipt
+    alike = len(receipt.parts) == len(shard.parts) and all(
+        _same_content(old, read, new)
+        for old, read, new in zip(receipt.parts, receipt.read, shard.parts, strict=True)
+    )
+    return receipt.with_parts(shard.parts) if alike else None
 
 
-def check_file(folder: Folder, receipt: Receipt, whole: bool) -> None:
-    """Hold the file of a shard to its receipt: how many rows it says it has, and, if asked, all of
-    its bytes.
+def _same_content(old: Part, read: Read, new: Part) -> bool:
+    """Whether a part holds what was read, be it at another place of its file, or touched."""
+    fixed = ("path", "format", "compression", "length", "column")
+    return all(getattr(old, name) == getattr(new, name) for name in fixed) and (
+        old == new or content_of(new)[0] == read.sha256
+    )
 
-    Raises:
-        JobError: naming the file.
+
+def check_shard(folder: Folder, plan: Plan, shard: Shard, receipt: Receipt) -> str | None:
+    """What is wrong with a shard that is done: its file by its rows and bytes, and its inputs by
+    theirs; None if nothing is.
     """
-    path = folder.file(receipt["file"])
-    way_out = "remove its receipt, and run the same command again"
-    if whole and folder.sha256(receipt["file"]) != receipt["sha256"]:
-        raise JobError(f"is damaged: it does not have the SHA-256 of its receipt; {way_out}", path)
-    if path.endswith(".parquet") and (rows := _rows(path)) != receipt["rows"]:
-        raise JobError(f"has {rows:,} rows, its receipt says {receipt['rows']:,}; {way_out}", path)
+    path = folder.file(receipt.file)
+    if folder.sha256(receipt.file) != receipt.sha256:
+        return f"{path}: is damaged: it does not have the SHA-256 of its receipt"
+    if path.endswith(".parquet") and (rows := _rows(path)) != receipt.rows:
+        return f"{path}: has {rows:,} rows, its receipt says {receipt.rows:,}"
+    for part, read in zip(shard.parts, receipt.read, strict=True):
+        if locations.exists(part.path) and content_of(part)[0] != read.sha256:
+            return f"{part.path}: is not what was encoded: its content has another SHA-256"
+    return None
 
 
 def _rows(path: str) -> int:
@@ -164,21 +226,3 @@ def no_statistics() -> Statistics:
     from numtok.statistics import Statistics  # takes longer to load than most starts may
 
     return Statistics()
-
-
-def total_statistics(receipts: Iterable[Receipt]) -> Statistics | None:
-    """The statistics of all shards added up, in their order; None if they were not counted."""
-    parts = [receipt["statistics"] for receipt in receipts if "statistics" in receipt]
-    return no_statistics().merge(map(no_statistics().from_json, parts)) if parts else None
-
-
-def total(receipts: Iterable[Receipt]) -> tuple[EncodeReport, dict[str, int]]:
-    """(the reports added up, the other counts in them)."""
-    report, others = EncodeReport(), dict.fromkeys(("skipped", "without_text", "cut_numbers"), 0)
-    for receipt in receipts:
-        given: Mapping[str, Any] = receipt["report"]
-        report += EncodeReport(
-            **{field.name: given[field.name] for field in dataclasses.fields(EncodeReport)}
-        )
-        others = {name: count + given[name] for name, count in others.items()}
-    return report, others

@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from numtok.corpus.job_folder import OWN, PLAN, refuse_unfinished
+from numtok.corpus.jobs.folder import MANIFEST, OWN, PLAN, shards_of
 from numtok.corpus.read.formats import SUFFIXES
 from numtok.corpus.read.sources import COMPRESSIONS, Source
 from numtok.errors import InputError
@@ -119,10 +119,22 @@ def _remote(url: str, asked: str | None) -> list[Source]:
     if not found.is_folder:
         return [_source(url, asked, found.size)]
     sizes = objects.files_below(url)
-    for file in sizes:
-        if file.endswith(f"/{PLAN}"):
-            refuse_unfinished(file.removesuffix(f"/{PLAN}"))
-    data = [file for file in sizes if _is_data(file[len(url.rstrip("/")) + 1 :].split("/"), asked)]
+    jobs = {
+        file.removesuffix(f"/{own}")
+        for file in sizes
+        for own in (PLAN, MANIFEST)
+        if file.endswith(f"/{own}")
+    }
+    shards = {file for job in jobs for file in shards_of(job) or ()}
+    data = [
+        file
+        for file in sizes
+        if (
+            file in shards
+            if any(file.startswith(f"{job}/") for job in jobs)
+            else _is_data(file[len(url.rstrip("/")) + 1 :].split("/"), asked)
+        )
+    ]
     return [_source(file, asked, sizes[file]) for file in _some(data, url, asked)]
 
 
@@ -162,11 +174,17 @@ def _folder(folder: str, asked: str | None) -> list[Source]:
 
     paths: list[str] = []
     for root, folders, files in os.walk(folder, onerror=refuse):
-        if OWN in folders:
-            refuse_unfinished(root)
+        if OWN in folders and (shards := shards_of(root)) is not None:
+            paths += shards  # whatever else lies beside them
+            folders.clear()
+            continue
         folders[:] = [name for name in folders if not name.startswith(".") and name != OWN]
         paths += [str(Path(root, name)) for name in files if _is_data([name], asked)]
-    return [_file(str(path), asked) for path in sorted(map(Path, _some(paths, folder, asked)))]
+    found = [_file(str(path), asked) for path in sorted(map(Path, _some(paths, folder, asked)))]
+    for source in found:
+        if source.size is None:  # it may wait for ever
+            raise InputError("is a pipe or a device; take it out of the folder", source.path)
+    return found
 
 
 def _file(path: str, asked: str | None) -> Source:

@@ -138,14 +138,14 @@ def _check_surrogates(text: str, name: str) -> None:
 
 def read_json_lines(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """The documents of a JSON lines file; see ``read_batches``."""
-    columns = _columns_of_head(source, options) if source.start else None
+    columns = columns_of_head(source, options) if source.start else None
     with ByteStream(source) as stream:
         yield from batches_of_blocks(
             read_blocks(stream, options.batch_bytes), source, options, columns
         )
 
 
-def _columns_of_head(source: Source, options: ReadOptions) -> Columns | None:
+def columns_of_head(source: Source, options: ReadOptions) -> Columns | None:
     """The columns of a part of a file: those by which the parts before it are read."""
     head = dataclasses.replace(source, start=0, stop=source.start, size=source.start)
     with ByteStream(head) as stream:

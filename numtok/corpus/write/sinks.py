@@ -142,7 +142,7 @@ class _ArrowSink:
         how = pa.ipc.IpcWriteOptions(
             compression=codec and pa.Codec(codec, level), use_threads=False
         )
-        self._stream, self._batches = options.stream, 0
+        self._stream, self._batches, self._finished = options.stream, 0, False
         self._writer = (
             pa.ipc.new_stream(file, plain_schema(schema), options=how)
             if options.stream
@@ -158,10 +158,12 @@ class _ArrowSink:
 
     def finish(self) -> None:
         self._writer.close()
+        self._finished = True
 
     def abandon(self) -> None:
-        with contextlib.suppress(Exception):
-            self._writer.close()
+        if not self._finished:  # else it would write another footer
+            with contextlib.suppress(Exception):
+                self._writer.close()
 
 
 class _LinesSink:
