@@ -1,6 +1,6 @@
 """How long a start takes: processor time of whole processes that do next to no work, with warm
-caches, as after ``numtok warm-up``; and of the first on a machine, which compiles what it needs, in
-two processes, and compares the engines: how long its user waits.
+caches, as after ``numtok warm-up``; and of the first on a machine, which compiles what it needs and
+compares the engines.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ def run(corpus: Corpus) -> Section:
             for name, start in measured.items():
                 seconds[name].append(launch(*start.arguments).cpu)
         if not corpus.quick:
-            measured[FIRST] = Start((sys.executable, "-c", ENCODE), 5.0)
+            measured[FIRST] = Start((sys.executable, "-c", ENCODE), 15.0)
             empty = [Path(folder) / str(turn) for turn in range(3)]
             seconds[FIRST] = [
                 launch(
                     *measured[FIRST].arguments,
                     NUMBA_CACHE_DIR=f"{one}/kernels",
                     NUMTOK_CACHE=f"{one}/facts",
-                ).seconds
+                ).cpu
                 for one in empty
             ]
     timings = {name: Timing(tuple(found[1:] or found)) for name, found in seconds.items()}

@@ -37,7 +37,7 @@ def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> Non
     NUMBA_CACHE_DIR names another. What is found out about the tokenizer goes into your cache folder
     (NUMTOK_CACHE names another).
     """
-    from numtok.arrays.kernel_folders import compiled_in
+    from numtok.arrays.kernel_cache import compiled_in
     from numtok.corpus.warm_up import warm_up
 
     started = time.perf_counter()

@@ -1,15 +1,14 @@
-"""What Numba compiled, kept on disk: a file for each kernel, the types it is called with and the
-kind of processor.
+"""What Numba compiled, in Numba's own file cache: a folder for each module that holds kernels and
+the content of all that it is made of, a file for each kernel, its types and the processor.
 
-**No kernel is ever stale.** Numba's own cache takes a function that was compiled if the file that
-defines it is unchanged, and does not see a change in a module from which that file takes another
-kernel or a constant. Here the key is the content of all files in the kernel's room and in the rooms
-below, from
-which alone it can take something: equal in a checkout and in an installed wheel, whatever the times
-    of the files. A file that is damaged, cut short or another version's is no file; it is written
-    again.
+**No kernel is ever stale.** Numba takes a function from its cache if the file that defines it is
+unchanged, and does not see a change in a module from which that file takes another kernel or a
+constant. Here the key is the source of all of them (:func:`numtok.arrays.file_cache.source_key`).
 
-Where they lie: :mod:`numtok.arrays.kernel_folders`.
+Numba pickles, so a folder is used only if nobody else can write to it or to one above it. First
+comes the ``__pycache__`` of the package, as trusted as the code itself, then the user's cache
+folder; ``NUMBA_CACHE_DIR`` names another in place of both. Whatever goes wrong, a damaged file or
+another Numba, kernels are compiled and run.
 """
 
 from __future__ import annotations
@@ -18,143 +17,170 @@ import contextlib
 import hashlib
 import logging
 import multiprocessing
-import pickle
-import sys
+import os
+import shutil
+import tempfile
 import warnings
+from pathlib import Path
 from typing import Any
 
-import llvmlite
 import numba
-from numba.core import caching, compiler, runtime, serialize
+from numba.core import caching as numba_caching
+from numba.core import runtime
 
-from numtok.arrays import kept
-from numtok.arrays.compile_beside import waited
-from numtok.arrays.compiling import TRIED, config
-from numtok.arrays.kernel_folders import folders_of, make, name_of
+from numtok.arrays.file_cache import make_private, source_key, trusted, user_folder
 
-compile_result: Any = compiler.CompileResult
-_dumps: Any = serialize.dumps
-OPTIMISED: Any = config.OPT
+PACKAGE = Path(__file__).parent.parent
+VERSIONS = 8  # of a module, whose kernels are left in a folder
+# Numba prepares for compiling before it loads, which takes longer than a start; in these versions
+# it is known that loading takes less.
+QUICK = ("0.61.", "0.68.")
 COMPILING = (
-    "numtok: compiling for this processor, which takes some seconds, once; `numtok warm-up` does it"
-    " beforehand"
+    "numtok: compiling for this processor: the first use takes some seconds longer; `numtok"
+    " warm-up` does it beforehand"
 )
-
-
-def keep(dispatcher: Any) -> None:
-    """Keep what is compiled for a dispatcher, and load what was.
-
-    Numba has no public way to replace its cache.
-    """
-    dispatcher._cache = KernelCache(dispatcher.py_func)
-
-
-def _prepare(target_context: Any) -> None:
-    """What it takes to load what was compiled.
-
-    Numba's own way is to prepare for compiling, which takes longer than all the rest of a start.
-    """
-    if TRIED:
-        rtsys: Any = runtime.rtsys  # type: ignore[attr-defined]
-        rtsys.initialize(target_context)
-    else:
-        target_context.refresh()
-
-
-class KernelCache(caching._Cache):
-    """The cache of one kernel, as Numba's dispatchers call it."""
-
-    def __init__(self, function: Any) -> None:
-        self._name = name_of(function)
-
-    @property
-    def cache_path(self) -> str:
-        """The first folder."""
-        return str(folders_of(self._name)[0])
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function for these types, or None."""
-        name = self._file_name(sig, target_context.codegen())
-        _prepare(target_context)
-        found = self._read(name, sig, target_context)
-        if found is None:
-            _say_that_it_compiles()
-            if waited(
-                self._name,
-                lambda: any((folder / name).exists() for folder in folders_of(self._name)),
-            ):
-                found = self._read(name, sig, target_context)
-        return found
-
-    def _read(self, name: str, sig: Any, target_context: Any) -> Any:
-        for folder in folders_of(self._name):
-            content = kept.read(folder / name)
-            if content is not None:
-                with contextlib.suppress(
-                    Exception
-                ):  # whatever pickle finds wrong: it is compiled anew
-                    own_sig, reduced = pickle.loads(content)
-                    if own_sig == sig:
-                        return compile_result._rebuild(target_context, *reduced)
-        return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the compiled function in the first folder that takes it."""
-        if data.library.has_dynamic_globals:
-            return _warn_uncached(f"{self._name} holds an address")
-        name, content = self._file_name(sig, data.codegen), _dumps((sig, data._reduce()))
-        refused = "there is no folder for them"
-        for folder in folders_of(self._name):
-            try:
-                make(folder)
-                kept.write(folder / name, content)
-                return
-            except OSError as error:
-                refused = str(error)
-        _warn_uncached(refused)
-
-    def enable(self) -> None:
-        """It always is."""
-
-    def disable(self) -> None:
-        """Not possible."""
-
-    def flush(self) -> None:
-        """Nothing waits to be written."""
-
-    def _file_name(self, sig: Any, codegen: Any) -> str:
-        made_for = (
-            self._name,
-            str(sig),
-            codegen.magic_tuple(),
-            numba.__version__,
-            llvmlite.__version__,
-            sys.version,
-            sys.abiflags,
-            OPTIMISED,
-        )
-        return f"{self._name}-{hashlib.sha256(repr(made_for).encode()).hexdigest()[:24]}.kernel"
-
-
+caching: Any = numba_caching  # Numba is hardly typed
+rtsys: Any = runtime.rtsys  # type: ignore[attr-defined]
 _told: set[str] = set()
 
 
+def places() -> list[Path]:
+    """Where kernels are looked for; they are written to the first that takes them."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return [Path(chosen).absolute() / "numtok" / "kernels"]
+    user = user_folder()
+    return [PACKAGE / "__pycache__" / "kernels", *([] if user is None else [user / "kernels"])]
+
+
+def _make(folder: Path) -> Path:
+    """The folder, made; beside the package others read it as they read that.
+
+    Raises:
+        OSError: if it cannot be made or trusted.
+    """
+    beside = PACKAGE in folder.parents
+    return make_private(folder, 0o700 | (PACKAGE.stat().st_mode & 0o055 if beside else 0))
+
+
+def writable_place() -> Path | None:
+    """The first place that takes a file."""
+    for place in places():
+        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=_make(place)):
+            return place
+    return None
+
+
+def compiled_in(place: Path) -> int:
+    """How many compiled functions lie there."""
+    return sum(1 for _ in place.glob("*/*.nbc"))
+
+
+class _NoLocator(caching._CacheLocator):  # type: ignore[misc]
+    """:class:`KernelCache` says where each file is."""
+
+    @classmethod
+    def from_function(cls, *_: Any) -> _NoLocator:
+        return cls()
+
+    def ensure_cache_path(self) -> None:
+        """It is there."""
+
+    def get_cache_path(self) -> str:
+        return ""
+
+    def get_source_stamp(self) -> str:
+        return ""
+
+    def get_disambiguator(self) -> str:
+        return ""
+
+
+class _Pickled(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_NoLocator,)
+
+
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """The cache of one kernel, as Numba's dispatchers call it.
+
+    Each combination of types has an index of its own: in one that is shared, two processes can
+    give two of them the same file.
+    """
+
+    _impl_class = _Pickled
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._source = source_key(function.__module__)
+        self._folder = f"{function.__module__}-{self._source[:16]}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function for these types, or None."""
+        for place in places():
+            with contextlib.suppress(Exception):  # whatever pickle finds wrong
+                if (folder := trusted(place / self._folder)) is not None:
+                    self._look_in(folder, sig, target_context.codegen())
+                    if numba.__version__.startswith(QUICK):
+                        rtsys.initialize(target_context)
+                        found = self._load_overload(sig, target_context)
+                    else:
+                        found = super().load_overload(sig, target_context)
+                    if found is not None:
+                        return found
+        _say_that_it_compiles()
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Cache the compiled function in the first place that takes it."""
+        refused = "there is no folder for them"
+        for place in places():
+            try:
+                new = not (place / self._folder).exists()
+                self._look_in(_make(place / self._folder), sig, data.codegen)
+                self._cache_file.flush()  # it may be damaged
+                super().save_overload(sig, data)
+                if new:
+                    self._remove_old(place)
+            except Exception as error:
+                refused = str(error)
+            else:
+                return
+        warn_uncached(refused)
+
+    def _look_in(self, folder: Path, sig: Any, codegen: Any) -> None:
+        made_for = repr((self._index_key(sig, codegen), self._source))
+        name = f"{self._impl.filename_base}{hashlib.sha256(made_for.encode()).hexdigest()[:24]}"
+        self._cache_file = caching.IndexDataCacheFile(str(folder), name, self._source)
+
+    def _remove_old(self, place: Path) -> None:
+        """Those of the module that were made longest ago."""
+        versions = place.glob(f"{self._folder.rpartition('-')[0]}-*")
+        by_age = sorted(versions, key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in by_age[VERSIONS:]:
+            shutil.rmtree(old, ignore_errors=True)
+
+
 def _say_that_it_compiles() -> None:
-    """Say once why the next seconds pass without result.
+    """Say why the next seconds pass without result: once a machine, if there is where to note it.
 
     A logger, so that a program can have it elsewhere; by default it goes to stderr.
     """
-    if "compiles" not in _told and multiprocessing.parent_process() is None:
-        _told.add("compiles")
-        logging.getLogger("numtok").warning(COMPILING)
+    if "compiles" in _told or multiprocessing.parent_process() is not None:
+        return
+    _told.add("compiles")
+    if (place := writable_place()) is not None:
+        try:
+            (place / "told").open("x").close()
+        except FileExistsError:
+            return
+    logging.getLogger("numtok").warning(COMPILING)
 
 
-def _warn_uncached(why: str) -> None:
+def warn_uncached(why: str) -> None:
     """Say once in a process that functions are compiled anew in each."""
     if "uncached" not in _told:
         _told.add("uncached")
         message = (
-            f"compiled functions cannot be kept, so that each start takes longer ({why}); set"
-            " NUMBA_CACHE_DIR to a folder with room"
+            f"compiled functions cannot be cached, so that each start takes longer ({why}); set"
+            " NUMBA_CACHE_DIR to a folder that is yours alone"
         )
         warnings.warn(message, UserWarning, stacklevel=2)

@@ -5,7 +5,7 @@ With reference counts (``_nrt``) Numba counts every array up and down inside the
 cost as much as all the rest. The price of going without is that these functions cannot allocate:
 they fill arrays that they are given. Arrays that belong together travel together, as NamedTuples.
 
-Numba itself is imported when the first of them is called. What was compiled is kept, see
+Numba itself is imported when the first of them is called. What was compiled is cached, see
 :mod:`numtok.arrays.kernel_cache`.
 
 ===================== ==================================================================================================
@@ -23,6 +23,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -52,24 +53,36 @@ class Kernel:
         Numba takes the kernels that are called from its module, so they are put there.
         """
         import numba
-        from numba.core.dispatcher import Dispatcher
-
-        from numtok.arrays.compiling import TRIED, Inner, compile_quickly
-        from numtok.arrays.kernel_cache import keep
 
         with _making:
             names = self.function.__globals__
             for name in self.function.__code__.co_names:
                 if isinstance(called := names.get(name), Kernel):
                     names[name] = called.compiled
-            inner = TRIED and self.options.get("no_cpython_wrapper", False)
-            options = self.options | ({"pipeline_class": Inner} if inner else {})
-            made: Any = numba.njit(nogil=True, **options)(self.function)
-            if isinstance(made, Dispatcher):
-                compile_quickly(made)
-                if not inner:  # else it is kept as part of what calls it
-                    keep(made)
+            made: Any = numba.njit(nogil=True, **self.options)(self.function)
+            if hasattr(made, "py_func"):
+                # Other packages' extensions, such as awkward's, take a second to import.
+                made._compilation_chain_init_hook = _nothing
+                if not self.options.get("no_cpython_wrapper"):  # else it is cached in its callers
+                    _cache(made)
         return made
+
+
+def _nothing() -> None:
+    """Instead of importing extensions."""
+
+
+def _cache(dispatcher: Any) -> None:
+    """Cache what is compiled for a dispatcher, if this Numba can be made to.
+
+    It has no public way to choose the key and the folder of its cache.
+    """
+    try:
+        from numtok.arrays.kernel_cache import KernelCache
+
+        dispatcher._cache = KernelCache(dispatcher.py_func)
+    except Exception as error:
+        warnings.warn(f"compiled functions cannot be cached: {error}", UserWarning, stacklevel=2)
 
 
 class Instructions(Kernel):
@@ -92,12 +105,11 @@ class Instructions(Kernel):
     @functools.cached_property
     def compiled(self) -> Any:
         """Numba's intrinsic; with NUMBA_DISABLE_JIT the function itself."""
+        import numba
         from numba import types
         from numba.extending import intrinsic
 
-        from numtok.arrays.compiling import config
-
-        if config.DISABLE_JIT:
+        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
             return self.function
         result, kinds = (
             getattr(types, self.kinds[0]),

@@ -92,6 +92,8 @@ class TextRows:
         )
         valid = memory.from_arrow(array.is_valid()) if array.null_count else np.ones(rows, np.bool_)
         where = where.astype(np.int64, copy=False)
+        if array.null_count and np.diff(where)[~valid].any():  # bytes that are no text
+            return cls.of(array.take(memory.to_arrow(np.arange(rows))))
         whole = nulls is None and len(where) == rows + 1 and len(text) > LARGE
         if not isinstance(texts, list) and not (whole and is_utf8(text, where)):
             _check_valid(array)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
+import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
@@ -40,6 +41,7 @@ from numtok.files import write_file
 from numtok.locations import is_url
 from numtok.stores.ask import changed
 from numtok.tokenizer import schema
+from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -334,9 +336,11 @@ def _first_null(batch: TextBatch) -> int:
 def _with_kept(encoded: pa.RecordBatch, batch: TextBatch, described: pa.Schema) -> pa.RecordBatch:
     """The encoded rows with the kept columns behind them."""
     own = len(encoded.schema)
-    if not encoded.schema.field("input_ids").type.equals(described.field("input_ids").type):
+    ids = encoded.column("input_ids")
+    if len(ids.values) > MOST_TOKENS and np.diff(ids.offsets).max() > MOST_TOKENS:
         raise InputError(
-            "the document has more than 2**31 tokens, which a row cannot hold; cut it into several"
+            f"the document has more than {MOST_TOKENS:,} tokens, the most of a row; cut it into"
+            " several"
         )
     kept = [batch.kept[field.name] for field in list(described)[own:]]
     cast = [

@@ -21,7 +21,7 @@ import warnings
 
 import numpy as np
 
-from numtok.arrays import kept
+from numtok.arrays import file_cache
 from numtok.engines.gigatoken_engine import GigatokenEngine
 from numtok.engines.interface import (
     Config,
@@ -134,7 +134,9 @@ def _fast_engine(config: Config, tokens: NumberTokens, parse_special: bool) -> G
         TokenizerError: if it cannot be used for this tokenizer.
     """
     fast = GigatokenEngine(config, tokens, parse_special)
-    kept.once("same-ids", _given(config, tokens, parse_special), lambda: _compare(fast, tokens))
+    file_cache.cached(
+        "same-ids", _given(config, tokens, parse_special), lambda: _compare(fast, tokens)
+    )
     return fast
 
 

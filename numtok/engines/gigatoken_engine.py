@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays import compile_beside, memory
+from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
@@ -39,10 +39,6 @@ from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
 
-KERNELS = (
-    "numtok.engines.split._split",
-    "numtok.engines.splice._splice",
-)  # in the order in which they are needed
 MANY_PIECES = 64  # that are wanted in the table, until it is made anew after short texts
 
 
@@ -82,8 +78,6 @@ class GigatokenEngine:
         self._rules = (
             None if cuts is None else rules_of(self._two_forms, cuts.line_ends, _whole_runs(added))
         )
-        if self._rules is not None:
-            compile_beside.begin("numtok.engines.compile_split", KERNELS)
         vocabulary = (self._complete if self._rules is None else self._bare).vocab
         vocabulary = vocabulary | {token["id"]: token["content"].encode() for token in added}
         longest = max(map(len, vocabulary.values()))

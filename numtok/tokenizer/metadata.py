@@ -27,6 +27,7 @@ LARGEST_FRAME = 1 << 10
 LEADING_SPACE = ("auto", "separate")
 LAYOUTS = ("number", "token")
 PACK_MODES = ("sequential", "best-fit")
+MOST_TOKENS = 1 << 28  # of a document: one for every other byte of the longest that is read
 LARGEST_ROW = 1 << 30  # tokens of a packed row
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from numtok import locations
-from numtok.arrays import kept
+from numtok.arrays import file_cache
 from numtok.engines.number_tokens import OWN_SYMBOL
 from numtok.engines.tokenizer_json import (
     SETTINGS_FILE,
@@ -102,7 +102,7 @@ def fingerprint_of(
     ]
     options = {"leading_space": leading_space, "grammar": grammar.to_dict(), "numbers": numbers}
     given = [to_json(config), json.dumps(options, sort_keys=True)]
-    return kept.once(
+    return file_cache.cached(
         "fingerprint", given, lambda: fingerprint({"tokenizer": essential(config), **options})
     )
 

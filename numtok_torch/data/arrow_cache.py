@@ -26,7 +26,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from numtok.arrays.kept import make_private, user_folder
+from numtok.arrays.file_cache import make_private, user_folder
 from numtok.corpus.read.encoded import EncodedFile, open_encoded
 from numtok.corpus.read.parquet import identity
 from numtok.corpus.write.encoded import open_writer

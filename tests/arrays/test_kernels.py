@@ -1,135 +1,44 @@
-"""Compiled functions are never stale: a change in a module that a kernel takes something from is
-seen, whatever the cache and the files' times say.
+"""Compiled functions are never stale and never somebody else's, and whatever becomes of the cache,
+they are compiled and run.
 """
 
 from __future__ import annotations
 
 import ast
-import gc
 import os
 import pickle
-import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import numtok
-from numtok.arrays import kept, kernel_cache, kernel_folders
+from numtok.arrays import file_cache, kernel_cache
+from numtok.arrays.file_cache import source_key
 from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
-from numtok.arrays.stamp import ROOMS, content_stamp
 
 PACKAGE = Path(numtok.__file__).parent
-FIND = (
-    "import numtok, sys; print([number.text for number in numtok.extract('5 of 7R32 and 1.2.3')])"
-)
+needs_modes = pytest.mark.skipif(sys.platform == "win32", reason="rights are not a mode there")
 
 
-def found(folder: Path) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+def run(program: str, folder: Path, *path: Path, **environment: str) -> str:
+    """What a new process prints."""
+    places = os.pathsep.join(map(str, (*path, PACKAGE.parent)))
     done = subprocess.run(
-        [sys.executable, "-c", FIND], cwd=folder, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": places, **environment},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return done.stdout + done.stderr
 
 
-@pytest.mark.slow
-def test_a_change_in_an_imported_rule_is_seen(tmp_path: Path) -> None:
-    """Without rule D, runs are cut in the middle; the file keeps its times, as in a wheel built
-    with constant times.
-    """
-    shutil.copytree(PACKAGE, tmp_path / "numtok", ignore=shutil.ignore_patterns("__pycache__"))
-    assert found(tmp_path) == found(tmp_path) == "['5']"
-    rules = tmp_path / "numtok" / "numbers" / "rules.py"
-    before, times = rules.read_text("utf-8"), rules.stat()
-    first, rest = before.split("def glued_end(", 1)
-    without_rule = (
-        first
-        + "def glued_end("
-        + rest.replace("    while True:\n", "    return at\n    while True:\n", 1)
-    )
-    rules.write_text(without_rule, "utf-8")
-    os.utime(rules, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert "'7'" in found(tmp_path)
-
-
-def test_compiling_leaves_other_packages_extensions_to_those_who_use_them(tmp_path: Path) -> None:
-    """awkward's for one, which take a second to import: they are there for the first function that
-    is not ours.
-    """
-    compile_both = (
-        "import sys, numba; from numtok.arrays import memory; memory.iota(9); print('awkward' in"
-        " sys.modules);numba.njit(lambda x: x)(1); print('awkward' in sys.modules)"
-    )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", compile_both], env=environment, capture_output=True, text=True
-    )
-    assert done.stdout.split() == ["False", "True"], done.stderr
-    assert list(tmp_path.rglob("*.kernel"))
-
-
-def test_every_kernel_is_in_a_room_that_the_key_covers() -> None:
-    holders = {
-        path.relative_to(PACKAGE).parts[0]
-        for path in PACKAGE.rglob("*.py")
-        if "arrays.kernels import" in path.read_text("utf-8")
-    }
-    assert holders <= set(ROOMS)
-    assert len({content_stamp(room) for room in ROOMS}) == len(
-        ROOMS
-    ) and content_stamp() == content_stamp("tokenizer")
-
-
-def test_a_room_imports_nothing_from_those_above_it() -> None:
-    """Else the key of its kernels would not see all that they are made of."""
-    for above, room in enumerate(ROOMS, 1):
-        for path in (PACKAGE / room).glob("*.py"):
-            for later in ROOMS[above:]:
-                assert not re.search(
-                    rf"(from|import) numtok\.{later}\b|from numtok import .*\b{later}\b",
-                    path.read_text("utf-8"),
-                ), (
-                    path,
-                    later,
-                )
-
-
-@pytest.mark.skipif(
-    sys.platform == "win32", reason="a full disk is played by a limit that Windows lacks"
-)
-def test_a_full_disk_is_no_error_but_one_warning(tmp_path: Path) -> None:
-    """Numba cannot write its cache: functions are compiled all the same, and that is said once."""
-    (tmp_path / "squares.py").write_text(
-        "from numtok.arrays.kernels import kernel\n\n@kernel\ndef square(x):\n    return x *"
-        " x\n\n@kernel\ndef cube(x):\n    return x * x * x\n",
-        "utf-8",
-    )
-    use = (
-        "import resource, warnings, squares; resource.setrlimit(resource.RLIMIT_FSIZE, (0,"
-        " 0))\nwith warnings.catch_warnings(record=True) as told:\n   "
-        " warnings.simplefilter('always'); results = squares.square(3), squares.square(2.5),"
-        " squares.cube(2)\nimport os; os.write(1, repr((results, [str(w.message) for w in"
-        " told])).encode())"
-    )
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{PACKAGE.parent}{os.pathsep}{tmp_path}",
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", use], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    results, told = ast.literal_eval(done.stdout)
-    assert results == (9, 6.25, 8)
-    assert len(told) == 1 and "NUMBA_CACHE_DIR" in told[0]
-
-
-def squared(x: int) -> tuple[int, int]:
+def squared(x: float) -> tuple[float, int]:
     """(x², how many of the compiled functions came from the cache), of a kernel that is new in this
     process.
     """
@@ -138,36 +47,168 @@ def squared(x: int) -> tuple[int, int]:
         return x * x
 
     made = kernel(square)
-    return int(made(x)), sum(made.compiled.stats.cache_hits.values())
+    return made(x), sum(made.compiled.stats.cache_hits.values())
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(kernel_cache, "_told", set())
     return tmp_path / "cache"
 
 
-@pytest.mark.parametrize(
-    "harm", ["cut short", "a bit flipped", "empty", "no pickle", "of other types"]
-)
-def test_a_damaged_cache_is_no_error_and_mended(harm: str, cache: Path) -> None:
+# ---- Never stale
+
+
+@pytest.mark.slow
+def test_a_change_in_an_imported_rule_is_seen(tmp_path: Path) -> None:
+    """Without rule D, runs are cut in the middle; the file keeps its times, as in a wheel built
+    with constant times.
+    """
+    find = "import numtok; print([n.text for n in numtok.extract('5 of 7R32 and 1.2.3')])"
+    shutil.copytree(PACKAGE, tmp_path / "numtok", ignore=shutil.ignore_patterns("__pycache__"))
+    assert "['5']\n" in run(find, tmp_path, tmp_path)
+    assert run(find, tmp_path, tmp_path) == "['5']\n"
+    rules = tmp_path / "numtok" / "numbers" / "rules.py"
+    before, times = rules.read_text("utf-8"), rules.stat()
+    first, rest = before.split("def glued_end(", 1)
+    without = rest.replace("    while True:\n", "    return at\n    while True:\n", 1)
+    rules.write_text(f"{first}def glued_end({without}", "utf-8")
+    os.utime(rules, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert "'7'" in run(find, tmp_path, tmp_path)
+
+
+def test_the_key_holds_what_a_module_imports_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = tmp_path / "housekey" / "room"
+    room.mkdir(parents=True)
+    for path, source in {
+        room.parent / "__init__.py": "",
+        room.parent / "other.py": "",
+        room / "__init__.py": "",
+        room / "kernels.py": "from housekey.room.rules import RULE\n",
+        room / "rules.py": "def late():\n    from housekey import constants\n",
+        room.parent / "constants.py": "ONE = 1\n",
+    }.items():
+        path.write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import housekey  # type: ignore[import-not-found]  # noqa: F401
+
+    def key() -> str:
+        for function in (source_key, file_cache._source, file_cache._files_of):
+            function.cache_clear()
+        return source_key("housekey.room.kernels")
+
+    keys = [key()]
+    for path in (room / "kernels.py", room / "rules.py", room.parent / "constants.py"):
+        path.write_text(path.read_text() + "# changed\n")
+        keys.append(key())
+    assert len(set(keys)) == 4
+    (room / "unrelated.py").write_text("")
+    assert key() == keys[-1]
+
+
+def test_kernels_of_another_version_are_not_taken(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
-    (path,) = cache.rglob("*.kernel")
+    for number in range(12):
+        monkeypatch.setattr(kernel_cache, "source_key", lambda _, number=number: f"{number:016}")
+        assert squared(3) == (9, 0)
+    assert len(list(cache.glob("numtok/kernels/*/"))) <= kernel_cache.VERSIONS + 1  # and the note
+
+
+# ---- Whatever becomes of the cache
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("harm", ["cut short", "empty", "no pickle", "of another kind", "a folder"])
+def test_a_damaged_cache_is_no_error_and_mended(harm: str, suffix: str, cache: Path) -> None:
+    assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
+    (path,) = cache.rglob(f"*{suffix}")
     content = path.read_bytes()
-    if harm == "no pickle":
-        kept.write(path, b"whole, but not what it should be")
-    elif harm == "of other types":
-        kept.write(path, pickle.dumps((("float64",), ())))
-    else:
-        half = len(content) // 2
-        path.write_bytes(
-            {
-                "cut short": content[:half],
-                "a bit flipped": content[:half] + b"\x00\xff" + content[half + 2 :],
-                "empty": b"",
-            }[harm]
-        )
+    path.unlink()
+    if harm == "a folder":
+        path.mkdir()
+        with pytest.warns(UserWarning, match="cannot be cached"):
+            assert squared(3) == (9, 0)
+        return
+    path.write_bytes(
+        {
+            "cut short": content[: len(content) // 2],
+            "empty": b"",
+            "no pickle": b"whole, but not what it should be",
+            "of another kind": pickle.dumps((("float64",), ())),
+        }[harm]
+    )
     assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
+def test_a_full_disk_is_no_error_but_one_warning(tmp_path: Path) -> None:
+    (tmp_path / "squares.py").write_text(
+        "from numtok.arrays.kernels import kernel\n\n@kernel\ndef square(x):\n    return x * x\n\n"
+        "@kernel\ndef cube(x):\n    return x * x * x\n"
+    )
+    use = (
+        "import os, resource, warnings, squares\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "with warnings.catch_warnings(record=True) as told:\n"
+        "    warnings.simplefilter('always')\n"
+        "    results = squares.square(3), squares.square(2.5), squares.cube(2)\n"
+        "os.write(1, repr((results, [str(w.message) for w in told])).encode())"
+    )
+    printed = run(use, tmp_path, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    results, told = ast.literal_eval(printed.partition("numtok: compiling")[0])
+    assert results == (9, 6.25, 8)
+    assert len(told) == 1 and "NUMBA_CACHE_DIR" in told[0]
+
+
+@pytest.mark.parametrize(
+    "surprise",
+    [
+        "del numba.core.caching._CacheLocator",
+        "del numba.core.caching.IndexDataCacheFile",
+        "del numba.core.caching.Cache._load_overload",
+        "numba.core.caching.FunctionCache.__init__ = lambda self: None",
+        "numba.__version__ = '1.0.0'",
+    ],
+)
+def test_surprises_in_numba_are_no_error(surprise: str, tmp_path: Path) -> None:
+    use = (
+        f"import numba.core.caching\n{surprise}\n"
+        "from numtok.arrays.memory import iota; print(iota(5).tolist())"
+    )
+    for _ in range(2):
+        assert "[0, 1, 2, 3, 4]\n" in run(use, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+
+
+def test_runs_at_the_same_time_share_a_cache(tmp_path: Path) -> None:
+    """With other types, in part: no run gets what was compiled for those of another."""
+    (tmp_path / "squares.py").write_text(
+        "import sys\nfrom numtok.arrays.kernels import kernel\n\n@kernel\ndef square(x):\n"
+        "    return x * x\n\nprint([square(kind(3)) for kind in "
+        "((int, float, complex) if sys.argv[1] == '0' else (complex, float, int))])\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    environment["PYTHONPATH"] = str(PACKAGE.parent)
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "squares.py", str(turn % 2)],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for turn in range(4)
+    ]
+    assert [one.communicate()[0] for one in runs] == [
+        "[9, 9.0, (9+0j)]\n",
+        "[(9+0j), 9.0, 9]\n",
+    ] * 2
+    assert len(list((tmp_path / "cache").rglob("*.nbc"))) == 3
+    assert not list((tmp_path / "cache").rglob("*.tmp*"))
 
 
 @inner_kernel
@@ -184,60 +225,117 @@ def _sextupled(x):  # type: ignore[no-untyped-def]
     return _doubled(_tripled(x))
 
 
-def test_what_only_kernels_call_is_compiled_and_kept_as_part_of_them(cache: Path) -> None:
-    """Machine code of its own would take as long again."""
+def test_what_only_kernels_call_is_cached_as_part_of_them(cache: Path) -> None:
     assert [kernel(_sextupled)(7), kernel(_sextupled)(7)] == [42, 42]
-    assert [
-        path.name.rpartition("-")[0].rpartition(".")[2] for path in cache.rglob("*.kernel")
-    ] == ["_sextupled"]
-    assert gc.isenabled()
+    (path,) = cache.rglob("*.nbc")
+    assert "_sextupled" in path.name
 
 
-def test_kernels_of_another_version_are_not_taken(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
+def test_loading_leaves_other_packages_extensions_to_those_who_use_them(tmp_path: Path) -> None:
+    """awkward's for one, which take a second to import."""
+    use = (
+        "import sys, numba; from numtok.arrays import memory; memory.iota(9)\n"
+        "print('awkward' in sys.modules); numba.njit(lambda x: x)(1)\n"
+        "print('awkward' in sys.modules)"
+    )
+    run(use, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert run(use, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "cache")) == "False\nTrue\n"
+
+
+def test_it_is_said_once_a_machine_that_it_compiles(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert squared(3) == (9, 0)
-    monkeypatch.setattr(kernel_folders, "content_stamp", lambda room: "another")
-    assert squared(3) == (9, 0)
-    for number in range(12):
-        monkeypatch.setattr(
-            kernel_folders, "content_stamp", lambda room, number=number: f"{number:016}"
-        )
-        squared(3)
-    assert len(list(cache.glob("numtok/kernels/*"))) <= kernel_folders.VERSIONS
+    for value in (3, 2.5, 1j):
+        kernel_cache._told.clear()  # as in a new process
+        squared(value)  # type: ignore[arg-type]
+    told = [record.message for record in caplog.records if record.name == "numtok"]
+    assert told == [kernel_cache.COMPILING]
 
 
-def test_runs_at_the_same_time_share_a_cache(cache: Path) -> None:
-    use = "from numtok.arrays.memory import iota; print(iota(5).tolist())"
-    runs = [
-        subprocess.Popen([sys.executable, "-c", use], stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    assert [run.communicate()[0] for run in runs] == ["[0, 1, 2, 3, 4]\n"] * 3
-    assert [path.suffix for path in cache.rglob("*") if path.is_file()] == [".kernel"]
+# ---- Never somebody else's
 
 
 def test_an_installation_that_cannot_be_written_uses_the_users_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "file").write_text("no folder can be made in a file, by root neither")
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__pycache__").write_text("no folder can be made in a file, by root neither")
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setattr(kernel_folders, "PACKAGE", tmp_path / "file")
+    monkeypatch.setattr(kernel_cache, "PACKAGE", package)
+    monkeypatch.setattr(kernel_cache, "_told", set())
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "home" / "numtok"))
     assert [squared(3), squared(3)] == [(9, 0), (9, 1)]
-    assert (tmp_path / "home" / "numtok").stat().st_mode & 0o777 == 0o700
-    monkeypatch.setattr(kernel_cache, "_told", set())
     monkeypatch.setenv("NUMTOK_CACHE", "0")
-    with pytest.warns(UserWarning, match="cannot be kept"):
+    with pytest.warns(UserWarning, match="cannot be cached"):
         assert squared(3) == (9, 0)
 
 
-def test_it_is_said_once_that_it_compiles(
-    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@needs_modes
+def test_own_folders_are_private_at_every_level_whatever_the_umask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_cache, "_told", set())
-    squared(3), squared(3)
-    squared(2.5)  # type: ignore[arg-type]
-    assert [record.message for record in caplog.records if record.name == "numtok"] == [
-        kernel_cache.COMPILING
-    ]
+    monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path / "a" / "b"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "c" / "d"))
+    before = os.umask(0)
+    try:
+        assert squared(3)[0] == 9
+        file_cache.cached("name", ["given"], lambda: "found")
+    finally:
+        os.umask(before)
+    folders = [path for path in tmp_path.rglob("*") if path.is_dir()]
+    assert len(folders) >= 8 and {path.stat().st_mode & 0o777 for path in folders} == {0o700}
+
+
+def _by_nobody(path: Path) -> None:
+    os.chown(path, 65534, 65534)
+
+
+def _by_group(path: Path) -> None:
+    os.chown(path, -1, 65534 if os.getuid() == 0 else -1)
+    path.chmod(0o770)
+
+
+HOSTILE = {
+    "all may write": lambda path: path.chmod(0o777),
+    "a group may write": _by_group,
+    "of user nobody": _by_nobody,
+}
+
+
+@needs_modes
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+@pytest.mark.parametrize("who", HOSTILE)
+def test_a_folder_that_others_may_write_is_not_read(
+    who: str, level: int, cache: Path, tmp_path: Path
+) -> None:
+    """A pickle that was planted there is never opened, and the kernel runs."""
+    if who == "of user nobody" and os.getuid():
+        pytest.skip("only root can give files away")
+    assert squared(3) == (9, 0)
+    planted, mark = b"cos\nsystem\n(S'touch %s'\ntR.", tmp_path / "opened"
+    for path in cache.rglob("*.nb?"):
+        path.write_bytes(planted % str(mark).encode())
+    folder = next(path for path in cache.rglob("*.nbi")).parent
+    levels = [folder, *folder.parents][: 1 + level]
+    levels[-1].chmod(0o700)
+    HOSTILE[who](levels[-1])
+    with pytest.warns(UserWarning, match="cannot be cached"):
+        assert squared(3) == (9, 0)
+    assert not mark.exists()
+
+
+@needs_modes
+def test_links_and_sticky_folders(tmp_path: Path) -> None:
+    trusted: Callable[[Path], Path | None] = file_cache.trusted
+    real = file_cache.make_private(tmp_path / "a" / "b")
+    (tmp_path / "link").symlink_to(real)
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    assert trusted(tmp_path / "link") == real and trusted(tmp_path / "circle") is None
+    assert trusted(tmp_path / "none") is None
+    real.parent.chmod(0o1777)  # as /tmp: others cannot put another folder in the place of this one
+    assert trusted(real) == real and trusted(real.parent) is None
+    real.parent.chmod(0o777)
+    assert trusted(real) is None and trusted(tmp_path / "link") is None
+    with pytest.raises(PermissionError, match="others can write"):
+        file_cache.make_private(real / "c")

@@ -7,12 +7,17 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 from input_files import failure, read_all
+
+import numtok
 
 ZEROS = b"0" * (8 << 20)
 READ = r"""
@@ -128,6 +133,101 @@ def test_long_values_that_are_stored_as_what_differs(tmp_path: Path) -> None:
     said, peak = read_apart(path)
     assert said == "300"
     assert peak < 600, "MiB"
+
+
+CALL = r"""
+import json, re, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30,) * 2)
+import numtok
+call, path = sys.argv[1:]
+calls = {
+    "stats": lambda: numtok.corpus_stats(path),
+    "decode": lambda: numtok.decode_files(path, path + ".jsonl", workers=2),
+    "encode": lambda: numtok.encode_files(path, path + ".out.parquet", scale=1, keep_text=True),
+}
+try:
+    said = str(calls[call]())
+except numtok.NumtokError as error:
+    said = str(error)
+status = open("/proc/self/status").read()
+print(json.dumps([said, int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) >> 10]))
+"""
+
+
+def call_apart(call: str, path: Path) -> tuple[str, int]:
+    """(what ``numtok stats`` and so on said, peak memory in MiB), in a process of its own."""
+    command = [sys.executable, "-c", CALL, call, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    said, peak = json.loads(done.stdout)
+    return said, peak
+
+
+def encoded_bomb(path: Path, name: str) -> Path:
+    """An encoded row, or some, of gigabytes in some kilobytes."""
+    schema = numtok.Tokenizer.from_pretrained().batch_schema(keep_text=True)
+    rows = 1500 if name == "text" else 1
+    columns = {
+        field.name: pa.array([None if field.name == "text" else []] * rows, field.type)
+        for field in schema
+    }
+    long = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 1500, pa.int32()), pa.array(["7" * (1 << 20)])
+    )
+    if name == "text":
+        columns["text"] = long
+    elif name == "number_text":
+        columns[name] = pa.ListArray.from_arrays(pa.array([0, 1500], pa.int32()), long)
+    else:
+        zeros = pa.py_buffer(bytes(4 * 300_000_000))
+        ids = pa.Array.from_buffers(pa.int32(), 300_000_000, [None, zeros])
+        columns[name] = pa.ListArray.from_arrays(pa.array([0, len(ids)], pa.int32()), ids)
+    table = pa.table(columns)
+    with pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"numtok": schema.metadata[b"numtok"].decode()})
+    assert path.stat().st_size < 20_000
+    return path
+
+
+@pytest.mark.parametrize("call", ["stats", "decode"])
+@pytest.mark.parametrize("name", ["number_text", pytest.param("input_ids", marks=pytest.mark.slow)])
+def test_an_encoded_row_that_expands_without_end(name: str, call: str, tmp_path: Path) -> None:
+    said, peak = call_apart(call, encoded_bomb(tmp_path / "a.parquet", name))
+    assert said.startswith(f"{tmp_path / 'a.parquet'}: a row") and "longer than 512 MiB" in said
+    assert peak < 512, "MiB"
+
+
+@pytest.mark.slow
+def test_a_long_text_beside_every_encoded_row_is_read_piece_by_piece(tmp_path: Path) -> None:
+    said, peak = call_apart("stats", encoded_bomb(tmp_path / "a.parquet", "text"))
+    assert "documents=1500" in said and peak < 1024, "MiB"
+
+
+@pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
+@pytest.mark.parametrize("call", ["stats", "encode"])
+def test_an_arrow_batch_that_expands_without_end(make: Any, call: str, tmp_path: Path) -> None:
+    path, size = tmp_path / "a.arrow", 600 << 20
+    offsets = pa.py_buffer(np.array([0, size]))
+    text = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(bytes(size))])
+    batch = pa.record_batch({"text": text})
+    how = pa.ipc.IpcWriteOptions(compression="zstd")
+    with make(str(path), batch.schema, options=how) as writer:
+        writer.write_batch(batch)
+    said, peak = call_apart(call, path)
+    assert said.startswith(f"{path}: batch 1 takes 600 MiB once it is decompressed")
+    assert peak < 512, "MiB"
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_row_group(tmp_path: Path) -> None:
+    words = "It was 1,234.5 m or 7% more than -0.5e-3, in all of them, and so on. " * 200
+    texts = pa.array([f"{row} {words}" for row in range(20_000)])
+    assert texts.nbytes > 270_000_000
+    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", compression="zstd")
+    del texts
+    assert pq.read_metadata(tmp_path / "a.parquet").num_row_groups == 1
+    said, peak = call_apart("encode", tmp_path / "a.parquet")
+    assert "documents=20000" in said and peak < 1024, "MiB"
 
 
 @pytest.mark.parametrize("depth", [100, 900, 5000, 100_000])

@@ -48,9 +48,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "".join(json.dumps({"text": text}) + "\n" for text in TEXTS * 4), "utf-8"
     )
     kept: dict[str, dict[str, Any]] = {
-        "xval.parquet": {"numbers": "xval,bits,fone:3,2", "scale": 0.5, "keep_text": True},
-        "compact.arrow": {"numbers": "bits", "compact": True, "layout": "token"},
-        "wide.parquet": {"numbers": "bits:64", "compact": True},
+        "xval.parquet": {
+            "numbers": "xval,bits,fone:3,2",
+            "dense": True,
+            "scale": 0.5,
+            "keep_text": True,
+        },
+        "compact.arrow": {"numbers": "bits", "layout": "token"},
+        "wide.parquet": {"numbers": "bits:64"},
         "place.parquet": {"numbers": "place"},
         "packed.parquet": {"numbers": "xval", "scale": 0.5, "pack": 16, "keep_text": True},
     }

@@ -19,7 +19,7 @@ import pytest
 from numtok_cli.main import cli
 
 from numtok import Tokenizer
-from numtok.arrays import kept
+from numtok.arrays import file_cache
 from numtok.engines import choose
 from numtok.engines.choose import EngineWarning
 from numtok.errors import TokenizerError
@@ -126,7 +126,7 @@ def test_what_is_damaged_is_found_out_anew(
     harm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
-    assert kept.once("name", ["given"], lambda: "right") == "right"
+    assert file_cache.cached("name", ["given"], lambda: "right") == "right"
     (path,) = facts(tmp_path)
     content = path.read_bytes()
     path.unlink()
@@ -141,8 +141,8 @@ def test_what_is_damaged_is_found_out_anew(
                 "another version's": content.replace(b"kept 1", b"kept 9"),
             }[harm]
         )
-    assert kept.once("name", ["given"], lambda: "found anew") == "found anew"
-    assert kept.once("name", ["given"], lambda: "third") == (
+    assert file_cache.cached("name", ["given"], lambda: "found anew") == "found anew"
+    assert file_cache.cached("name", ["given"], lambda: "third") == (
         "third" if harm == "a folder" else "found anew"
     )
 
@@ -154,7 +154,7 @@ def test_runs_at_the_same_time_find_whole_files(
     long = "x" * 100_000
 
     def look(turn: int) -> set[str]:
-        return {kept.once(f"name{k % 3}", [str(turn % 2)], lambda: long) for k in range(50)}
+        return {file_cache.cached(f"name{k % 3}", [str(turn % 2)], lambda: long) for k in range(50)}
 
     with ThreadPoolExecutor(8) as pool:
         assert set().union(*pool.map(look, range(16))) == {long}
@@ -166,10 +166,10 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
-    kept.once("name", ["given"], lambda: "planted")
+    file_cache.cached("name", ["given"], lambda: "planted")
     tmp_path.chmod(0o777)
-    assert kept.user_folder() is None
-    assert kept.once("name", ["given"], lambda: "own") == "own"
+    assert file_cache.user_folder() is None
+    assert file_cache.cached("name", ["given"], lambda: "own") == "own"
 
 
 def test_a_home_that_cannot_be_written_is_no_error(
@@ -185,9 +185,9 @@ def test_a_home_that_cannot_be_written_is_no_error(
 
 def test_the_folder_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMTOK_CACHE", str(tmp_path))
-    monkeypatch.setattr(kept, "MOST_FACTS", 10)
+    monkeypatch.setattr(file_cache, "MOST_FACTS", 10)
     for k in range(40):
-        kept.once("name", [str(k)], lambda: "x")
+        file_cache.cached("name", [str(k)], lambda: "x")
     assert len(facts(tmp_path)) <= 10
 
 

@@ -946,3 +946,41 @@ def test_texts_that_are_not_text() -> None:
         make("gpt2").encode_batch(["5", 5])
     with pytest.raises(InputError, match="U\\+D800"):
         make("gpt2").encode("\ud800")
+
+
+ONE_TOKEN = ["xval", "bits", "bits:64", "fone:6,4", "exponent_bins", "logfourier:8", "xval:log"]
+half_ways = st.builds(
+    lambda single, side, sign: (
+        sign
+        + format(
+            (Decimal(float(single)) + Decimal(float(np.nextafter(single, np.float32(np.inf))))) / 2
+            + Decimal(float(single)).scaleb(-30) * side,
+            "f",
+        )
+    ),
+    st.floats(2**-40, 2**40, width=32).map(np.float32),
+    st.sampled_from([-1, 0, 1]),
+    st.sampled_from(["", "-"]),
+)
+
+
+@pytest.mark.parametrize("numbers", [*ONE_TOKEN, "xval,fone:6,4,bits"])
+@settings(max_examples=examples(20))
+@given(literals=st.lists(half_ways, min_size=1, max_size=20))
+def test_decoded_text_has_the_streams_that_it_was_decoded_from(
+    numbers: str, literals: list[str]
+) -> None:
+    """Also for numbers half-way between two float32, and so near to it that float64 cannot tell."""
+    tok = Tokenizer.from_pretrained(None, numbers)
+    batch = tok.encode_batch(literals)
+    assert tok.encode_batch(tok.decode_batch(batch)).equals(batch)
+
+
+def test_bytes_under_null_rows_are_no_text() -> None:
+    offsets, data = pa.py_buffer(np.array([0, 2, 4, 6], np.int32)), pa.py_buffer(b"12345 ")
+    array = pa.StringArray.from_buffers(3, offsets, data, pa.py_buffer(b"\x05"), 1)
+    assert array.to_pylist() == ["12", None, "5 "]
+    batch, report = Tokenizer.from_pretrained().encode_with_report(array)
+    assert (report.documents, report.bytes, report.numbers) == (3, 4, 2)
+    assert batch.equals(Tokenizer.from_pretrained().encode_batch(["12", None, "5 "]))
+    assert numtok.scan(array).rows.nbytes == 4

@@ -21,14 +21,18 @@ import pyarrow.ipc
 from numtok import locations
 from numtok.corpus.checksums import KEY, checksum
 from numtok.corpus.read.batches import (
+    LONGEST_ROW,
     ReadOptions,
     TextBatch,
     checked_batches,
     pick_text_column,
     text_columns,
 )
+from numtok.corpus.read.ipc_sizes import body_sizes
 from numtok.corpus.read.sources import Source, plain_path
 from numtok.errors import InputError
+
+_MOST_RATIO = 64  # to which text may reasonably be compressed
 
 
 def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
@@ -85,11 +89,25 @@ class ArrowFile:
             weakref.finalize(self, os.close, self._descriptor)
         self._checked: set[tuple[int, str]] = set()
         self._projected: tuple[tuple[str, ...], Any] | None = None
+        self._refuse_bombs()
         self._is_stream = self._source.read(6) != b"ARROW1"
         self._source.seek(0)
         opened = pa.ipc.open_stream if self._is_stream else pa.ipc.open_file
         self._reader: Any = opened(self._source)
         self.schema: pa.Schema = self._reader.schema
+
+    def _refuse_bombs(self) -> None:
+        """Refuse batches that are large only once they are decompressed."""
+        if not locations.is_url(self.name):
+            for number, (stored, decoded) in enumerate(body_sizes(self._source), 1):
+                if decoded > max(LONGEST_ROW, _MOST_RATIO * stored):
+                    raise InputError(
+                        f"batch {number} takes {decoded >> 20:,} MiB once it is decompressed, more"
+                        f" than the {LONGEST_ROW >> 20} MiB that are held in memory: write it in"
+                        " smaller batches, or check what the compressed file expands to",
+                        self.name,
+                    )
+        self._source.seek(0)
 
     @functools.cached_property
     def batches(self) -> int:

@@ -177,6 +177,8 @@ def as_text(column: pa.Array, name: str, source: Source) -> pa.Array:
             source.name,
         )
     check_column(column, name, source)
+    if column.nbytes > LONGEST_ROW and _value_lengths(column).max(initial=0) > LONGEST_ROW:
+        raise too_long("a document", LONGEST_ROW, source)
     return column
 
 
@@ -276,7 +278,7 @@ def without_dictionaries(batch: pa.RecordBatch, batch_bytes: int) -> Iterator[li
         batch_bytes, _SURELY_SMALL
     ):
         places = [column.indices.fill_null(0).to_numpy(zero_copy_only=False) for column in encoded]
-        cuts = _cuts(
+        cuts = stretches(
             np.sum([values[place] for values, place in zip(lengths, places, strict=True)], 0),
             batch_bytes,
         )
@@ -299,6 +301,19 @@ def _value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
     return np.asarray(pc.fill_null(pc.binary_length(values), 0), np.int64)
 
 
+def too_long(what: str, longest: int, source: Source, line: int | None = None) -> InputError:
+    """The error for what would have to be held in memory whole, but is too long for that."""
+    message = (
+        f"{what} is longer than {longest >> 20:,} MiB, the most that is held in memory; cut it into"
+        " several documents"
+    )
+    return InputError(
+        message + (", or check what the compressed file expands to" if source.compression else ""),
+        source.name,
+        line,
+    )
+
+
 def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
     """The same rows as batches of at most about ``batch_bytes`` of text (a longer document stays
     whole): slices, no copies.
@@ -307,7 +322,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
     if rows <= 1 or batch.texts.nbytes <= 2 * batch_bytes:
         yield batch
         return
-    for start, stop in _cuts(_value_lengths(batch.texts), batch_bytes):
+    for start, stop in stretches(_value_lengths(batch.texts), batch_bytes):
         kept = {name: column.slice(start, stop - start) for name, column in batch.kept.items()}
         texts = batch.texts.slice(start, stop - start)
         yield TextBatch(
@@ -320,7 +335,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
         )
 
 
-def _cuts(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:
+def stretches(lengths: npt.NDArray[Any], batch_bytes: int) -> Iterator[tuple[int, int]]:
     """(first row, the one behind the last) of stretches of at most ``batch_bytes``, or of one row."""
     ends = np.cumsum(lengths, dtype=np.int64)
     start = 0

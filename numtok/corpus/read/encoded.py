@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from numtok import locations
 from numtok.corpus.read.arrow import ArrowFile
-from numtok.corpus.read.parquet import PAGE_BUFFER, identity, open_parquet
+from numtok.corpus.read.parquet import PAGE_BUFFER, bounded_batches, identity, open_parquet
 from numtok.corpus.read.sources import Source, named_errors
 from numtok.errors import InputError
 from numtok.tokenizer.schema import METADATA_KEY, no_rows
@@ -158,12 +158,9 @@ class _Parquet(EncodedFile):
         return table.combine_chunks().to_batches()[0]
 
     def _stream(self, batch_bytes: int) -> Iterator[pa.RecordBatch]:
-        stored = sum(
-            self._metadata.row_group(group).total_byte_size
-            for group in range(self._metadata.num_row_groups)
-        )
-        rows = max(1, min(1 << 16, self._metadata.num_rows * batch_bytes // max(stored, 1)))
-        yield from self._file.iter_batches(batch_size=rows, use_threads=False)
+        groups = range(self._metadata.num_row_groups)
+        names, source = self._file.schema_arrow.names, Source(self.path, _KIND)
+        yield from bounded_batches(self._file, self.path, groups, names, batch_bytes, source)
 
     def close(self) -> None:
         self._file.close()

@@ -15,9 +15,9 @@ from typing import Any
 
 from numtok.corpus.kept_values import DECODER
 from numtok.corpus.read import jsonl
-from numtok.corpus.read.batches import ReadOptions, TextBatch
+from numtok.corpus.read.batches import ReadOptions, TextBatch, too_long
 from numtok.corpus.read.jsonl import BadRow, Columns, Rows
-from numtok.corpus.read.lines import Block, not_utf8, read_blocks, too_long
+from numtok.corpus.read.lines import Block, not_utf8, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from numtok.corpus.read.batches import LONGEST_ROW, SKIP_HINT
+from numtok.corpus.read.batches import LONGEST_ROW, SKIP_HINT, too_long
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 
@@ -76,19 +76,6 @@ def refuse_utf16(head: bytes, source: Source) -> None:
         raise InputError(
             'this is UTF-16, not UTF-8; convert it with "iconv -f UTF-16 -t UTF-8"', source.name, 1
         )
-
-
-def too_long(what: str, longest: int, source: Source, line: int | None = None) -> InputError:
-    """The error for what would have to be held in memory whole, but is too long for that."""
-    message = (
-        f"{what} is longer than {longest >> 20:,} MiB, the most that is held in memory; cut it into"
-        " several documents"
-    )
-    return InputError(
-        message + (", or check what the compressed file expands to" if source.compression else ""),
-        source.name,
-        line,
-    )
 
 
 def not_utf8(error: UnicodeDecodeError, offset: int, source: Source, line: int) -> InputError:

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.corpus.read.batches import LONGEST_ROW, ReadOptions, SkippedRow, TextBatch
-from numtok.corpus.read.lines import BOM, Block, not_utf8, read_blocks, refuse_utf16, too_long
+from numtok.corpus.read.batches import LONGEST_ROW, ReadOptions, SkippedRow, TextBatch, too_long
+from numtok.corpus.read.lines import BOM, Block, not_utf8, read_blocks, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.errors import InputError
 

@@ -1,0 +1,177 @@
+"""Files of a user's cache folder, each written whole or not at all, with a checksum; and which
+folders can be trusted with what decides on what runs.
+
+The folder is ``numtok`` in ``XDG_CACHE_HOME``, else in ``~/.cache``; ``NUMTOK_CACHE`` names
+another, and ``NUMTOK_CACHE=0`` none. It and all above it must be the user's own or the system's,
+and nobody else may write there. Nothing that is cached is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+HEAD = b"numtok kept 1\n"
+DIGEST = 32  # bytes of SHA-256
+MOST_FACTS = 4096  # files; the oldest half goes when there are more
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_IMPORT = re.compile(r"^ *(?:from|import)\s+([\w.]+)", re.MULTILINE)
+
+
+def user_folder() -> Path | None:
+    """The folder of this user, which may not be there yet; None if it cannot be trusted."""
+    chosen = os.environ.get("NUMTOK_CACHE")
+    if chosen == "0":
+        return None
+    try:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home
+        return None
+    folder = Path(chosen) if chosen else caches / "numtok"
+    return folder if not os.path.lexists(folder) or trusted(folder) else None
+
+
+def trusted(folder: Path) -> Path | None:
+    """The folder, free of symbolic links, if it is there, this user or the system owns it and all
+    above it, and nobody else can write to any of them (but to a sticky one, such as /tmp).
+    """
+    try:
+        real = folder.resolve(strict=True)
+        levels = [level.stat() for level in (real, *real.parents)]
+    except (OSError, RuntimeError):  # none, or a circle of links
+        return None
+    if os.name != "posix":
+        return real
+    for at, level in enumerate(levels):
+        ours = level.st_uid in (os.getuid(), 0) and stat.S_ISDIR(level.st_mode)
+        own_group = stat.S_IWGRP if at and level.st_gid == level.st_uid else 0
+        writable = level.st_mode & OTHERS_WRITE & ~own_group
+        if not ours or (writable and not (at and level.st_mode & stat.S_ISVTX)):
+            return None
+    return real
+
+
+def make_private(folder: Path, mode: int = 0o700) -> Path:
+    """Make the folder and what is missing above it, for this user alone, whatever the umask;
+    returns it free of symbolic links.
+
+    Raises:
+        OSError: if the system refuses, or somebody else can write to a folder that is there.
+    """
+    for level in reversed([folder, *folder.parents]):
+        if not os.path.lexists(level):
+            with contextlib.suppress(FileExistsError):
+                level.mkdir(mode=mode)
+    if (real := trusted(folder)) is None:
+        raise PermissionError(
+            f"{folder}, or a folder above it, belongs to another user, or others can write to it"
+        )
+    return real
+
+
+@functools.cache
+def source_key(module: str) -> str:
+    """A digest of the source of a module and of all that it imports of its package and of numtok,
+    directly or not: it changes with them, whatever the times of the files.
+
+    Raises:
+        OSError: if there are no files of it.
+    """
+    roots = {module.partition(".")[0], __name__.partition(".")[0]}
+    ahead, names, sources = [module], {module}, {}
+    while ahead:
+        for path in _files_of(ahead.pop()):
+            if path not in sources:
+                sources[path], imported = _source(path)
+                new = {name for name in imported if name.partition(".")[0] in roots} - names
+                names |= new
+                ahead += new
+    return hashlib.sha256(b"".join(sources[path] for path in sorted(sources))).hexdigest()
+
+
+@functools.cache
+def _source(path: str) -> tuple[bytes, list[str]]:
+    """(a digest of a file, the modules that it imports)."""
+    content = Path(path).read_bytes()
+    return hashlib.sha256(content).digest(), _IMPORT.findall(content.decode())
+
+
+@functools.cache
+def _files_of(module: str) -> list[str]:
+    """Its file; of a package all that lie in its folder."""
+    root, *parts = module.split(".")
+    folders = getattr(sys.modules[root], "__path__", None)
+    if folders is None:
+        return [sys.modules[root].__file__ or ""]
+    path = os.path.join(next(iter(folders)), *parts)
+    if os.path.isdir(path):
+        return [os.path.join(path, name) for name in os.listdir(path) if name.endswith(".py")]
+    return [f"{path}.py"]
+
+
+def read(path: Path) -> bytes | None:
+    """What :func:`write` put there, if it is whole and the folder can be trusted."""
+    folder = trusted(path.parent)
+    try:
+        content = b"" if folder is None else (folder / path.name).read_bytes()
+    except OSError:
+        return None
+    start = len(HEAD) + DIGEST
+    if (
+        not content.startswith(HEAD)
+        or hashlib.sha256(content[start:]).digest() != content[len(HEAD) : start]
+    ):
+        return None
+    return content[start:]
+
+
+def write(path: Path, content: bytes) -> None:
+    """Cache ``content`` there in one step: other runs find what was there, or this.
+
+    Raises:
+        OSError: if the system refuses.
+    """
+    folder = make_private(path.parent)
+    temporary = folder / f"{path.name}.{secrets.token_hex(6)}.tmp"
+    try:
+        temporary.write_bytes(HEAD + hashlib.sha256(content).digest() + content)
+        os.replace(temporary, folder / path.name)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def cached(kind: str, given: list[str], find: Callable[[], str]) -> str:
+    """What ``find()`` returns, cached for the next run with the same ``given``, which must hold all
+    that it depends on beside the source of its module.
+    """
+    folder = user_folder()
+    if folder is None:
+        return find()
+    digest = hashlib.sha256()
+    for part in (source_key(find.__module__), kind, *given):
+        digest.update(hashlib.sha256(part.encode("utf-8", "surrogatepass")).digest())
+    path = folder / "facts" / f"{kind}-{digest.hexdigest()[:40]}"
+    known = read(path)
+    if known is not None:
+        return known.decode()
+    found = find()
+    with contextlib.suppress(OSError):
+        write(path, found.encode())
+        _remove_old(path.parent)
+    return found
+
+
+def _remove_old(folder: Path) -> None:
+    names = os.listdir(folder)
+    if len(names) > MOST_FACTS:
+        by_age = sorted(names, key=lambda name: os.stat(folder / name).st_mtime)
+        for name in by_age[: len(names) // 2]:
+            (folder / name).unlink(missing_ok=True)
