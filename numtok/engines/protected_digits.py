@@ -44,7 +44,7 @@ class DigitTokens:
             word.encode() for word, token in self._chosen.items() if token["single_word"]
         )
         self._tokens, self._normalizer = list(tokens), normalizer
-        self._common = os.path.commonprefix(list(self._chosen))  # of strings: all begin with it  # noqa: RUF071
+        self._common = os.path.commonprefix(list(self._chosen)).encode()  # of strings  # noqa: RUF071
         self._normalized = normalizer is not None and any(
             token["normalized"] for token in self._chosen.values()
         )
@@ -52,11 +52,12 @@ class DigitTokens:
     def __bool__(self) -> bool:
         return self._pattern is not None
 
-    def may_be_in(self, text: str) -> bool:
-        """Whether one of them may be in a text; False is certain."""
-        if self._pattern is None or self._normalized or self._common not in text:
-            return self._normalized
-        return self._pattern.search(text.encode("utf-8", "surrogatepass")) is not None
+    def spans_in(self, text: bytes) -> list[tuple[int, int]] | None:
+        """Where they are in one text; None if only :meth:`outside` can tell."""
+        if self._pattern is None or self._common not in text:
+            return None if self._normalized else []
+        found = [match.span() for match in self._pattern.finditer(text)]
+        return None if self._normalized or (found and self._whole_words) else found
 
     def outside(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
         """bool[n]: which numbers do not overlap one of the tokens in their text."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tokenizers
+from tokenizers import normalizers
 from transformers import PreTrainedTokenizerFast
 
 from numtok.engines.offsets import TokenForms
@@ -26,6 +27,9 @@ from numtok.tokenizer.tokenizer import Tokenizer
 MAY_BE_DIGIT = re.compile(
     "[0-9\u0660-\U0010ffff]"
 )  # no decimal digit lies between those of ASCII and the Arabic ones
+PROBE = (
+    "\u00c5\uff21\u2460\ufb01\u200b\u01c5\u0130\u00e9e\u0301\u00ad\t\u3000\uff5e"  # NFKC, NMT, case
+)
 
 
 @dataclass
@@ -93,11 +97,25 @@ def state_of(part: Any) -> Any:
     return None if part is None else part.__getstate__()
 
 
+def _normalizer_state(normalizer: Any) -> Any:
+    """Likewise of a normalizer: the tables of SentencePiece take half a millisecond to write out, so
+    what they make of some characters stands for them.
+    """
+    if isinstance(normalizer, normalizers.Sequence):
+        steps: Any = normalizer
+        return tuple(map(_normalizer_state, steps))
+    if isinstance(normalizer, normalizers.Precompiled):
+        return normalizer.normalize_str(PROBE)
+    return state_of(normalizer)
+
+
 def key_of(backend: Any) -> tuple[Any, ...]:
     """Equal as long as nothing has changed that ids depend on, the post-processor excepted."""
     return (
         backend.get_vocab_size(),
-        *(state_of(part) for part in (backend.normalizer, backend.pre_tokenizer, backend.decoder)),
+        _normalizer_state(backend.normalizer),
+        state_of(backend.pre_tokenizer),
+        state_of(backend.decoder),
     )
 
 

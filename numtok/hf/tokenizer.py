@@ -216,7 +216,7 @@ class NumberTokenizer(KnowsNumbers):
                     " return_numbers=False"
                 )
             return super()._encode_plus(text=text, text_pair=text_pair, **kwargs)
-        if not kwargs.keys() <= BASE_OPTIONS:
+        if not BASE_OPTIONS.issuperset(kwargs):
             loading.refuse_misspelt(
                 kwargs.keys() - BASE_OPTIONS, ["return_numbers"], "a call of NumberTokenizer"
             )

@@ -40,6 +40,8 @@ from numtok.numbers.rules import (
 )
 
 SPARE = 16  # bytes behind the digits, as ``plain_number`` writes more than there are
+ONE_ROW = np.ones(1, np.bool_)
+ONE_ROW.flags.writeable = False  # as all rows are, so that nothing is compiled twice
 NO_BYTE = np.uint8(0xFF)  # that UTF-8 has nowhere
 
 
@@ -263,6 +265,27 @@ def scan_columns(rows: TextRows, grammar: Grammar) -> Columns:
         pieces.append(columns.filled(count, filled)._replace(digit_ends=offsets[: count + 1]))
         room *= 2
     return pieces[0] if len(pieces) == 1 else _concatenated(pieces)
+
+
+def scan_one(text: bytes, grammar: Grammar) -> Columns:
+    """The columns of :func:`scan_columns` for one short text of valid UTF-8, in half of its time."""
+    size = len(text)
+    places = np.array([0, size])
+    places.flags.writeable = False
+    marks = np.empty(size // 64 + 2, np.uint64)
+    rows = Rows(np.frombuffer(text, np.uint8), marks, places, ONE_ROW)
+    _mark(rows.text, 0, size, marks)
+    columns = Columns(
+        np.empty(size, np.int32),
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+        np.zeros(size, np.bool_),
+        np.zeros(size, np.int64),
+        np.empty(size, np.int64),
+        np.empty(size + SPARE, np.uint8),
+    )
+    _, _, count, filled = _scan(rows, _rules(grammar), 0, 0, columns)
+    return columns.filled(count, filled)
 
 
 @functools.lru_cache(maxsize=64)

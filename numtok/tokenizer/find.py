@@ -21,7 +21,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.numbers.scan_short import PLACES, ShortTexts, short_texts
+from numtok.numbers.scanner import scan_one
 from numtok.representations import Representation
 from numtok.tokenizer.results import EncodeReport
 
@@ -99,17 +99,34 @@ class NumberFinder:
 
     def replaced(self, text: str, mark: str, parse_special: bool = False) -> str | None:
         """A short text with ``mark`` in place of each number of :meth:`find`; None if only that can
-        tell, or there is none.
+        tell.
         """
-        if self._short is None or self._with_digits[parse_special].may_be_in(text):
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
             return None
-        return self._short.replaced(text, mark)
+        tokens = self._with_digits[parse_special].spans_in(data)
+        if not data or not self._surely_held or tokens is None:
+            return None
+        columns = scan_one(data, self.grammar)
+        lists = (columns.start, columns.stop, columns.digit_ends, columns.exponent)
+        pieces, own, at, before = [], mark.encode(), 0, 0
+        for start, stop, end, lowest in zip(*map(np.ndarray.tolist, lists), strict=True):
+            if lowest < self._surely_held.start or lowest + end - before > self._surely_held.stop:
+                return None
+            before = end
+            if not tokens or all(last <= start or stop <= first for first, last in tokens):
+                pieces += [data[at:start], own]
+                at = stop
+        return b"".join([*pieces, data[at:]]).decode() if pieces else text
 
     @functools.cached_property
-    def _short(self) -> ShortTexts | None:
-        """None if all representations may not hold all of the numbers that it replaces."""
-        held = all({PLACES[0], PLACES[-1]} <= set(one.surely_held) for one in self.representations)
-        return short_texts(self.grammar) if held and self.carries_sign else None
+    def _surely_held(self) -> range:
+        """Places whose digits all representations hold; empty if only they can tell."""
+        if self.grammar.pattern is not None or not self.carries_sign:
+            return range(0)
+        held = [one.surely_held for one in self.representations]
+        return range(max(one.start for one in held), min(one.stop for one in held))
 
     def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
         """Those of :meth:`find` alone, which costs half as much for a short text."""

@@ -262,18 +262,10 @@ def _(session: Session, printed: str) -> None:
 
 @promise("README.md", "from numtok.hf import NumberTokenizer")
 def _(session: Session, printed: str) -> None:
-    got = session.names["tokenizer"](["It weighs -1.5e3 kg"], return_numbers=True)
-    assert list(got) == [
-        "input_ids",
-        "attention_mask",
-        "number_mask",
-        "number_value",
-        "number_scaled",
-    ]
-    (values,) = got["number_value"]
-    assert [value for value, there in zip(values, got["number_mask"][0], strict=True) if there] == [
-        -1500
-    ]
+    tokenizer = session.names["tokenizer"]
+    ids = tokenizer(["It weighs -1.5e3 kg", "It weighs 11 kg"])["input_ids"]
+    assert tokenizer.batch_decode(ids) == ["It weighs -1.5e3 kg", "It weighs 11 kg"]
+    assert [len(tokenizer(text)["input_ids"]) for text in ("5", "11")] == [3, 4]
 
 
 def check_blocks(session: Session, file: str, separators: int) -> None:
@@ -390,7 +382,7 @@ def _(session: Session, printed: str) -> None:
 def _(session: Session, printed: str) -> None:
     tokenizer = session.names["tokenizer"]
     assert isinstance(tokenizer, transformers.PreTrainedTokenizerFast)
-    assert sum(token.endswith("[NUM]") for token in tokenizer.tokenize("It weighs -1.5e3 kg")) == 1
+    assert tokenizer.decode(tokenizer("It weighs -1.5e3 kg").input_ids) == "It weighs -1.5e3 kg"
     plain = transformers.AutoTokenizer.from_pretrained("EleutherAI/pythia-70m")
     assert tokenizer("no number here").input_ids == plain("no number here").input_ids
 
@@ -400,6 +392,12 @@ def _(session: Session, printed: str) -> None:
     batch = session.names["batch"]
     assert batch["number_value"].dtype == torch.float64
     assert batch["number_value"].shape == batch["number_scaled"].shape == batch["input_ids"].shape
+
+
+@promise("docs/huggingface.md", "stream.step(digits")
+def _(session: Session, printed: str) -> None:
+    assert "".join(session.names["pieces"]) == "It weighs -1.5e3 kg"
+    assert " -1.5e3" in session.names["pieces"]
 
 
 @promise("docs/huggingface.md", "tokenizer.encode_arrow")

@@ -1,0 +1,87 @@
+"""Text as it is written, token by token: numbers whole, and all of it what ``decode`` gives."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+pytest.importorskip("transformers")
+torch = pytest.importorskip("torch")
+
+from effort import examples
+from hf_cases import ours
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from transformers import TextIteratorStreamer
+
+from numtok.errors import NumtokError
+from numtok.hf import DecodeStream
+from numtok.representations import FP15, NUM, P10, P1000, Digits, PlaceValue, Representation, XVal
+
+SPELLED = [Digits(1), Digits(3), PlaceValue(), P10(), P1000(), FP15()]
+KINDS = ["gpt2", "llama3", "t5", "llama", "bert"]
+TEXT = "The mass is -1500 kg, 2.5 m; été 日本 7\U0001f600 12"
+words = st.lists(
+    st.sampled_from(
+        ["a", " b", " -1500", "2.5", " 007", ", ", "é", "日", "😀", " kg", ";", " 3 4"]
+    ),
+    max_size=12,
+).map("".join)
+
+
+def streamed(kind: str, representation: Representation, ids: list[int]) -> list[str]:
+    tok, stream = ours(kind, (representation,)), DecodeStream()
+    pieces = [stream.step(tok, one) for one in ids]
+    assert not any("[NUM" in piece for piece in pieces if piece)
+    return [piece for piece in [*pieces, stream.finish(tok)] if piece is not None]
+
+
+@settings(max_examples=examples(30))
+@given(st.sampled_from(KINDS), st.sampled_from(SPELLED), words)
+@example("gpt2", PlaceValue(), TEXT)
+@example("t5", Digits(1), TEXT)
+@example("llama3", P1000(), TEXT)
+def test_the_stream_is_what_decode_gives(
+    kind: str, representation: Representation, text: str
+) -> None:
+    tok = ours(kind, (representation,))
+    ids = tok(text, add_special_tokens=False)["input_ids"]
+    assert "".join(streamed(kind, representation, ids)) == tok.decode(ids)
+    streamer = TextIteratorStreamer(tok, timeout=10)
+    for one in ids:
+        streamer.put(torch.tensor([one]))
+    streamer.end()
+    assert "".join(streamer) == tok.decode(ids)
+
+
+@pytest.mark.parametrize("representation", SPELLED, ids=repr)
+def test_numbers_come_whole(representation: Representation) -> None:
+    tok = ours("gpt2", (representation,))
+    pieces = streamed("gpt2", representation, tok("of -1500 kg or 2.5")["input_ids"])
+    assert [piece.strip() for piece in pieces if piece.strip()[-1] in "05"] == ["-1500", "2.5"]
+
+
+@pytest.mark.parametrize("representation", SPELLED, ids=repr)
+def test_what_is_no_number_comes_too(representation: Representation) -> None:
+    """Symbols as no encoder writes them, and a number that is cut off."""
+    tok = ours("gpt2", (representation,))
+    ids = tok("a -12.5 b")["input_ids"]
+    for few in itertools.permutations(ids[:4]):
+        stream = DecodeStream(skip_special_tokens=True)
+        pieces = [stream.step(tok, few), stream.step(tok, ids[-1]), stream.finish(tok)]
+        assert "".join(filter(None, pieces)) == tok.decode([*few, ids[-1]])
+
+
+def test_numbers_that_are_one_token() -> None:
+    tok = ours("gpt2", (XVal(),))
+    ids = tok("of -1500 kg")["input_ids"]
+    at = ids.index(tok.convert_tokens_to_ids(f" {NUM}"))
+    plain, valued, prompted = DecodeStream(), DecodeStream(), DecodeStream(ids[:at])
+    assert "".join(filter(None, (plain.step(tok, one) for one in ids))) == f"of {NUM} kg"
+    pieces = [valued.step(tok, one, -1500.0 if one == ids[at] else None) for one in ids]
+    assert "".join(filter(None, pieces)) == "of -1500 kg" and pieces[at] == " -1500"
+    assert prompted.step(tok, ids[at + 1 :]) == " kg"
+    valued.step(tok, ids[at], 5.0)
+    with pytest.raises(NumtokError, match="nan"):
+        valued.step(tok, ids[at])

@@ -1,0 +1,84 @@
+"""Marks in place of the numbers of one short text: where those of many texts are found."""
+
+from __future__ import annotations
+
+import pytest
+import trained
+from hostile import texts
+from hypothesis import example, given
+from hypothesis import strategies as st
+from kept import kept
+
+import numtok
+from numtok.arrays.text_rows import TextRows
+from numtok.numbers.grammar import Grammar
+from numtok.representations import FloatBits, FoNE, LogFourier, Representation, XVal
+from numtok.tokenizer.tokenizer import Tokenizer
+
+MARK = "\ue000"
+GRAMMARS = [
+    Grammar(),
+    Grammar.data(),
+    Grammar.european(),
+    Grammar(accounting=True),
+    Grammar.indian(),
+]
+
+
+@kept
+def tokenizer(kind: str, grammar: int) -> Tokenizer:
+    return Tokenizer(trained.config(kind), XVal(overflow="clip"), GRAMMARS[grammar])
+
+
+@given(
+    st.sampled_from(["gpt2", "t5", "llama3"]),
+    st.integers(0, len(GRAMMARS) - 1),
+    texts,
+    st.booleans(),
+)
+@example("t5", 0, "<extra_id_0> -1.5e3 °C １２ ½ <extra_id_1>7 1,234.5 (5) 10-20", True)
+@example("gpt2", 0, "\ud800 5", False)
+@example("gpt2", 0, "", False)
+@example("gpt2", 0, "1e40 5", False)
+def test_marks_stand_where_numbers_were(kind: str, grammar: int, text: str, special: bool) -> None:
+    finder = tokenizer(kind, grammar).finder
+    found = finder.replaced(text, MARK, parse_special=special)
+    if found is None:
+        return
+    numbers = finder.numbers(TextRows.of([text]), parse_special=special)
+    data, pieces, at = text.encode(), [], 0
+    for start, stop in zip(numbers.start.tolist(), numbers.stop.tolist(), strict=True):
+        pieces += [data[at:start], MARK.encode()]
+        at = stop
+    assert found == b"".join([*pieces, data[at:]]).decode()
+
+
+def test_most_texts_can_be_told() -> None:
+    finder = tokenizer("t5", 0).finder
+    for text in ("-1.5e3 kg", "-3.5 °C at 12:30", "<extra_id_0> 5", "２ ½ 3"):
+        assert MARK in (finder.replaced(text, MARK, parse_special=True) or "")
+    assert finder.replaced("1e40", MARK) is None  # perhaps more than is held
+
+
+@pytest.mark.parametrize(
+    "representation",
+    [
+        XVal(),
+        XVal(scale=1e-12),
+        XVal(scale=7e9, log=True),
+        XVal(clip=2.0),
+        FloatBits(),
+        LogFourier(),
+    ],
+    ids=repr,
+)
+def test_what_is_surely_held_fits(representation: Representation) -> None:
+    held = representation.surely_held
+    digits = {"1" + "0" * (high - low) for low, high in ((0, 0), (0, 5))}
+    digits |= {"9" * 15, "0", "000", "12345"}
+    literals = [
+        f"{digit}e{power}" for digit in digits for power in (held[0], 0, held[-1] + 1 - len(digit))
+    ]
+    numbers = numtok.scan(literals)
+    assert len(numbers) == len(literals) and representation.fits(numbers).all()
+    assert not FoNE(3, 2).surely_held
