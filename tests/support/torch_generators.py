@@ -4,6 +4,7 @@ for them.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -50,29 +51,29 @@ CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
     ),
     "p10": (P10(), None, None),
 }
-_tokenizers: dict[str, Tokenizer] = {}
 
 
-def setting(name: str, kind: str = "gpt2") -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
+@functools.cache
+def _tokenizer(name: str) -> Tokenizer:
+    return Tokenizer.from_pretrained(trained.source("gpt2"), [CASES[name][0]])
+
+
+def setting(
+    name: str, kind: str = "gpt2", backbone: Any = tiny.backbone
+) -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
     """A model whose output depends strongly on the numbers, a tokenizer, and options under which a
     third of the tokens are of numbers.
     """
-    representation, embedding, head = CASES[name]
-    if name not in _tokenizers:
-        _tokenizers[name] = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
-    tokenizer = _tokenizers[name]
-    backbone = tiny.backbone(kind, vocab_size=tokenizer.vocab_size)
+    _, embedding, head = CASES[name]
+    tokenizer = _tokenizer(name)
+    whole = backbone(kind, vocab_size=tokenizer.vocab_size)
     torch.manual_seed(3)
-    layer = None if embedding is None else embedding_from_config(embedding, tiny.D)
-    made = NumberModel(
-        backbone, layer, None if head is None else head_from_config(head, tiny.D)
-    ).eval()
+    layer = embedding and embedding_from_config(embedding, tiny.D)
+    made = NumberModel(whole, layer, head and head_from_config(head, tiny.D)).eval()
     with torch.no_grad():
-        for one in (
-            *(layer.parameters() if layer else ()),
-            *(made.head.parameters() if made.head else ()),
-        ):
-            one.mul_(3)
+        for part in (made.embedding, made.head):
+            for one in part.parameters() if part else ():
+                one.mul_(3)
     wanted = [
         number
         for content, number in tokenizer.tokens.items()

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch_generators
 import torch_models as tiny
 import trained
 import transformers
 from torch.utils.data import StackDataset
-from torch_generators import CASES
 from torch_models import same
 
 from numtok import Numbers, Tokenizer
@@ -29,11 +29,9 @@ from numtok_torch import (
     generate,
     head_from_schema,
 )
-from numtok_torch.embeddings.choose import embedding_from_config
 from numtok_torch.generation.generate_texts import read_prompts
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.generation.written import number_ids, streams_of
-from numtok_torch.heads.choose import head_from_config
 from numtok_torch.model.backbone import ModelError
 from numtok_torch.model.model import NumberModel
 
@@ -49,7 +47,7 @@ LIKE = (
 )
 
 
-def backbone(kind: str, vocab: int = tiny.VOCAB, seed: int = 0, d: int = tiny.D) -> Any:
+def backbone(kind: str, vocab_size: int = tiny.VOCAB, seed: int = 0, d: int = tiny.D) -> Any:
     """Weights of order 1, so that a tiny model depends on what it reads."""
     ends = {"pad_token_id": tiny.PAD, "decoder_start_token_id": tiny.PAD, "eos_token_id": 2}
     if kind in ("t5", "longt5"):
@@ -59,7 +57,7 @@ def backbone(kind: str, vocab: int = tiny.VOCAB, seed: int = 0, d: int = tiny.D)
             "d_ff": 2 * d,
             "num_layers": 2,
             "num_heads": 2,
-            "vocab_size": vocab,
+            "vocab_size": vocab_size,
             "dropout_rate": 0.0,
         }
         config, made = {
@@ -75,7 +73,7 @@ def backbone(kind: str, vocab: int = tiny.VOCAB, seed: int = 0, d: int = tiny.D)
         }
         sizes = {
             "d_model": d,
-            "vocab_size": vocab,
+            "vocab_size": vocab_size,
             "max_position_embeddings": 64,
             "dropout": 0.0,
             **sides,
@@ -397,37 +395,9 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def setting(name: str, kind: str) -> tuple[NumberModel, Tokenizer, dict[str, Any]]:
-    """A model whose output depends strongly on the numbers, and options under which many tokens are
-    of numbers.
-    """
-    representation, embedding, head = CASES[name]
-    tokenizer = Tokenizer.from_pretrained(trained.source("gpt2"), [representation])
-    whole = backbone(kind, tokenizer.vocab_size)
-    torch.manual_seed(3)
-    layer = None if embedding is None else embedding_from_config(embedding, tiny.D)
-    made = NumberModel(
-        whole, layer, None if head is None else head_from_config(head, tiny.D)
-    ).eval()
-    with torch.no_grad():
-        for one in (
-            *(layer.parameters() if layer else ()),
-            *(made.head.parameters() if made.head else ()),
-        ):
-            one.mul_(3)
-    wanted = [
-        number
-        for content, number in tokenizer.tokens.items()
-        if "NUM" in content or content in "0123456789.-"
-    ]
-    return (
-        made,
-        tokenizer,
-        {
-            "max_new_tokens": 10,
-            "sequence_bias": [[[number], 6.0] for number in wanted],
-            "details": True,
-        },
-    )
+    """The model of an encoder with a decoder, its tokenizer, and options."""
+    made, tokenizer, options = torch_generators.setting(name, kind, backbone)
+    return made, tokenizer, options | {"max_new_tokens": 10, "details": True}
 
 
 def forced(
