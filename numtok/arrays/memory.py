@@ -67,6 +67,14 @@ def to_arrow(values: npt.NDArray[Any]) -> pa.Array:
     )
 
 
+def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
+    """NumPy's type for integers or floats; Arrow's own way needs pandas before version 26."""
+    letter = (
+        "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
+    )
+    return np.dtype(f"{letter}{kind.bit_width // 8}")
+
+
 def from_arrow(array: pa.Array) -> npt.NDArray[Any]:
     """``np.asarray``, without a copy and read-only where there are numbers and no nulls.
 
@@ -80,7 +88,7 @@ def from_arrow(array: pa.Array) -> npt.NDArray[Any]:
         ].view(np.bool_)
     if array.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return np.asarray(array)
-    width = np.dtype(kind.to_pandas_dtype())
+    width = dtype_of(kind)
     if not len(array):
         return np.empty(0, width)
     return np.frombuffer(array.buffers()[1], width, len(array), array.offset * width.itemsize)

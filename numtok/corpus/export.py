@@ -157,7 +157,7 @@ def _streams(schema: pa.Schema) -> dict[str, Column]:
 
 
 def _value_dtype(column: Column) -> str:
-    return str(np.dtype(column.value_type.to_pandas_dtype()).name)
+    return memory.dtype_of(column.value_type).name
 
 
 def _dtype(column: Column, metadata: dict[str, Any]) -> str:

@@ -64,7 +64,7 @@ def tensor_array(values: npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
 def tensor_values(column: pa.Array) -> npt.NDArray[Any]:
     """The inverse of :func:`tensor_array`."""
     if not len(column):  # which Arrow refuses where there are no buffers
-        return np.empty((0, *column.type.shape), column.type.value_type.to_pandas_dtype())
+        return np.empty((0, *column.type.shape), memory.dtype_of(column.type.value_type))
     return np.asarray(column.to_numpy_ndarray())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from numtok.arrays import memory
@@ -27,3 +28,9 @@ def test_release_gives_back_what_the_c_library_keeps() -> None:
     del pieces[:-1]  # the last one keeps those before it from being given back by themselves
     memory.release()
     assert full - resident() > 10_000
+
+
+@pytest.mark.parametrize("name", ["int8", "uint16", "int32", "uint64", "float16", "float64"])
+def test_arrow_types_are_numpy_types_without_pandas(name: str) -> None:
+    kind = getattr(pa, name)()
+    assert memory.dtype_of(kind) == kind.to_pandas_dtype()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import email
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -140,6 +141,25 @@ def test_other_pythons(version: str, built: dict[str, Path], tmp_path: Path) -> 
     environment.install(str(built["wheel"]))
     assert environment.run("python", "--version").startswith(f"Python {version}.")
     check_round_trip(environment)
+
+
+@pytest.mark.parametrize("resolution", ["lowest-direct", "highest"])
+def test_the_lowest_and_the_newest_declared_versions(
+    resolution: str, built: dict[str, Path], tmp_path: Path
+) -> None:
+    """Of the core alone: the lowest pyarrow has no pandas beside it."""
+    environment = Environment(tmp_path)
+    declared = metadata(built).get_all("Requires-Dist") or []
+    core = [requirement for requirement in declared if "extra ==" not in requirement]
+    install = ("pip", "install", "--quiet", "--python", str(environment.home))
+    environment.uv(*install, "--resolution", resolution, str(built["wheel"]), *core)
+    names = [re.split("[<>=]", requirement)[0] for requirement in core]
+    asked = f"from importlib.metadata import version; print(*map(version, {names}))"
+    found = environment.run("python", "-c", asked).split()
+    constraints = (ROOT / "constraints.txt").read_text().splitlines()
+    if all(f"{name}=={one}" in constraints for name, one in zip(names, found, strict=True)):
+        pytest.skip("these versions are the tested ones")
+    check_core(environment)
 
 
 def check_round_trip(environment: Environment) -> None:
