@@ -12,26 +12,41 @@ In: :class:`~numtok.statistics.Statistics` and what each representation would lo
 5. the middle 99.8% of the magnitudes span 10 powers of ten or more: ``bits``, or ``logfourier`` if
    float32 cannot hold 0.1% of them;
 6. ``fone``.
+
+Counts of misread numbers mislead, so it is said first if the corpus looks as if another grammar had
+written it: the numbers that stand side by side as the parts of one would, ``3`` and ``14`` in
+``3,14``, tell.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from numtok.statistics.candidates import fitted_xval
-from numtok.statistics.histograms import LARGEST_DECADE, MARKS
+from numtok.statistics.histograms import LARGEST_DECADE, MARKS, SIDE_BY_SIDE
 from numtok.statistics.losses import Loss
 from numtok.statistics.statistics import Statistics
-from numtok.statistics.wanted_grammar import EXAMPLES, hints, wanted_grammar
 
 CHANGED, TOO_LONG, FEW_DIGITS = 0.01, 0.05, 0.8
 FRACTIONS, LOST, WIDE, NOT_HELD = 0.5, 0.01, 10.0, 0.001
-TOLD = 0.01  # of the numbers: from such a share on, something odd is worth a remark
+# shares of the numbers from which on something odd, and something that nothing else looks like, are
+# told
+TOLD, RARE = 0.01, 0.001
+_ASKS_FOR = {
+    "decimal comma": "european",
+    "grouped by apostrophe": "swiss",
+    "grouped in lakhs": "indian",
+}
+_EXAMPLES = {
+    "decimal comma": "3,14 with a comma for the decimal point",
+    "grouped by space": "12 345, grouped by spaces",
+    "grouped by thin space": "12 345, grouped by thin spaces",
+    "grouped by apostrophe": "12'345, grouped by apostrophes",
+    "grouped in lakhs": "12,34,567, grouped in lakhs",
+}
 
 
 @dataclass(frozen=True)
@@ -44,7 +59,7 @@ class Recommendation:
         reasons: sentences, the decisive one first.
         remarks: sentences about what looks odd in the corpus, whatever the representation.
         grammar: another grammar that the corpus looks as if it wanted, see
-            :mod:`numtok.statistics.wanted_grammar`; then the counts are of misread numbers.
+            :func:`wanted_grammar`; then the counts are of misread numbers.
     """
 
     numbers: str
@@ -53,199 +68,158 @@ class Recommendation:
     remarks: tuple[str, ...] = ()
     grammar: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The attributes by name."""
-        return dataclasses.asdict(self) | {
-            "reasons": list(self.reasons),
-            "remarks": list(self.remarks),
-        }
-
-
-@dataclass(frozen=True)
-class Traits:
-    """What the rules look at: shares of all numbers, and the powers of ten between the 0.1% and the
-    99.9% quantile of the magnitudes other than zero.
-    """
-
-    small_integers: float
-    fractions: float
-    float32_changes: float
-    float32_refuses: float
-    fone_refuses: float
-    scale_loses: float
-    three_digits_change: float
-    span: float
-
 
 def recommend(statistics: Statistics, compared: Sequence[Loss]) -> Recommendation:
     """The first rule that holds; ``compared`` are the losses of all representations that
     :func:`~numtok.statistics.candidates.candidates` gives.
     """
-    by_name = {
-        loss.representation.name: loss for loss in reversed(compared)
-    }  # of two xvals, the plain one
     if not statistics.numbers:
-        return Recommendation(
-            "subword",
-            "--numbers subword",
-            ("There are no numbers in these texts, so there is nothing to show to a model.",),
-        )
-    traits = traits_of(statistics, by_name)
-    name, reasons = _decided(traits, by_name)
-    chosen = by_name[name]
-    reasons.append(_kept(chosen))
+        nothing = "There are no numbers in these texts, so there is nothing to show to a model."
+        return Recommendation("subword", "--numbers subword", (nothing,))
+    # of two xvals, the plain one
+    by_name = {loss.representation.name: loss for loss in reversed(compared)}
+    name, reasons = _decided(statistics, by_name)
+    chosen, representation = by_name[name], by_name[name].representation
+    options = f"--numbers {chosen.name}"
+    if representation.has_scale:
+        fitted: Any = representation
+        options += f" --scale {fitted.scale!r} --clip {fitted.clip:g}"
     remarks, grammar = tuple(_remarks(statistics, chosen)), wanted_grammar(statistics)
-    if grammar is not None:
-        remarks = (
-            (
-                f"This looks like text for another grammar: count again with --grammar {grammar},"
-                " and encode with it."
-            ),
-            *remarks,
-        )
-    return Recommendation(
-        chosen.name, _options(statistics, chosen), tuple(reasons), remarks, grammar
-    )
+    return Recommendation(chosen.name, options, (*reasons, _kept(chosen)), remarks, grammar)
 
 
-def traits_of(statistics: Statistics, by_name: dict[str, Loss]) -> Traits:
-    """What the rules look at; of at least one number."""
-    total = statistics.numbers
-    shape = np.arange(len(statistics.examples.shapes))
-    significant, decade = (
-        shape // (2 * LARGEST_DECADE + 1),
-        shape % (2 * LARGEST_DECADE + 1) - LARGEST_DECADE,
-    )
-    integer = (significant == 0) | (decade >= significant - 1)
-    small = int(statistics.examples.shapes[integer & (decade <= 3)].sum())
-    whole = int(statistics.examples.shapes[integer].sum())
-    bits, xval, three = by_name["bits"], by_name["xval"], by_name["p1000"]
-    return Traits(
-        small_integers=small / total,
-        fractions=1 - whole / total,
-        float32_changes=(bits.rounded + bits.left_as_text) / total,
-        float32_refuses=bits.left_as_text / total,
-        fone_refuses=by_name["fone"].left_as_text / total,
-        scale_loses=(xval.clipped + xval.vanishing + xval.left_as_text) / total,
-        three_digits_change=(three.rounded + three.left_as_text) / total,
-        span=(
-            float(np.diff(np.log10(statistics.quantiles((0.001, 0.999))))[0])
-            if statistics.counts.magnitude.any()
-            else 0.0
-        ),
-    )
-
-
-def _decided(traits: Traits, by_name: dict[str, Loss]) -> tuple[str, list[str]]:
+def _decided(of: Statistics, by_name: dict[str, Loss]) -> tuple[str, list[str]]:
     """The representation's name, and the reasons."""
-    digits: int = by_name["fone"].representation.n_digits  # type: ignore[attr-defined]
-    if traits.float32_changes > CHANGED:
+    bits, xval, fone, three = (by_name[name] for name in ("bits", "xval", "fone", "p1000"))
+    changed, lost = (
+        bits.rounded + bits.left_as_text,
+        xval.clipped + xval.vanishing + xval.left_as_text,
+    )
+    small, whole = _integers(of)
+    share = [_percent(n / of.numbers) for n in (changed, small, of.numbers - whole, lost)]
+    digits: int = fone.representation.n_digits  # type: ignore[attr-defined]
+    if changed > CHANGED * of.numbers:
         reason = (
-            f"{_percent(traits.float32_changes)} of the numbers have digits that float32 does not"
-            " keep, so xval and bits would change them."
+            f"{share[0]} of the numbers have digits that float32 does not keep, so xval and bits"
+            " would change them."
         )
-        if traits.fone_refuses <= TOO_LONG:
-            return "fone", [
-                reason,
-                f"With {digits} digits, fone keeps them in one token, to the last digit.",
-            ]
-        return "place", [
-            reason,
-            (
-                "Too many are too long for the digits of one token, so each digit gets a token with"
-                " its place."
-            ),
-        ]
-    if traits.small_integers >= FEW_DIGITS:
+        if fone.left_as_text <= TOO_LONG * of.numbers:
+            kept = f"With {digits} digits, fone keeps them in one token, to the last digit."
+            return "fone", [reason, kept]
+        each = "so each digit gets a token with its place."
+        return "place", [reason, f"Too many are too long for the digits of one token, {each}"]
+    if small >= FEW_DIGITS * of.numbers:
         reasons = [
-            f"{_percent(traits.small_integers)} are integers of up to four digits, as years and"
-            " counts are: they have to be told apart, not measured."
+            f"{share[1]} are integers of up to four digits, as years and counts are: they have to"
+            " be told apart, not measured."
         ]
-        if traits.three_digits_change > CHANGED:
+        if (rounded := three.rounded + three.left_as_text) > CHANGED * of.numbers:
             reasons.append(
                 "Three significant digits (p10, p1000, b1999, fp15) would change"
-                f" {_percent(traits.three_digits_change)} of the numbers."
+                f" {_percent(rounded / of.numbers)} of the numbers."
             )
-        reasons.append(
-            f"A scale of xval loses {_percent(traits.scale_loses)}, and shows numbers as near as"
-            " 2019 and 2020 as nearly the same."
-        )
-        return "fone", reasons
-    if traits.fractions >= FRACTIONS and traits.scale_loses <= LOST:
-        measured = (
-            f"{_percent(traits.fractions)} have a fraction, as measured values do, and one scale"
-            " fits them:"
-        )
-        return "xval", [
-            f"{measured} {_percent(traits.scale_loses)} are lost to it.",
-            "Take fone instead if a model has to repeat their digits.",
-        ]
-    if traits.span >= WIDE:
+        near = "and shows numbers as near as 2019 and 2020 as nearly the same."
+        return "fone", [*reasons, f"A scale of xval loses {share[3]}, {near}"]
+    if of.numbers - whole >= FRACTIONS * of.numbers and lost <= LOST * of.numbers:
+        fits = f"as measured values do, and one scale fits them: {share[3]} are lost to it."
+        other = "Take fone instead if a model has to repeat their digits."
+        return "xval", [f"{share[2]} have a fraction, {fits}", other]
+    if (span := _span(of)) >= WIDE:
         wide = (
-            f"The magnitudes span {traits.span:.0f} powers of ten: no scale of xval suits them"
-            f" ({_percent(traits.scale_loses)} lost)."
+            f"The magnitudes span {span:.0f} powers of ten: no scale of xval suits them"
+            f" ({share[3]} lost)."
         )
-        if traits.float32_refuses > NOT_HELD:
-            return "logfourier", [
-                wide,
-                (
-                    f"float32 cannot hold {_percent(traits.float32_refuses)} of them; logfourier"
-                    " reaches from 1e-499 to 1e499."
-                ),
-            ]
+        if bits.left_as_text > NOT_HELD * of.numbers:
+            beyond = f"float32 cannot hold {_percent(bits.left_as_text / of.numbers)} of them;"
+            return "logfourier", [wide, f"{beyond} logfourier reaches from 1e-499 to 1e499."]
         return "bits", [wide, "The bits of float32 show magnitudes from 1e-45 to 3e38 alike."]
-    return "fone", [
-        f"{digits} digits hold 99% of the numbers, which is few enough for one token that shows"
-        " each of them."
-    ]
+    few = "which is few enough for one token that shows each of them."
+    return "fone", [f"{digits} digits hold 99% of the numbers, {few}"]
+
+
+def _integers(of: Statistics) -> tuple[int, int]:
+    """(those of up to four digits, all of them)."""
+    significant, decade = np.divmod(np.arange(len(of.examples.shapes)), 2 * LARGEST_DECADE + 1)
+    decade -= LARGEST_DECADE
+    integer = (significant == 0) | (decade >= significant - 1)
+    small = of.examples.shapes[integer & (decade <= 3)]
+    return int(small.sum()), int(of.examples.shapes[integer].sum())
+
+
+def _span(of: Statistics) -> float:
+    """Powers of ten between the 0.1% and the 99.9% quantile of the magnitudes other than zero."""
+    if not of.counts.magnitude.any():
+        return 0.0
+    return float(np.diff(np.log10(of.quantiles((0.001, 0.999))))[0])
 
 
 def _kept(chosen: Loss) -> str:
     """What becomes of the numbers in the one that is chosen."""
-    parts = [f"{_percent(chosen.exact / chosen.numbers)} of the numbers are read back exactly"]
-    if chosen.rounded:
-        parts.append(
-            f"{_percent(chosen.rounded / chosen.numbers)} are rounded by at most"
-            f" {chosen.worst_error:.1g} of their value"
-        )
-    if chosen.clipped:
-        parts.append(f"{_percent(chosen.clipped / chosen.numbers)} are clipped")
-    if chosen.left_as_text:
-        parts.append(f"{_percent(chosen.left_as_text / chosen.numbers)} stay text")
+    counts = (
+        (chosen.exact, "of the numbers are read back exactly"),
+        (chosen.rounded, f"are rounded by at most {chosen.worst_error:.1g} of their value"),
+        (chosen.clipped, "are clipped"),
+        (chosen.left_as_text, "stay text"),
+    )
+    parts = [
+        f"{_percent(count / chosen.numbers)} {what}"
+        for place, (count, what) in enumerate(counts)
+        if count or not place
+    ]
     return f"In {chosen.name}, {', '.join(parts)}."
 
 
-def _options(statistics: Statistics, chosen: Loss) -> str:
-    parts = [f"--numbers {chosen.name}"]
-    if chosen.representation.has_scale:
-        xval = fitted_xval(statistics)
-        parts.append(f"--scale {xval.scale!r} --clip {xval.clip:g}")
-    return " ".join(parts)
-
-
-def _remarks(statistics: Statistics, chosen: Loss) -> Iterator[str]:
+def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
     """What looks odd."""
-    marks = dict(zip(MARKS, statistics.counts.marks.tolist(), strict=True))
-    if marks["leading zeros"] > TOLD * statistics.written:
-        share = _percent(marks["leading zeros"] / statistics.written)
+    if grammar := wanted_grammar(of):
         yield (
-            f"{share} are written with leading zeros, as codes are; only place and digits keep"
-            " those (with --keep-text, decoding gives them back)."
+            f"This looks like text for another grammar: count again with --grammar {grammar}, and"
+            " encode with it."
         )
-    for kind, count in hints(statistics).items():
+    zeros = int(of.counts.marks[MARKS.index("leading zeros")])
+    if zeros > TOLD * of.written:
         yield (
-            f"{count:,} times numbers look like one: {EXAMPLES[kind]}; the grammar that was used"
+            f"{_percent(zeros / of.written)} are written with leading zeros, as codes are; only"
+            " place and digits keep those (with --keep-text, decoding gives them back)."
+        )
+    for kind, count in _hints(of).items():
+        yield (
+            f"{count:,} times numbers look like one: {_EXAMPLES[kind]}; the grammar that was used"
             " reads several."
         )
-    negative = int(statistics.counts.negative.sum())
-    if not chosen.representation.carries_sign and negative > TOLD * statistics.numbers:
-        share = _percent(negative / statistics.numbers)
+    negative = int(of.counts.negative.sum())
+    if not chosen.representation.carries_sign and negative > TOLD * of.numbers:
         yield (
-            f"{share} are negative; {chosen.representation.name} shows magnitudes, so their sign is"
-            " a token of text before them."
+            f"{_percent(negative / of.numbers)} are negative; {chosen.representation.name} shows"
+            " magnitudes, so their sign is a token of text before them."
         )
-    if beyond := int(statistics.counts.beyond.sum()):
+    if beyond := int(of.counts.beyond.sum()):
         yield f"{beyond:,} numbers are beyond float64 (1.8e308, or nearer to zero than 5e-324)."
+
+
+def wanted_grammar(of: Statistics) -> str | None:
+    """The grammar, as ``--grammar`` takes it, that the written forms ask for in place of the one
+    that was used; None if none does.
+
+    The most frequent kind of numbers side by side decides, of those that make more than 1% of all
+    numbers, or 0.1% for lakhs, as nothing else looks like them in running text. The decimal comma
+    also has to be more frequent than numbers with one, two, or more than three digits behind a
+    point: with three, the point may be a european separator.
+    """
+    asking = {kind: count for kind, count in _hints(of).items() if kind in _ASKS_FOR}
+    return _ASKS_FOR[max(asking, key=asking.__getitem__)] if asking else None
+
+
+def _hints(of: Statistics) -> dict[str, int]:
+    """The kinds of numbers side by side that are frequent enough to tell."""
+    counts = dict(zip(SIDE_BY_SIDE, of.counts.side_by_side.tolist(), strict=True))
+    fraction = of.counts.fraction
+    if counts["decimal comma"] <= int(fraction.sum() - fraction[0] - fraction[3]):
+        del counts["decimal comma"]
+    least = {"grouped in lakhs": RARE}
+    return {
+        kind: count for kind, count in counts.items() if count > least.get(kind, TOLD) * of.in_text
+    }
 
 
 def _percent(share: float) -> str:

@@ -7,6 +7,7 @@ In: :class:`~numtok.statistics.Statistics`. Out: :class:`Report`, which the term
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +55,7 @@ class Report:
         return {
             "statistics": self.statistics.to_json(),
             "representations": [loss.to_json() for loss in self.losses],
-            "recommendation": self.recommendation.to_json(),
+            "recommendation": dataclasses.asdict(self.recommendation),
             "scale": self.xval.scale,
             "clip": self.xval.clip,
         }

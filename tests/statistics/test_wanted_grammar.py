@@ -15,8 +15,8 @@ from numtok_cli.main import cli
 
 import numtok
 from numtok import Grammar, Statistics
+from numtok.statistics.recommend import wanted_grammar
 from numtok.statistics.report import Report
-from numtok.statistics.wanted_grammar import wanted_grammar
 
 CORPORA = {
     "european": (
