@@ -1,7 +1,7 @@
 """Engines: a tokenizer.json, and the text between numbers to token ids.
 
-They give the same ids: ``tokenizers_engine`` for every tokenizer, ``gigatoken_engine`` for
-    byte-level BPE, some fifty times faster, and ``words_engine`` for others that cut at spaces,
+They give the same ids: ``tokenizers_engine`` for every tokenizer, ``gigatoken`` for
+    byte-level BPE, some fifty times faster, and ``words`` for others that cut at spaces,
     which asks ``tokenizers`` for each word once; ``choose`` takes the one that can be used. May
     import :mod:`numtok.arrays`, :mod:`numtok.numbers` and :mod:`numtok.representations`.
 """

@@ -6,8 +6,8 @@ contract: the ids are those that the source tokenizer gives to the text with eve
     by an added token (``AddedToken(normalized=False, special=False)``), and for byte-level BPE a
     number takes the space before it along, as a second form of that token.
 All engines give the same ids: :mod:`numtok.engines.tokenizers_engine`;
-    :mod:`numtok.engines.gigatoken_engine`, which is held to it on every load; and
-    :mod:`numtok.engines.words_engine`, for tokenizers whose parts are all known.
+    :mod:`numtok.engines.gigatoken.engine`, which is held to it on every load; and
+    :mod:`numtok.engines.words.engine`, for tokenizers whose parts are all known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import warnings
 import numpy as np
 
 from numtok.arrays import file_cache
-from numtok.engines.gigatoken_engine import GigatokenEngine
+from numtok.engines.gigatoken.engine import GigatokenEngine
 from numtok.engines.interface import (
     Config,
     Encoded,
@@ -35,7 +35,7 @@ from numtok.engines.interface import (
 from numtok.engines.special_rows import SpecialRowsEngine, special_names
 from numtok.engines.tokenizer_json import to_json
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.words_engine import with_words_kept
+from numtok.engines.words.engine import with_words_kept
 from numtok.errors import NumtokError, TokenizerError
 
 __all__ = [

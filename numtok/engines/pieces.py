@@ -13,11 +13,44 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel
+from numtok.arrays.bitmarks import ONE
+from numtok.arrays.kernels import kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
-from numtok.engines.interface import Encoded, Ints, Slots
-from numtok.engines.parts import SPACE
-from numtok.engines.splice import Spliced, Tokens, copy_tokens, forms_of, put_number
+from numtok.engines.interface import Encoded, Ids, Ints, Slots
+
+SPACE = 0x20
+
+
+class Tokens(NamedTuple):
+    """Ids of documents: document ``d`` has ``ids[offsets[d]:offsets[d + 1]]``."""
+
+    ids: npt.NDArray[np.uint32]
+    offsets: Ints
+
+
+class Forms(NamedTuple):
+    """The ids of every number in its two forms, without and with the space: number ``i`` has
+    ``[offsets[i]:offsets[i + 1]]`` of either.
+    """
+
+    plain: Ids
+    spaced: Ids
+    offsets: Ints
+
+
+class Spliced(NamedTuple):
+    """What is filled: the ids, the documents' offsets into them, and the position of each number's
+    first id.
+    """
+
+    ids: Ids
+    offsets: Ints
+    positions: Ints
+
+
+def forms_of(slots: Slots) -> Forms:
+    """The ids to put into the slots."""
+    return Forms(slots.plain, slots.spaced, slots.offsets)
 
 
 class Pieces(NamedTuple):
@@ -93,3 +126,25 @@ def _put_together(per_document, tokens, spaced, forms, out):  # type: ignore[no-
         filled = copy_tokens(tokens, row + per_document[row + 1], out, filled)
         out.offsets[row + 1] = filled
     return np.int64(filled)
+
+
+@merged_kernel
+def copy_tokens(tokens, which, out, filled):  # type: ignore[no-untyped-def]
+    """Append the ids of one document; returns the new fill."""
+    for k in range(tokens.offsets[which], tokens.offsets[which + 1]):
+        out.ids[filled] = tokens.ids[k]
+        filled += ONE
+    return filled
+
+
+@merged_kernel
+def put_number(forms, spaced, number, out, filled):  # type: ignore[no-untyped-def]
+    """Append one number's ids; returns the new fill."""
+    out.positions[number] = filled
+    if forms.plain.size == out.positions.size:  # every number is one token
+        out.ids[filled] = forms.spaced[number] if spaced else forms.plain[number]
+        return filled + ONE
+    for k in range(forms.offsets[number], forms.offsets[number + 1]):
+        out.ids[filled] = forms.spaced[k] if spaced else forms.plain[k]
+        filled += ONE
+    return filled

@@ -97,7 +97,7 @@ class SpecialRowsEngine:
         return self.fast.told_by_bytes(rows)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
-        """Those of the fast engine (:meth:`~numtok.engines.words_engine.WordsEngine.spans`); None
+        """Those of the fast engine (:meth:`~numtok.engines.words.engine.WordsEngine.spans`); None
         if there is a row that it cannot read.
         """
         return None if self._have_names(rows).any() else self.fast.spans(rows, slots)

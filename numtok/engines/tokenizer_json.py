@@ -7,14 +7,15 @@ read: nothing in a folder can run code.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from numtok.errors import MissingDependencyError, TokenizerError
+from numtok.errors import MissingDependencyError, NumtokError, TokenizerError
 
 TOKENIZER_FILE = "tokenizer.json"
 SETTINGS_FILE = "numtok.json"  # beside a tokenizer.json that numtok saved
@@ -47,6 +48,20 @@ class Model(dict[str, Any]):
 
     def __reduce__(self) -> tuple[type[Model], tuple[dict[str, Any]]]:
         return Model, (dict(self),)
+
+
+@contextlib.contextmanager
+def tokenizer_errors(what: str) -> Iterator[None]:
+    """Whatever a library in Rust raises or panics with (no ``Exception``), as a TokenizerError that says ``what`` could not
+    be done.
+    """
+    try:
+        yield
+    except (NumtokError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        reason = str(error).strip().splitlines()
+        raise TokenizerError(f"{what}: {reason[0] if reason else type(error).__name__}") from error
 
 
 def to_json(config: Mapping[str, Any]) -> str:

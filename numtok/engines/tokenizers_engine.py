@@ -27,8 +27,7 @@ from numtok.engines.interface import (
     without_numbers,
 )
 from numtok.engines.private_use import CodePoints, unused, used_in, used_in_tokens
-from numtok.engines.rust import tokenizer_errors
-from numtok.engines.tokenizer_json import to_json
+from numtok.engines.tokenizer_json import to_json, tokenizer_errors
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.numbers import Numbers
 

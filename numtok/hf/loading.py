@@ -18,8 +18,13 @@ import tokenizers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.models.auto.tokenization_auto import get_tokenizer_config
 
-from numtok.engines.rust import tokenizer_errors
-from numtok.engines.tokenizer_json import TOKENIZER_FILE, check_exists, load_source, to_json
+from numtok.engines.tokenizer_json import (
+    TOKENIZER_FILE,
+    check_exists,
+    load_source,
+    to_json,
+    tokenizer_errors,
+)
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation, XVal, representations_of

@@ -31,9 +31,9 @@ from tokenizers import Tokenizer as Source
 from numtok.arrays.memory import MOST_KEPT
 from numtok.arrays.text_rows import TextRows
 from numtok.engines import choose as subword
-from numtok.engines import gigatoken_pool
 from numtok.engines.choose import EngineWarning, GigatokenEngine
-from numtok.engines.gigatoken_pool import GigatokenPool
+from numtok.engines.gigatoken import encoders
+from numtok.engines.gigatoken.encoders import GigatokenPool
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import NumtokError, TokenizerError
 from numtok.numbers.scan import scan
@@ -632,8 +632,8 @@ def test_a_long_text_is_held_twice_beside_its_tokens_and_not_three_times(
 
 @pytest.fixture
 def few_cached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gigatoken_pool, "LEAST_CACHED", 1 << 16)
-    monkeypatch.setattr(gigatoken_pool, "MOST_CACHED", 1 << 17)
+    monkeypatch.setattr(encoders, "LEAST_CACHED", 1 << 16)
+    monkeypatch.setattr(encoders, "MOST_CACHED", 1 << 17)
 
 
 def test_what_gigatoken_keeps_is_bounded(few_cached: None) -> None:

@@ -22,11 +22,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, pre_tokenizers
 
-from numtok.engines import split
 from numtok.engines.choose import EngineWarning
-from numtok.engines.gigatoken_pool import SMALL_TEXT
-from numtok.engines.known_pieces import no_pieces
-from numtok.engines.parts import AFTER_LETTERS, LETTER, NUMERIC, rules_of
+from numtok.engines.gigatoken import split
+from numtok.engines.gigatoken.encoders import SMALL_TEXT
+from numtok.engines.gigatoken.parts import AFTER_LETTERS, LETTER, NUMERIC, rules_of
+from numtok.engines.gigatoken.piece_cache import empty_cache
 from numtok.engines.pre_tokenizers import GPT2, GPT4O, LLAMA3, QWEN2, known_cuts
 from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -96,7 +96,7 @@ def test_contract_among_white_space_and_delicate_places(
 ) -> None:
     tok = tokenizer(kind, leading_space)
     if new:
-        tok.engine._known = no_pieces()  # type: ignore[attr-defined]
+        tok.engine._known = empty_cache()  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(split, "SMALL_TEXT", -1 if long else SMALL_TEXT)
         ids = tok.encode_batch(documents)["input_ids"].to_pylist()

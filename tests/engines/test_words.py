@@ -16,11 +16,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kept import kept
 
-from numtok.engines import words as words_module
 from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.words import words_of
-from numtok.engines.words_engine import WordsEngine
+from numtok.engines.words import cache as words_module
+from numtok.engines.words.cache import words_of
+from numtok.engines.words.engine import WordsEngine
 from numtok.representations import XVal
 from numtok.tokenizer.tokenizer import Tokenizer
 

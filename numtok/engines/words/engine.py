@@ -26,9 +26,8 @@ from numtok.engines.interface import (
 from numtok.engines.pieces import pieces_between, put_together
 from numtok.engines.special_rows import SpecialRowsEngine
 from numtok.engines.tokenizers_engine import TokenizersEngine
-from numtok.engines.word_cuts import cuts_at_spaces, tokens_to_leave_whole
-from numtok.engines.word_spans import packed, spans_of
-from numtok.engines.words import BEGIN, BEHIND, Words, tokens_of
+from numtok.engines.words.cache import BEGIN, BEHIND, Words, packed, spans_of, tokens_of
+from numtok.engines.words.cuts import cuts_at_spaces, tokens_to_leave_whole
 from numtok.numbers.numbers import Numbers
 
 PREFIXES = "aeiousn"  # words for another one to stand behind

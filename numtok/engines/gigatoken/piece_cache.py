@@ -15,8 +15,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays.bitmarks import ONE, lowest_bit
-from numtok.arrays.kernels import merged_kernel
+from numtok.arrays.bitmarks import ONE, SIXTY_THREE, lowest_bit
+from numtok.arrays.kernels import inner_kernel, merged_kernel
+from numtok.arrays.utf8 import class_at, class_before
+from numtok.engines.gigatoken.parts import (
+    AFTER_LETTERS,
+    LETTER,
+    MISSING,
+    MISSING_SLOTS,
+    NUMERIC,
+    WHITE,
+)
+from numtok.engines.pieces import SPACE
 
 BITS = 14
 SIZE = 1 << BITS  # places in the table; half of them stay empty
@@ -28,9 +38,11 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(64 - BITS)
 _NOTHING, _THREE, _FIVE, EIGHT = np.uint64(0), np.uint64(3), np.uint64(5), np.uint64(8)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+ASCII = 0x80
+_SLOTS = np.uint64(MISSING_SLOTS - 1)
 
 
-class KnownPieces(NamedTuple):
+class PieceCache(NamedTuple):
     """The table: the piece whose key is ``keys[place]`` has ``ids[entry, :counts[entry]]`` for
     ``entry = entries[place]``, TOO_LONG if they are too many.
     """
@@ -41,9 +53,9 @@ class KnownPieces(NamedTuple):
     counts: npt.NDArray[np.int32]
 
 
-def no_pieces() -> KnownPieces:
+def empty_cache() -> PieceCache:
     """The table that knows the empty piece alone."""
-    return KnownPieces(
+    return PieceCache(
         np.zeros(SIZE, np.uint64),
         np.zeros(SIZE, np.int32),
         np.zeros((1, MOST_IDS), np.int32),
@@ -51,16 +63,14 @@ def no_pieces() -> KnownPieces:
     )
 
 
-def is_full(pieces: KnownPieces) -> bool:
+def is_full(pieces: PieceCache) -> bool:
     """Whether no more pieces are taken up."""
     return bool(np.count_nonzero(pieces.keys) >= SIZE // 2)
 
 
-def with_more(
-    pieces: KnownPieces, keys: Sequence[int], ids: Sequence[Sequence[int]]
-) -> KnownPieces:
+def with_more(pieces: PieceCache, keys: Sequence[int], ids: Sequence[Sequence[int]]) -> PieceCache:
     """A table with these pieces too, which it does not have yet, as far as there is room."""
-    table = KnownPieces(pieces.keys.copy(), pieces.entries.copy(), pieces.ids, pieces.counts)
+    table = PieceCache(pieces.keys.copy(), pieces.entries.copy(), pieces.ids, pieces.counts)
     rows: list[Sequence[int]] = []
     room = SIZE // 2 - np.count_nonzero(pieces.keys)
     for key, row in list(zip(keys, ids, strict=True))[: int(room)]:
@@ -133,3 +143,76 @@ def entry_of(pieces, key):  # type: ignore[no-untyped-def]
             return np.int64(UNKNOWN)
         place = (place + ONE) & np.uint64(SIZE - 1)
     return np.int64(pieces.entries[place])
+
+
+@merged_kernel
+def cached_end(tools, begin, end):  # type: ignore[no-untyped-def]
+    """(bytes, entry) of the piece [begin, end) in the table: of all of it, or of what follows its
+    last letter; 0 bytes if that is not in it.
+    """
+    length = end - begin
+    if end < EIGHT:
+        return _NOTHING, np.int64(EMPTY)
+    word = bytes_before(tools.given, end)
+    count = to_last_letter(word)
+    if length < EIGHT:
+        count = length
+    elif count == EIGHT:
+        return _other_end(tools, np.int64(begin), np.int64(end))
+    first = np.uint8(word >> ((EIGHT * (count - ONE)) & SIXTY_THREE))
+    if count < length and count != 0 and not tools.classes[first] & AFTER_LETTERS:
+        return _other_end(tools, np.int64(begin), np.int64(end))
+    entry = look_up(tools, key_of(word, count, _NOTHING))
+    return (count if entry >= 0 else _NOTHING), entry
+
+
+@merged_kernel
+def ends_openly(tools, begin, end):  # type: ignore[no-untyped-def]
+    """Whether what ends at ``end`` ends in white space or in a character of category N, with which
+    something else could be joined.
+    """
+    byte = tools.given[end - ONE]
+    if byte < ASCII:
+        return tools.classes[byte] & (NUMERIC | WHITE) != 0
+    return (
+        class_before(tools.given, np.int64(end), np.int64(begin), tools.classes)[0]
+        & (NUMERIC | WHITE)
+        != 0
+    )
+
+
+@inner_kernel
+def _other_end(tools, begin, end):  # type: ignore[no-untyped-def]
+    """:func:`cached_end` of a piece with many spaces at its end, letters that are not ASCII, or
+    others than ASCII behind them.
+    """
+    text, classes = tools.given, tools.classes
+    last = end
+    while last > begin and text[last - 1] == SPACE:
+        last -= 1
+    if end - last <= LONGEST:
+        last = end  # they are counted with the rest
+    first = last
+    while first > begin and last - first <= LONGEST:
+        kind, width = class_before(text, first, begin, classes)
+        if kind & LETTER:
+            break
+        first -= width
+    begins = first == begin or class_at(text, first, end, classes)[0] & AFTER_LETTERS
+    if last - first > LONGEST or end - last > MOST_SPACES or last < 8 or not begins:
+        return _NOTHING, np.int64(EMPTY)
+    entry = look_up(
+        tools,
+        key_of(bytes_before(text, np.uint64(last)), np.uint64(last - first), np.uint64(end - last)),
+    )
+    return (np.uint64(end - first) if entry >= 0 else _NOTHING), entry
+
+
+@merged_kernel
+def look_up(tools, key):  # type: ignore[no-untyped-def]
+    """The entry of the piece with that key, or below 0; a piece that is not in the table is noted."""
+    entry = entry_of(tools.known, key)
+    if entry == UNKNOWN:
+        tools.out.missing[hash_of(key) & _SLOTS] = key
+        tools.out.counts[MISSING] += 1
+    return entry

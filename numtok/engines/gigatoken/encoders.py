@@ -1,7 +1,7 @@
 """What gigatoken makes of a tokenizer.json: the ids of many documents at once.
 
 In: a tokenizer.json, and documents in one buffer of bytes. Out:
-    :class:`~numtok.engines.splice.Tokens`.
+    :class:`~numtok.engines.gigatoken.splice.Tokens`.
 
 One tokenizer of gigatoken serves one call at a time: others wait, or are refused. So threads that
 encode at the same time are lent one each; that takes as much memory and some hundredths of a second
@@ -26,9 +26,8 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.engines.interface import Config, Ints
-from numtok.engines.rust import tokenizer_errors
-from numtok.engines.splice import Tokens
-from numtok.engines.tokenizer_json import to_json
+from numtok.engines.pieces import Tokens
+from numtok.engines.tokenizer_json import to_json, tokenizer_errors
 
 SMALL_TEXT = 1 << 16
 FEW, MANY = 50, 1000  # documents

@@ -5,7 +5,7 @@ In: a tokenizer.json. Out: whether it is certain that its ids at such a space do
     stands beyond it.
 
 The space stands between characters that are neither white space nor change with what is beside them
-(:mod:`numtok.engines.words` says which). Normalizers that are known change such text character by
+(:mod:`numtok.engines.words.cache` says which). Normalizers that are known change such text character by
 character. A pre-tokenizer that is known cuts there, and the steps behind it see one word each; of
 the steps before it only those are known that go by the kind of each character. Without a
 pre-tokenizer, BPE merges nothing across the space if no token of the vocabulary has one inside.

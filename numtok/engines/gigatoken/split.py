@@ -9,21 +9,21 @@ Every number separates the text around it: the pieces between numbers are encode
 - A *number*, with the space that its token takes along.
 - A short *piece* before a number or the end of a row (a comma, a line end and tabs), or the end of
   a long one from its last letter on. Its ids come from a table
-  (:mod:`numtok.engines.known_pieces`).
+  (:mod:`numtok.engines.gigatoken.piece_cache`).
 - *White space* with a run of spaces that is an added token, by the same table.
-- A *delicate place*: an added token, or characters that Unicode normalisation changes. From the
+- A *unsafe place*: an added token, or characters that Unicode normalisation changes. From the
   space before the word it stands in to the space behind it it is encoded by the complete tokenizer;
   all other text is encoded by one without added tokens and normaliser.
 
 What is left on both sides of a hole is closed up, over the ends of rows too, as the pre-tokenizer
 cuts there by itself: behind a letter, before what joins no letters. Where it does not, a digit is
 put between, which nothing joins, but for white space and category N before it. A piece that ends in
-these is therefore a delicate place too, in a long text; in a short one, or where category N
+these is therefore a unsafe place too, in a long text; in a short one, or where category N
 follows, the text is cut into two documents.
 
-In: rows of text, the slots of numbers, and the delicate places
-    (:mod:`numtok.engines.needs_complete`). Out: :class:`~numtok.engines.parts.Parts`, which
-    :mod:`numtok.engines.splice` puts together again when their documents are encoded.
+In: rows of text, the slots of numbers, and the unsafe places
+    (:mod:`numtok.engines.gigatoken.unsafe_spans`). Out: :class:`~numtok.engines.gigatoken.parts.Parts`, which
+    :mod:`numtok.engines.gigatoken.splice` puts together again when their documents are encoded.
 """
 
 from __future__ import annotations
@@ -38,18 +38,8 @@ from numtok.arrays.blocks import BLOCK, copy_block
 from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.utf8 import class_at, class_before
-from numtok.engines.gigatoken_pool import SMALL_TEXT
-from numtok.engines.interface import Ints, Slots
-from numtok.engines.known_pieces import (
-    EMPTY,
-    LONGEST,
-    MOST_SPACES,
-    UNKNOWN,
-    KnownPieces,
-    bytes_before,
-    key_of,
-)
-from numtok.engines.parts import (
+from numtok.engines.gigatoken.encoders import SMALL_TEXT
+from numtok.engines.gigatoken.parts import (
     AFTER_LETTERS,
     APART,
     ASCII_LETTER,
@@ -66,7 +56,6 @@ from numtok.engines.parts import (
     NUMERIC,
     OPEN,
     PIECE,
-    SPACE,
     WHITE,
     Given,
     Parts,
@@ -74,7 +63,21 @@ from numtok.engines.parts import (
     empty_parts,
     filled,
 )
-from numtok.engines.piece_ends import ASCII, ends_openly, known_end, look_up
+from numtok.engines.gigatoken.piece_cache import (
+    ASCII,
+    EMPTY,
+    LONGEST,
+    MOST_SPACES,
+    UNKNOWN,
+    PieceCache,
+    bytes_before,
+    cached_end,
+    ends_openly,
+    key_of,
+    look_up,
+)
+from numtok.engines.interface import Ints, Slots
+from numtok.engines.pieces import SPACE
 
 _ZERO, _LINE_END, _RETURN = 0x30, 0x0A, 0x0D
 _NEVER = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -89,7 +92,7 @@ class Tools(NamedTuple):
     line_ends: bool
     whole_runs: np.uint64
     one_text: bool
-    known: KnownPieces
+    known: PieceCache
     out: Parts
 
 
@@ -99,7 +102,7 @@ def split(
     slots: Slots,
     places: Ints,
     rules: Rules,
-    known: KnownPieces,
+    known: PieceCache,
 ) -> Parts:
     """The parts of the rows, whose text is ``text``.
 
@@ -161,7 +164,7 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                 )
                 out.spaced[number] = spaced
                 piece_end = start - np.uint64(spaced)
-            count, entry = known_end(tools, begin, piece_end)
+            count, entry = cached_end(tools, begin, piece_end)
             if following < piece_end:
                 counts[BEGIN], counts[FILLED], counts[HOLES] = begin, to, hole
                 while True:
@@ -173,7 +176,7 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                     begin = np.uint64(counts[BEGIN])
                     if begin <= piece_end - count:
                         break
-                    count, entry = known_end(tools, begin, piece_end)  # of what is left
+                    count, entry = cached_end(tools, begin, piece_end)  # of what is left
                 to, hole = np.uint64(counts[FILLED]), counts[HOLES]
                 while (
                     place < places.size and np.uint64(places[place]) < piece_end
@@ -263,7 +266,7 @@ def _end_document(tools, to):  # type: ignore[no-untyped-def]
 
 @inner_kernel
 def _settle(tools, at, end):  # type: ignore[no-untyped-def]
-    """A hole for the delicate place ``at``, in a piece that ends at ``end``; up to where this
+    """A hole for the unsafe place ``at``, in a piece that ends at ``end``; up to where this
     settles the piece.
     """
     text, counts = tools.given, tools.out.counts

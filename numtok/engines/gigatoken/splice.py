@@ -1,6 +1,6 @@
 """Put token ids together: those of a text with holes, and what belongs into each hole.
 
-In: a :class:`~numtok.engines.parts.Parts`, the ids of its documents, and what to put into the
+In: a :class:`~numtok.engines.gigatoken.parts.Parts`, the ids of its documents, and what to put into the
     holes. Out: :class:`~numtok.engines.interface.Encoded`. The widths of the tokens tell behind
     which of them a hole is.
 """
@@ -15,39 +15,13 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE
 from numtok.arrays.kernels import kernel, merged_kernel
-from numtok.engines.interface import Encoded, Ids, Ints, Slots
-from numtok.engines.known_pieces import MOST_IDS, KnownPieces
-from numtok.engines.parts import APART, COMPLETE, IDS, NUMBER, Parts
+from numtok.engines.gigatoken.parts import APART, COMPLETE, IDS, NUMBER, Parts
+from numtok.engines.gigatoken.piece_cache import MOST_IDS, PieceCache
+from numtok.engines.interface import Encoded
+from numtok.engines.pieces import Forms, Spliced, Tokens, copy_tokens, put_number
 from numtok.errors import NumtokError
 
 _TWO, _THREE, _FOUR = (np.uint64(count) for count in (2, 3, 4))
-
-
-class Tokens(NamedTuple):
-    """Ids of documents: document ``d`` has ``ids[offsets[d]:offsets[d + 1]]``."""
-
-    ids: npt.NDArray[np.uint32]
-    offsets: Ints
-
-
-class Forms(NamedTuple):
-    """The ids of every number in its two forms, without and with the space: number ``i`` has
-    ``[offsets[i]:offsets[i + 1]]`` of either.
-    """
-
-    plain: Ids
-    spaced: Ids
-    offsets: Ints
-
-
-class Spliced(NamedTuple):
-    """What is filled: the ids, the documents' offsets into them, and the position of each number's
-    first id.
-    """
-
-    ids: Ids
-    offsets: Ints
-    positions: Ints
 
 
 class Sources(NamedTuple):
@@ -57,14 +31,9 @@ class Sources(NamedTuple):
 
     tokens: Tokens
     complete: Tokens
-    known: KnownPieces
+    known: PieceCache
     forms: Forms
     widths: npt.NDArray[Any]
-
-
-def forms_of(slots: Slots) -> Forms:
-    """The ids to put into the slots."""
-    return Forms(slots.plain, slots.spaced, slots.offsets)
 
 
 def splice(parts: Parts, sources: Sources) -> Encoded:
@@ -152,25 +121,3 @@ def _put_piece(known, entry, out, filled):  # type: ignore[no-untyped-def]
     for k in range(_FOUR, count):
         out.ids[filled + k] = known.ids[entry, k]
     return filled + count
-
-
-@merged_kernel
-def copy_tokens(tokens, which, out, filled):  # type: ignore[no-untyped-def]
-    """Append the ids of one document; returns the new fill."""
-    for k in range(tokens.offsets[which], tokens.offsets[which + 1]):
-        out.ids[filled] = tokens.ids[k]
-        filled += ONE
-    return filled
-
-
-@merged_kernel
-def put_number(forms, spaced, number, out, filled):  # type: ignore[no-untyped-def]
-    """Append one number's ids; returns the new fill."""
-    out.positions[number] = filled
-    if forms.plain.size == out.positions.size:  # every number is one token
-        out.ids[filled] = forms.spaced[number] if spaced else forms.plain[number]
-        return filled + ONE
-    for k in range(forms.offsets[number], forms.offsets[number + 1]):
-        out.ids[filled] = forms.spaced[k] if spaced else forms.plain[k]
-        filled += ONE
-    return filled

@@ -1,7 +1,7 @@
-"""A text with holes, in documents: what :mod:`numtok.engines.split` makes and
-:mod:`numtok.engines.splice` puts together again.
+"""A text with holes, in documents: what :mod:`numtok.engines.gigatoken.split` makes and
+:mod:`numtok.engines.gigatoken.splice` puts together again.
 
-In: rows of text, the slots of numbers, and the delicate places. Out: empty :class:`Parts` of the
+In: rows of text, the slots of numbers, and the unsafe places. Out: empty :class:`Parts` of the
     right size, and the :class:`Rules` of a tokenizer.
 """
 
@@ -19,7 +19,6 @@ from numtok.arrays.kernels import kernel
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.interface import Ints, Slots
 
-SPACE = 0x20
 PIECE, NUMBER, COMPLETE, APART = 0, 1, 2, 4  # what is in a hole: see Parts
 NUMERIC, WHITE, ASCII_LETTER, LETTER, AFTER_LETTERS = 1, 2, 4, 8, 16  # bits in Rules.classes
 MISSING_SLOTS = 1 << 10  # for pieces that are noted in one go
@@ -58,7 +57,7 @@ class Rules(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Rows ``text[offsets[r]:offsets[r + 1]]``, their numbers, and the delicate places."""
+    """Rows ``text[offsets[r]:offsets[r + 1]]``, their numbers, and the unsafe places."""
 
     text: npt.NDArray[np.uint8]
     offsets: Ints

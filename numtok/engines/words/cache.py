@@ -2,7 +2,7 @@
 most of its time to begin with each anew.
 
 In: pieces of text between numbers. Out: their ids, for a tokenizer that certainly cuts at single
-    spaces (:mod:`numtok.engines.word_cuts`).
+    spaces (:mod:`numtok.engines.words.cuts`).
 
 A word goes from one cut to the next, with the space before it. What a tokenizer does with it
 depends on whether the text or a number's token begins before it, or another word, so it is encoded
@@ -21,8 +21,7 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.arrays.kernels import inline_kernel, kernel
 from numtok.engines.interface import Ints
-from numtok.engines.parts import SPACE
-from numtok.engines.splice import Tokens
+from numtok.engines.pieces import SPACE, Tokens
 
 MOST_KEPT = 1 << 17  # words; some 25 MB
 LONGEST_KEPT = 64  # bytes
@@ -32,6 +31,9 @@ INSIDE, BEGIN, BEHIND = (
     0xFE,
     0xFF,
 )  # no bytes of UTF-8: between words, and before the first one of a row and behind a number
+
+BITS = 16  # of the end of a token in a word
+NOWHERE = (1 << 32) - 1  # a word in which that does not suffice
 
 _safe = np.zeros(
     256, np.bool_
@@ -208,3 +210,50 @@ def _gather(which, per_piece, known, out):  # type: ignore[no-untyped-def]
                 out.ids[filled] = known.values[token]
                 filled += 1
         out.offsets[piece + 1] = filled
+
+
+def packed(spans: Sequence[tuple[int, int]], before: int) -> list[int]:
+    """One integer for each span, less the characters before the word."""
+    moved = [(start - before, stop - before) for start, stop in spans]
+    return [
+        start << BITS | stop if 0 <= start <= stop < (1 << BITS) - 1 else NOWHERE
+        for start, stop in moved
+    ]
+
+
+def spans_of(
+    found: Found, text: npt.NDArray[np.uint8], pieces: Ints, begins: npt.NDArray[np.bool_]
+) -> Ints | None:
+    """The spans of all tokens; None if a word is too long."""
+    spans = memory.empty(2 * (found.size + int(np.count_nonzero(~begins))), np.int64).reshape(-1, 2)
+    return spans if _fill(found, text, pieces, begins, spans) else None
+
+
+@kernel
+def _fill(found, text, pieces, begins, spans):  # type: ignore[no-untyped-def]
+    """Whether all are known."""
+    filled, at, characters = 0, 0, 0  # bytes, and the characters of the row before them
+    for piece in range(begins.size):
+        if begins[piece]:
+            at, characters = pieces[piece, 0], 0
+        else:
+            spans[filled, 0] = characters
+            while at < pieces[piece, 0]:
+                characters += text[at] & 0xC0 != 0x80
+                at += 1
+            spans[filled, 1] = characters
+            filled += 1
+        for word in range(found.per_piece[piece], found.per_piece[piece + 1]):
+            place = found.which[word]
+            for token in range(found.known.offsets[place], found.known.offsets[place + 1]):
+                value = np.int64(found.known.values[token])
+                if value == NOWHERE:
+                    return False
+                spans[filled, 0] = characters + (value >> BITS)
+                spans[filled, 1] = characters + (value & ((1 << BITS) - 1))
+                filled += 1
+            end = at + found.widths[word]
+            while at < end:
+                characters += text[at] & 0xC0 != 0x80
+                at += 1
+    return True

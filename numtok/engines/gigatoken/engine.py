@@ -1,7 +1,7 @@
 """The engine for byte-level BPE: gigatoken, some fifty times faster than ``tokenizers``, with the
 same ids.
 
-The text around numbers stays in one buffer: see :mod:`numtok.engines.split` for why that is right.
+The text around numbers stays in one buffer: see :mod:`numtok.engines.gigatoken.split` for why that is right.
 """
 
 from __future__ import annotations
@@ -17,7 +17,18 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
-from numtok.engines.gigatoken_pool import SMALL_TEXT, GigatokenPool, pool_of
+from numtok.engines.gigatoken.encoders import SMALL_TEXT, GigatokenPool, pool_of
+from numtok.engines.gigatoken.parts import NEEDED, Parts, Rules, closed_up, rules_of
+from numtok.engines.gigatoken.piece_cache import (
+    PieceCache,
+    empty_cache,
+    is_full,
+    text_of,
+    with_more,
+)
+from numtok.engines.gigatoken.splice import Sources, splice
+from numtok.engines.gigatoken.split import split
+from numtok.engines.gigatoken.unsafe_spans import unsafe_places, without_normalized
 from numtok.engines.interface import (
     Config,
     Encoded,
@@ -28,13 +39,8 @@ from numtok.engines.interface import (
     is_byte_level,
     without_numbers,
 )
-from numtok.engines.known_pieces import KnownPieces, is_full, no_pieces, text_of, with_more
-from numtok.engines.needs_complete import places_of_events, without_normalized
-from numtok.engines.parts import NEEDED, Parts, Rules, closed_up, rules_of
-from numtok.engines.pieces import pieces_between, put_together
+from numtok.engines.pieces import Tokens, forms_of, pieces_between, put_together
 from numtok.engines.pre_tokenizers import known_cuts
-from numtok.engines.splice import Sources, Tokens, forms_of, splice
-from numtok.engines.split import split
 from numtok.engines.tokenizers_engine import TokenizersEngine
 from numtok.errors import TokenizerError
 from numtok.numbers.numbers import Numbers
@@ -98,7 +104,7 @@ class GigatokenEngine:
             self._left = self._unsafe
         self._added = _alternatives([token["content"] for token in words])
         self._runs = {token["content"]: token["id"] for token in added if token not in words}
-        self._known = no_pieces()
+        self._known = empty_cache()
         self._wanted: set[int] = set()  # keys of pieces that it lacks
 
     @functools.cached_property
@@ -131,25 +137,25 @@ class GigatokenEngine:
             self._wanted.update(parts.missing.tolist())
             if rows.nbytes >= SMALL_TEXT or len(self._wanted) >= MANY_PIECES:
                 wanted, self._wanted = self._wanted, set()
-                self._get_to_know(wanted)
+                self._add_to_cache(wanted)
         return encoded
 
     def _split(
         self, text: npt.NDArray[np.uint8], rows: TextRows, slots: Slots, rules: Rules
-    ) -> tuple[Parts, KnownPieces]:
+    ) -> tuple[Parts, PieceCache]:
         """(parts, the table for them).
 
         Runs of spaces are in it at once, so that the complete tokenizer is not needed for them.
         """
-        places = self._delicate_places(text, bool(rules.whole_runs))
+        places = self._unsafe_places(text, bool(rules.whole_runs))
         while True:
             known = self._known
             parts = split(text, rows, slots, places, rules, known)
             if not parts.counts[NEEDED] or is_full(known):
                 return parts, known
-            self._get_to_know(parts.missing.tolist())
+            self._add_to_cache(parts.missing.tolist())
 
-    def _get_to_know(self, keys: Iterable[int]) -> None:
+    def _add_to_cache(self, keys: Iterable[int]) -> None:
         """Have pieces in the table from now on."""
         known = self._known
         new = sorted(set(keys).difference(known.keys.tolist()))
@@ -160,19 +166,17 @@ class GigatokenEngine:
         """Those of pieces by themselves: the longest runs of spaces that are added tokens are taken
         out from left to right, and the rest is encoded by itself.
 
-        Where there is another delicate place, the complete tokenizer does it.
+        Where there is another unsafe place, the complete tokenizer does it.
         """
         text = np.frombuffer(b"\n".join(pieces), np.uint8)
         stops = np.cumsum([len(piece) + 1 for piece in pieces]) - 1
         starts = stops - [len(piece) for piece in pieces]
-        delicate = np.unique(
-            np.searchsorted(starts, self._delicate_places(text, False), "right") - 1
-        )
-        complete = self._complete_tokens(text, np.stack([starts, stops], 1)[delicate])
+        unsafe = np.unique(np.searchsorted(starts, self._unsafe_places(text, False), "right") - 1)
+        complete = self._complete_tokens(text, np.stack([starts, stops], 1)[unsafe])
         ids = {
             pieces[which]: row.tolist()
             for which, row in zip(
-                delicate, np.split(complete.ids, complete.offsets[1:-1]), strict=False
+                unsafe, np.split(complete.ids, complete.offsets[1:-1]), strict=False
             )
         }
         runs = {run.encode(): [token] for run, token in self._runs.items()}
@@ -224,15 +228,15 @@ class GigatokenEngine:
         """Those that the normalizer leaves as they are."""
         if not self.normalizes:
             return np.ones(len(rows), np.bool_)
-        places = places_of_events(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
+        places = unsafe_places(rows.text[: int(rows.offsets[-1])], False, flags("nfc_unsafe"))
         return np.asarray(np.diff(np.searchsorted(places, rows.offsets)) == 0)
 
     def spans(self, rows: TextRows, slots: Slots) -> Ints | None:
         """None: the bytes of its tokens tell (:mod:`numtok.engines.offsets`)."""
         return None
 
-    def _delicate_places(self, text: npt.NDArray[np.uint8], runs_of_spaces: bool) -> Ints:
-        places = places_of_events(text, runs_of_spaces, self._unsafe)
+    def _unsafe_places(self, text: npt.NDArray[np.uint8], runs_of_spaces: bool) -> Ints:
+        places = unsafe_places(text, runs_of_spaces, self._unsafe)
         if self.normalizes:
             places = without_normalized(text, places, self._left)
         if self._added:
@@ -251,7 +255,7 @@ class GigatokenEngine:
             return Tokens(np.empty(0, np.uint32), np.zeros(1, np.int64))
         text, offsets = closed_up(text, documents)
         tokens = self._complete.tokens(text, offsets)
-        left = places_of_events(text, False, self._left)
+        left = unsafe_places(text, False, self._left)
         if not len(left):
             return tokens
         pieces = np.split(tokens.ids, tokens.offsets[1:-1])

@@ -1,7 +1,7 @@
 """Where text needs the complete tokenizer, because a tokenizer without added tokens and normaliser
 may give other ids.
 
-In: a text buffer. Out: the delicate places: where two or more spaces in a row begin, if runs of
+In: a text buffer. Out: the unsafe places: where two or more spaces in a row begin, if runs of
     spaces are added tokens, and characters that Unicode normalisation changes, or that are newer
     than the Unicode data of a library. (The added tokens that are words are found by a regular
     expression, in the engine.)
@@ -20,12 +20,12 @@ from numtok.arrays.blocks import BLOCK, bytes_between
 from numtok.arrays.kernels import kernel
 from numtok.arrays.utf8 import decode
 from numtok.engines.interface import Ints
-from numtok.engines.parts import SPACE
+from numtok.engines.pieces import SPACE
 
 Bytes = npt.NDArray[np.uint8]
 
 
-def places_of_events(text: Bytes, runs_of_spaces: bool, unsafe: Bytes) -> Ints:
+def unsafe_places(text: Bytes, runs_of_spaces: bool, unsafe: Bytes) -> Ints:
     """Positions in ``text``, ascending, where two or more spaces begin, if asked for, and of
     characters flagged in ``unsafe`` (if not empty).
     """
@@ -46,8 +46,8 @@ def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
     Python's own data know all characters that are not newer, and their normal forms are the same
     for ever.
     """
-    delicate = text[places] != SPACE
-    if not delicate.any():
+    unsafe = text[places] != SPACE
+    if not unsafe.any():
         return places
     runs = memory.empty(len(text), np.uint8)
     starts = memory.empty(len(places) + 1, np.int64)
@@ -59,8 +59,8 @@ def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
         for k in range(count):
             run = runs[starts[k] : starts[k + 1]].tobytes().decode()
             changed[k] = not unicodedata.is_normalized("NFC", run)
-    stays = ~delicate
-    stays[delicate] = changed[belongs[delicate]]
+    stays = ~unsafe
+    stays[unsafe] = changed[belongs[unsafe]]
     if left.size:
         _keep_flagged(text, places, left, stays)
     return np.asarray(places[stays])
