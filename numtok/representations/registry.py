@@ -1,14 +1,19 @@
-"""All representations by name, and the columns they declare: :func:`register` adds one, wherever it
-is defined.
+"""All representations by name, with the columns they declare and the layers that torch has for
+them: :func:`register` adds one, wherever it is defined.
 
-In: classes. Out: :data:`REPRESENTATIONS`, by which the command line and JSON find them, and
-    :func:`streams`, from which the drop-in and torch know what runs along with the tokens.
+In: classes. Out: :data:`REPRESENTATIONS`, by which the command line and JSON find them;
+    :func:`streams`, from which the drop-in and torch know what runs along with the tokens; and
+    :func:`layer_of`, the embedding and the head of each. A package that is installed names the module
+    which registers its representation as an entry point: group ``numtok.representations``, by the
+    name of the representation. It is imported when that name is first met.
 """
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 from numtok.errors import RepresentationError
 from numtok.representations.base import Representation
@@ -33,20 +38,64 @@ from numtok.representations.xval import XVal
 
 Kind = TypeVar("Kind", bound=type[Representation])
 
+Layer = type | str | None
+
+ENTRY_POINTS = "numtok.representations"
 REPRESENTATIONS: dict[str, type[Representation]] = {}
+LAYERS: dict[str, dict[str, type | str]] = {}  # by the name of the representation
 COMMON = frozenset(
     column.name for column in (*ALWAYS, NUMBER_MASK, *WITH_TEXT, *PACKED, *PACKED_WITH_TEXT)
 )
 
 
-def register(kind: Kind) -> Kind:
+@overload
+def register(kind: Kind, *, embedding: Layer = None, head: Layer = None) -> Kind: ...
+@overload
+def register(*, embedding: Layer = None, head: Layer = None) -> Callable[[Kind], Kind]: ...
+def register(kind: Any = None, *, embedding: Layer = None, head: Layer = None) -> Any:
     """Make a representation known by its name, and its columns to files, to the drop-in and to
-    torch; to decorate a class with.
+    torch; called, or to decorate a class with. Calling it again adds a layer, or replaces one.
+
+    Args:
+        kind: the representation.
+        embedding: the ``numtok_torch.NumberEmbedding`` that reads its columns, a class, or
+            ``"package.module:Class"``, which is imported when a model is made.
+        head: the ``numtok_torch.NumberHead`` that predicts them, likewise.
 
     Raises:
         RepresentationError: if another class has the name, or a column of that name is declared in
             another way.
     """
+    if kind is None:
+        return lambda decorated: register(decorated, embedding=embedding, head=head)
+    _check(kind)
+    REPRESENTATIONS[kind.name] = kind
+    given = {"embedding": embedding, "head": head}
+    LAYERS.setdefault(kind.name, {}).update({k: one for k, one in given.items() if one is not None})
+    return kind
+
+
+def layer_of(name: str, part: str) -> Any:
+    """The class of a representation's ``"embedding"`` or ``"head"``; None if it has none.
+
+    Raises:
+        RepresentationError: if it cannot be imported.
+    """
+    found = LAYERS.get(name, {}).get(part)
+    if isinstance(found, str):
+        module, _, kind = found.partition(":")
+        try:
+            found = LAYERS[name][part] = getattr(importlib.import_module(module), kind)
+        except (ImportError, AttributeError) as error:
+            raise RepresentationError(
+                f"{name}: its {part} {found!r} cannot be imported ({error}); write it as"
+                " 'package.module:Class'"
+            ) from error
+    return found
+
+
+def _check(kind: type[Representation]) -> None:
+    """Refuse names and columns that are taken."""
     for name in (kind.name, *kind.aliases):
         known = _by_name().get(name)
         if known is not None and (known.__module__, known.__qualname__) != (
@@ -68,19 +117,32 @@ def register(kind: Kind) -> Kind:
             raise RepresentationError(
                 f"{kind.name}: column {column.name!r} says no dtype that it has in a batch"
             )
-    REPRESENTATIONS[kind.name] = kind
-    return kind
 
 
 def named(name: str) -> type[Representation]:
-    """The representation of a name, or of a name that it had before; ``RepresentationError`` lists
-    those there are.
+    """The representation of a name, or of a name that it had before, or that an installed package
+    brings; ``RepresentationError`` lists those there are.
     """
-    if (kind := _by_name().get(name)) is None:
+    if (kind := _by_name().get(name) or _brought(name)) is None:
         raise RepresentationError(
             f"unknown representation {name!r}; choose from {', '.join(REPRESENTATIONS)}"
         )
     return kind
+
+
+def _brought(name: str) -> type[Representation] | None:
+    """The representation that another package's entry point brings."""
+    import importlib.metadata
+
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS, name=str(name)):
+        try:
+            entry.load()
+        except Exception as error:  # whatever a stranger's module raises
+            raise RepresentationError(
+                f"representation {name!r} cannot be imported from {entry.value!r}, which an"
+                f" installed package names: {type(error).__name__}: {error}"
+            ) from error
+    return _by_name().get(name)
 
 
 def present_name(name: str) -> str:

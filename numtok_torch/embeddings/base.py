@@ -20,6 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
+from numtok.representations import REPRESENTATIONS
+from numtok.representations.registry import layer_of
 from numtok_torch.embeddings.put import NOTHING, put
 
 Batch = Mapping[str, Tensor]
@@ -55,6 +57,15 @@ class NumberLayer(nn.Module, ABC):
             },
         }
 
+    @classmethod
+    def options_for(cls, representation: Any) -> dict[str, Any]:
+        """The options that a representation gives it: those that both have."""
+        return {
+            name: getattr(representation, name)
+            for name in option_names(cls)
+            if hasattr(representation, name)
+        }
+
     def extra_repr(self) -> str:
         return ", ".join(
             [str(self.d_model), *(f"{key}={value!r}" for key, value in self._options.items())]
@@ -87,15 +98,6 @@ class NumberEmbedding(NumberLayer):
         """
         return inputs_embeds + self.change(inputs_embeds, batch)
 
-    @classmethod
-    def options_for(cls, representation: Any) -> dict[str, Any]:
-        """The options that a representation of the same name gives it: those that both have."""
-        return {
-            name: getattr(representation, name)
-            for name in option_names(cls)
-            if hasattr(representation, name)
-        }
-
     def read(self, inputs_embeds: Tensor, batch: Batch, *names: str) -> Tensor:
         """The first of the streams that the batch has, checked to be (batch, seq, ...)."""
         if inputs_embeds.shape[-1] != self.d_model:
@@ -125,6 +127,14 @@ class NumberEmbedding(NumberLayer):
         """
         mask = self.read(inputs_embeds, batch, "number_mask").to(torch.bool)  # (batch, seq)
         return put(torch.full_like(inputs_embeds, NOTHING), mask, stream, embed, replace=True)
+
+
+def layers(part: str) -> dict[str, Any]:
+    """The classes that are registered for representations, ``"embedding"`` or ``"head"``, by their
+    own names.
+    """
+    kinds = [layer_of(name, part) for name in REPRESENTATIONS]
+    return {kind.name: kind for kind in kinds if kind is not None}
 
 
 def option_names(kind: type[nn.Module]) -> list[str]:

@@ -31,10 +31,20 @@ from typing import Any
 import pyarrow as pa
 
 from numtok.errors import RepresentationError, SchemaError
-from numtok.representations import Representation, from_dict
-from numtok.representations.registry import present_name
+from numtok.representations import (
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    PlaceValue,
+    Representation,
+    XVal,
+    from_dict,
+    register,
+)
+from numtok.representations.registry import layer_of, present_name
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding, option_names
+from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding, layers, option_names
 from numtok_torch.embeddings.exponent_bins import ExponentBinsEmbedding, ExponentEmbedding
 from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
 from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
@@ -43,7 +53,6 @@ from numtok_torch.embeddings.place_values import PlaceTracker, PlaceValueEmbeddi
 from numtok_torch.embeddings.xval import XValEmbedding
 
 __all__ = [
-    "EMBEDDINGS",
     "ExponentBinsEmbedding",
     "ExponentEmbedding",
     "FloatBitsEmbedding",
@@ -60,18 +69,20 @@ __all__ = [
 ]
 
 
-EMBEDDINGS: dict[str, type[NumberEmbedding]] = {
-    kind.name: kind
-    for kind in (
-        XValEmbedding,
-        FloatBitsEmbedding,
-        FoNEEmbedding,
-        ExponentBinsEmbedding,
-        LogFourierEmbedding,
-        PlaceValueEmbedding,
-        FoNEDigitEmbedding,
-    )
-}
+for representation, kind in (
+    (XVal, XValEmbedding),
+    (FloatBits, FloatBitsEmbedding),
+    (FoNE, FoNEEmbedding),
+    (ExponentBins, ExponentBinsEmbedding),
+    (LogFourier, LogFourierEmbedding),
+    (PlaceValue, PlaceValueEmbedding),
+):
+    register(representation, embedding=kind)
+
+
+def _embeddings() -> dict[str, type[NumberEmbedding]]:
+    """All layers by their names."""
+    return layers("embedding") | {FoNEDigitEmbedding.name: FoNEDigitEmbedding}
 
 
 def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbedding:
@@ -86,18 +97,19 @@ def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbeddi
         return SumEmbedding(
             [embedding_from_config(part, d_model) for part in options["embeddings"]]
         )
-    if name not in EMBEDDINGS:
+    kinds = _embeddings()
+    if name not in kinds:
         raise RepresentationError(
-            f"unknown embedding {name!r}; choose from {', '.join([*EMBEDDINGS, SumEmbedding.name])}"
+            f"unknown embedding {name!r}; choose from {', '.join([*kinds, SumEmbedding.name])}"
         )
     options = {
         key: tuple(value) if isinstance(value, list) else value for key, value in options.items()
     }
     try:
-        return EMBEDDINGS[name](d_model, **options)
+        return kinds[name](d_model, **options)
     except TypeError as error:
         raise RepresentationError(
-            f"{name}: these options do not fit {EMBEDDINGS[name].__name__}: {', '.join(options)}"
+            f"{name}: these options do not fit {kinds[name].__name__}: {', '.join(options)}"
         ) from error
 
 
@@ -127,7 +139,7 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
             "the numbers of this data are spelled out in tokens alone: the model's own embedding is"
             " all they need"
         )
-    known = [option_names(EMBEDDINGS[config["name"]]) for config in configs]
+    known = [option_names(_embeddings()[config["name"]]) for config in configs]
     if unused := [name for name in options if not any(name in names for names in known)]:
         raise RepresentationError(
             f"none of {', '.join(config['name'] for config in configs)} has the option"
@@ -147,13 +159,17 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
 
 
 def _config_of(representation: Representation) -> dict[str, Any] | None:
-    """The config of the layer that reads the columns of a representation; None if it needs none."""
-    layer = next(
-        (
-            kind
-            for kind in EMBEDDINGS.values()
-            if not representation.columns().keys().isdisjoint(kind.streams)
-        ),
-        None,
-    )
-    return None if layer is None else {"name": layer.name, **layer.options_for(representation)}
+    """The config of the layer that reads the columns of a representation; None if it has none.
+
+    Raises:
+        RepresentationError: if its numbers would not be seen without one.
+    """
+    kind: type[NumberEmbedding] | None = layer_of(representation.name, "embedding")
+    if kind is not None:
+        return {"name": kind.name, **kind.options_for(representation)}
+    if representation.columns():
+        raise RepresentationError(
+            f"{representation.name} has no embedding that reads its columns; register one:"
+            f" numtok.representations.register({type(representation).__name__}, embedding=...)"
+        )
+    return None

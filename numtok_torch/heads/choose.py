@@ -20,8 +20,20 @@ from typing import Any
 import pyarrow as pa
 
 from numtok.errors import RepresentationError, SchemaError
+from numtok.representations import (
+    REPRESENTATIONS,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    XVal,
+    from_dict,
+    register,
+)
+from numtok.representations.columns import NUMBER_VALUE
+from numtok.representations.registry import layer_of
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.embeddings.base import option_names
+from numtok_torch.embeddings.base import layers, option_names
 from numtok_torch.heads.base import NumberHead, NumberPrediction
 from numtok_torch.heads.bits import BitsHead
 from numtok_torch.heads.fone import FoNEHead
@@ -29,7 +41,6 @@ from numtok_torch.heads.mixture import MixtureHead
 from numtok_torch.heads.scalar import ScalarHead
 
 __all__ = [
-    "HEADS",
     "BitsHead",
     "FoNEHead",
     "MixtureHead",
@@ -41,16 +52,14 @@ __all__ = [
 ]
 
 
-HEADS: dict[str, type[NumberHead]] = {
-    kind.name: kind for kind in (ScalarHead, MixtureHead, FoNEHead, BitsHead)
-}
-FITTING = {
-    "xval": "scalar",
-    "fone": "fone",
-    "bits": "bits",
-    "exponent_bins": "mixture",
-    "logfourier": "mixture",
-}
+for representation, kind in (
+    (XVal, ScalarHead),
+    (FloatBits, BitsHead),
+    (FoNE, FoNEHead),
+    (ExponentBins, MixtureHead),
+    (LogFourier, MixtureHead),
+):
+    register(representation, head=kind)
 
 
 def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
@@ -62,15 +71,21 @@ def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
     options = {
         key: tuple(value) if isinstance(value, list) else value for key, value in config.items()
     }
-    name = str(options.pop("name", None))
-    if name not in HEADS:
-        raise RepresentationError(f"unknown head {name!r}; choose from {', '.join(HEADS)}")
-    if unknown := [key for key in options if key not in option_names(HEADS[name])]:
+    kind = _named(str(options.pop("name", None)))
+    if unknown := [key for key in options if key not in option_names(kind)]:
         raise RepresentationError(
-            f"{name}: {HEADS[name].__name__} has no option {', '.join(unknown)}; it has"
-            f" {', '.join(option_names(HEADS[name]))}"
+            f"{kind.name}: {kind.__name__} has no option {', '.join(unknown)}; it has"
+            f" {', '.join(option_names(kind))}"
         )
-    return HEADS[name](d_model, **options)
+    return kind(d_model, **options)
+
+
+def _named(name: str) -> type[NumberHead]:
+    kinds = layers("head")
+    if name not in kinds:
+        raise RepresentationError(f"unknown head {name!r}; choose from {', '.join(kinds)}")
+    found: type[NumberHead] = kinds[name]
+    return found
 
 
 def head_from_schema(
@@ -81,41 +96,41 @@ def head_from_schema(
     Args:
         schema: with numtok's metadata; dense or compact.
         d_model: dimension of the hidden states.
-        head: which, by name; None for the one that fits the first representation that has one: xval
-            a :class:`ScalarHead`, fone a :class:`FoNEHead`, bits a :class:`BitsHead`, exponent_bins
-            and logfourier a :class:`MixtureHead` in asinh space.
+        head: which, by name; None for that of the first representation that has one: xval a
+            :class:`ScalarHead`, fone a :class:`FoNEHead`, bits a :class:`BitsHead`, exponent_bins
+            and logfourier a :class:`MixtureHead`, or the one that was registered. What the
+            representation gives it says the head's ``options_for``, and the head when printed.
         options: of the head, beside those that the representation gives.
 
     Raises:
         SchemaError: if the data are not numtok's, or have no target for such a head.
         RepresentationError: for an unknown head or option.
     """
-    described = {
-        representation["name"]: representation
-        for representation in read_metadata(schema)["numbers"]
-    }
-    if head is None:
-        head = next((FITTING[name] for name in described if name in FITTING), None)
-        if head is None:
-            raise SchemaError(
-                "the numbers of this data are spelled out in tokens: the model's own head predicts"
-                " them, see NumberTokenLoss"
-            )
-    given: dict[str, Any] = {}
-    if head == "mixture":
-        if "xval" in described and not described["xval"].get("log"):
-            given = {"scale": described["xval"]["scale"]}
-        elif {"exponent_bins", "logfourier", "xval"} & set(described):
-            scale = 1 / described["exponent_bins"]["low"] if "exponent_bins" in described else 1.0
-            given = {"space": "asinh", "scale": scale, "spread": 20.0}
-    elif head in HEADS:
-        name = next(name for name, fitting in FITTING.items() if fitting == head)
-        if name not in described:
-            raise SchemaError(
-                f"the data have {', '.join(described)}; a {HEADS[head].__name__} needs the stream"
-                f" of {name} as its target"
-            )
-        given = {
-            key: value for key, value in described[name].items() if key in option_names(HEADS[head])
-        }
-    return head_from_config({"name": head, **given, **options}, d_model)
+    shown = [from_dict(described) for described in read_metadata(schema)["numbers"]]
+    if head is not None:
+        kind = _named(head)
+    elif (own := next((k for one in shown if (k := layer_of(one.name, "head"))), None)) is not None:
+        kind = own
+    elif shown[0].one_token:
+        raise SchemaError(
+            f"{shown[0].name} has no head; name one, head=..., or register it:"
+            f" numtok.representations.register({type(shown[0]).__name__}, head=...)"
+        )
+    else:
+        raise SchemaError(
+            "the numbers of this data are spelled out in tokens: the model's own head predicts"
+            " them, see NumberTokenLoss"
+        )
+    fitting = [
+        one
+        for one in shown
+        if kind.target in (NUMBER_VALUE.name, *one.columns()) or layer_of(one.name, "head") is kind
+    ]
+    if not fitting:
+        names = [name for name in REPRESENTATIONS if layer_of(name, "head") is kind]
+        raise SchemaError(
+            f"the data have {', '.join(one.name for one in shown)}; a {kind.__name__} needs the"
+            f" stream of {' or '.join(names)} as its target"
+        )
+    given = next((given for one in fitting if (given := kind.options_for(one))), {})
+    return head_from_config({"name": kind.name, **given, **options}, d_model)

@@ -15,11 +15,13 @@ on one number of the training data would otherwise take the loss to minus infini
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError
+from numtok.representations.registry import layer_of
 from numtok_torch.heads.base import (
     NumberHead,
     NumberPrediction,
@@ -116,6 +118,18 @@ class MixtureHead(NumberHead):
         # (..., k) each
         weights, means, widths = run(self.network, self.checked(hidden)).chunk(3, -1)
         return weights.log_softmax(-1), means, nn.functional.softplus(widths) + self.min_std
+
+    @classmethod
+    def options_for(cls, representation: Any) -> dict[str, Any]:
+        """The scale of xVal; where a representation has none, or goes by logarithms, asinh space
+        from its smallest magnitude on.
+        """
+        shown = {name: getattr(representation, name, None) for name in ("scale", "log", "low")}
+        if shown["scale"] and not shown["log"]:
+            return {"scale": shown["scale"]}
+        if shown["log"] or layer_of(representation.name, "head") is cls:
+            return {"space": "asinh", "scale": 1 / (shown["low"] or 1.0), "spread": 20.0}
+        return {}
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
         self.checked(hidden, target)

@@ -30,6 +30,7 @@ ROOMS = [
     "statistics",
     "corpus",
     "hf",
+    "testing",
 ]
 TORCH_ROOMS = ["data", "embeddings", "heads", "model", "generation", "metrics"]
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from numtok import Numbers
 from numtok.errors import RepresentationError
-from numtok.representations import ExponentBins, LogFourier, from_dict
-from numtok.tokenizer import schema
+from numtok.representations import ExponentBins, LogFourier
 
 
 def bins_of(bins: ExponentBins, literals: list[str]) -> list[int]:
@@ -243,42 +239,6 @@ def test_log_fourier_features_that_are_not_finite() -> None:
 
 
 # ---- Both
-
-
-@pytest.mark.parametrize("representation", [ExponentBins(), LogFourier(3)])
-def test_columns_in_parquet_and_mapped_memory(
-    representation: ExponentBins | LogFourier, tmp_path: Path
-) -> None:
-    numbers = Numbers.parse(["1", "2.5", "0", "123456.7891"])
-    ((name, column),) = representation.encode(numbers).items()
-    assert column.type == representation.columns()[name].type
-    expected = representation.decode({name: column}).to_decimal()
-    table = pa.table(
-        {
-            name: schema.list_array(
-                column, np.array([0, 1, 1, 4]), column.type, np.ones(3, np.bool_), False
-            )
-        }
-    )
-    pq.write_table(table, tmp_path / "a.parquet")
-    with pa.ipc.new_file(str(tmp_path / "a.arrow"), table.schema) as writer:
-        writer.write_table(table)
-    mapped = pa.ipc.open_file(pa.memory_map(str(tmp_path / "a.arrow"))).read_all()
-    for read in (pq.read_table(tmp_path / "a.parquet"), mapped):
-        values, _ = schema.flat(read.column(name).chunk(0))
-        assert representation.decode({name: values}).to_decimal() == expected
-
-
-@pytest.mark.parametrize(
-    "representation", [ExponentBins(50, 1.0, 1e9, "clip"), LogFourier(5, "error")]
-)
-def test_options_go_to_json_and_back(representation: ExponentBins | LogFourier) -> None:
-    assert from_dict(json.loads(json.dumps(representation.to_dict()))) == representation
-
-
-@pytest.mark.parametrize("representation", [ExponentBins(), LogFourier()])
-def test_no_numbers(representation: ExponentBins | LogFourier) -> None:
-    assert len(representation.decode(representation.encode(Numbers.parse([])))) == 0
 
 
 @pytest.mark.parametrize(

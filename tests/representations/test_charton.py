@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from numtok import Numbers
 from numtok.errors import RepresentationError
-from numtok.representations import B1999, FP15, P10, P1000, Spelled, from_dict
+from numtok.representations import B1999, FP15, P10, P1000, Spelled
 from numtok.representations.charton import Charton
 
 KINDS: list[type[Charton]] = [P10, P1000, B1999, FP15]
@@ -324,20 +324,7 @@ def test_symbols_that_are_no_number_are_given_as_they_are() -> None:
     assert b1999.decode(spelled_as(b1999, rows)).to_pylist() == ["-6.02", "E0E0", "602602", "602"]
 
 
-def test_no_numbers() -> None:
-    for kind in KINDS:
-        spelled = kind().encode(Numbers.parse([]))
-        assert len(spelled.symbols) == 0 and spelled.offsets.tolist() == [0]
-        assert kind().decode(spelled).to_pylist() == []
-
-
 # ---- Options
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_options_go_to_json_and_back(kind: type[Charton]) -> None:
-    representation = kind(digits=2, decades=(-3, 3), form="decimal", overflow="error")
-    assert from_dict(json.loads(json.dumps(representation.to_dict()))) == representation
 
 
 @pytest.mark.parametrize(

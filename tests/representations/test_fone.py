@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from numtok import Grammar, Numbers
 from numtok.errors import RepresentationError
 from numtok.numbers import scan
-from numtok.representations import FoNE, from_dict, parse
+from numtok.representations import FoNE, parse
 from numtok.representations.fone import inverse_digits, nearest_phase
 from numtok.tokenizer import schema
 
@@ -333,12 +333,6 @@ def test_columns_in_parquet_and_mapped_memory(fone: FoNE, tmp_path: Path) -> Non
 
 
 # ---- Options
-
-
-def test_options_go_to_json_and_back() -> None:
-    fone = FoNE(6, 4, bases=(10, 2, 5), chunk=5)
-    assert fone.bases == (2, 5, 10)
-    assert from_dict(json.loads(json.dumps(fone.to_dict()))) == fone
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from numtok import Grammar, Numbers
 from numtok.errors import RepresentationError
 from numtok.numbers import scan
-from numtok.representations import PlaceValue, from_dict, parse
+from numtok.representations import PlaceValue, parse
 from numtok.representations.parse import name_of
 
 
@@ -56,19 +55,6 @@ def test_least_significant_digit_first(literal: str, written: str, indices: list
 def test_accounts_are_written_with_a_minus_in_front() -> None:
     numbers = scan(["(1,234)"], Grammar(accounting=True))
     assert spelled(PlaceValue(order="lsd"), numbers) == [("-432,1", [0, 1, 2, 3, 0, 4])]
-
-
-@pytest.mark.thorough
-@given(
-    st.lists(SURFACES, max_size=6),
-    st.sampled_from(["msd", "lsd"]),
-    st.sampled_from([0, 1, 100]),
-    st.integers(0, 2**63 - 1),
-)
-def test_decode_inverts_encode(literals: list[str], order: str, max_offset: int, seed: int) -> None:
-    numbers = Numbers.parse(literals)
-    place = PlaceValue(order=order, max_offset=max_offset, seed=seed)
-    assert place.decode(place.encode(numbers)).to_pylist() == literals
 
 
 @pytest.mark.thorough
@@ -144,11 +130,6 @@ def test_offsets_leave_room_for_the_largest() -> None:
 def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(RepresentationError, match=message):
         PlaceValue(**options)
-
-
-def test_options_go_to_json_and_back() -> None:
-    place = PlaceValue("clip", "lsd", 50, 2**63 - 1)
-    assert from_dict(json.loads(json.dumps(place.to_dict()))) == place
 
 
 @pytest.mark.parametrize(

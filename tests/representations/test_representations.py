@@ -4,8 +4,6 @@ what happens just outside them.
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import struct
 from decimal import Decimal
 from fractions import Fraction
@@ -26,7 +24,6 @@ from numtok.representations import (
     REPRESENTATIONS,
     FloatBits,
     PlaceValue,
-    Representation,
     SingleToken,
     Subword,
     XVal,
@@ -251,38 +248,6 @@ def test_place_values_spell_the_number_as_written(surface: str) -> None:
     )
 
 
-@pytest.mark.thorough
-@given(surfaces=st.lists(literals, max_size=8))
-def test_many_numbers_are_one_by_one(surfaces: list[str]) -> None:
-    numbers = numbers_of(*surfaces)
-    spelled = PlaceValue().encode(numbers)
-    assert PlaceValue().decode(spelled).to_pylist() == surfaces
-    for representation in (
-        XVal(overflow="clip"),
-        FloatBits(overflow="clip"),
-        FloatBits(compact=True, overflow="clip"),
-    ):
-        assert isinstance(representation, SingleToken)
-        columns = representation.encode(numbers)
-        for number, surface in enumerate(surfaces):
-            one = representation.encode(numbers_of(surface))
-            assert all(
-                one[name][0].as_py() == column[number].as_py() for name, column in columns.items()
-            )
-
-
-def test_no_numbers() -> None:
-    nothing = numtok.scan(["none", None, ""])
-    for representation in (XVal(), XVal(scale=2.0, clip=1.0), FloatBits(), FloatBits(compact=True)):
-        columns = representation.encode(nothing)
-        assert {name: (column.type, len(column)) for name, column in columns.items()} == {
-            name: (column.type, 0) for name, column in representation.columns().items()
-        }
-        assert len(representation.decode(columns)) == 0
-    assert PlaceValue().decode(PlaceValue().encode(nothing)).to_pylist() == []
-    assert Subword().fits(nothing).tolist() == []
-
-
 # The edges of the range
 # -------------------------------------------------------------------------------------------------
 
@@ -362,12 +327,6 @@ def test_edges_of_place_values() -> None:
         expected = first if first > 0 else first - 1
         assert spelled.stream[0] == max(-32767, min(32767, expected)), surface[:30]
         assert np.count_nonzero(spelled.stream) == len(mantissa)
-
-
-def test_subword_holds_everything() -> None:
-    numbers = numbers_of("1e99999999999999999", "0", "-5", "1" * 5000)
-    assert Subword().fits(numbers).all()
-    assert not Subword().clipped(numbers).any()
 
 
 def test_scale() -> None:
@@ -450,29 +409,6 @@ def test_decoding_a_slice_of_a_tensor_column() -> None:
 
 # Options
 # ----------------------------------------------------------------------------------------------------------------
-
-OPTIONS: list[Representation] = [
-    XVal(),
-    XVal(scale=0.25, clip=5.0, overflow="clip"),
-    FloatBits(),
-    FloatBits(compact=True, overflow="error"),
-    PlaceValue(),
-    PlaceValue(overflow="clip"),
-    Subword(),
-]
-
-
-@pytest.mark.parametrize("representation", OPTIONS, ids=str)
-def test_to_and_from_json(representation: Representation) -> None:
-    options = json.loads(json.dumps(representation.to_dict()))
-    assert from_dict(options) == representation
-    assert options["name"] == representation.name
-    assert options == from_dict(options).to_dict()
-    assert hash(from_dict(options)) == hash(representation)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        representation.overflow = "text"  # type: ignore[misc]
-    with pytest.raises(RepresentationError, match=rf"{representation.name} has no option colour"):
-        from_dict(options | {"colour": 1})
 
 
 @pytest.mark.parametrize("options", [{}, {"name": "nope"}, {"name": None}, {"scale": 1.0}])

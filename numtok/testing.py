@@ -1,0 +1,187 @@
+"""What a representation of numbers has to hold to, for those of numtok and for anybody's own:
+:func:`check_representation`, and the strategies of Hypothesis that it draws from.
+
+In: a representation. Out: nothing, or an ``AssertionError`` with the smallest example that fails.
+Needs Hypothesis: ``pip install 'numtok[testing]'``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from numtok.errors import MissingDependencyError, RepresentationError
+from numtok.numbers.grammar import Grammar
+from numtok.numbers.numbers import Numbers
+from numtok.representations import Representation, from_dict, streams
+from numtok.tokenizer.tokenizer import Tokenizer
+
+try:
+    from hypothesis import HealthCheck, given, settings
+    from hypothesis import strategies as st
+except ImportError as error:
+    raise MissingDependencyError(
+        "numtok.testing needs Hypothesis; install it with: pip install 'numtok[testing]'"
+    ) from error
+
+__all__ = ["batches", "check_representation", "grammars", "literals", "numbers", "texts"]
+
+EDGES = ("0", "-0", "0.000", "1", "-1", "007", "9" * 40, "0." + "0" * 40 + "1", "1e400", "-1e-400")
+BETWEEN = (" ", ", ", " km", "\n", "é ", " [NUM] ", "[/NUM]", "-", "(", "x", ".", "１２ ")
+
+
+def literals() -> st.SearchStrategy[str]:
+    """One number as written: ``-60.2``, ``1e-9``, ``007``; often an edge of a range."""
+    written = st.builds(
+        lambda sign, digits, point, power: (
+            sign + digits[:point] + ("." if point < len(digits) else "") + digits[point:] + power
+        ),
+        st.sampled_from(["", "-"]),
+        st.text("0123456789", min_size=1, max_size=20),
+        st.integers(1, 20),
+        st.one_of(st.just(""), st.integers(-50, 50).map("e{}".format)),
+    )
+    return st.one_of(written, st.integers(-9999, 9999).map(str), st.sampled_from(EDGES))
+
+
+def numbers(max_size: int = 8) -> st.SearchStrategy[Numbers]:
+    """Exact numbers, as they are found in a text."""
+    return st.lists(literals(), max_size=max_size).map(Numbers.parse)
+
+
+def texts() -> st.SearchStrategy[str]:
+    """Texts with numbers in them, between words, marks, literal ``[NUM]`` and other scripts."""
+    parts = st.one_of(literals(), st.sampled_from(BETWEEN), st.text(max_size=4))
+    return st.lists(parts, max_size=8).map("".join)
+
+
+def batches(max_size: int = 4) -> st.SearchStrategy[list[str]]:
+    """Texts of one batch; some are empty."""
+    return st.lists(texts(), max_size=max_size)
+
+
+def grammars() -> st.SearchStrategy[Grammar]:
+    """The presets."""
+    presets = (Grammar.prose, Grammar.data, Grammar.european, Grammar.indian, Grammar.swiss)
+    return st.sampled_from(presets).map(lambda preset: preset())
+
+
+def check_representation(representation: Representation, examples: int = 50) -> None:
+    """Hold a representation to what all of numtok relies on; its class must be registered.
+
+    - Options go through JSON, and one that it does not have is refused.
+    - Columns have the types that are declared; no numbers are none; of many, each is as alone.
+    - What is decoded encodes to the same; ``exact`` and spelled-out numbers are the same decimals.
+    - ``fits`` and ``clipped`` are one answer a number, and what fits is not clipped.
+    - Texts come back from a tokenizer byte for byte, alone and in a batch with the same ids.
+
+    Args:
+        representation: with the options to check.
+        examples: that each property is tried on.
+
+    Raises:
+        AssertionError: with the smallest example that fails.
+    """
+    check_options(representation)
+    limits = settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    limits(given(st.just(representation), numbers())(check_numbers))()
+    tokenizers = [
+        Tokenizer.from_pretrained(None, [representation], grammar=preset)
+        for preset in (Grammar.prose(), Grammar.european())
+    ]
+    limits(given(st.sampled_from(tokenizers), batches())(check_texts))()
+
+
+def check_options(representation: Representation) -> None:
+    """Options through JSON, and the columns in the registry."""
+    options = json.loads(json.dumps(representation.to_dict()))
+    assert from_dict(options) == representation
+    assert hash(from_dict(options)) == hash(representation)
+    assert options["name"] == representation.name
+    try:
+        from_dict(options | {"no_such_option": 1})
+    except RepresentationError:
+        pass
+    else:
+        raise AssertionError(f"{representation.name} takes an option that it does not have")
+    assert streams().keys() >= representation.columns().keys()
+
+
+def check_numbers(representation: Representation, drawn: Numbers) -> None:
+    """Encoding, decoding and ranges, for the numbers that it holds."""
+    fits, clipped = representation.fits(drawn), representation.clipped(drawn)
+    assert fits.dtype == clipped.dtype == np.bool_
+    assert len(fits) == len(clipped) == len(drawn)
+    surfaces = [text for text, fit in zip(drawn.format().to_pylist(), fits, strict=True) if fit]
+    held = Numbers.parse(surfaces)
+    assert representation.fits(held).all()
+    counts = representation.token_counts(held)
+    assert counts is None or len(counts) == len(held)
+    if (spelled := representation.spell(held)) is not None:
+        assert len(spelled.offsets) == len(held) + 1
+        assert spelled.stream is None or len(spelled.stream) == len(spelled.symbols)
+        if representation.exact or representation.order is not None:
+            _same_decimals(representation.read_spelled(spelled), surfaces)
+        _same_spelling(representation, spelled, held)
+        return
+    columns = representation.encode_columns(held)
+    declared = representation.columns() if columns else {}
+    assert {name: column.type for name, column in columns.items()} == {
+        name: column.type for name, column in declared.items()
+    }
+    assert all(len(column) == len(held) for column in columns.values())
+    for number in range(len(held)):
+        alone = representation.encode_columns(Numbers.parse(surfaces[number : number + 1]))
+        assert all(alone[name].equals(columns[name].slice(number, 1)) for name in columns)
+    back = representation.decode_columns(columns.__getitem__) if columns else None
+    if back is not None:
+        again = representation.encode_columns(back)
+        assert len(back) == len(held)
+        assert not representation.exact or all(again[n].equals(columns[n]) for n in columns)
+        if representation.exact:
+            _same_decimals(back.format(), surfaces, sign=representation.carries_sign)
+
+
+def _same_spelling(representation: Representation, spelled: Any, held: Numbers) -> None:
+    """What is read from symbols is spelled in the same way, and each number as alone."""
+    text = representation.read_spelled(spelled)
+    assert len(text) == len(held)
+    again = representation.spell(Numbers.parse(text))
+    assert again is not None
+    assert again.symbols.tolist() == spelled.symbols.tolist()
+    assert again.offsets.tolist() == spelled.offsets.tolist()
+
+
+def _same_decimals(found: pa.Array, surfaces: Sequence[str], sign: bool = True) -> None:
+    for text, surface in zip(found.to_pylist(), surfaces, strict=True):
+        one, other = Decimal(text), Decimal(surface)
+        assert (one, one.is_signed()) == (other, other.is_signed()) if sign else one == abs(other)
+
+
+def check_texts(tokenizer: Tokenizer, drawn: list[str]) -> None:
+    """Text to ids and columns and back, in a batch as alone."""
+    try:
+        batch = tokenizer.encode_batch(drawn, keep_text=True)
+    except RepresentationError:  # of what it cannot hold
+        assert any(one.overflow == "error" for one in tokenizer.representations)
+        return
+    assert tokenizer.decode_batch(batch).to_pylist() == drawn
+    ids = batch.column("input_ids").to_pylist()
+    index = batch.column("number_index").to_pylist()
+    values = batch.column("number_value").to_pylist()
+    for row, text in enumerate(drawn):
+        alone = tokenizer.encode_batch([text])
+        assert alone.column("input_ids").to_pylist() == [ids[row]]
+        assert len(index[row]) == len(values[row])
+        assert index[row] == sorted(set(index[row]))
+        assert all(0 <= place < len(ids[row]) for place in index[row])

@@ -1,0 +1,54 @@
+"""Every representation holds to what the others do, by the kit that is there for everybody's own."""
+
+from __future__ import annotations
+
+import pytest
+from effort import examples
+
+from numtok.representations import (
+    B1999,
+    FP15,
+    P10,
+    P1000,
+    Digits,
+    ExponentBins,
+    FloatBits,
+    FoNE,
+    LogFourier,
+    PlaceValue,
+    Representation,
+    Subword,
+    XVal,
+)
+from numtok.testing import check_representation
+
+KINDS: list[Representation] = [
+    XVal(),
+    XVal(scale=0.25, clip=5.0, overflow="clip"),
+    XVal(log=True),
+    FloatBits(),
+    FloatBits(compact=True, overflow="clip"),
+    FloatBits(width=64),
+    FoNE(6, 4),
+    FoNE(20, 10, compact=True),
+    FoNE(6, 4, bases=(10, 2, 5), chunk=5),
+    PlaceValue(),
+    PlaceValue("clip", "lsd", 50, 2**63 - 1),
+    Digits(1),
+    Digits(3),
+    Digits(3, align="left"),
+    P10(),
+    P10(digits=2, decades=(-3, 3), form="decimal", overflow="error"),
+    P1000(),
+    B1999(),
+    FP15(),
+    ExponentBins(),
+    ExponentBins(50, 1.0, 1e9, "clip"),
+    LogFourier(4),
+    Subword(),
+]
+
+
+@pytest.mark.parametrize("representation", KINDS, ids=str)
+def test_a_representation_holds_to_the_kit(representation: Representation) -> None:
+    check_representation(representation, examples(20, thorough=200))
