@@ -590,6 +590,13 @@ def _(session: Session, printed: str) -> None:
     assert numtok.extract(printed)
 
 
+@promise("docs/representations.md", "class Root(SingleToken)")
+def _(session: Session, printed: str) -> None:
+    """It is one like ours; other pages are about ours alone."""
+    assert numtok.representations.parse("root") == (session.names["Root"](),)
+    del numtok.representations.REPRESENTATIONS["root"]
+
+
 @promise("numtok/FORMAT.md", "It     is   [NUM]")
 def _(session: Session, printed: str) -> None:
     encoded = numtok.Tokenizer.from_pretrained(
