@@ -214,16 +214,6 @@ def test_pattern_text_unit_and_overflow(folder: Path) -> None:
     assert not Path("c.parquet").exists()
 
 
-def test_special_tokens(folder: Path) -> None:
-    Path("in.jsonl").write_text('{"text": "a<|endoftext|>"}\n')
-    ok("encode", "in.jsonl", "-o", "a.parquet", "--parse-special")
-    ok("encode", "in.jsonl", "-o", "b.parquet", "--add-special-tokens")
-    lengths = [
-        len(pq.read_table(name).column("input_ids")[0]) for name in ("a.parquet", "b.parquet")
-    ]
-    assert lengths[0] == 2 < lengths[1]
-
-
 def test_the_slow_engine_gives_the_same_file(folder: Path) -> None:
     for engine in ("gigatoken", "tokenizers"):
         ok(

@@ -20,6 +20,7 @@ from numtok_cli.main import cli
 from numtok_cli.options import GRAMMARS, in_options
 from places import SAMPLE
 
+import numtok
 from numtok import representations
 from numtok.numbers import grammar
 from numtok.representations import REPRESENTATIONS
@@ -348,6 +349,41 @@ def test_a_wrong_type_names_the_file_the_key_and_what_it_should_be(
     Path("job.toml").write_text(line + "\n")
     result = run("encode", "in.jsonl -o out.parquet --config job.toml")
     assert result.exit_code in (1, 2) and all(one in result.stderr for one in told), result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "values"),
+    [
+        ("european", "1.234,56 € und 12 345, am 12.03.2024", [1234.56, 12345.0]),
+        ("indian", "Rs 12,34,567.89 of 1,234", [1234567.89, 1234.0]),
+        ("swiss", "CHF 1'234.56", [1234.56]),
+    ],
+)
+def test_a_grammar_by_its_name(
+    name: str, text: str, values: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    Path("job.toml").write_text(f'grammar = "{name}"\nkeep-text = true\n')
+    for given, out in (
+        (f"--grammar {name} --keep-text", "a.parquet"),
+        ("--config job.toml", "b/"),
+        ("--config b/__numtok/manifest.json", "c/"),
+    ):
+        inputs = "" if "manifest" in given else "in.jsonl"
+        assert run("encode", f"{inputs} {given} -o {out} -q").exit_code == 0
+        (file,) = [Path(out)] if out == "a.parquet" else Path(out).glob("*.parquet")
+        assert pq.read_table(file).column("number_value").to_pylist() == [values]
+        assert run("decode", f"{file} -o back.jsonl --overwrite -q").exit_code == 0
+        assert json.loads(Path("back.jsonl").read_text()) == {"text": text}
+    made = getattr(numtok.Grammar, name)()
+    assert numtok.scan([text], name) == numtok.scan([text], made)
+    assert [float(one.value) for one in numtok.extract(text, name)] == values
+    assert numtok.Tokenizer.from_pretrained(None, "xval", name).grammar == made
+    assert numtok.corpus_stats("in.jsonl", grammar=name).numbers == len(values)
+    assert numtok.encode_files("in.jsonl", "d.parquet", grammar=name).numbers == len(values)
+    with pytest.raises(numtok.NumtokError, match="expected a Grammar or one of 'prose', 'data'"):
+        numtok.scan([text], "klingon")
 
 
 def test_stats_and_encode_fit_one_scale(tmp_path: Path) -> None:
