@@ -70,6 +70,7 @@ POSITIVE = click.FloatRange(0, min_open=True)
     "Text",
     shared.tokenizer,
     shared.text_column,
+    shared.template,
     shared.input_format,
     shared.text_unit,
     opt(

@@ -213,6 +213,10 @@ text_column = opt(
     "--text-column NAME",
     "Where the text is. Default: text, content, document, body, or the only strings.",
 )
+template = opt(
+    "--template TEXT",
+    "Join columns to the text: '{name} costs {price}'; or row, a line for each column.",
+)
 text_unit = opt(
     "--text-unit UNIT", "In .txt: what a document is.", click.Choice(["line", "file"]),
     default="line",

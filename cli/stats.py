@@ -60,6 +60,7 @@ WIDTH = 100
     "Text",
     shared.tokenizer,
     shared.text_column,
+    shared.template,
     shared.input_format,
     shared.text_unit,
     shared.on_error,

@@ -21,6 +21,8 @@ def print_warnings(summary: Summary, packed: bool) -> None:
             f"{summary.without_text:,} of {summary.documents:,} documents have no text (it is"
             f" missing or null) and are {became}, the first in {summary.first_without_text}"
         )
+    if summary.documents and not summary.numbers:
+        warn_of_no_numbers(summary)
     log = any(getattr(representation, "log", False) for representation in summary.representations)
     kept = max(summary.numbers - sum(summary.left_as_text.values()), 1)
     vanishing, clipped = summary.vanishing.get("xval", 0), summary.clipped.get("xval", 0)
@@ -31,6 +33,20 @@ def print_warnings(summary: Summary, packed: bool) -> None:
             f" the model and {clipped / kept:.1%} are clipped; {more}--numbers bits holds numbers"
             " of all magnitudes"
         )
+
+
+def warn_of_no_numbers(summary: Summary) -> None:
+    """Say where there are some, in a table."""
+    found = ", ".join(map(repr, summary.number_columns))
+    template = " ".join(f"{{{name}}}" for name in summary.number_columns)
+    where = f" in {summary.text_column!r}" if summary.text_column else ""
+    ways = (
+        f"; the columns {found} hold some: join them to the text with --template '{template}', or"
+        " all with --template row"
+        if found
+        else "; with tables, --template joins columns to the text"
+    )
+    print_warning(f"there are no numbers{where}{ways}")
 
 
 def scale_row(fit: Fit) -> tuple[str, str, str]:
@@ -52,9 +68,10 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
         numbers = ",".join(representation.name for representation in summary.representations)
     skipped = f"{summary.skipped:,} left out, see {summary.quarantine}" if summary.skipped else ""
     each = f"{summary.bytes / summary.tokens:.2f} bytes each" if summary.tokens else ""
+    column = f"of {summary.text_column!r}; " if summary.text_column else ""
     rows = [
         ("documents", f"{summary.documents:,}", skipped),
-        ("text", size(summary.bytes), time_taken(summary)),
+        ("text", size(summary.bytes), column + time_taken(summary)),
         ("tokens", f"{summary.tokens:,}", each),
         ("numbers", f"{summary.numbers:,}", f"as {numbers}"),
     ]

@@ -20,6 +20,8 @@ from numtok import corpus
 from numtok.corpus.fit import ScaleFit, xval_place
 from numtok.corpus.jobs.claims import Status
 from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
+from numtok.corpus.number_columns import columns_with_numbers
+from numtok.corpus.read.find import find_inputs
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
 from numtok.corpus.summary import Progress, Summary
 from numtok.errors import RepresentationError, TokenizerError
@@ -85,7 +87,7 @@ def encode_files(
         ray: the address of a Ray cluster that writes the shards: ``auto``, ``local``, or
             ``host:port``; all nodes must see the same files.
         progress: called from the calling thread, several times a second.
-        options: text_column, keep_columns, keep_text, add_special_tokens, parse_special,
+        options: text_column, template, keep_columns, keep_text, add_special_tokens, parse_special,
             input_format, output_format, compression, text_unit, workers, batch_bytes, overwrite,
             tensors, on_error, layout, pack, pack_mode, end_token, stats: see
             :class:`numtok.corpus.settings.EncodeOptions`.
@@ -132,14 +134,12 @@ def encode_files(
             " give dense=True where there can be"
         )
     encoder = Encoder.of(made, tokenizer, engine, finding)
-    return _encode(
-        _listed(inputs),
-        output,
-        encoder,
-        Sharding(shards, shard_size, shard, ray),
-        progress,
-        options,
-    )
+    given, sharding = _listed(inputs), Sharding(shards, shard_size, shard, ray)
+    summary = _encode(given, output, encoder, sharding, progress, options)
+    if summary.documents and not summary.numbers and options.get("template") is None:
+        first = find_inputs(given, options.get("input_format"))[0]
+        summary.number_columns = columns_with_numbers(first, made.grammar)
+    return summary
 
 
 def _encode(

@@ -196,6 +196,7 @@ def encode_sources(
         (workers + ON_THE_WAY) * settings.batch_bytes,
         run.tick,
     )
+    summary.text_column = reader.text_column
     run.stored_rows, run.cut_numbers = encoder.rows.count, encoder.rows.cut_numbers
     return run.complete(summary)
 

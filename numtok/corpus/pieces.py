@@ -35,8 +35,9 @@ class Reader:
         self.sources = sources
         self.how: dict[str, Any] = {
             name: getattr(settings, name)
-            for name in ("text_column", "batch_bytes", "text_unit", "on_error")
+            for name in ("text_column", "batch_bytes", "text_unit", "on_error", "template")
         }
+        self.text_column = ""  # of the first file that has one
         self.sampled: list[pa.Array] = []
         self._sample_left = sample_bytes
 
@@ -65,6 +66,7 @@ class Reader:
         done = 0
         for source in self.sources:
             for batch in read_batches(source, keep_columns=names, kept_types=kinds, **self.how):
+                self.text_column = self.text_column or batch.column
                 self._put_aside(batch.texts)
                 yield Piece(batch, done + batch.position)
             done += source.size or 0

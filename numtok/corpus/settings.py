@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack
 
+from numtok.corpus.read.template import Template
 from numtok.corpus.summary import BATCH_BYTES, SHARD_BATCH_BYTES
 from numtok.errors import InputError
 from numtok.tokenizer.metadata import LARGEST_ROW
@@ -20,6 +21,8 @@ class EncodeOptions(TypedDict, total=False):
     Attributes:
         text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or
             the only column of strings.
+        template: in place of a text column, ``"{name} costs {price}"``: columns in braces, joined
+            to a text; or ``"row"``, a line ``column: value`` for each.
         keep_columns: other columns of the input, stored after numtok's own.
         keep_text: also store what it takes to give back every byte.
         add_special_tokens: put the source tokenizer's special tokens around each text.
@@ -47,6 +50,7 @@ class EncodeOptions(TypedDict, total=False):
     """
 
     text_column: str | None
+    template: str | None
     keep_columns: Sequence[str]
     keep_text: bool
     add_special_tokens: bool
@@ -99,6 +103,7 @@ class EncodeSettings:
     """
 
     text_column: str | None = None
+    template: str | None = None
     keep_columns: Sequence[str] = ()
     keep_text: bool = False
     add_special_tokens: bool = False
@@ -132,6 +137,10 @@ class EncodeSettings:
             whole = type(value) is int and 0 < value <= largest
             if not whole and not (name == "workers" and value is None):
                 raise InputError(f"{name}={value!r} must be a whole number from 1 to {largest:,}")
+        if self.template is not None:
+            Template(self.template)
+            if self.text_column is not None:
+                raise InputError("template and text_column both tell the text; leave out one")
         check_choice("layout", self.layout, (None, "number", "token"))
         self._check_packing()
         for name in ("text_unit", "on_error", "pack_mode"):

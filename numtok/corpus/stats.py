@@ -57,6 +57,7 @@ def corpus_stats(
     tokenizer: Any = None,
     grammar: Grammar | str | None = None,
     text_column: str | None = None,
+    template: str | None = None,
     input_format: str | None = None,
     text_unit: Literal["line", "file"] = "line",
     on_error: Literal["raise", "skip"] = "raise",
@@ -76,6 +77,8 @@ def corpus_stats(
             have their own.
         text_column: where the text is; by default ``text``, ``content``, ``document``, ``body``, or
             the only column of strings.
+        template: in place of ``text_column``, columns joined to a text: see
+            :func:`numtok.encode_files`.
         input_format: of the inputs, whatever their suffix.
         text_unit: in ``.txt``, whether a line or the whole file is a document.
         on_error: ``"skip"`` leaves out bad rows of JSON lines and text files.
@@ -91,11 +94,11 @@ def corpus_stats(
         if isinstance(inputs, str | os.PathLike)
         else [os.fspath(one) for one in inputs]
     )
-    kept, given = ([], given) if text_column or input_format else _kept(given)
+    kept, given = ([], given) if text_column or template or input_format else _kept(given)
     sources = find_inputs(given, input_format) if given or not kept else []
     check_text_unit(sources, text_unit)
     for name, value in (("grammar", grammar), ("tokenizer", tokenizer)):
-        if value is not None and text_column is None and all(map(is_encoded, sources)):
+        if value is not None and text_column is template is None and all(map(is_encoded, sources)):
             raise InputError(
                 f"{name}=... is for texts, and these files hold numbers that were found already;"
                 " leave it out, or name a column of texts by text_column=NAME"
@@ -105,6 +108,7 @@ def corpus_stats(
     rules = check_grammar(grammar)
     reading = {
         "text_column": text_column,
+        "template": template,
         "batch_bytes": batch_bytes,
         "text_unit": text_unit,
         "on_error": on_error,
@@ -210,7 +214,7 @@ class _Run:
 def _pieces(sources: Sequence[Source], reading: dict[str, Any]) -> Iterator[_Piece]:
     done = 0
     for source in sources:
-        if reading["text_column"] is None and is_encoded(source):
+        if reading["text_column"] is reading["template"] is None and is_encoded(source):
             with closing(open_encoded(source.path)) as file:
                 for batch, rows in documents_of(file, reading["batch_bytes"]):
                     yield _Piece(

@@ -81,6 +81,8 @@ class Summary:
         in_added_tokens: digits within the tokenizer's own tokens, which are not numbers.
         tokens_before, tokens_after: mean tokens per number, by the source tokenizer and now, on the
             first megabyte; None without numbers.
+        text_column: of the inputs; empty if they have none, or a template tells the text.
+        number_columns: those that hold numbers, if the texts hold none.
         rows: of the file; as many as documents, unless they are packed.
         cut_numbers: numbers longer than a packed row, which lie in several.
         output, output_bytes: the file.
@@ -106,6 +108,8 @@ class Summary:
     in_added_tokens: int = 0
     tokens_before: float | None = None
     tokens_after: float | None = None
+    text_column: str = ""
+    number_columns: tuple[str, ...] = ()
     rows: int = 0
     cut_numbers: int = 0
     output: str = ""

@@ -102,7 +102,9 @@ def out_parquet(folder: Path) -> None:
     """What a page about reading files reads."""
     from numtok.corpus.encode import encode_corpus
 
-    tokenizer = numtok.Tokenizer.from_pretrained(numbers=[numtok.XVal(), numtok.FloatBits()])
+    tokenizer = numtok.Tokenizer.from_pretrained(
+        numbers=[numtok.XVal(), numtok.FloatBits(compact=True)]
+    )
     encode_corpus([SAMPLE], folder / "out.parquet", tokenizer)
 
 
@@ -114,6 +116,7 @@ FOUND_THERE: dict[str, list[Callable[[Path], None]]] = {
     "docs/stats.md": [sample],
     "docs/training.md": [sample],
     "numtok/FORMAT.md": [out_parquet],
+    "docs/files.md": [sample],
 }
 
 
@@ -597,6 +600,27 @@ def _(session: Session, printed: str) -> None:
     del numtok.representations.REPRESENTATIONS["root"]
 
 
+@promise("docs/files.md", "compact.parquet")
+def _(session: Session, printed: str) -> None:
+    expanded = numtok.expand(session.names["table"])
+    assert session.names["table"].schema.field("number_bits").type == pa.list_(pa.uint32())
+    assert expanded.schema.field("number_bits").type.value_type.shape == [32]
+
+
+@promise("docs/files.md", "numtok encode prices.csv")
+def _(session: Session, printed: str) -> None:
+    values = pq.read_table(session.folder / "prices.parquet")["number_value"].to_pylist()
+    assert values == [[2.5], [1234.0]]
+    rows = pq.read_table(session.folder / "rows.parquet")["number_value"].to_pylist()
+    assert rows[0] == [1.0, 2.5, 2020.0, 1.0, 2.0]
+
+
+@promise("docs/files.md", "answers.jsonl")
+def _(session: Session, printed: str) -> None:
+    values = pq.read_table(session.folder / "answers.parquet")["number_value"].to_pylist()
+    assert values == [[7.0, 8.0, 56.0]]
+
+
 @promise("numtok/FORMAT.md", "It     is   [NUM]")
 def _(session: Session, printed: str) -> None:
     encoded = numtok.Tokenizer.from_pretrained(
@@ -646,7 +670,7 @@ def _(session: Session, printed: str) -> None:
         for row in table.to_pylist()
     ]
     assert [eval(line) for line in printed.splitlines()] == expected and len(expected) == 31
-    assert session.names["metadata"]["format"] == 1
+    assert session.names["metadata"]["format"] == 2
     words = [int("".join(map(str, bits)), 2) for bits in session.names["matrix"].tolist()]
     floats = torch.tensor(words).to(torch.uint32).view(torch.float32).tolist()
     values = [value for row in table["number_value"].to_pylist() for value in row]

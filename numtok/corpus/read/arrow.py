@@ -25,7 +25,6 @@ from numtok.corpus.read.batches import (
     ReadOptions,
     TextBatch,
     checked_batches,
-    pick_text_column,
     text_columns,
 )
 from numtok.corpus.read.ipc_sizes import body_sizes
@@ -40,14 +39,7 @@ def read_arrow(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     read nor decompressed.
     """
     with plain_path(source) as path, contextlib.closing(ArrowFile(path, name=source.name)) as file:
-        text = pick_text_column(
-            source,
-            options.text_column,
-            file.schema.names,
-            text_columns(file.schema),
-            options.keep_columns,
-        )
-        wanted = list(dict.fromkeys([text, *options.keep_columns]))
+        wanted = options.wanted(source, file.schema.names, lambda: text_columns(file.schema))
         first_row = 0
         for batch, done in file.read(wanted):
             position = (

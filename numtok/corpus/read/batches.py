@@ -7,7 +7,7 @@ out, without copying.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.corpus.read.sources import Source
+from numtok.corpus.read.template import Template
 from numtok.errors import InputError, MissingInputError
 
 TEXT_COLUMNS = ("text", "content", "document", "body")
@@ -50,6 +51,7 @@ class TextBatch:
         source: the file.
         bad: rows that were left out of this batch (``on_error="skip"``); or the file from some
             place on.
+        column: that holds the text; empty if there is none, or a template.
     """
 
     texts: pa.Array
@@ -58,6 +60,7 @@ class TextBatch:
     position: int
     source: Source
     bad: tuple[SkippedRow, ...] = ()
+    column: str = ""
 
     @property
     def skipped(self) -> int:
@@ -77,6 +80,22 @@ class ReadOptions:
     text_unit: Literal["line", "file"] = "line"
     on_error: Literal["raise", "skip"] = "raise"
     kept_types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    template: Template | None = None
+
+    def wanted(
+        self, source: Source, names: Sequence[str], strings: Callable[[], Sequence[str]]
+    ) -> list[str]:
+        """The columns to read of a table's ``names``, those of the text first; ``strings`` tells
+        which could be the text.
+        """
+        if self.template is None:
+            asked = self.text_column
+            found = strings() if asked is None else ()
+            first = [pick_text_column(source, asked, names, found, self.keep_columns)]
+        else:
+            first = self.template.needed(names, source)
+            pick_text_column(source, first[0], names, (), self.keep_columns)
+        return list(dict.fromkeys([*first, *self.keep_columns]))
 
 
 def left_out(
@@ -125,7 +144,7 @@ def pick_text_column(
         return strings[0]
     raise MissingInputError(
         f"cannot tell which column holds the text; the columns are {listing}: choose one with"
-        " text_column=NAME",
+        " text_column=NAME, or join some by template=...",
         source.name,
     )
 
@@ -258,7 +277,15 @@ def checked_batches(
             name: as_kept(columns[name], name, source, options.kept_types.get(name))
             for name in options.keep_columns
         }
-        whole = TextBatch(as_text(columns[names[0]], names[0], source), kept, row, position, source)
+        if options.template is None:
+            name, texts = names[0], as_text(columns[names[0]], names[0], source)
+        else:
+            name = ""
+            read = {name: columns[name] for name in options.template.columns or names}
+            for one, column in read.items():
+                check_column(column, one, source)
+            texts = options.template.of_columns(read)
+        whole = TextBatch(texts, kept, row, position, source, (), name)
         yield from cut_batches(whole, options.batch_bytes)
         row += len(whole.texts)
 
@@ -332,6 +359,7 @@ def cut_batches(batch: TextBatch, batch_bytes: int) -> Iterator[TextBatch]:
             batch.position,
             batch.source,
             batch.bad if start == 0 else (),
+            batch.column,
         )
 
 

@@ -28,7 +28,6 @@ from numtok.corpus.read.batches import (
     checked_batches,
     is_bytes,
     left_out,
-    pick_text_column,
 )
 from numtok.corpus.read.lines import BOM, refuse_utf16
 from numtok.corpus.read.sources import ByteStream, Source
@@ -133,6 +132,7 @@ def read_csv(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
                         batch.position,
                         source,
                         tuple(bad[told:]),
+                        batch.column,
                     )
                     done, told = stop, max(told, len(bad))
             if bad[told:]:
@@ -177,14 +177,9 @@ def _csv_pass(
         if not names or not head.header:
             return  # an empty file, or a header without its line break and hence without rows
         guess = [names[0]] if len(names) == 1 else None
-        text = pick_text_column(
-            source,
-            options.text_column,
-            names,
-            guess or _csv_strings(head.data, names, parse),
-            options.keep_columns,
+        wanted = options.wanted(
+            source, names, lambda: guess or _csv_strings(head.data, names, parse)
         )
-        wanted = list(dict.fromkeys([text, *options.keep_columns]))
         convert = pyarrow.csv.ConvertOptions(
             include_columns=wanted,
             column_types=dict.fromkeys(wanted, pa.binary() if skip else pa.string()),

@@ -23,6 +23,7 @@ from numtok.corpus.read.find import find_inputs
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.read.parts import in_whole_file
 from numtok.corpus.read.sources import Source, named_errors
+from numtok.corpus.read.template import Template
 from numtok.errors import InputError, MissingInputError
 
 __all__ = ["Source", "TextBatch", "check_text_unit", "find_inputs", "read_batches"]
@@ -42,6 +43,7 @@ def read_batches(
     text_unit: Literal["line", "file"] = "line",
     on_error: Literal["raise", "skip"] = "raise",
     kept_types: Mapping[str, pa.DataType] | None = None,
+    template: str | None = None,
 ) -> Iterator[TextBatch]:
     """The documents of one source, in order.
 
@@ -59,13 +61,21 @@ def read_batches(
         kept_types: Arrow types for kept columns. Without them a JSON column has the type that its
             first rows suggest, which may differ from file to file; CSV columns are strings; Parquet
             and Arrow columns have their own.
+        template: in place of ``text_column``, columns in braces, ``{name} costs {price}``, or
+            ``row``; see :mod:`numtok.corpus.read.template`.
 
     Raises:
         InputError: naming the file, and the line and column as far as known. No text is ever
             changed to make it fit.
     """
     options = ReadOptions(
-        text_column, tuple(keep_columns), batch_bytes, text_unit, on_error, dict(kept_types or {})
+        text_column,
+        tuple(keep_columns),
+        batch_bytes,
+        text_unit,
+        on_error,
+        dict(kept_types or {}),
+        None if template is None else Template(template),
     )
     rows = 0
     try:

@@ -19,6 +19,7 @@ from numtok.corpus.read.batches import ReadOptions, TextBatch, too_long
 from numtok.corpus.read.jsonl import BadRow, Columns, Rows
 from numtok.corpus.read.lines import Block, not_utf8, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
+from numtok.corpus.read.template import AS_WRITTEN
 from numtok.errors import InputError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -91,7 +92,8 @@ def _read_document(
             )
             first_row, begin, rows = first_row + len(rows.texts), at, Rows()
         try:
-            document, kept = columns.row(value)
+            written = AS_WRITTEN.raw_decode(text, at)[0] if columns.template else None
+            document, kept = columns.row(value, written)
             columns.check_kept(kept)
         except BadRow as error:
             raise InputError(
@@ -115,7 +117,7 @@ def _batch(
     texts, kept = columns.arrays(rows)
     if columns.text in options.keep_columns:
         kept[columns.text] = texts
-    return TextBatch(texts, kept, first_row, position, source)
+    return TextBatch(texts, kept, first_row, position, source, (), columns.text)
 
 
 def _settle_columns(sample: list[Any], source: Source, options: ReadOptions) -> Columns:

@@ -36,10 +36,10 @@ from numtok.corpus.read.batches import (
     ReadOptions,
     SkippedRow,
     TextBatch,
-    pick_text_column,
 )
 from numtok.corpus.read.lines import Block, not_utf8, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
+from numtok.corpus.read.template import AS_WRITTEN, Template
 from numtok.errors import InputError
 
 # Arrow's parser crashes the process when the first row is a bare `null`, so it only gets blocks
@@ -73,11 +73,13 @@ class Columns:
 
     text: str
     kept: dict[str, pa.DataType]
+    template: Template | None = None
 
-    def row(self, value: Any) -> tuple[str | None, list[Any]]:
+    def row(self, value: Any, written: Any = None) -> tuple[str | None, list[Any]]:
         """Text and kept values of one parsed row; ``BadRow`` if it cannot be used.
 
-        A row ``null`` is a null document.
+        A row ``null`` is a null document. ``written`` is the row with its numbers as they are
+        written, which a template takes.
         """
         if value is None:
             return None, [None] * len(self.kept)
@@ -86,7 +88,7 @@ class Columns:
                 f"the row is {KINDS[type(value)]}, not an object; if the file is one array of"
                 " objects, tell with input_format='json'"
             )
-        text = value.get(self.text)
+        text = value.get(self.text) if self.template is None else self.template.of_row(written)
         if text is not None and not isinstance(text, str):
             raise BadRow(
                 f"text column {self.text!r} holds {KINDS[type(text)]}, not a string; choose another"
@@ -173,7 +175,7 @@ def batches_of_blocks(
         if len(texts) or bad:
             if use.text in options.keep_columns:
                 kept[use.text] = texts
-            yield TextBatch(texts, kept, first_row, block.position, source, tuple(bad))
+            yield TextBatch(texts, kept, first_row, block.position, source, tuple(bad), use.text)
         first_row += len(texts) + len(bad)
 
 
@@ -184,6 +186,7 @@ def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.
     if (
         not _STARTS_WITH_OBJECT.match(block.data)
         or len(block.data) > _FIT_IN_INT32
+        or columns.template is not None
         or any(map(needs_a_look, columns.kept.values()))
     ):
         return None
@@ -236,7 +239,8 @@ def _collect(
     for number, raw in enumerate(block.data.split(b"\n"), block.line):
         if raw.strip(b" \t\r"):
             try:
-                text, kept = columns.row(parse_line(raw))
+                written = parse_line(raw, AS_WRITTEN) if columns.template else None
+                text, kept = columns.row(parse_line(raw), written)
                 if check_kept:
                     columns.check_kept(kept)
                 rows.texts.append(text)
@@ -261,7 +265,7 @@ def _blame(error: BadRow, raw: bytes, source: Source, line: int, offset: int) ->
     return InputError(f"{error}, {SKIP_HINT}", source.name, line, error.column)
 
 
-def parse_line(raw: bytes) -> Any:
+def parse_line(raw: bytes, decoder: json.JSONDecoder = DECODER) -> Any:
     """The value on one line; ``BadRow`` if there is none.
 
     Bytes that are not UTF-8 become lone surrogates, so that they only matter in a column that is
@@ -269,7 +273,7 @@ def parse_line(raw: bytes) -> Any:
     """
     line = raw.decode("utf-8", "surrogateescape")
     try:
-        value, stop = DECODER.raw_decode(line, len(line) - len(line.lstrip(" \t\r")))
+        value, stop = decoder.raw_decode(line, len(line) - len(line.lstrip(" \t\r")))
     except json.JSONDecodeError as error:
         raise BadRow(f"not valid JSON: {error.msg}; mend the line", error.pos + 1) from None
     except RecursionError:
@@ -308,6 +312,7 @@ def columns_without_rows(options: ReadOptions) -> Columns:
             for name in options.keep_columns
             if name != text
         },
+        options.template,
     )
 
 
@@ -325,11 +330,13 @@ def columns_of_rows(
     # With no string anywhere, a column by the right name is taken, so that the error will tell
     # which row holds what.
     strings = strings or named[:1] or [name for name in names if not kinds[name]]
-    text = pick_text_column(source, options.text_column, names, strings, options.keep_columns)
+    text = options.wanted(source, list(names), lambda: strings)[0]
+    text = "" if options.template else text
     kept = [name for name in options.keep_columns if name != text]
     return Columns(
         text,
         {name: options.kept_types.get(name) or guess_type(rows, name, source) for name in kept},
+        options.template,
     )
 
 

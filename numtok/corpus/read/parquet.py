@@ -28,7 +28,6 @@ from numtok.corpus.read.batches import (
     ReadOptions,
     TextBatch,
     checked_batches,
-    pick_text_column,
     stretches,
     text_columns,
     too_long,
@@ -68,10 +67,7 @@ def read_parquet(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
         schema = file.schema_arrow
         groups = list(range(file.metadata.num_row_groups))[source.start : source.stop]
         total = sum(file.metadata.row_group(group).num_rows for group in groups)
-        text = pick_text_column(
-            source, options.text_column, schema.names, text_columns(schema), options.keep_columns
-        )
-        wanted = list(dict.fromkeys([text, *options.keep_columns]))
+        wanted = options.wanted(source, schema.names, lambda: text_columns(schema))
         row = 0
         for batch in bounded_batches(file, path, groups, wanted, options.batch_bytes, source):
             done = (source.size or 0) * (row + batch.num_rows) // total

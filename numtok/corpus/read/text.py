@@ -21,9 +21,9 @@ def read_text(source: Source, options: ReadOptions) -> Iterator[TextBatch]:
     """Documents of a text file: its lines without their ``\\n`` or ``\\r\\n``, or
     (``text_unit="file"``) the whole of it.
     """
-    if options.keep_columns or options.text_column is not None:
+    if options.keep_columns or options.text_column is not None or options.template is not None:
         raise InputError(
-            "a text file has no columns; leave out text_column=... and the columns to keep",
+            "a text file has no columns; leave out text_column=..., template=... and those to keep",
             source.name,
         )
     with ByteStream(source) as stream:

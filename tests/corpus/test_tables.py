@@ -1,0 +1,159 @@
+"""Tables: columns joined to texts by a template, and a word where the numbers are elsewhere."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from input_files import failure, read_all
+from numtok_cli.main import cli
+
+import numtok
+from numtok.errors import InputError, NumtokError
+
+ROWS = [
+    {"id": "1", "name": "Tea, green", "price": "2.50", "date": "2020-01-02"},
+    {"id": "2", "name": 'The "big" {one}', "price": "1,234", "date": ""},
+    {"id": "03", "name": "two\nlines", "price": "-0.5e3", "date": "n/a"},
+]
+COSTS = ["Tea, green costs 2.50", 'The "big" {one} costs 1,234', "two\nlines costs -0.5e3"]
+LINES = [
+    "id: 1\nname: Tea, green\nprice: 2.50\ndate: 2020-01-02",
+    'id: 2\nname: The "big" {one}\nprice: 1,234',
+    "id: 03\nname: two\nlines\nprice: -0.5e3\ndate: n/a",
+]
+NAMES = ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.parquet", "a.arrow", "a.csv.gz"]
+
+
+def table(path: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
+    """The rows as a file of the format that its name tells."""
+    name = path.name.removesuffix(".gz")
+    if name.endswith(("csv", "tsv")):
+        mark = "," if name.endswith("csv") else "\t"
+        cells = [list(rows[0]), *(list(row.values()) for row in rows)]
+        quoted = (mark.join('"' + cell.replace('"', '""') + '"' for cell in row) for row in cells)
+        data = ("\ufeff" + "\r\n".join(quoted) + "\r\n").encode()
+        path.write_bytes(pa.compress(data, "gzip", asbytes=True) if path.suffix == ".gz" else data)
+    elif name.endswith("jsonl"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif name.endswith("json"):
+        path.write_text(json.dumps(rows, indent=1))
+    elif name.endswith("parquet"):
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        pyarrow.feather.write_feather(pa.Table.from_pylist(rows), path)
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_columns_are_joined_in_every_format(name: str, tmp_path: Path) -> None:
+    path = table(tmp_path / name)
+    assert read_all(path, template="{name} costs {price}") == COSTS
+    assert read_all(path, template="row") == LINES
+    assert read_all(path, template=r"{id}\n{{{id}}}\t{date}") == [
+        f"{row['id']}\n{{{row['id']}}}\t{row['date']}" for row in ROWS
+    ]
+    said = str(failure(path, template="{name} of {Price}"))
+    assert "column 'Price' of the template is not there" in said
+    assert "'id', 'name', 'price', 'date'" in said and str(path) in said
+
+
+def test_values_are_written_as_they_are(tmp_path: Path) -> None:
+    """Numbers of JSON digit by digit; those of columns with types as Arrow writes them."""
+    lines = [
+        '{"a": 12.50, "b": 1e400, "c": true, "d": [1.0, {"e": "x"}], "f": 12345678901234567890123}',
+        '{"a": null}',
+        "null",
+        '{"b": "text", "g": 1}',
+    ]
+    whole = '12.50|1e400|true|[1.0, {"e": "x"}]|12345678901234567890123'
+    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "a.json").write_text(f"[{', '.join(lines)}]")
+    for name in ("a.jsonl", "a.json"):
+        texts = read_all(tmp_path / name, template="{a}|{b}|{c}|{d}|{f}")
+        assert texts == [whole, None, None, "|text|||"]
+    assert read_all(tmp_path / "a.jsonl", template="row")[3] == "b: text\ng: 1"
+    typed = pa.table(
+        {
+            "n": pa.array([1, None]),
+            "x": [0.5, None],
+            "d": pa.array([Decimal("1.50"), None]),
+            "l": [[1, 2], None],
+            "c": pa.array(["a", None]).dictionary_encode(),
+        }
+    )
+    pq.write_table(typed, tmp_path / "a.parquet")
+    assert read_all(tmp_path / "a.parquet", template="{n} {x} {d} {l} {c}") == [
+        "1 0.5 1.50 [1, 2] a",
+        None,
+    ]
+
+
+ODD = {  # of the kind of WikiTableQuestions
+    "quotes.csv": 'Year,"Player (age)",Pts:avg\n2001,"O""Neal, S. (29)",28.7\n2002,"A\nB",\n',
+    "names.csv": '"",Rank 1,"1,000m",Größe\nx,1,2:05.3,1.80 m\n',
+    "one row.tsv": "Opponent\tScore\nAjax\t2–1\n",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_tables(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(ODD[name], "utf-8")
+    summary = numtok.encode_files(
+        tmp_path / name, tmp_path / "o.parquet", template="row", keep_text=True
+    )
+    numtok.decode_files(tmp_path / "o.parquet", tmp_path / "o.jsonl")
+    texts = [json.loads(line)["text"] for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert texts == read_all(tmp_path / name, template="row") and summary.numbers > 1
+    if name == "quotes.csv":
+        assert texts[0] == 'Year: 2001\nPlayer (age): O"Neal, S. (29)\nPts:avg: 28.7'
+        asked = read_all(tmp_path / name, template="{Player (age)}: {Pts:avg}")
+        assert asked == ['O"Neal, S. (29): 28.7', "A\nB: "]
+
+
+def test_a_table_whose_numbers_are_elsewhere_is_told(tmp_path: Path) -> None:
+    table(
+        tmp_path / "prices.csv",
+        [
+            {"id": "1", "name": "tea", "price": "2.50", "date": "2020-01-02"},
+            {"id": "2", "name": "rice", "price": "1234", "date": "2020-01-03"},
+        ],
+    )
+    command = ["encode", str(tmp_path / "prices.csv"), "-o", str(tmp_path / "o.parquet")]
+    said = CliRunner().invoke(cli, command).output
+    assert "of 'name'" in said and "there are no numbers in 'name'" in said
+    assert "'id', 'price', 'date' hold some" in said and "--template '{id} {price} {date}'" in said
+    more = ["--template", "{name} costs {price}", "--overwrite", "--keep-column", "id"]
+    said = CliRunner().invoke(cli, [*command, *more]).output
+    assert "there are no numbers" not in said
+    assert pq.read_table(tmp_path / "o.parquet")["number_value"].to_pylist() == [
+        [2.5],
+        [1234.0],
+    ]
+    told = CliRunner().invoke(cli, ["stats", command[1], "--template", "{price}", "--json", "-"])
+    assert told.exit_code == 0, told.output
+    assert numtok.corpus_stats(command[1], template="{price}").numbers == 2
+    assert numtok.corpus_stats(command[1], template="row").numbers == 10
+
+
+@pytest.mark.parametrize("template", ["", "no column", "{a", "a}", "{}", "{{a}}"])
+def test_templates_that_are_none(template: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"template .*(brace|names no column).*\{name\} costs"):
+        numtok.encode_files(table(tmp_path / "a.csv"), tmp_path / "o.parquet", template=template)
+
+
+def test_a_template_is_for_tables(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("5\n")
+    with pytest.raises(NumtokError, match="a text file has no columns"):
+        numtok.encode_files(tmp_path / "a.txt", tmp_path / "o.parquet", template="row")
+    with pytest.raises(InputError, match="leave out one"):
+        numtok.encode_files(
+            tmp_path / "a.txt", tmp_path / "o.parquet", template="row", text_column="a"
+        )
