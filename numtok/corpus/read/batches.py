@@ -262,17 +262,10 @@ def checked_batches(
     row: int,
     position: int,
     options: ReadOptions,
-    types: Mapping[str, pa.DataType] | None = None,
 ) -> Iterator[TextBatch]:
-    """One record batch, checked and cut: its columns are ``names``, the text first, and of
-    ``types`` where these say so once dictionaries are decoded.
-    """
+    """One record batch, checked and cut: its columns are ``names``, those of the text first."""
     for part in without_dictionaries(batch, options.batch_bytes):
         columns = dict(zip(names, part, strict=True))
-        for name, dtype in (types or {}).items():
-            columns[name] = columns[name].cast(
-                dtype.value_type if pa.types.is_dictionary(dtype) else dtype
-            )
         kept = {
             name: as_kept(columns[name], name, source, options.kept_types.get(name))
             for name in options.keep_columns

@@ -1,3 +1,3 @@
-"""What is written: encoded rows as Parquet or Arrow (``encoded``), texts as JSON lines or plain
-text (``texts``).
+"""What is written: ``sinks`` has the table of output formats, ``encoded`` the files that appear when
+they are whole, and standard output.
 """
