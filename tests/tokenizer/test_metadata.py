@@ -227,7 +227,7 @@ NEGATIVE = [
     (("shapes", "number_fourier"), [-1, 2]),
     (("shapes",), {"input_ids": [2]}),
     (("vocab_size",), 2**40),
-    (("format",), 2),
+    (("format",), 3),
     (("format",), True),
     (("grammar", "pattern"), "("),
     (("grammar", "grouping"), 5),
