@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numtok.hf.backend import KnowsNumbers
 from numtok.representations import END_NUM, NUM
+
+if TYPE_CHECKING:  # without transformers, numtok.hf.tokenizer has the words for that
+    from numtok.hf.backend import KnowsNumbers
 
 UNFINISHED = "\ufffd"  # what bytes decode to whose character is not whole yet
 
