@@ -18,7 +18,7 @@ from numtok.arrays.kernels import kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.gigatoken.encoders import SMALL_TEXT, GigatokenPool, pool_of
-from numtok.engines.gigatoken.parts import NEEDED, Parts, Rules, closed_up, rules_of
+from numtok.engines.gigatoken.parts import Parts, Rules, closed_up, rules_of
 from numtok.engines.gigatoken.piece_cache import (
     PieceCache,
     empty_cache,
@@ -151,7 +151,7 @@ class GigatokenEngine:
         while True:
             known = self._known
             parts = split(text, rows, slots, places, rules, known)
-            if not parts.counts[NEEDED] or is_full(known):
+            if not parts.counts["needed"][0] or is_full(known):
                 return parts, known
             self._add_to_cache(parts.missing.tolist())
 

@@ -8,7 +8,7 @@ In: rows of text, the slots of numbers, and the unsafe places. Out: empty :class
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,9 @@ from numtok.arrays.unicode_classes import flags
 from numtok.engines.interface import Ints, Slots
 
 PIECE, NUMBER, COMPLETE, APART = 0, 1, 2, 4  # what is in a hole: see Parts
+KIND_BITS = 3  # for these; the entry of a piece stands above them
 NUMERIC, WHITE, ASCII_LETTER, LETTER, AFTER_LETTERS = 1, 2, 4, 8, 16  # bits in Rules.classes
 MISSING_SLOTS = 1 << 10  # for pieces that are noted in one go
-HOLES, DOCUMENTS, COMPLETES, MISSING, NEEDED, IDS, BEGIN, OPEN, FILLED = range(9)  # in Parts.counts
 _NO_LETTERS = (
     (0, 0x27),
     (0x28, 0x41),
@@ -35,6 +35,21 @@ _NO_LETTERS = (
     (0xFF01, 0xFF10),
 )
 _scratch = memory.Scratch()
+
+
+COUNTS = np.dtype(
+    [
+        ("holes", np.int64),
+        ("documents", np.int64),
+        ("completes", np.int64),  # texts for the complete tokenizer
+        ("missing", np.int64),  # notes of missing pieces
+        ("needed", np.int64),  # those of them for which text is given to the complete tokenizer
+        ("ids", np.int64),  # of cached pieces
+        ("begin", np.int64),  # where in the given text the open piece begins
+        ("open", np.int64),  # where in what is left the open document begins
+        ("filled", np.int64),  # the end of what is left
+    ]
+)
 
 
 class Rules(NamedTuple):
@@ -83,10 +98,7 @@ class Parts(NamedTuple):
         spaced: bool[c], whether a number took the space before it along.
         missing: keys of pieces that the table lacks, each in a slot that its hash tells, so that
             the last one stays of those with the same; 0 for none.
-        counts: int64[9]: of holes, documents, texts for the complete tokenizer, notes of missing
-            pieces, those of them for which text is given to it (NEEDED), and ids of known pieces;
-            where in the given text the open piece begins (BEGIN), and in what is left the open
-            document (OPEN) and the end (FILLED).
+        counts: the one record of :data:`COUNTS`.
     """
 
     text: npt.NDArray[np.uint8]
@@ -96,7 +108,7 @@ class Parts(NamedTuple):
     rows: Ints
     spaced: npt.NDArray[np.bool_]
     missing: npt.NDArray[np.uint64]
-    counts: Ints
+    counts: Any
 
 
 def rules_of(two_forms: bool, line_ends: bool, whole_runs: int) -> Rules:
@@ -141,18 +153,18 @@ def empty_parts(rows: int, slots: Slots, places: Ints, size: int) -> Parts:
         _scratch.empty("rows", rows + 1, np.int64),
         memory.empty(count, np.bool_),
         np.zeros(MISSING_SLOTS, np.uint64),
-        np.zeros(9, np.int64),
+        np.zeros(1, COUNTS),
     )
 
 
 def filled(parts: Parts) -> Parts:
     """The parts without the room that is left."""
-    counts = parts.counts
+    counts = parts.counts[0]
     return parts._replace(
-        text=parts.text[: counts[FILLED]],
-        documents=parts.documents[: counts[DOCUMENTS]],
-        holes=parts.holes[: counts[HOLES]],
-        complete=parts.complete[: counts[COMPLETES]],
+        text=parts.text[: counts["filled"]],
+        documents=parts.documents[: counts["documents"]],
+        holes=parts.holes[: counts["holes"]],
+        complete=parts.complete[: counts["completes"]],
         missing=parts.missing[parts.missing != 0],
     )
 

@@ -21,7 +21,6 @@ from numtok.arrays.utf8 import class_at, class_before
 from numtok.engines.gigatoken.parts import (
     AFTER_LETTERS,
     LETTER,
-    MISSING,
     MISSING_SLOTS,
     NUMERIC,
     WHITE,
@@ -214,5 +213,5 @@ def look_up(tools, key):  # type: ignore[no-untyped-def]
     entry = entry_of(tools.known, key)
     if entry == UNKNOWN:
         tools.out.missing[hash_of(key) & _SLOTS] = key
-        tools.out.counts[MISSING] += 1
+        tools.out.counts[0].missing += 1
     return entry

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numtok.arrays import memory
 from numtok.arrays.bitmarks import ONE
 from numtok.arrays.kernels import kernel, merged_kernel
-from numtok.engines.gigatoken.parts import APART, COMPLETE, IDS, NUMBER, Parts
+from numtok.engines.gigatoken.parts import APART, COMPLETE, NUMBER, Parts
 from numtok.engines.gigatoken.piece_cache import MOST_IDS, PieceCache
 from numtok.engines.interface import Encoded
 from numtok.engines.pieces import Forms, Spliced, Tokens, copy_tokens, put_number
@@ -50,7 +50,7 @@ def splice(parts: Parts, sources: Sources) -> Encoded:
         len(sources.tokens.ids)
         + len(sources.complete.ids)
         + len(sources.forms.plain)
-        + int(parts.counts[IDS])
+        + int(parts.counts["ids"][0])
     )
     ids, offsets = memory.empty(most + MOST_IDS, np.int32), memory.empty(len(parts.rows), np.int64)
     out = Spliced(ids, offsets, memory.empty(len(parts.spaced), np.int64))

@@ -43,18 +43,11 @@ from numtok.engines.gigatoken.parts import (
     AFTER_LETTERS,
     APART,
     ASCII_LETTER,
-    BEGIN,
     COMPLETE,
-    COMPLETES,
-    DOCUMENTS,
-    FILLED,
-    HOLES,
-    IDS,
+    KIND_BITS,
     LETTER,
-    NEEDED,
     NUMBER,
     NUMERIC,
-    OPEN,
     PIECE,
     WHITE,
     Given,
@@ -129,7 +122,7 @@ def split(
 
 @kernel
 def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
-    text, out, counts, places, place = given.text, tools.out, tools.out.counts, given.places, 0
+    text, out, counts, places, place = given.text, tools.out, tools.out.counts[0], given.places, 0
     out.rows[0] = 0
     to, ids, hole = (
         _NONE,
@@ -166,18 +159,18 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                 piece_end = start - np.uint64(spaced)
             count, entry = cached_end(tools, begin, piece_end)
             if following < piece_end:
-                counts[BEGIN], counts[FILLED], counts[HOLES] = begin, to, hole
+                counts.begin, counts.filled, counts.holes = np.int64(begin), np.int64(to), hole
                 while True:
                     while following < piece_end - count:
                         passed = np.int64(_settle(tools, np.int64(following), np.int64(piece_end)))
                         while place < places.size and places[place] < passed:
                             place += 1
                         following = np.uint64(places[place]) if place < places.size else _NEVER
-                    begin = np.uint64(counts[BEGIN])
+                    begin = np.uint64(counts.begin)
                     if begin <= piece_end - count:
                         break
                     count, entry = cached_end(tools, begin, piece_end)  # of what is left
-                to, hole = np.uint64(counts[FILLED]), counts[HOLES]
+                to, hole = np.uint64(counts.filled), counts.holes
                 while (
                     place < places.size and np.uint64(places[place]) < piece_end
                 ):  # they are in the known end
@@ -188,20 +181,20 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                 and begin < piece_end - count
                 and ends_openly(tools, begin, piece_end - count)
             ):
-                counts[NEEDED] += entry == UNKNOWN
-                counts[BEGIN], counts[FILLED], counts[HOLES] = begin, to, hole
+                counts.needed += entry == UNKNOWN
+                counts.begin, counts.filled, counts.holes = np.int64(begin), np.int64(to), hole
                 begin = np.uint64(
                     _set_apart(
                         tools, np.int64(piece_end - count - ONE), np.int64(piece_end - count)
                     )
                 )
-                to, hole = np.uint64(counts[FILLED]), counts[HOLES]
+                to, hole = np.uint64(counts.filled), counts.holes
             if begin < piece_end - count:
                 to = _append(tools, begin, piece_end - count, to, hole)
             entry = max(entry, np.int64(EMPTY))
             out.holes[hole, 0], out.holes[hole, 1] = (
                 to,
-                entry << 3 | (NUMBER if number < last else PIECE),
+                entry << KIND_BITS | (NUMBER if number < last else PIECE),
             )
             hole += 1
             ids += tools.known.counts[entry]
@@ -212,15 +205,15 @@ def _split(given, tools, two_forms):  # type: ignore[no-untyped-def]
                 following = np.uint64(places[place]) if place < places.size else _NEVER
         out.rows[row + 1] = hole
     _end_document(tools, to)
-    counts[FILLED], counts[HOLES] = to, hole
-    counts[IDS] += ids
+    counts.filled, counts.holes = np.int64(to), hole
+    counts.ids += ids
 
 
 @merged_kernel
 def _append(tools, first, last, to, hole):  # type: ignore[no-untyped-def]
     """Append [first, last) behind ``to`` and the holes that are there; the new end."""
     text, out = tools.given, tools.out
-    if to > np.uint64(out.counts[OPEN]) and not (
+    if to > np.uint64(out.counts[0].open) and not (
         tools.classes[out.text[to - ONE]] & ASCII_LETTER
         and text[first] < ASCII
         and tools.classes[text[first]] & AFTER_LETTERS
@@ -242,7 +235,7 @@ def _keep_apart(tools, first, stop, to, hole):  # type: ignore[no-untyped-def]
     is there, or an end of the document; the new end.
     """
     out = tools.out
-    before, _ = class_before(out.text, np.int64(to), out.counts[OPEN], tools.classes)
+    before, _ = class_before(out.text, np.int64(to), out.counts[0].open, tools.classes)
     after, _ = class_at(tools.given, first, stop, tools.classes)
     if before & LETTER and after & (AFTER_LETTERS | NUMERIC):
         return to
@@ -257,11 +250,11 @@ def _keep_apart(tools, first, stop, to, hole):  # type: ignore[no-untyped-def]
 @merged_kernel
 def _end_document(tools, to):  # type: ignore[no-untyped-def]
     """End the open document at ``to``, where the next one begins."""
-    counts = tools.out.counts
-    if np.int64(to) > counts[OPEN]:
-        tools.out.documents[counts[DOCUMENTS]] = to
-        counts[DOCUMENTS] += 1
-        counts[OPEN] = to
+    counts = tools.out.counts[0]
+    if np.int64(to) > counts.open:
+        tools.out.documents[counts.documents] = to
+        counts.documents += 1
+        counts.open = np.int64(to)
 
 
 @inner_kernel
@@ -269,7 +262,7 @@ def _settle(tools, at, end):  # type: ignore[no-untyped-def]
     """A hole for the unsafe place ``at``, in a piece that ends at ``end``; up to where this
     settles the piece.
     """
-    text, counts = tools.given, tools.out.counts
+    text, counts = tools.given, tools.out.counts[0]
     if text[at] == SPACE:
         stop = at
         while stop < end and text[stop] == SPACE:
@@ -286,11 +279,11 @@ def _settle(tools, at, end):  # type: ignore[no-untyped-def]
                 ),
             )
             if entry >= 0:
-                _put_hole(tools, counts[BEGIN], start, entry << 3 | PIECE)
-                counts[IDS] += tools.known.counts[entry]
-                counts[BEGIN] = stop
+                _put_hole(tools, counts.begin, start, entry << KIND_BITS | PIECE)
+                counts.ids += tools.known.counts[entry]
+                counts.begin = stop
                 return stop
-            counts[NEEDED] += entry == UNKNOWN
+            counts.needed += entry == UNKNOWN
     return _set_apart(tools, at, end)
 
 
@@ -299,8 +292,8 @@ def _set_apart(tools, at, end):  # type: ignore[no-untyped-def]
     """A hole for the complete tokenizer, from the space before ``at`` to the space behind it, in a
     piece that ends at ``end``; up to where it reaches.
     """
-    text, classes, out, counts = tools.given, tools.classes, tools.out, tools.out.counts
-    begin, first, last = counts[BEGIN], at, at + 1
+    text, classes, out, counts = tools.given, tools.classes, tools.out, tools.out.counts[0]
+    begin, first, last = counts.begin, at, at + 1
     while first > begin and (
         text[first] != SPACE or class_before(text, first, begin, classes)[0] & WHITE
     ):
@@ -310,23 +303,25 @@ def _set_apart(tools, at, end):  # type: ignore[no-untyped-def]
     ):
         last += 1
     _put_hole(tools, begin, first, COMPLETE)
-    out.complete[counts[COMPLETES], 0], out.complete[counts[COMPLETES], 1] = first, last
-    counts[COMPLETES] += 1
-    counts[BEGIN] = last
+    out.complete[counts.completes, 0], out.complete[counts.completes, 1] = first, last
+    counts.completes += 1
+    counts.begin = last
     return last
 
 
 @merged_kernel
 def _put_hole(tools, begin, first, what):  # type: ignore[no-untyped-def]
     """Append what is before a hole at ``first``, and the hole."""
-    out, counts = tools.out, tools.out.counts
+    out, counts = tools.out, tools.out.counts[0]
     if begin < first:
-        counts[FILLED] = _append(
-            tools, np.uint64(begin), np.uint64(first), np.uint64(counts[FILLED]), counts[HOLES]
+        counts.filled = np.int64(
+            _append(
+                tools, np.uint64(begin), np.uint64(first), np.uint64(counts.filled), counts.holes
+            )
         )
-    hole = counts[HOLES]
-    out.holes[hole, 0], out.holes[hole, 1] = counts[FILLED], what
-    counts[HOLES] = hole + 1
+    hole = counts.holes
+    out.holes[hole, 0], out.holes[hole, 1] = counts.filled, what
+    counts.holes = hole + 1
 
 
 @merged_kernel
@@ -334,7 +329,7 @@ def _white_begin(tools, at):  # type: ignore[no-untyped-def]
     """Where the ASCII white space that ends at ``at`` begins, as far as it is cut off from what
     stands before it; -1 if other white space does.
     """
-    text, begin = tools.given, tools.out.counts[BEGIN]
+    text, begin = tools.given, tools.out.counts[0].begin
     while at > begin:
         before = text[at - 1]
         if before >= ASCII:
