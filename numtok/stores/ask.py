@@ -24,7 +24,7 @@ from numtok.errors import (
 
 Answer = TypeVar("Answer")
 
-TRIES = 5  # of a request, on top of what the package of the store tries
+TRIES = 5  # of a request over HTTP; the packages of stores try again by themselves
 PAUSE = 0.5  # seconds before the second; each pause is about twice the one before
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -99,13 +99,14 @@ def tried(url: str, ask: Callable[[], Answer], doing: str = "read") -> Answer:
     Raises:
         InputError, OutputError: naming the URL, what is wrong, and the way out.
     """
-    for number in range(1, TRIES + 1):
+    tries = TRIES if scheme_of(url) in ("http", "https") else 1
+    for number in range(1, tries + 1):
         try:
             return ask()
         except NumtokError:
             raise
         except Exception as error:
-            if number == TRIES or _verdict(error) != "passing":
+            if number == tries or _verdict(error) != "passing":
                 raise _refusal(url, error, doing) from error
             time.sleep(PAUSE * 2 ** (number - 1) * random.uniform(0.75, 1.25))
     raise AssertionError("the last try ends in an answer or an error")
@@ -134,20 +135,12 @@ def _answer(error: BaseException) -> int:
     return 0
 
 
-def _code(error: BaseException) -> str | None:
-    """What S3 calls it."""
-    answer = getattr(error.__cause__, "response", None)
-    return answer.get("Error", {}).get("Code") if isinstance(answer, dict) else None
-
-
 def _verdict(error: BaseException) -> str:
     """``"missing"``, ``"refused"``, ``"changed"``, ``"final"`` or, of all that may pass,
     ``"passing"``.
     """
     error = _root(error)
     answer = _answer(error)
-    if _code(error) == "NoSuchUpload":
-        return "passing"  # another run took it for one that nobody would complete
     if isinstance(error, FileNotFoundError) or answer in (404, 410):
         return "missing"
     if (
@@ -191,7 +184,7 @@ def _refusal(url: str, error: Exception, doing: str) -> NumtokError:
         ),
         "final": f"{reason}; check the URL, or use a copy on this machine",
         "passing": (
-            f"{reason}, {TRIES} times in a row; check the network and the store, then run the same"
+            f"{reason}, however often it was tried; check the network and the store, then run the same"
             " command again"
         ),
     }[verdict]

@@ -19,8 +19,8 @@ import pytest
 
 import numtok
 from numtok.corpus.jobs.config import read_config
-from numtok.corpus.summary import Summary
-from numtok.errors import JobError
+from numtok.corpus.summary import Progress, Summary
+from numtok.errors import InputError, JobError
 
 SHARDS = 8
 
@@ -212,6 +212,21 @@ def test_only_what_the_plan_names_is_read(tmp_path: Path) -> None:
     assert len(texts(tmp_path)) == 40
     made = numtok.export_files(tmp_path / "out", tmp_path / "all")
     assert made.sequences == 40
+
+
+def test_an_input_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    """Into one file: at a line's end, nothing in what is left says so."""
+    path = tmp_path / "a.txt"
+    path.write_text("is 12345\n" * 500_000)
+
+    def shrink(progress: Progress) -> None:
+        os.truncate(path, 9 * 1000)
+
+    with pytest.raises(InputError, match=r"a\.txt: changed while it was read"):
+        numtok.encode_files(
+            path, tmp_path / "out.parquet", numbers="bits", batch_bytes=10_000, progress=shrink
+        )
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_planning_many_small_inputs_is_linear(tmp_path: Path) -> None:

@@ -191,6 +191,28 @@ def test_blocks_of_ray_data(cluster: Any, corpus: Path) -> None:
     assert len(rows) == 50 and {tuple(row["input_ids"]) for row in rows} <= expected
 
 
+def test_jobs_in_one_folder_within_one_program(cluster: Any, tmp_path: Path) -> None:
+    """Processes of Ray outlive a job; the next one with other options is another."""
+    import ray
+
+    (tmp_path / "a.txt").write_text("is 5\n" * 20)
+    ray.init(address=cluster.address, log_to_driver=False)
+    try:
+        for name, overwrite in (("number_scaled", False), ("number_bits", True)):
+            numbers = "xval" if name == "number_scaled" else "bits"
+            numtok.encode_files(
+                tmp_path / "a.txt",
+                tmp_path / "out",
+                numbers=numbers,
+                shards=2,
+                overwrite=overwrite,
+                ray="auto",
+            )
+            assert name in jobs.table(tmp_path / "out").column_names
+    finally:
+        ray.shutdown()
+
+
 def test_no_cluster(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(JobError, match="there is no Ray cluster at 'nowhere'"):
         numtok.encode_files(corpus, tmp_path / "out", shards=2, ray="nowhere")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -39,13 +40,21 @@ def store() -> Iterator[tuple[Server, Any]]:
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch, store: tuple[Server, Any]) -> None:
-    """The tries are numtok's own, and one comes right after the other."""
+def patient(monkeypatch: pytest.MonkeyPatch, store: tuple[Server, Any]) -> None:
+    """The tries are those of s3fs, and one comes soon after the other."""
     import s3fs
 
-    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
+    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 10)
+    monkeypatch.setattr(asyncio, "sleep", _soon)
     monkeypatch.setattr(ask, "PAUSE", 0.001)
     monkeypatch.setattr(ask, "TRIES", 10)
+
+
+SLEEP = asyncio.sleep
+
+
+async def _soon(seconds: float, *result: Any) -> Any:
+    return await SLEEP(min(seconds, 0.001), *result)
 
 
 @pytest.fixture(scope="module")
@@ -149,28 +158,13 @@ def test_large_objects_go_in_parts(
             and read.read(9) == data[-5:]
             and read.read(9) == b""
         )
-    taken: list[str] = []
-
-    def take_away(method: str, path: str) -> str | None:
-        """As after another run took it for a leftover."""
-        if "partNumber=2" not in path or taken:
-            return None
-        taken.append(path)
-        return "404"
-
-    with (
-        server.failing(take_away),
-        objects.new_object("s3://bucket/taken", overwrite=False) as file,
-    ):
-        file.write(data)
-    assert taken and files.cat_file("bucket/taken") == data
     with (
         server.failing(lambda method, path: "500" if "partNumber=2" in path else None),
         pytest.raises(
             OutputError,
             match=(
-                r"^cannot write s3://bucket/never: .*, 10 times in a row; check the network and the"
-                r" store, then run"
+                r"^cannot write s3://bucket/never: .*however often it was tried; check the"
+                r" network"
             ),
         ),
         objects.new_object("s3://bucket/never", overwrite=False) as file,
@@ -323,11 +317,10 @@ def test_a_store_that_stays_away(
         with (
             server.failing(lambda method, path, how=how: how),
             pytest.raises(
-                InputError, match=r"^s3://bucket/in/a.jsonl: .*, 3 times in a row; check"
+                InputError, match=r"^s3://bucket/in/a.jsonl: .*however often it was tried; check"
             ),
         ):  # type: ignore[misc]
             numtok.encode_files("s3://bucket/in/a.jsonl", tmp_path / "a.parquet")
-        assert server.failed <= 6
     with (
         server.failing(
             lambda method, path: "503" if method == "PUT" and path.endswith("000001.json") else None
@@ -336,7 +329,7 @@ def test_a_store_that_stays_away(
             JobError,
             match=(
                 r"1 of 3 shards failed \(1\), the first with: cannot write"
-                r" s3://bucket/away/__numtok/000001.json: .*3 times"
+                r" s3://bucket/away/__numtok/000001.json: .*however often"
             ),
         ),
     ):

@@ -131,11 +131,11 @@ def _cut(body: bytes, connection: socket.socket) -> Iterator[bytes]:
 
 
 def environment(server: Server) -> Mapping[str, str]:
-    """Of a process that is to find the store; the retries are numtok's."""
+    """Of a process that is to find the store; the retries are those of its package."""
     return CREDENTIALS | {
         "AWS_ENDPOINT_URL": server.url,
-        "AWS_MAX_ATTEMPTS": "1",
-        "AWS_RETRY_MODE": "standard",
+        "AWS_MAX_ATTEMPTS": "10",
+        "AWS_RETRY_MODE": "legacy",
     }
 
 
