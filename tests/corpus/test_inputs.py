@@ -130,3 +130,11 @@ def test_options_that_may_repeat(folder: Path) -> None:
         == 0
     )
     assert run("inspect", "-5", "--numbers", "xval", "--numbers", "bits").exit_code == 0
+
+
+def test_a_named_pipe_is_waited_for_only_if_asked(folder: Path) -> None:
+    os.mkfifo(folder / "in" / "c.jsonl")
+    for given in ("in", "in/c.jsonl", "in/*.jsonl"):
+        with pytest.raises(InputError, match=r"c\.jsonl: is a named pipe"):
+            find_inputs([given])
+    assert find_inputs(["in/c.jsonl"], "jsonl")[0].size is None

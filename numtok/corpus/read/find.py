@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -193,6 +194,12 @@ def _file(path: str, asked: str | None) -> Source:
         status = os.stat(path)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; check the path", path) from None
+    if asked is None and stat.S_ISFIFO(status.st_mode) and not path.startswith("/dev/fd/"):
+        raise InputError(
+            "is a named pipe, which waits until something writes to it; say what it holds with"
+            " input_format=... if that is meant",
+            path,
+        )
     # A pipe or device (`<(command)`) has a size of 0 that means nothing.
     return _source(path, asked, status.st_size if os.path.isfile(path) else None)
 
