@@ -261,6 +261,22 @@ def test_links_and_pipes_are_not_followed(
     assert victim.read_bytes() == b"precious"
 
 
+def test_a_folder_of_the_former_version_is_read(corpus: Path, done: Path, tmp_path: Path) -> None:
+    """And not gone on with."""
+    own, names = done / "__numtok", [f"{number:05}-of-00007.parquet" for number in range(7)]
+    for number, name in enumerate(names):
+        (done / f"{number:06}.parquet").rename(done / name)
+    shards = [{"file": name, "rows": 0} for name in names]
+    (own / "manifest.json").write_bytes(signed({"format": 1, "shards": shards}))
+    (own / "plan.json").write_bytes(signed({"format": 1, "inputs": []}))
+    numtok.decode_files(done, tmp_path / "back.jsonl")
+    assert len((tmp_path / "back.jsonl").read_text().splitlines()) == 5 * jobs.ROWS
+    with pytest.raises(JobError, match="was begun by an earlier version of numtok"):
+        encode(corpus, done)
+    assert encode(corpus, done, overwrite=True).rows == 5 * jobs.ROWS
+    assert not list(done.glob("*-of-*"))
+
+
 def test_a_shard_that_is_a_link_is_replaced(corpus: Path, done: Path, tmp_path: Path) -> None:
     (tmp_path / "victim").write_bytes(b"precious")
     (done / "000003.parquet").unlink()
