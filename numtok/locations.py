@@ -100,13 +100,6 @@ def same_file(path: str | Path, other: str | Path) -> bool:
     return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
 
 
-def within(path: str, folder: str | Path) -> bool:
-    """Whether a file lies in a folder, or below."""
-    if is_url(path) or is_url(folder):
-        return path.startswith(f"{str(folder).rstrip('/')}/")
-    return os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
-
-
 def only_here(path: str | Path) -> bool:
     """Whether other processes have no such place: the memory of this one."""
     return is_url(path) and str(path).startswith("memory://")
