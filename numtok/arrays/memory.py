@@ -68,7 +68,9 @@ def to_arrow(values: npt.NDArray[Any]) -> pa.Array:
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
-    """NumPy's type for integers or floats; Arrow's own way needs pandas before version 26."""
+    """NumPy's type for integers, floats or truths; Arrow's own way needs pandas before version 26."""
+    if pa.types.is_boolean(kind):
+        return np.dtype(np.bool_)
     letter = (
         "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
     )
