@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import (
+    Digits,
     ExponentBins,
     FloatBits,
     FoNE,
@@ -76,6 +77,7 @@ for representation, kind in (
     (ExponentBins, ExponentBinsEmbedding),
     (LogFourier, LogFourierEmbedding),
     (PlaceValue, PlaceValueEmbedding),
+    (Digits, PlaceValueEmbedding),
 ):
     register(representation, embedding=kind)
 
@@ -164,12 +166,12 @@ def _config_of(representation: Representation) -> dict[str, Any] | None:
     Raises:
         RepresentationError: if its numbers would not be seen without one.
     """
+    if not representation.columns():
+        return None
     kind: type[NumberEmbedding] | None = layer_of(representation.name, "embedding")
-    if kind is not None:
-        return {"name": kind.name, **kind.options_for(representation)}
-    if representation.columns():
+    if kind is None:
         raise RepresentationError(
             f"{representation.name} has no embedding that reads its columns; register one:"
             f" numtok.representations.register({type(representation).__name__}, embedding=...)"
         )
-    return None
+    return {"name": kind.name, **kind.options_for(representation)}

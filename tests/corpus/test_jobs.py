@@ -290,7 +290,7 @@ def test_a_pipe_among_the_inputs_is_told(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     os.mkfifo(tmp_path / "in" / "a.jsonl")
     for output in ("out.parquet", "out/"):
-        with pytest.raises(InputError, match=r"a\.jsonl: .*(a pipe|cannot be cut)"):
+        with pytest.raises(InputError, match=r"a\.jsonl: .*is a named pipe"):
             numtok.encode_files(tmp_path / "in", f"{tmp_path}/{output}")
 
 

@@ -394,7 +394,7 @@ def test_awkward_json_lines(tmp_path: Path, data: bytes, texts: list[str | None]
         (b'{"text":"a\0b"}\n', 1, 11, "Invalid control character"),
         (b'{"text":"a\tb"}\n', 1, 11, "Invalid control character"),
         (b'{"text":"a"}\0\n', 1, 13, "one object on each line"),
-        (b'[{"text":"a"}]\n', 1, None, "--format json"),
+        (b'[{"text":"a"}]\n', 1, None, "input_format='json'"),
         (b'"a"\n', 1, None, "not an object"),
         (b'{"text":"\\ud800"}\n', 1, None, "surrogate"),
         (b'{"text":"a"}\n{"text":"\xc3\xa9 \xff"}\n', 2, 12, "byte 0xff at byte offset 25"),
@@ -637,8 +637,8 @@ def test_folders_globs_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for item, reason in (
         ("nope", "check the path"),
         ("*.nope", "pattern"),
-        ("noext", "--format"),
-        ("x.gz", "--format"),
+        ("noext", "input_format="),
+        ("x.gz", "input_format="),
         ("empty", "no file of a known kind"),
     ):
         with pytest.raises(InputError, match=reason) as caught:

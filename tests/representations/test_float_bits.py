@@ -220,7 +220,6 @@ def test_names_and_options() -> None:
     [
         ("bits", "4c5abb1ce4e3780c"),
         ("bits:32", "4c5abb1ce4e3780c"),
-        (FloatBits(compact=True), "7edc1d8e06b20718"),
     ],
 )
 def test_what_was_written_before_keeps_its_fingerprint(numbers: Any, fingerprint: str) -> None:

@@ -116,7 +116,7 @@ def test_a_job_keeps_the_statistics_of_its_texts(tmp_path: Path) -> None:
     assert {name: kept["tokens"][name] for name in ("numbers", "tokens", "before")} == {
         name: raw["tokens"][name] for name in ("numbers", "tokens", "before")
     }, "by the source tokenizer alone, whatever the numbers become"
-    receipts = [json.loads((folder / "__numtok" / f"0000{k}.json").read_text()) for k in range(3)]
+    receipts = [json.loads((folder / "__numtok" / f"00000{k}.json").read_text()) for k in range(3)]
     assert (
         Statistics.merge(Statistics.from_json(receipt["statistics"]) for receipt in receipts)
         == summary.statistics

@@ -108,8 +108,8 @@ REFUSED: dict[str, Callable[[], Any]] = {
     **{f"from_pretrained({source!r})": lambda source=source: Tokenizer.from_pretrained(source) for source in (5, {}, b"x", [], "", "a\0b", "/no/such")},
     **{f"numbers={given!r}": lambda given=given: Tokenizer.from_pretrained(numbers=given) for given in (
         5, [5], [], [None], "", {"name": "xval"}, [{"name": "xval"}], [FoNE], FoNE, [Representation], int, b"xval", "no", ["no"], "xval,place", True)},
-    **{f"grammar={given!r}": lambda given=given: Tokenizer.from_pretrained(grammar=given) for given in ("prose", Grammar, {}, 5, False)},
-    **{f"scan grammar={given!r}": lambda given=given: scan(["5"], given) for given in ("prose", Grammar, {}, 5)},
+    **{f"grammar={given!r}": lambda given=given: Tokenizer.from_pretrained(grammar=given) for given in ("prosaic", Grammar, {}, 5, False)},
+    **{f"scan grammar={given!r}": lambda given=given: scan(["5"], given) for given in ("prosaic", Grammar, {}, 5)},
     **{f"engine={given!r}": lambda given=given: Tokenizer.from_pretrained(engine=given) for given in (5, [], None, "x")},
     **{f"leading_space={given!r}": lambda given=given: Tokenizer.from_pretrained(leading_space=given) for given in (5, [], "x")},
     **{f"save_pretrained({given!r})": lambda given=given: tok().save_pretrained(given) for given in (None, 5)},
@@ -202,7 +202,8 @@ def test_drop_in() -> None:
     with pytest.raises(NumtokError, match="no representation"):
         hf.NumberTokenizer.from_pretrained(numbers=[5])
     with pytest.raises(NumtokError, match="Grammar"):
-        hf.NumberTokenizer.from_pretrained(grammar="data")
+        hf.NumberTokenizer.from_pretrained(grammar="prosaic")
+    assert hf.NumberTokenizer.from_pretrained(grammar="data").numtok.grammar == Grammar.data()
 
 
 def test_ids_beyond_the_vocabulary_are_no_text() -> None:
