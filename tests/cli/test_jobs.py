@@ -117,7 +117,7 @@ def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
         "numtok: error: out: 2 of 6 shards failed (0, 4), the first with: in/a.jsonl:4:2: not valid"
         " JSON"
     )
-    assert "run the same command again" in told[1]
+    assert "run the same again" in told[1]
     assert "shard 4: in/a.jsonl:56: text column 'text' holds a number" in ok("status", "out")
 
 

@@ -148,7 +148,7 @@ def test_another_job_is_refused_by_what_differs(corpus: Path, done: Path) -> Non
         ({"compression": "lz4"}, 'compression was "zstd", now it is "lz4"'),
     ]
     for options, message in cases:
-        with pytest.raises(JobError, match=f"out: holds another job: .*{message}.*--overwrite"):
+        with pytest.raises(JobError, match=f"out: holds another job: .*{message}.*overwrite=True"):
             encode(corpus, done, **options)
     summary = encode(corpus, done, shards=3, overwrite=True)
     assert (
@@ -213,7 +213,7 @@ PLANS: list[tuple[str, Any, str]] = [
     ("tokenizer", "gpt2", "tokenizer: Expected object"),
     ("kept", "?", "options that make no sense"),
     ("versions", [], "versions: Expected object"),
-    ("format", 1, "was begun by an earlier version of numtok.*--overwrite"),
+    ("format", 1, "was begun by an earlier version of numtok.*overwrite=True"),
     ("format", 9, "is of another version of numtok"),
 ]
 
@@ -353,7 +353,7 @@ def test_the_others_finish_and_the_error_names_the_line_of_the_file(tmp_path: Pa
     (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(
         JobError,
-        match=r"2 of 8 shards failed \(0, 7\).*the others are done.*run the same command again",
+        match=r"2 of 8 shards failed \(0, 7\).*the others are done.*run the same again",
     ) as caught:
         numtok.encode_files(
             tmp_path / "a.jsonl", tmp_path / "out", numbers="bits", shards=8, workers=1

@@ -100,7 +100,7 @@ def test_a_shard_that_fails_for_good_is_told_and_the_others_are_done(
     assert (
         f"1 of {SHARDS} shards failed" in told
         and "b.jsonl:11:2" in told
-        and "run the same command again" in told
+        and "run the same again" in told
     )
     assert receipts(tmp_path / "out") == SHARDS - 1
 

@@ -253,7 +253,7 @@ def read_signed(path: str, kind: type[Kind]) -> Kind | None:
     if content.get("format") not in FORMATS:
         raise JobError(
             f"is of another version of numtok (format {content.get('format')}); go on with that"
-            " version, or begin anew with --overwrite",
+            " version, or begin anew with overwrite=True",
             path,
         )
     return conform(content, kind, path, JobError)

@@ -137,7 +137,7 @@ def _failed(folder: Folder, plan: Plan, failures: dict[int, str], left: set[int]
     return JobError(
         f"{len(failures)} of {len(plan.shards)} shards failed ({_listed(sorted(failures))}), the"
         f" first with: {failures[min(failures)]}. As to the rest, {others}. Mend the cause, or leave"
-        " out what is bad with --on-error skip, and run the same command again: it does what is not"
+        " out what is bad with on_error='skip', and run the same again: it does what is not"
         " done",
         str(folder),
         failures,

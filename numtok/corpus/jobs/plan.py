@@ -293,7 +293,7 @@ def read_plan(folder: Folder) -> Plan | None:
     if found is not None and found["format"] != FORMAT:
         raise JobError(
             "was begun by an earlier version of numtok; go on with that version, or begin anew"
-            " with --overwrite",
+            " with overwrite=True",
             str(folder),
         )
     return None if found is None else folder.read_json(PLAN, Plan)

@@ -77,7 +77,7 @@ def planned(
     if different := list(differences(plan, request.options, request.encoder.tokenizer.fingerprint)):
         raise JobError(
             f"holds another job: {'; '.join(different)}. Choose another folder, or begin this one"
-            " anew with --overwrite",
+            " anew with overwrite=True",
             str(folder),
         )
     amended = amend(plan, request)
@@ -121,7 +121,7 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
         raise OutputError(
             f"{folder} holds {strangers[0]}, which would be read as a part of the corpus, but there"
             " is no plan of a job; choose another folder, move the file away, or remove shards of"
-            " an earlier job with --overwrite"
+            " an earlier job with overwrite=True"
         )
     plan, tokenizer = make_plan(request)
     tokenizer.save_pretrained(folder.file(TOKENIZER))

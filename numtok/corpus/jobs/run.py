@@ -155,7 +155,7 @@ class Run:
             if self._deaths[name] >= TRIES and self.claims.take(name):
                 error = (
                     f"its worker {self._last_words}, {TRIES} times; if there was too little memory,"
-                    " use fewer --workers"
+                    " take fewer workers"
                 )
                 self.claims.release(name, error)
                 self._claimed = self.claims.all()
@@ -246,7 +246,7 @@ class Worker:
             )
         except OSError as error:
             raise JobError(
-                f"cannot start a worker: {error.strerror or error}; use fewer --workers"
+                f"cannot start a worker: {error.strerror or error}; take fewer workers"
             ) from error
         with contextlib.suppress(OSError):  # it is dead, which its messages will tell
             self._input.write(json.dumps(given) + "\n")
@@ -413,7 +413,7 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
         reason = " ".join(str(error).split())[:300]
         raise JobError(
             f"there is no Ray cluster at {address!r} ({reason}); start one with `ray start --head`,"
-            " or use --ray local"
+            " or take ray='local'"
         ) from error
     try:
         yield

@@ -51,7 +51,7 @@ def saved_tokenizer(folder: Folder, plan: Plan) -> Tokenizer:
     if tokenizer.fingerprint != plan.tokenizer.fingerprint:
         raise JobError(
             "is not the tokenizer that the job was planned with; put it back, or begin the job anew"
-            " with --overwrite",
+            " with overwrite=True",
             path,
         )
     return tokenizer
@@ -164,7 +164,7 @@ def attempt(task: Task, shard: Shard, threads: int, watch: Watch) -> Outcome:
     except NumtokError as error:
         return Outcome(str(error), isinstance(error, OSError))
     except MemoryError:
-        return Outcome("out of memory; use fewer --workers")
+        return Outcome("out of memory; take fewer workers")
     except Exception as error:
         notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
         return Outcome(f"this is a bug in numtok: {type(error).__name__}: {error}{notes}")
