@@ -97,7 +97,8 @@ def test_what_the_metadata_promise_is_tested(built: dict[str, Path]) -> None:
     assert set(found.get_all("Provides-Extra") or ()) == {
         *EXTRAS,
         "dev",
-    }  # dev is what these tests run in
+        "testing",
+    }  # dev is what these tests run in, and it has what "testing" has
     versions = [
         line.split(" :: ")[-1]
         for line in found.get_all("Classifier") or ()
