@@ -219,7 +219,7 @@ def test_a_worker_that_always_dies_fails_its_shard_only(
         JobError,
         match=(
             r"1 of 4 shards failed \(2\), .*its worker was killed \(SIGKILL\), 3 times; .*fewer"
-            r" --workers.*the others are done"
+            r" workers.*the others are done"
         ),
     ):
         numtok.encode_files(corpus / "a.jsonl", tmp_path / "out", shards=4, workers=2)
