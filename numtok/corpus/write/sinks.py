@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
@@ -166,7 +167,7 @@ class _ArrowSink:
                 self._writer.close()
 
 
-class _LinesSink:
+class _LinesSink(ABC):
     """A JSON object for each row, or the text of each row and nothing else; each batch is written
     as soon as it comes.
     """
@@ -181,13 +182,14 @@ class _LinesSink:
             self._file.write(piece.encode())
         self._rows += batch.num_rows
 
+    @abstractmethod
     def lines(self, batch: pa.RecordBatch, row: int) -> Iterator[str]:
-        raise NotImplementedError
+        """What is written for a batch whose first row is document ``row``."""
 
-    def finish(self) -> None:
+    def finish(self) -> None:  # noqa: B027
         """Nothing waits."""
 
-    def abandon(self) -> None:
+    def abandon(self) -> None:  # noqa: B027
         """Nothing is held."""
 
 
