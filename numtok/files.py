@@ -24,8 +24,7 @@ from numtok.errors import OutputError
 from numtok.stores import objects
 from numtok.stores.ask import is_url
 
-_RUN = re.compile(r"\d+-[0-9a-f]{12}\.tmp")
-_TEMPORARY = re.compile(rf"\..+\.[\w-]+\.{_RUN.pattern}")
+_TEMPORARY = re.compile(r"\..+\.[\w-]+\.\d+-[0-9a-f]{12}\.tmp")
 _LONGEST_NAME = 180  # bytes; file systems allow 255, and host, number and random part take up to 60
 
 
@@ -63,7 +62,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
             os.lstat(
                 target
             )  # a name that the system refuses is refused now, not once hours have gone into the file
-        _remove_leftovers(target)
+        remove_leftovers(target.parent, of=target)
         temporary, lock = _create(target)
     except OSError as error:
         raise OutputError(
@@ -128,8 +127,11 @@ def _prefix(target: Path) -> str:
     name = target.name
     if len(os.fsencode(name)) > _LONGEST_NAME:
         name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
-    host = re.sub(r"[^\w-]", "-", socket.gethostname(), flags=re.ASCII)[:32]
-    return f".{name}.{host}."
+    return f".{name}.{_host()}."
+
+
+def _host() -> str:
+    return re.sub(r"[^\w-]", "-", socket.gethostname(), flags=re.ASCII)[:32]
 
 
 def _create(target: Path) -> tuple[Path, int]:
@@ -146,24 +148,24 @@ def _create(target: Path) -> tuple[Path, int]:
         os.close(descriptor)  # another run took it for a leftover before it was locked
 
 
-def _remove_leftovers(target: Path) -> None:
-    """Remove the temporary files of runs on this machine that died while they wrote ``target``."""
-    prefix = _prefix(target)
+def remove_leftovers(folder: Path, of: Path | None = None) -> None:
+    """Remove the temporary files of runs on this machine that died, in a folder: those of one
+    file, or of all.
+    """
     names: list[str] = []
     with contextlib.suppress(OSError):  # a folder that may be written to, but not listed
-        names = [
-            name
-            for name in os.listdir(target.parent)
-            if name.startswith(prefix) and _RUN.fullmatch(name, len(prefix))
-        ]
+        names = [name for name in os.listdir(folder) if is_temporary(name)]
+    here = f".{_host()}." if of is None else _prefix(of)
     for name in names:
+        if here not in name or (of is not None and not name.startswith(here)):
+            continue
         with contextlib.suppress(
             OSError
         ):  # locked by a run that lives, gone meanwhile, or not ours
-            descriptor = os.open(target.with_name(name), os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
+            descriptor = os.open(folder / name, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(target.with_name(name))
+                os.unlink(folder / name)
             finally:
                 os.close(descriptor)
 

@@ -13,6 +13,7 @@ on an exception, and is raised once.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Iterable
@@ -115,8 +116,8 @@ def run_ordered(
     budget = Budget(budget_bytes)
     writer: _Writer[Result] = _Writer(open_sink, budget)
     pool = ThreadPoolExecutor(workers, "numtok-worker")
-    writer.start()
     try:
+        writer.start()
         _feed(items, work, size_of, budget, pool, writer, tick)
         writer.queue.put(None)
         while not writer.finished.wait(TICK):
@@ -128,7 +129,8 @@ def run_ordered(
         writer.stop.set()
         writer.queue.put(None)
         pool.shutdown(cancel_futures=True)
-        writer.join()
+        with contextlib.suppress(RuntimeError):  # interrupted while it starts: it ends by itself
+            writer.join()
     if writer.error is not None:
         raise writer.error
     tick()

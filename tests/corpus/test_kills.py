@@ -22,6 +22,7 @@ import psutil
 import pytest
 
 import numtok
+from numtok.corpus.jobs import run
 from numtok.corpus.jobs.claims import Claims
 from numtok.corpus.jobs.folder import Folder
 from numtok.corpus.summary import Progress
@@ -177,10 +178,20 @@ def test_kills_at_random_moments(corpus: Path, unbroken: dict[str, str], tmp_pat
     print(f"{moments} kills over {made} jobs, seed {seed}")
 
 
+@pytest.mark.parametrize("tidy", [True, False])
 def test_an_interrupt_leaves_whole_shards(
-    corpus: Path, unbroken: dict[str, str], tmp_path: Path
+    tidy: bool,
+    corpus: Path,
+    unbroken: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As it reaches the command while workers work: they tidy up, and are gone when it is."""
+    """As it reaches the command while workers work: they are gone when it is, and so is what they
+    were writing, be it that they could not tidy up.
+    """
+    if not tidy:
+        start = run.START.replace("import json, sys;", "import json, os, sys; sys.exit = os._exit;")
+        monkeypatch.setattr("numtok.corpus.jobs.run.START", start)
 
     def interrupt(progress: Progress) -> None:
         if (

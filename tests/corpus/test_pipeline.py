@@ -224,10 +224,19 @@ def test_a_sink_that_fails_to_open_or_to_close_is_raised() -> None:
             )
 
 
-@pytest.mark.parametrize("where", ["read", "tick"])
-def test_an_interrupt_closes_the_sink_as_an_error_does(where: str) -> None:
+@pytest.mark.parametrize("where", ["start", "read", "tick"])
+def test_an_interrupt_closes_the_sink_as_an_error_does(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ended: list[type] = []
-    ticks = 0
+    ticks, start = 0, threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        if where == "start":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
 
     def items() -> Iterator[int]:
         for k in range(10**9):
@@ -251,7 +260,7 @@ def test_an_interrupt_closes_the_sink_as_an_error_does(where: str) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_ordered(items(), lambda item: item, sink, lambda item: 1, 2, 100, tick)
-    assert len(ended) == 1
+    assert len(ended) == 1 and "numtok-writer" not in {one.name for one in threading.enumerate()}
 
 
 # Encoding

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from numtok import locations
 from numtok.errors import InputError, JobError, OutputError
-from numtok.files import is_temporary, temporary_name, write_file
+from numtok.files import is_temporary, remove_leftovers, temporary_name, write_file
 from numtok.options import conform
 from numtok.stores import objects
 
@@ -99,10 +99,14 @@ class Folder:
             linked = os.path.islink(path)
             shutil.rmtree(path) if os.path.isdir(path) and not linked else os.unlink(path)
 
-    def remove_leftovers(self) -> None:
-        """Remove what runs that died were writing, on whatever machine; only while nobody writes
-        here.
+    def remove_leftovers(self, here: bool = False) -> None:
+        """Remove what runs that died were writing, on whatever machine, only while nobody writes
+        here; or the shards that died on this machine, at any time.
         """
+        if here:
+            if not self.remote:
+                remove_leftovers(Path(self.path))
+            return
         if self.remote:
             objects.abandon_uploads(self.path)
             return

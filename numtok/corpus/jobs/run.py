@@ -202,19 +202,26 @@ class Run:
             "threads": threads,
             "modules": self.modules,
         }
-        with Pool(given, processes) as pool:
-            for worker, content in pool.messages():
-                if content is None and worker.failed():
-                    self._last_words = worker.last_words()
-                    if not worker.ready and self._stillborn():
-                        raise JobError(f"a worker {self._last_words}, before it could begin")
-                    if self.look():
-                        pool.start()
-                elif content is not None and "progress" in content:
-                    self._told(self._by_number[content["shard"]], Progress(*content["progress"]))
-                elif content is not None and "shard" in content:
-                    outcome = Outcome(content["error"], content["stop"])
-                    self._told(self._by_number[content["shard"]], outcome)
+        try:
+            with Pool(given, processes) as pool:
+                self._follow(pool)
+        finally:
+            self.task.folder.remove_leftovers(here=True)  # of workers that could not tidy up
+
+    def _follow(self, pool: Pool) -> None:
+        """What workers say, until none is left; one that dies is begun again."""
+        for worker, content in pool.messages():
+            if content is None and worker.failed():
+                self._last_words = worker.last_words()
+                if not worker.ready and self._stillborn():
+                    raise JobError(f"a worker {self._last_words}, before it could begin")
+                if self.look():
+                    pool.start()
+            elif content is not None and "progress" in content:
+                self._told(self._by_number[content["shard"]], Progress(*content["progress"]))
+            elif content is not None and "shard" in content:
+                outcome = Outcome(content["error"], content["stop"])
+                self._told(self._by_number[content["shard"]], outcome)
 
     def _stillborn(self) -> bool:
         self._deaths[""] += 1
