@@ -24,6 +24,7 @@ from numtok.representations import (
     Subword,
     XVal,
 )
+from numtok.tokenizer.decode_stream import DecodeStream
 from numtok.tokenizer.expand import expand
 from numtok.tokenizer.results import EncodeReport, Encoding
 from numtok.tokenizer.tokenizer import Tokenizer
@@ -41,6 +42,7 @@ __all__ = [
     "FP15",
     "P10",
     "P1000",
+    "DecodeStream",
     "Digits",
     "EncodeReport",
     "Encoding",

@@ -2,12 +2,12 @@
 extra ``hf``.
 
 May import every other room of numtok but :mod:`numtok.corpus`. Inside, from the bottom up: marks,
-texts, encoding; loading, backend; general, batch, arrow, decoding, decode_stream, training; tokenizer. A call
+texts, encoding; loading, backend; general, batch, arrow, decoding, training; tokenizer. A call
 walks tokenizer, then batch (the quick way) or texts, marks, encoding (the general one), then
 streams.
 """
 
-from numtok.hf.decode_stream import DecodeStream
 from numtok.hf.tokenizer import NumberTokenizer
+from numtok.tokenizer.decode_stream import DecodeStream
 
 __all__ = ["DecodeStream", "NumberTokenizer"]

@@ -33,6 +33,7 @@ from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
 from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.generation.state import Writing, encoded, encoded_alone, writer
+from numtok_torch.generation.stream import TextStream
 from numtok_torch.generation.well_formed import (
     LONGEST,
     NumberLogitsProcessor,
@@ -56,7 +57,6 @@ REFUSED = (
     "decoder_input_ids",
     "encoder_outputs",
     "return_dict_in_generate",
-    "streamer",
 )
 
 
@@ -98,6 +98,7 @@ def generate(
     batch_size: int | None = None,
     well_formed: bool = True,
     longest: int = LONGEST,
+    streamer: Any = None,
     **options: Any,
 ) -> list[str] | Generated:
     """Continue texts.
@@ -127,6 +128,10 @@ def generate(
             ``max_new_tokens`` would cut, and write none directly behind another
             (:class:`~numtok_torch.NumberLogitsProcessor`).
         longest: symbols that a spelled-out number has at most.
+        streamer: of transformers, for one prompt and one text of it. A ``TextStreamer`` or
+            ``TextIteratorStreamer`` is given the text that is returned
+            (:class:`numtok_torch.generation.stream.TextStream`), whatever its own tokenizer; any
+            other, what transformers gives it: ids.
         options: further ones of transformers' ``generate``: ``temperature``, ``top_k``, ``top_p``,
             ``length_penalty``, ``logits_processor`` and so on.
 
@@ -146,6 +151,11 @@ def generate(
             f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take"
             " MixtureHead"
         )
+    if streamer is not None and (len(prompts), num_beams, num_return_sequences) != (1, 1, 1):
+        raise ModelError(
+            "a streamer shows one text as it is written: give one prompt, and neither num_beams nor"
+            " num_return_sequences"
+        )
     options |= {
         "do_sample": do_sample,
         "num_beams": num_beams,
@@ -160,7 +170,9 @@ def generate(
         suppressed = [*(options.get("suppress_tokens") or []), *number_ids(known)]
         options["suppress_tokens"] = suppressed
     held = NumberLogitsProcessor(known, longest) if well_formed and Rules.of(known) else None
-    call = _Call(model, known, options, sample_numbers, add_special_tokens, full_text, held)
+    call = _Call(
+        model, known, options, sample_numbers, add_special_tokens, full_text, held, streamer
+    )
     size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
     with evaluating(model):
         for first in range(0, len(prompts), size):
@@ -323,6 +335,7 @@ class _Call:
     add_special_tokens: bool
     full_text: bool
     well_formed: NumberLogitsProcessor | None
+    streamer: Any
 
     def continue_prompts(self, prompts: list[str], first: int) -> Generated:
         """What the model writes behind each; ``first`` is the number of the first prompt in
@@ -354,6 +367,15 @@ class _Call:
             forced = options.get("forced_eos_token_id", config.forced_eos_token_id)  # as of BART
             held = self.well_formed.within(writing.width + new - (forced is not None))
             given["logits_processor"] = [*(options.get("logits_processor") or []), held]
+        given["streamer"] = self.streamer
+        if hasattr(self.streamer, "on_finalized_text"):
+            given["streamer"] = TextStream(
+                self.streamer,
+                writing,
+                [] if model.decodes else writing.prompt_ids(0),
+                options["eos_token_id"] or [],
+                prompts[0] if self.full_text else "",
+            )
         return self._read(writing, writer(model, writing).generate(**given), prompts)
 
     def _read(self, writing: Writing, sequences: Tensor, prompts: list[str]) -> Generated:

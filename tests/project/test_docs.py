@@ -499,7 +499,7 @@ def _(session: Session, printed: str) -> None:
     assert table["number_bits"].type.value_type == pa.uint32()
 
 
-@promise("docs/training.md", "The tower is")
+@promise("docs/training.md", 'print(generate(model, tokenizer, ["The tower is"]')
 def _(session: Session, printed: str) -> None:
     check_blocks(session, "sample.parquet", separators=31)
     assert (session.folder / "model" / "model.safetensors").is_file()
@@ -509,6 +509,11 @@ def _(session: Session, printed: str) -> None:
     check_training(session.names["model"], losses)
     assert losses[-1] < losses[0] / 1.5
     assert numtok.extract(printed.splitlines()[-1])
+
+
+@promise("docs/training.md", "TextStreamer(tokenizer)")
+def _(session: Session, printed: str) -> None:
+    assert numtok.extract(printed)
 
 
 def check_training(model: torch.nn.Module, losses: list[float]) -> None:

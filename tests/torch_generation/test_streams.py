@@ -1,0 +1,157 @@
+"""Text as it is written: what a streamer is given is what ``generate`` returns, numbers whole."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+import torch_models as tiny
+import trained
+from effort import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_generators import CASES, PROMPTS, setting
+from transformers import PreTrainedTokenizerFast, TextIteratorStreamer, TextStreamer
+from transformers.generation.streamers import BaseStreamer
+
+import numtok
+from numtok.representations import FP15, P1000, Digits, Subword, XVal
+from numtok_torch import ModelError, NumberModel, generate
+
+
+class Pieces(TextStreamer):
+    """The pieces of text, as they come."""
+
+    def __init__(self, tokenizer: Any = None, **options: Any) -> None:
+        super().__init__(tokenizer, **options)
+        self.pieces: list[str] = []
+        self.ended = 0
+
+    def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
+        assert not self.ended
+        self.pieces.append(text)
+        self.ended += stream_end
+
+
+def streamed(made: Any, tokenizer: Any, prompt: str, **options: Any) -> tuple[list[str], str]:
+    """The pieces, and the text of the same call without a streamer."""
+    pieces = Pieces()
+    torch.manual_seed(7)
+    (text,) = generate(made, tokenizer, [prompt], streamer=pieces, **options)
+    torch.manual_seed(7)
+    assert generate(made, tokenizer, [prompt], **options) == [text] and pieces.ended
+    return pieces.pieces, text
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("way", [{}, {"do_sample": True, "top_k": 0, "full_text": True}])
+def test_what_is_streamed_is_what_is_returned(name: str, way: dict[str, Any]) -> None:
+    made, tokenizer, options = setting(name)
+    for prompt in PROMPTS:
+        pieces, text = streamed(made, tokenizer, prompt, **options, **way)
+        assert "".join(pieces) == text
+        found = generate(made, tokenizer, [prompt], details=True, **options)
+        assert not any("NUM" in piece for piece in pieces) and len(found.ids[0]) >= 4
+
+
+@settings(max_examples=examples(25))
+@given(
+    st.sampled_from(["gpt2", "bert", "metaspace_first", "t5"]),
+    st.sampled_from([Digits(1), Digits(3), P1000(), FP15(), Subword(), XVal()]),
+    st.lists(
+        st.sampled_from([" a", " -1500", "2.5", " 007", ", ", "é", "日", " kg", "\n", " 3 4"]),
+        min_size=1,
+        max_size=9,
+    ).map("".join),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_whatever_is_written(
+    source: str, representation: Any, text: str, cut: int, well_formed: bool
+) -> None:
+    """Any tokenizer's ids, also numbers and characters that are cut off at the end."""
+    tokenizer = numtok.Tokenizer.from_pretrained(trained.source(source), [representation])
+    ids = tokenizer.encode(text).input_ids.tolist()
+    ids = ids[: max(1, len(ids) - cut)]
+    numbers = (tiny.embedding("xval"), tiny.head("scalar"))
+    one_token = representation.one_token
+    made = NumberModel(
+        tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), *(numbers if one_token else (None,))
+    )
+    width = len(tokenizer.encode("these 5").input_ids)
+    script = {
+        "max_new_tokens": len(ids),
+        "prefix_allowed_tokens_fn": lambda _, before: [ids[len(before) - width]],
+    }
+    pieces, whole = streamed(
+        made, tokenizer, "these 5", eos_token_id=[], well_formed=well_formed, **script
+    )
+    assert "".join(pieces) == whole
+
+
+@pytest.mark.parametrize("name", ["xval", "place", "place lsd", "p10"])
+def test_numbers_come_whole(name: str) -> None:
+    """A piece with a number has all of it: together they hold the numbers of the text."""
+    made, tokenizer, options = setting(name)
+    word = tokenizer.encode(" of").input_ids.tolist()
+    if name == "xval":
+        script = [tokenizer.tokens[" [NUM]"], *word] * 3
+    else:
+        script = tokenizer.encode(" -12.5 of 640 of 0.75 of").input_ids.tolist()
+    width = len(tokenizer.encode(PROMPTS[3]).input_ids)
+    options = {
+        "max_new_tokens": len(script),
+        "prefix_allowed_tokens_fn": lambda _, before: [script[len(before) - width]],
+    }
+    pieces, text = streamed(made, tokenizer, PROMPTS[3], **options)
+    numbers = [number.text for number in numtok.extract(text)]
+    assert len(numbers) == 3
+    assert [n.text for piece in pieces for n in numtok.extract(piece)] == numbers
+
+
+def test_streamers_of_transformers() -> None:
+    """Of the drop-in tokenizer, of the core, and, in another thread, one that is iterated over."""
+    hf = pytest.importorskip("numtok.hf")
+    made, tokenizer, options = setting("xval")
+    stock = PreTrainedTokenizerFast(tokenizer_object=trained.gpt2())
+    wrapped = hf.NumberTokenizer.from_tokenizer(stock, numbers=[XVal(0.1)])
+    (text,) = generate(made, tokenizer, PROMPTS[:1], full_text=True, **options)
+    for known in (wrapped, tokenizer):
+        for skip in (False, True):
+            pieces = Pieces(known, skip_prompt=skip)
+            generate(made, known, PROMPTS[:1], full_text=True, streamer=pieces, **options)
+            assert "".join(pieces.pieces) == (text.removeprefix(PROMPTS[0]) if skip else text)
+        streamer = TextIteratorStreamer(known, timeout=60)
+        given = {"full_text": True, "streamer": streamer, **options}
+        thread = threading.Thread(target=generate, args=(made, known, PROMPTS[:1]), kwargs=given)
+        thread.start()
+        assert "".join(streamer) == text
+        thread.join()
+
+
+def test_other_streamers_get_ids() -> None:
+    class Ids(BaseStreamer):
+        def __init__(self) -> None:
+            self.ids: list[int] = []
+
+        def put(self, value: torch.Tensor) -> None:
+            self.ids += value.flatten().tolist()
+
+        def end(self) -> None:
+            self.ids.append(-1)
+
+    made, tokenizer, options = setting("place")
+    streamer = Ids()
+    found = generate(made, tokenizer, PROMPTS[:1], details=True, streamer=streamer, **options)
+    prompt = tokenizer.encode(PROMPTS[0]).input_ids.tolist()
+    assert streamer.ids[:-1][: len(prompt) + len(found.ids[0])] == [*prompt, *found.ids[0]]
+    assert streamer.ids[-1] == -1
+
+
+def test_one_text_only() -> None:
+    made, tokenizer, options = setting("xval")
+    for prompts, more in ((PROMPTS, {}), (PROMPTS[:1], {"num_beams": 2}), ([], {})):
+        with pytest.raises(ModelError, match="one prompt, and neither num_beams nor"):
+            generate(made, tokenizer, prompts, streamer=Pieces(), **options, **more)
