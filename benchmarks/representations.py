@@ -34,7 +34,9 @@ from numtok.representations import (
     LogFourier,
     PlaceValue,
     Representation,
+    SingleToken,
     Spelled,
+    SpelledOut,
     XVal,
 )
 
@@ -193,11 +195,8 @@ Encoded = Spelled | dict[str, pa.Array]
 
 def encode(representation: Representation, numbers: numtok.Numbers) -> Encoded:
     """The symbols of numbers that are spelled out, else their columns."""
-    return (
-        representation.encode_columns(numbers)
-        if representation.one_token
-        else representation.spell(numbers) or {}
-    )
+    assert isinstance(representation, SingleToken | SpelledOut)
+    return representation.encode(numbers)
 
 
 def as_numpy(representation: Representation, encoded: Encoded) -> Array:
@@ -206,7 +205,7 @@ def as_numpy(representation: Representation, encoded: Encoded) -> Array:
     3, symbols].
     """
     if isinstance(encoded, Spelled):
-        if representation.length is not None:
+        if isinstance(representation, SpelledOut) and representation.length is not None:
             return np.asarray(encoded.symbols)
         which = np.repeat(np.arange(len(encoded.offsets) - 1), np.diff(encoded.offsets))
         streams = [] if encoded.stream is None else [encoded.stream]
@@ -224,8 +223,10 @@ def decode(
 ) -> numtok.Numbers | pa.LargeStringArray | None:
     """Numbers, or their text if they are spelled out."""
     if isinstance(encoded, Spelled):
-        return representation.read_spelled(encoded)
-    return representation.decode_columns(encoded.__getitem__)
+        assert isinstance(representation, SpelledOut)
+        return representation.decode(encoded)
+    assert isinstance(representation, SingleToken)
+    return representation.decode(encoded)
 
 
 def decimals_of(decoded: Any) -> list[Decimal]:

@@ -278,7 +278,9 @@ def tokens_of_an_integer() -> Any:
     for representation, label, colour in shown:
         numbers = Numbers.parse(["7" * digits for digits in range(1, 17)])
         held = np.flatnonzero(representation.fits(numbers))
-        counts = representation.token_counts(numbers.select(held))
+        counts = np.ones(len(held))
+        if isinstance(representation, SpelledOut):
+            counts = representation.token_counts(numbers.select(held))
         axis.step(held + 1, counts, where="mid", color=colour, lw=2)
         axis.text(held[-1] + 1.6, counts[-1], label, color=colour, va="center", fontsize=9)
     axis.set(

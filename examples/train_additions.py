@@ -31,7 +31,7 @@ from torch.utils.data import Dataset
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
 
 import numtok
-from numtok.representations import from_dict
+from numtok.representations import SingleToken, SpelledOut, from_dict
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch import (
     NumberCollator,
@@ -134,9 +134,11 @@ def build_model(
     )
     embedding = head = None
     first = tokenizer.representations[0]
-    if first.one_token:  # [NUM] for every number: a layer that shows the value, a head that says it
+    # [NUM] for every number: a layer that shows the value, a head that says it
+    if isinstance(first, SingleToken):
         embedding, head = embedding_from_schema(schema, width), head_from_schema(schema, width)
-    elif first.token_column is not None:  # digits are tokens, and know their place
+    elif isinstance(first, SpelledOut) and first.token_column is not None:
+        # digits are tokens, and know their place
         embedding = embedding_from_schema(schema, width)
     return NumberModel(GPT2LMHeadModel(config), embedding, head)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pyarrow as pa
 from numtok.errors import MissingDependencyError, RepresentationError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, from_dict, streams
+from numtok.representations import Representation, SingleToken, SpelledOut, from_dict, streams
 from numtok.tokenizer.tokenizer import Tokenizer
 
 try:
@@ -125,39 +124,40 @@ def check_numbers(representation: Representation, drawn: Numbers) -> None:
     surfaces = [text for text, fit in zip(drawn.format().to_pylist(), fits, strict=True) if fit]
     held = Numbers.parse(surfaces)
     assert representation.fits(held).all()
-    counts = representation.token_counts(held)
-    assert counts is None or len(counts) == len(held)
-    if (spelled := representation.spell(held)) is not None:
-        assert len(spelled.offsets) == len(held) + 1
-        assert spelled.stream is None or len(spelled.stream) == len(spelled.symbols)
-        if representation.exact or representation.order is not None:
-            _same_decimals(representation.read_spelled(spelled), surfaces)
-        _same_spelling(representation, spelled, held)
-        return
-    columns = representation.encode_columns(held)
-    declared = representation.columns() if columns else {}
+    if isinstance(representation, SpelledOut):
+        _check_spelling(representation, held, surfaces)
+    if isinstance(representation, SingleToken):
+        _check_columns(representation, held, surfaces)
+
+
+def _check_columns(representation: SingleToken, held: Numbers, surfaces: Sequence[str]) -> None:
+    columns = representation.encode(held)
     assert {name: column.type for name, column in columns.items()} == {
-        name: column.type for name, column in declared.items()
+        name: column.type for name, column in representation.columns().items()
     }
     assert all(len(column) == len(held) for column in columns.values())
     for number in range(len(held)):
-        alone = representation.encode_columns(Numbers.parse(surfaces[number : number + 1]))
+        alone = representation.encode(Numbers.parse(surfaces[number : number + 1]))
         assert all(alone[name].equals(columns[name].slice(number, 1)) for name in columns)
-    back = representation.decode_columns(columns.__getitem__) if columns else None
-    if back is not None:
-        again = representation.encode_columns(back)
-        assert len(back) == len(held)
-        assert not representation.exact or all(again[n].equals(columns[n]) for n in columns)
-        if representation.exact:
-            _same_decimals(back.format(), surfaces, sign=representation.carries_sign)
+    back = representation.decode(columns)
+    assert len(back) == len(held)
+    again = representation.encode(back)
+    if representation.exact:
+        assert all(again[name].equals(columns[name]) for name in columns)
+        _same_decimals(back.format(), surfaces, sign=representation.carries_sign)
 
 
-def _same_spelling(representation: Representation, spelled: Any, held: Numbers) -> None:
-    """What is read from symbols is spelled in the same way, and each number as alone."""
-    text = representation.read_spelled(spelled)
+def _check_spelling(representation: SpelledOut, held: Numbers, surfaces: Sequence[str]) -> None:
+    """What is read from symbols is spelled in the same way."""
+    spelled = representation.encode(held)
+    assert len(spelled.offsets) == len(held) + 1
+    assert spelled.stream is None or len(spelled.stream) == len(spelled.symbols)
+    assert len(representation.token_counts(held)) == len(held)
+    text = representation.decode(spelled)
     assert len(text) == len(held)
-    again = representation.spell(Numbers.parse(text))
-    assert again is not None
+    if representation.order is not None:
+        _same_decimals(text, surfaces)
+    again = representation.encode(Numbers.parse(text))
     assert again.symbols.tolist() == spelled.symbols.tolist()
     assert again.offsets.tolist() == spelled.offsets.tolist()
 

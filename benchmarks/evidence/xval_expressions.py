@@ -26,6 +26,7 @@ from benchmarks.evidence.experiment import Experiment
 from benchmarks.evidence.expressions import WITHIN, Expression, expressions
 from benchmarks.evidence.learning import Course
 from benchmarks.evidence.store import Result, Settings, Store, taken
+from numtok.representations import SingleToken
 from numtok_torch import XVAL_MASKING, NumberModel, metrics, xval_gpt2
 
 NAME = "xval_expressions"
@@ -116,7 +117,7 @@ def build(
     encoded: Encoded, width: int, layers: int, heads: int, positions: int = 128
 ) -> NumberModel:
     """The paper's trunk at another size, and the layer and head of the file."""
-    head = "mlp" if encoded.tokenizer.representations[0].one_token else "linear"
+    head = "mlp" if isinstance(encoded.tokenizer.representations[0], SingleToken) else "linear"
     trunk = xval_gpt2(
         encoded.tokenizer.vocab_size,
         width,

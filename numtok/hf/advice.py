@@ -13,6 +13,7 @@ from typing import Any
 
 from transformers.utils import logging
 
+from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
 
 KEY = "numbers-without-streams"
@@ -26,7 +27,7 @@ def advise_streams(told: dict[str, bool], numtok: Tokenizer) -> None:
     values. ``told`` is what was said already.
     """
     first = numtok.representations[0]
-    if not first.one_token or told.get(KEY):
+    if not isinstance(first, SingleToken) or told.get(KEY):
         return
     told[KEY] = True
     logger.warning_advice(

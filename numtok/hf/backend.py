@@ -22,6 +22,7 @@ from numtok.engines.offsets import TokenForms
 from numtok.engines.tokenizer_json import load_source, to_json
 from numtok.hf import loading
 from numtok.hf.marks import Marks, marks_for
+from numtok.representations import SingleToken
 from numtok.tokenizer.tokenizer import Tokenizer
 
 MAY_BE_DIGIT = re.compile(
@@ -63,7 +64,7 @@ class BackendState:
     @functools.cached_property
     def one_token(self) -> bool:
         """Whether a number is one token, ``[NUM]``."""
-        return self.numtok.representations[0].one_token
+        return isinstance(self.numtok.representations[0], SingleToken)
 
     def may_hold_number(self, texts: Sequence[str]) -> bool:
         """Whether one of the texts may hold a number; False is certain."""

@@ -28,7 +28,7 @@ from numtok.representations.columns import (
     form,
     neutral,
 )
-from numtok.tokenizer.spelling import symbol_places
+from numtok.tokenizer.spelling import symbol_stream
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Array = npt.NDArray[Any]
@@ -81,12 +81,9 @@ def stream_of_symbols(
     """The ``per_symbol`` of :class:`NumberStreams`, if the representation has such a stream: 0 for
     the brackets.
     """
-    first = numtok.representations[0]
-    if spelled is None or spelled.stream is None or first.token_column is None:
-        return None
-    values = np.zeros(len(slots.plain), np.int64)
-    values[symbol_places(spelled, slots.offsets[:-1], first.bracketed)] = spelled.stream
-    return first.token_column.name, values, slots.offsets
+    first, begins = numtok.representations[0], slots.offsets[:-1]
+    stream = symbol_stream(first, spelled, begins, len(slots.plain))
+    return None if stream is None else (stream[0], stream[1].astype(np.int64), slots.offsets)
 
 
 def attach(out: Any, rows: Sequence[Mapping[str, Array]], tensors: Any, single: bool) -> None:

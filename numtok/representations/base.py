@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -57,6 +57,10 @@ def own_token(symbol: str) -> str:
 class Representation(ABC):
     """Options and the exact range of one way to show numbers to a model.
 
+    Each is of one of two kinds: a :class:`SingleToken` shows a number as one ``[NUM]`` with its
+    value in columns beside it, and several of those can be combined; a :class:`SpelledOut` as a
+    sequence of tokens. What is neither (``Subword``) leaves numbers as ordinary text.
+
     Attributes:
         name: what the command line and JSON call it.
         overflow: for numbers that it cannot hold: ``"text"`` leaves them as ordinary text,
@@ -69,158 +73,41 @@ class Representation(ABC):
             the options that each stands for.
         variants: options with which it is compared too, beside its defaults, where representations
             are (``numtok stats``).
-        tokens: the added tokens it needs besides ``[NUM]``.
         declared: all columns that it may write, whatever its options; of a column with several
             forms, dense and compact, each.
         aliases: earlier names, the first one first, which are still read.
-        one_token: whether each number is one ``[NUM]``: those that are can be combined, and their
-            numbers' values stand beside the text.
         stays_text: whether numbers stay ordinary text, so that two may begin in one token.
         has_scale: whether it has a ``scale`` that is fitted to the numbers of a corpus.
-        exact: whether :meth:`decode_columns` gives decimals exactly, so that text is written from
-            it rather than from a float64.
-        bracketed: whether ``[NUM]`` and ``[/NUM]`` stand around the tokens of each number.
-        order: in which order the digits of a number are tokens, one each or in groups: ``"msd"`` or
-            ``"lsd"``; None if they are not.
     """
 
     name: ClassVar[str]
     overflow: str = "text"
-    order: str | None = None
     carries_sign: ClassVar[bool] = True
     positional: ClassVar[tuple[str, ...]] = ()
     words: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    tokens: ClassVar[tuple[str, ...]] = ()
     declared: ClassVar[tuple[Column, ...]] = ()
     aliases: ClassVar[tuple[str, ...]] = ()
-    one_token: ClassVar[bool] = False
     stays_text: ClassVar[bool] = False
     has_scale: ClassVar[bool] = False
-    exact: ClassVar[bool] = False
-    bracketed: ClassVar[bool] = False
 
     def columns(self) -> dict[str, Column]:
         """Those of its columns that it writes with these options, by name, with their shapes."""
         return {column.name: column for column in self.declared}
 
-    @property
-    def token_column(self) -> Column | None:
-        """Its column with one value per token of the document, or None."""
-        return next((column for column in self.columns().values() if column.per == "token"), None)
-
     @abstractmethod
     def fits(self, numbers: Numbers) -> Mask:
         """bool[n]: which numbers it can hold, exactly or within its documented precision."""
 
-    @property
-    def surely_held(self) -> range:
-        """Powers of ten: a number all of whose digits stand at these fits, whatever they are.
-
-        Empty if only :meth:`fits` can tell.
-        """
-        return range(0)
-
     def clipped(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers :meth:`encode` replaces by the nearest it can hold."""
+        """bool[n]: which numbers ``encode`` replaces by the nearest it can hold."""
         return ~self.fits(numbers) if self.overflow == "clip" else np.zeros(len(numbers), np.bool_)
-
-    def vanishing(self, numbers: Numbers) -> Mask:
-        """bool[n]: which numbers come out so near to zero, without being zero, that a model can
-        hardly tell.
-        """
-        return np.zeros(len(numbers), np.bool_)
 
     def added_tokens(self, two_forms: bool) -> AddedTokens:
         """The tokens that stand for numbers; with ``two_forms``, those that begin a number also
         with a space before them.
         """
         return AddedTokens()
-
-    @property
-    def token_strings(self) -> tuple[str, ...]:
-        """The token of each symbol of spelled-out numbers, or the symbol itself if it is one of
-        :class:`AddedTokens`'s ``together``; none if they are not.
-        """
-        return ()
-
-    @property
-    def spaced_token_strings(self) -> tuple[str, ...]:
-        """The second form, with a space before it, of the token of each of :attr:`first_symbols`."""
-        tokens = self.token_strings
-        return tuple(f" {tokens[symbol]}" for symbol in self.first_symbols)
-
-    @property
-    def first_symbols(self) -> range:
-        """The symbols that can begin a number without brackets: with two forms, each has one with a
-        space before it.
-        """
-        return range(0)
-
-    @property
-    def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
-        """Of each symbol, in the order of :attr:`token_strings`, which symbols it is compared with,
-        and its value among them; None for one that has none.
-
-        Empty if the tokens are those of the text, whose values their own strings say, or if numbers
-        are not spelled out.
-        """
-        return ()
-
-    @property
-    def length(self) -> int | None:
-        """Tokens per number, the brackets not included; None if that depends on the number."""
-        return None
-
-    @abstractmethod
-    def token_counts(self, numbers: Numbers) -> npt.NDArray[np.int64] | None:
-        """int64[n]: how many tokens each number becomes; None if the text around them decides."""
-
-    def encode_columns(self, numbers: Numbers) -> dict[str, pa.Array]:
-        """The columns with one value per number, each of length n."""
-        return {}
-
-    def decode_columns(self, column: Callable[[str], pa.Array]) -> Numbers | None:
-        """The inverse of :meth:`encode_columns`, from the column of each name; None if no column
-        holds the numbers.
-        """
-        return None
-
-    def expand(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
-        """Those of its columns that are there, by name; each in compact form in its dense one."""
-        return {name: columns[name] for name in self.columns() if name in columns}
-
-    def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
-        """The numbers that digits or bits say, as a model chose them: arrays [n, ...] by the name
-        of their column.
-
-        None if there are none that say it to the last digit, so that only the model's float64 is
-        left.
-        """
-        return None
-
-    def nearest(self, numbers: Numbers) -> Numbers:
-        """The numbers, each that it cannot hold in a column replaced by the nearest that it can."""
-        return numbers
-
-    def spell(self, numbers: Numbers) -> Spelled | None:
-        """The symbols of each number, the brackets not included; None if numbers are not spelled
-        out.
-        """
-        return None
-
-    def continuation(self, grammar: Grammar) -> Continuation | None:
-        """Which symbols may follow which, the brackets not included, in numbers that ``grammar``
-        reads; None if nothing is known of it.
-        """
-        return None
-
-    def read_spelled(self, spelled: Spelled) -> pa.LargeStringArray:
-        """The inverse of :meth:`spell`: each number as text."""
-        raise RepresentationError(
-            f"{self.name} does not spell numbers out; their values are in columns, or they are"
-            " ordinary text"
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready options; :func:`numtok.representations.from_dict` is the inverse."""
@@ -244,9 +131,14 @@ class Representation(ABC):
 
 
 class SingleToken(Representation):
-    """One ``[NUM]`` per number, and per number one value in one or more Arrow columns."""
+    """One ``[NUM]`` per number, and per number one value in one or more Arrow columns.
 
-    one_token: ClassVar[bool] = True
+    Attributes:
+        exact: whether :meth:`decode` gives decimals exactly, so that text is written from it rather
+            than from a float64.
+    """
+
+    exact: ClassVar[bool] = False
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> dict[str, pa.Array]:
@@ -256,19 +148,38 @@ class SingleToken(Representation):
     def decode(self, columns: Mapping[str, pa.Array]) -> Numbers:
         """The inverse of :meth:`encode`, as far as the representation holds the numbers."""
 
+    @property
+    def surely_held(self) -> range:
+        """Powers of ten: a number all of whose digits stand at these fits, whatever they are.
+
+        Empty if only :meth:`fits` can tell.
+        """
+        return range(0)
+
+    def vanishing(self, numbers: Numbers) -> Mask:
+        """bool[n]: which numbers come out so near to zero, without being zero, that a model can
+        hardly tell.
+        """
+        return np.zeros(len(numbers), np.bool_)
+
     def added_tokens(self, two_forms: bool) -> AddedTokens:
         return AddedTokens((NUM, f" {NUM}") if two_forms else (NUM,))
 
-    def token_counts(self, numbers: Numbers) -> npt.NDArray[np.int64]:
-        return np.ones(len(numbers), np.int64)
+    def expand(self, columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+        """Those of its columns that are there, by name; each in compact form in its dense one."""
+        return {name: columns[name] for name in self.columns() if name in columns}
 
-    def encode_columns(self, numbers: Numbers) -> dict[str, pa.Array]:
-        return self.encode(numbers)
+    def decode_chosen(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Numbers | None:
+        """The numbers that digits or bits say, as a model chose them: arrays [n, ...] by the name
+        of their column.
 
-    def decode_columns(self, column: Callable[[str], pa.Array]) -> Numbers:
-        return self.decode({name: column(name) for name in self.columns()})
+        None if there are none that say it to the last digit, so that only the model's float64 is
+        left.
+        """
+        return None
 
     def nearest(self, numbers: Numbers) -> Numbers:
+        """The numbers, each that it cannot hold replaced by the nearest that it can."""
         fits = self.fits(numbers)
         if fits.all():
             return numbers
@@ -304,15 +215,37 @@ class SpelledOut(Representation):
             has :attr:`length` symbols.
         shares_vocabulary: whether a symbol that is a token of the source tokenizer is that token.
             If not, all symbols are added tokens.
+        order: in which order the digits of a number are tokens, one each or in groups: ``"msd"`` or
+            ``"lsd"``; None if they are not.
     """
 
     bracketed: ClassVar[bool] = True
     shares_vocabulary: ClassVar[bool] = True
+    order: str | None = None
 
     @property
     @abstractmethod
     def alphabet(self) -> tuple[str, ...]:
         """The symbols, as in the papers."""
+
+    @abstractmethod
+    def encode(self, numbers: Numbers) -> Spelled:
+        """The symbols of each number, the brackets not included."""
+
+    @abstractmethod
+    def decode(self, spelled: Spelled) -> pa.LargeStringArray:
+        """The inverse: each number as text; what is no number, as its symbols."""
+
+    def continuation(self, grammar: Grammar) -> Continuation | None:
+        """Which symbols may follow which, the brackets not included, in numbers that ``grammar``
+        reads; None if nothing is known of it.
+        """
+        return None
+
+    @property
+    def length(self) -> int | None:
+        """Tokens per number, the brackets not included; None if that depends on the number."""
+        return None
 
     @property
     def token_strings(self) -> tuple[str, ...]:
@@ -321,13 +254,32 @@ class SpelledOut(Representation):
         """
         return self.alphabet if self.shares_vocabulary else tuple(map(own_token, self.alphabet))
 
-    @abstractmethod
-    def encode(self, numbers: Numbers) -> Spelled:
-        """The symbols of each number, the brackets not included."""
+    @property
+    def first_symbols(self) -> range:
+        """The symbols that can begin a number without brackets: with two forms, each has one with a
+        space before it.
+        """
+        return range(0)
 
-    @abstractmethod
-    def decode(self, spelled: Spelled) -> pa.LargeStringArray:
-        """The inverse: each number as text."""
+    @property
+    def spaced_token_strings(self) -> tuple[str, ...]:
+        """The second form, with a space before it, of the token of each of :attr:`first_symbols`."""
+        tokens = self.token_strings
+        return tuple(f" {tokens[symbol]}" for symbol in self.first_symbols)
+
+    @property
+    def symbol_values(self) -> tuple[tuple[str, float] | None, ...]:
+        """Of each symbol, in the order of :attr:`token_strings`, which symbols it is compared with,
+        and its value among them; None for one that has none.
+
+        Empty if the tokens are those of the text, whose values their own strings say.
+        """
+        return ()
+
+    @property
+    def token_column(self) -> Column | None:
+        """Its column with one value per token of the document, or None."""
+        return next((column for column in self.columns().values() if column.per == "token"), None)
 
     def added_tokens(self, two_forms: bool) -> AddedTokens:
         opening = (NUM, f" {NUM}") if two_forms else (NUM,)
@@ -339,10 +291,5 @@ class SpelledOut(Representation):
         )
 
     def token_counts(self, numbers: Numbers) -> npt.NDArray[np.int64]:
+        """int64[n]: how many tokens each number becomes, the brackets included."""
         return np.diff(self.encode(numbers).offsets) + 2 * self.bracketed
-
-    def spell(self, numbers: Numbers) -> Spelled:
-        return self.encode(numbers)
-
-    def read_spelled(self, spelled: Spelled) -> pa.LargeStringArray:
-        return self.decode(spelled)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from numtok.errors import RepresentationError
-from numtok.representations.base import Representation
+from numtok.representations.base import Representation, SingleToken
 from numtok.representations.registry import REPRESENTATIONS, named
 
 # What a user may give for representations.
@@ -221,7 +221,11 @@ def check_combination(chosen: tuple[Representation, ...]) -> None:
         )
     names = [representation.name for representation in chosen]
     if len(chosen) > 1 and (
-        alone := [representation.name for representation in chosen if not representation.one_token]
+        alone := [
+            representation.name
+            for representation in chosen
+            if not isinstance(representation, SingleToken)
+        ]
     ):
         raise RepresentationError(
             f"{alone[0]} stands alone; it cannot be combined with"

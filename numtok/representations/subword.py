@@ -24,6 +24,3 @@ class Subword(Representation):
 
     def fits(self, numbers: Numbers) -> Mask:
         return np.ones(len(numbers), np.bool_)
-
-    def token_counts(self, numbers: Numbers) -> None:
-        """As many as the source tokenizer gives them where they stand."""

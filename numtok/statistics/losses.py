@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, magnitudes
+from numtok.representations import Representation, SingleToken, SpelledOut, magnitudes
 from numtok.representations.columns import Column
 from numtok.representations.parse import name_of
 from numtok.statistics.candidates import candidates
@@ -102,7 +102,9 @@ def _loss(
     beyond = weights[clipped].sum()
     if representation.has_scale:  # the examples are too few to tell where the scale cuts
         beyond = scaled[1][representation.clipped(scaled[0])].sum()
-    near = scaled[1][representation.vanishing(scaled[0])].sum()
+    near = 0.0
+    if isinstance(representation, SingleToken):
+        near = scaled[1][representation.vanishing(scaled[0])].sum()
     good, inexact = weights[held][exact].sum(), weights[held][~exact].sum()
     kept = max(total - left - beyond, 0.0)
     good = kept * good / max(good + inexact, 1e-300)
@@ -136,14 +138,14 @@ def _read_back(
     others.
     """
     exact, worst = np.ones(len(numbers), np.bool_), 0.0
-    if representation.stays_text or not len(numbers):
+    if not len(numbers):
         return exact, worst
-    spelled = representation.spell(numbers)
-    if spelled is not None:
-        back: Numbers | None = Numbers.parse(representation.read_spelled(spelled))
+    if isinstance(representation, SpelledOut):
+        found = Numbers.parse(representation.decode(representation.encode(numbers)))
+    elif isinstance(representation, SingleToken):
+        found = representation.decode(representation.encode(numbers))
     else:
-        back = representation.decode_columns(representation.encode_columns(numbers).__getitem__)
-    found = Numbers.parse(numbers.to_float64().tolist()) if back is None else back
+        return exact, worst
     for place, (was, now) in enumerate(zip(numbers.to_decimal(), found.to_decimal(), strict=True)):
         if was != now:
             exact[place] = False
@@ -162,8 +164,9 @@ def _tokens(representation: Representation, statistics: Statistics, left: float)
     before = costs.before / costs.numbers if costs.numbers else None
     if representation.stays_text:
         return before
-    if representation.one_token or representation.length is not None:
-        each = 1.0 if representation.one_token else float(representation.length or 0)
+    length = representation.length if isinstance(representation, SpelledOut) else 1
+    if length is not None:
+        each = float(length)
         if not representation.carries_sign:
             each += statistics.negative / max(statistics.numbers, 1)
         return each if left == 0 else None if before is None else each * (1 - left) + before * left

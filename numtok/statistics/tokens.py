@@ -14,7 +14,7 @@ from numtok.arrays.text_rows import TextRows, Texts
 from numtok.errors import InputError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.scan import scan
-from numtok.representations import Representation, Subword
+from numtok.representations import SpelledOut, Subword
 from numtok.representations.parse import name_of, needs_options
 from numtok.representations.registry import REPRESENTATIONS
 from numtok.tokenizer.inspect import subword_spans
@@ -53,10 +53,9 @@ class TokenCosts:
         each, spelled = last - first + 1, {}
         for representation in spelling_ones():
             fits = representation.fits(numbers)
-            counts = representation.token_counts(numbers.select(fits))
+            became = int(representation.token_counts(numbers.select(fits)).sum())
             # What stays text costs what it cost before.
-            left, became = int(each[~fits].sum()), 0 if counts is None else int(counts.sum())
-            spelled[name_of(representation)] = left + became
+            spelled[name_of(representation)] = int(each[~fits].sum()) + became
         source = source_fingerprint(tokenizer)
         return cls(source, rows.nbytes, len(numbers), tokens, int(each.sum()), spelled)
 
@@ -88,9 +87,7 @@ def source_fingerprint(tokenizer: Tokenizer) -> str:
     return fingerprint_of(source, (Subword(),), Grammar(), "auto")
 
 
-def spelling_ones() -> list[Representation]:
+def spelling_ones() -> list[SpelledOut]:
     """The representations that spell numbers out and need no options."""
     kinds = REPRESENTATIONS.values()
-    return [
-        kind() for kind in kinds if not (kind.one_token or kind.stays_text or needs_options(kind))
-    ]
+    return [kind() for kind in kinds if issubclass(kind, SpelledOut) and not needs_options(kind)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numtok.errors import InputError
-from numtok.representations import END_NUM, NUM
+from numtok.representations import END_NUM, NUM, SingleToken, SpelledOut
 from numtok.tokenizer.from_batch import canonical
 from numtok.tokenizer.tokenizer import Tokenizer
 
@@ -84,22 +84,22 @@ class DecodeStream:
 
     def _is_in_number(self, tokenizer: Tokenizer) -> bool:
         """Whether the last ids begin a number that may go on."""
-        if tokenizer.representations[0].one_token:
+        first = tokenizer.representations[0]
+        if not isinstance(first, SpelledOut):
             return False
         symbols = set(tokenizer.tokens.values())
         begins = {tokenizer.tokens.get(NUM), tokenizer.tokens.get(f" {NUM}")}
-        end, bracketed = tokenizer.tokens.get(END_NUM), tokenizer.representations[0].bracketed
+        end, bracketed = tokenizer.tokens.get(END_NUM), first.bracketed
         run = 0
         while run < len(self._ids) and self._ids[-1 - run] in symbols:
             run += 1
             if bracketed and self._ids[-run] in (end, *begins):
                 return self._ids[-run] != end
-        length = tokenizer.representations[0].length or 1
-        return not bracketed and run % length > 0
+        return not bracketed and run % (first.length or 1) > 0
 
 
 def _value_ids(tokenizer: Tokenizer) -> set[int | None]:
     """The ids of numbers that are one token."""
-    if not tokenizer.representations[0].one_token:
+    if not isinstance(tokenizer.representations[0], SingleToken):
         return set()
     return {tokenizer.tokens.get(NUM), tokenizer.tokens.get(f" {NUM}")}

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.errors import SchemaError
-from numtok.representations import from_dict
+from numtok.representations import SingleToken, from_dict
 from numtok.representations.chosen import choose
 from numtok.representations.columns import NUMBER_MASK
 from numtok.representations.values import tensor_array, tensor_values
@@ -48,7 +48,7 @@ def expand(batch: Rows) -> Rows:
     for one, wanted in zip(compact, dense, strict=True):
         for old, new in zip(one.columns(), wanted.columns().values(), strict=True):
             at = batch.schema.get_field_index(old)
-            if one == wanted or at < 0:
+            if one == wanted or at < 0 or not isinstance(one, SingleToken):
                 continue
             column, like = batch.column(at), pa.types.is_large_list(fields[at].type)
             values, offsets = flat(column)

@@ -22,7 +22,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.numbers.scanner import scan_one
-from numtok.representations import Representation
+from numtok.representations import Representation, SingleToken
 from numtok.tokenizer.results import EncodeReport
 
 Mask = npt.NDArray[np.bool_]
@@ -125,7 +125,10 @@ class NumberFinder:
         """Places whose digits all representations hold; empty if only they can tell."""
         if self.grammar.pattern is not None or not self.carries_sign:
             return range(0)
-        held = [one.surely_held for one in self.representations]
+        held = [
+            one.surely_held if isinstance(one, SingleToken) else range(0)
+            for one in self.representations
+        ]
         return range(max(one.start for one in held), min(one.stop for one in held))
 
     def numbers(self, rows: TextRows, parse_special: bool = False) -> Numbers:
@@ -159,6 +162,8 @@ class NumberFinder:
         for representation in self.representations:
             if clipped := int(np.count_nonzero(representation.clipped(numbers))):
                 report.clipped[representation.name] = clipped
+            if not isinstance(representation, SingleToken):
+                continue
             if vanishing := int(np.count_nonzero(representation.vanishing(numbers))):
                 report.vanishing[representation.name] = vanishing
 

@@ -24,7 +24,7 @@ from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.marks import in_marks_of
 from numtok.numbers.numbers import Numbers
-from numtok.representations import NUM, Representation, from_dict
+from numtok.representations import NUM, Representation, SingleToken, SpelledOut, from_dict
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import detokenize, schema, stored
 from numtok.tokenizer.spelling import Spelling, first_ids, number_stops, read_symbols
@@ -136,12 +136,12 @@ class Decoder:
         """The text of the spelled-out numbers that begin at the positions, in the marks of the
         default grammar; what is no number, as its symbols.
         """
-        if self._spelling is None:
+        first = self._representations[0]
+        if self._spelling is None or not isinstance(first, SpelledOut):
             raise InputError(
-                f"{self._representations[0].name} does not spell numbers out; give the values of"
-                " the number tokens"
+                f"{first.name} does not spell numbers out; give the values of the number tokens"
             )
-        return self._representations[0].read_spelled(read_symbols(ids, positions, self._spelling))
+        return first.decode(read_symbols(ids, positions, self._spelling))
 
     def _number_places(self, ids: Ids) -> Ints:
         return np.flatnonzero(np.isin(ids, np.concatenate(self._first_ids)))
@@ -178,7 +178,8 @@ class Decoder:
         import pyarrow.compute as pc
 
         # as the batch has them, which may be compact where this tokenizer's are dense
-        numbers = [from_dict(options) for options in schema.read_metadata(batch.schema)["numbers"]]
+        described = schema.read_metadata(batch.schema)["numbers"]
+        numbers = [one for one in map(from_dict, described) if isinstance(one, SingleToken)]
 
         def column(name: str) -> pa.Array:
             return schema.flat(schema.column(batch, name))[0]
@@ -190,10 +191,11 @@ class Decoder:
         for representation in [*exact, *numbers[:1]]:
             if not representation.exact and finite.all():
                 break
-            decoded = representation.decode_columns(column)
-            if decoded is not None:
-                better = decoded.to_float64() == values if representation.exact else ~finite
-                text = pc.if_else(pa.array(better), decoded.format(), text)
+            decoded = representation.decode(
+                {name: column(name) for name in representation.columns()}
+            )
+            better = decoded.to_float64() == values if representation.exact else ~finite
+            text = pc.if_else(pa.array(better), decoded.format(), text)
         return self._off_half_way(text, values, column)
 
     def _off_half_way(
@@ -207,9 +209,11 @@ class Decoder:
             return text
         few, changed = values[places], text.to_pylist()
         for representation in self._representations:
-            held = representation.decode_columns(lambda name: column(name).take(places))
-            if held is None:
+            if not isinstance(representation, SingleToken):
                 continue
+            held = representation.decode(
+                {name: column(name).take(places) for name in representation.columns()}
+            )
             single, written = held.to_float32(), Numbers.parse(text.take(places)).to_float32()
             beside = np.abs(single - few) == np.abs(written - few)
             for k in np.flatnonzero((single != written) & beside).tolist():

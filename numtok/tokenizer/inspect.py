@@ -18,6 +18,7 @@ import numpy.typing as npt
 from numtok.arrays.text_rows import TextRows
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
+from numtok.representations import SpelledOut
 from numtok.representations.parse import name_of
 from numtok.tokenizer import detokenize
 from numtok.tokenizer.results import Encoding
@@ -124,11 +125,13 @@ def _last_characters(numbers: Numbers) -> npt.NDArray[np.int64]:
 
 def token_counts(tokenizer: Tokenizer, numbers: Numbers) -> npt.NDArray[np.int64]:
     """int64[n]: how many tokens each number becomes, for numbers that are taken."""
-    counts = tokenizer.representations[0].token_counts(numbers)
-    if counts is None:
-        begin, last = subword_spans(tokenizer, numbers)
-        counts = last - begin + 1
-    return counts
+    first = tokenizer.representations[0]
+    if isinstance(first, SpelledOut):
+        return first.token_counts(numbers)
+    if not first.stays_text:
+        return np.ones(len(numbers), np.int64)
+    begin, last = subword_spans(tokenizer, numbers)
+    return last - begin + 1
 
 
 def _view(text: str, tokenizer: Tokenizer) -> View:

@@ -16,7 +16,14 @@ from typing import Any
 
 from numtok.errors import GrammarError, RepresentationError, SchemaError
 from numtok.numbers.grammar import Grammar
-from numtok.representations import END_NUM, NUM, Representation, check_combination, from_dict
+from numtok.representations import (
+    END_NUM,
+    NUM,
+    Representation,
+    SpelledOut,
+    check_combination,
+    from_dict,
+)
 
 FORMAT_VERSION = 2
 READ_VERSIONS = (1, 2)
@@ -191,7 +198,7 @@ def _check_ids(metadata: dict[str, Any], numbers: Sequence[Representation]) -> N
         content for content in (NUM, END_NUM) if content in needed and content not in tokens
     ]:
         raise _damaged(f"'tokens' has no {missing[0]!r}, which {first.name} needs")
-    if first.token_strings and not first.bracketed:
+    if isinstance(first, SpelledOut) and not first.bracketed:
         _check_symbols(
             metadata.get("symbols"), size, len(first.token_strings), len(first.first_symbols)
         )

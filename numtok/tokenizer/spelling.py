@@ -9,13 +9,13 @@ that a model may have made: whatever follows, up to the first token that does no
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays.kernels import allocating_kernel
-from numtok.representations import END_NUM, NUM, Representation, Spelled, own_token
+from numtok.representations import END_NUM, NUM, Representation, Spelled, SpelledOut, own_token
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.int32]
@@ -44,12 +44,12 @@ class Spelling(NamedTuple):
         """That of a representation, with the id of each of its tokens; None if it does not spell
         numbers out.
         """
+        if not isinstance(representation, SpelledOut):
+            return None
         ids = [
             tokens[content] if content in tokens else tokens[own_token(content)]
             for content in representation.token_strings
         ]
-        if not ids:
-            return None
         spaced = [
             tokens[content] for content in representation.spaced_token_strings if content in tokens
         ]
@@ -100,18 +100,31 @@ def token_ids(spelled: Spelled, spelling: Spelling) -> tuple[Ids, Ids, Ints]:
     counts = np.diff(spelled.offsets)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts + 2)])
     flat = np.full(offsets[-1], end, np.int32)
-    flat[symbol_places(spelled, offsets[:-1], bracketed=True)] = spelling.ids[spelled.symbols]
+    flat[_symbol_places(spelled, offsets[:-1] + 1)] = spelling.ids[spelled.symbols]
     flat[offsets[:-1]] = plain
     with_space = flat.copy()
     with_space[offsets[:-1]] = spaced
     return flat, with_space, offsets
 
 
-def symbol_places(spelled: Spelled, positions: Ints, bracketed: bool) -> Ints:
-    """int64[symbols]: the place of each symbol's token, where the tokens of the numbers begin at
-    the positions.
+def symbol_stream(
+    representation: Representation, spelled: Spelled | None, positions: Ints, length: int
+) -> tuple[str, npt.NDArray[Any]] | None:
+    """The column with one value per token, (name, [length]), where the tokens of the numbers begin
+    at the positions: 0 but at symbols; None if the representation has none.
     """
-    begins = positions + bracketed - spelled.offsets[:-1]
+    if not isinstance(representation, SpelledOut) or spelled is None or spelled.stream is None:
+        return None
+    if (column := representation.token_column) is None:
+        return None
+    values = np.zeros(length, spelled.stream.dtype)
+    values[_symbol_places(spelled, positions + representation.bracketed)] = spelled.stream
+    return column.name, values
+
+
+def _symbol_places(spelled: Spelled, positions: Ints) -> Ints:
+    """int64[symbols]: the place of each, where those of the numbers begin at the positions."""
+    begins = positions - spelled.offsets[:-1]
     return np.asarray(np.repeat(begins, np.diff(spelled.offsets)) + np.arange(len(spelled.symbols)))
 
 

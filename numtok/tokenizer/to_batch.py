@@ -19,9 +19,9 @@ from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
 from numtok.engines.choose import Encoded, Engine, NumberTokens, Slots
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, Spelled
+from numtok.representations import Representation, SingleToken, Spelled, SpelledOut
 from numtok.tokenizer import schema
-from numtok.tokenizer.spelling import Spelling, symbol_places, token_ids
+from numtok.tokenizer.spelling import Spelling, symbol_stream, token_ids
 
 Columns = dict[str, Any]
 
@@ -56,12 +56,14 @@ def number_tokens(
     first = representations[0]
     if first.stays_text:
         return NumberTokensInText({}, no_slots(numbers), None)
-    if spelling is not None and (spelled := first.spell(numbers)) is not None:
+    if spelling is not None and isinstance(first, SpelledOut):
+        spelled = first.encode(numbers)
         plain, spaced, offsets = token_ids(spelled, spelling)
         return NumberTokensInText({}, Slots.of(numbers, plain, spaced, offsets), spelled)
     columns: Columns = {}
     for representation in representations:
-        columns |= representation.encode_columns(numbers)
+        if isinstance(representation, SingleToken):
+            columns |= representation.encode(numbers)
     plain, spaced = (
         memory.constant(len(numbers), token, np.int32) for token in (tokens.plain, tokens.spaced)
     )
@@ -77,12 +79,8 @@ def encode_between(
     encoded = engine.encode(numbers.rows, in_text.slots)
     if first.stays_text:
         return dataclasses.replace(encoded, positions=engine.first_tokens(encoded, numbers)), {}
-    columns, spelled = in_text.columns, in_text.spelled
-    if spelled is None or spelled.stream is None or first.token_column is None:
-        return encoded, columns
-    dense = np.zeros(len(encoded.ids), spelled.stream.dtype)
-    dense[symbol_places(spelled, encoded.positions, first.bracketed)] = spelled.stream
-    return encoded, columns | {first.token_column.name: dense}
+    stream = symbol_stream(first, in_text.spelled, encoded.positions, len(encoded.ids))
+    return encoded, in_text.columns | ({} if stream is None else {stream[0]: stream[1]})
 
 
 def add_frame(

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays.kernels import kernel
-from numtok.representations import END_NUM, NUM, from_dict
+from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.tokenizer.schema import read_metadata
 
 Ints = npt.NDArray[np.int64]
@@ -48,8 +48,8 @@ class NumberTokens:
         symbols = [number for first, count in runs for number in range(first, first + count)]
         brackets = [tokens[content] for content in (NUM, f" {NUM}", END_NUM) if content in tokens]
         first = from_dict(metadata["numbers"][0])
-        bracketed = first.bracketed
-        length = first.length or 1
+        bracketed = isinstance(first, SpelledOut) and first.bracketed
+        length = (first.length if isinstance(first, SpelledOut) else None) or 1
         ids = sorted({*tokens.values(), *symbols})
         return cls(
             tuple(ids),

@@ -12,7 +12,7 @@ from typing import Any
 
 from numtok.engines.choose import NumberTokens, is_byte_level
 from numtok.engines.number_tokens import OWN_SYMBOL, add_number_tokens, own_tokens, vocabulary_of
-from numtok.representations import Representation
+from numtok.representations import Representation, SingleToken
 from numtok.tokenizer.spelling import Spelling, first_ids
 
 
@@ -86,10 +86,4 @@ def share_tokens(some: Sequence[Representation], others: Sequence[Representation
     as a scale.
     """
 
-    def kinds(chosen: Sequence[Representation]) -> list[Any]:
-        return [
-            (type(representation), representation.tokens, representation.carries_sign)
-            for representation in chosen
-        ]
-
-    return kinds(some) == kinds(others) and some[0].one_token
+    return isinstance(some[0], SingleToken) and [*map(type, some)] == [*map(type, others)]

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from numtok import Tokenizer
 from numtok.errors import InputError, TokenizerError
 from numtok.numbers.grammar import Grammar
+from numtok.representations import SingleToken, SpelledOut
 from numtok.tokenizer.end_token import end_token
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.data.collator import NumberCollator
@@ -166,7 +167,7 @@ def generate(
         "pad_token_id": pad_token_id,
     }
     options |= _special_tokens(model, tokenizer, known, options)
-    if model.head is None and known.representations[0].one_token:
+    if model.head is None and isinstance(known.representations[0], SingleToken):
         suppressed = [*(options.get("suppress_tokens") or []), *number_ids(known)]
         options["suppress_tokens"] = suppressed
     held = NumberLogitsProcessor(known, longest) if well_formed and Rules.of(known) else None
@@ -210,7 +211,8 @@ def _checked(
         )
     known = numtok_tokenizer(tokenizer)
     check_rows(model.transformer, known.vocab_size)
-    order = known.representations[0].order
+    first = known.representations[0]
+    order = first.order if isinstance(first, SpelledOut) else None
     for layer in () if model.embedding is None else model.embedding.modules():
         if not isinstance(layer, PlaceValueEmbedding) or layer.written == order:
             continue
@@ -389,7 +391,7 @@ class _Call:
                 stop += 1
             ids = ids[:stop]
             places, prompt = np.flatnonzero(writing.begins_number(ids)), row // per_prompt
-            if self.tokenizer.representations[0].one_token:
+            if isinstance(self.tokenizer.representations[0], SingleToken):
                 grammar, owner = Grammar(), writing.owner(row, per_prompt)  # of decimals of a head
                 words = writing.surfaces([(owner, ids[:place]) for place in places.tolist()])
             else:

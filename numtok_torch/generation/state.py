@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 
 from numtok import Tokenizer
+from numtok.representations import SpelledOut
 from numtok_torch.data.streams import number_streams
 from numtok_torch.embeddings.choose import PlaceTracker
 from numtok_torch.generation.written import decimals, doubtful, number_ids, streams_of, texts_of
@@ -70,8 +71,9 @@ class Writing:
         self._shown: dict[Key, dict[str, Tensor]] = {}
         self._places: dict[Key, int] = {}
         self._rows: dict[Key, int] = {}
-        order = tokenizer.representations[0].order if "place_value" in prompt else None
-        self._tracker = order and PlaceTracker.from_vocabulary(tokenizer.tokens, order)
+        first, self._tracker = tokenizer.representations[0], None
+        if "place_value" in prompt and isinstance(first, SpelledOut) and first.order is not None:
+            self._tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, first.order)
 
     @property
     def width(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from numtok import DecodeStream
+from numtok.representations import SingleToken
 from numtok_torch.generation.state import Writing
 
 
@@ -47,7 +48,7 @@ class TextStream:
         if token in self._ends and not is_number:
             return
         value = None
-        if is_number and self._writing.tokenizer.representations[0].one_token:
+        if is_number and isinstance(self._writing.tokenizer.representations[0], SingleToken):
             (value,) = self._writing.surfaces([(0, np.array(self._ids, np.int64))])
         self._ids.append(token)
         self._show(self._stream.step(self._writing.tokenizer, token, value))

@@ -28,7 +28,7 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.marks import in_marks_of
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
-from numtok.representations import Representation
+from numtok.representations import Representation, SingleToken, SpelledOut
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import detokenize
 from numtok.tokenizer.schema import read_metadata
@@ -61,7 +61,7 @@ def decimals(tokenizer: Tokenizer, prediction: NumberPrediction, name: str) -> N
         RepresentationError: for NaN, with the head's ``name``.
     """
     chosen = {stream: values.numpy() for stream, values in prediction.streams.items()}
-    read = (one.decode_chosen(chosen) for one in tokenizer.representations)
+    read = (one.decode_chosen(chosen) for one in _single(tokenizer.representations))
     numbers = next((numbers for numbers in read if numbers is not None), None)
     if numbers is None:  # infinities as the largest double
         finite = torch.nan_to_num(prediction.values, nan=float("nan")).numpy()
@@ -75,9 +75,13 @@ def held(representations: Sequence[Representation], numbers: Numbers) -> Numbers
     """The numbers, each replaced by one near it that all of the representations hold."""
     # what one of them makes of a number may be more than another can hold
     for _ in representations:
-        for representation in representations:
+        for representation in _single(representations):
             numbers = representation.nearest(numbers)
     return numbers
+
+
+def _single(representations: Sequence[Representation]) -> list[SingleToken]:
+    return [one for one in representations if isinstance(one, SingleToken)]
 
 
 def texts_of(tokenizer: Tokenizer, numbers: Numbers, prediction: NumberPrediction) -> list[str]:
@@ -94,9 +98,9 @@ def texts_of(tokenizer: Tokenizer, numbers: Numbers, prediction: NumberPredictio
 def streams_of(tokenizer: Tokenizer, numbers: Numbers) -> dict[str, Tensor]:
     """Every number stream (n, ...) of the tokenizer, as it gives them for the text."""
     streams = {"number_value": torch.from_numpy(numbers.to_float64().copy())}
-    for representation in tokenizer.representations:
+    for representation in _single(tokenizer.representations):
         columns = representation.columns()
-        for name, column in representation.encode_columns(numbers).items():
+        for name, column in representation.encode(numbers).items():
             tensors = hasattr(column, "to_numpy_ndarray")
             array = column.to_numpy_ndarray() if tensors else column.to_numpy(zero_copy_only=False)
             streams[name] = torch.from_numpy(array.astype(columns[name].dtype))
@@ -109,7 +113,8 @@ def number_ids(tokenizer: Tokenizer) -> list[int]:
     """
     metadata = read_metadata(tokenizer.batch_schema())
     first = tokenizer.representations[0]
-    if (symbols := metadata.get("symbols")) and not first.bracketed:
+    symbols = metadata.get("symbols")
+    if symbols and isinstance(first, SpelledOut) and not first.bracketed:
         plain, spaced = (
             [token_id for start, count in symbols[form] for token_id in range(start, start + count)]
             for form in ("plain", "spaced")
@@ -124,7 +129,7 @@ def spelled(
     """The text of the numbers that are spelled out from ``places`` on, in the marks of the grammar;
     what is no number, as its symbols.
     """
-    if not len(places) or not tokenizer.representations[0].token_strings:
+    if not len(places) or not isinstance(tokenizer.representations[0], SpelledOut):
         return []
     texts = in_marks_of(tokenizer.grammar, tokenizer.read_spelled(ids.astype(np.int32), places))
     return [str(text) for text in texts.to_pylist()]
@@ -143,7 +148,7 @@ def continuation(
     """The text of the new ids; where decoders put spaces as they see fit, what they add to the
     prompt.
     """
-    given = surfaces if tokenizer.representations[0].one_token else None
+    given = surfaces if isinstance(tokenizer.representations[0], SingleToken) else None
     alone = tokenizer.decode(ids, given)
     if detokenize.is_lossless(tokenizer.config):
         return alone

@@ -26,6 +26,7 @@ from numtok.representations import (
     FloatBits,
     FoNE,
     LogFourier,
+    SingleToken,
     XVal,
     from_dict,
     register,
@@ -111,7 +112,7 @@ def head_from_schema(
         kind = _named(head)
     elif (own := next((k for one in shown if (k := layer_of(one.name, "head"))), None)) is not None:
         kind = own
-    elif shown[0].one_token:
+    elif isinstance(shown[0], SingleToken):
         raise SchemaError(
             f"{shown[0].name} has no head; name one, head=..., or register it:"
             f" numtok.representations.register({type(shown[0]).__name__}, head=...)"

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numtok import Tokenizer
 from numtok.engines.number_tokens import vocabulary_of
 from numtok.errors import SchemaError
-from numtok.representations import END_NUM, NUM, from_dict
+from numtok.representations import END_NUM, NUM, SpelledOut, from_dict
 from numtok.tokenizer.schema import read_metadata
 
 LONGEST = 3  # digits of one token
@@ -55,11 +55,12 @@ class DigitTokens:
         metadata = read_metadata(schema)
         first = from_dict(metadata["numbers"][0])
         contents: dict[str, int] = dict(metadata["tokens"])
-        if "symbols" in metadata:
+        order = (first.order if isinstance(first, SpelledOut) else None) or "msd"
+        if "symbols" in metadata and isinstance(first, SpelledOut):
             named = first.added_tokens(two_forms=False).together or first.token_strings
             contents |= dict(zip(named, ids_of_runs(metadata["symbols"]["plain"]), strict=True))
         what = f"the numbers of this data are {first.name}"
-        return cls._of(contents, ".,_'", first.order or "msd", what)
+        return cls._of(contents, ".,_'", order, what)
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Any) -> DigitTokens:

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from numtok import Tokenizer
 from numtok.errors import RepresentationError, SchemaError
-from numtok.representations import from_dict
+from numtok.representations import SpelledOut, from_dict
 from numtok.tokenizer.schema import read_metadata
 from numtok_torch.heads.digit_tokens import DigitTokens, ids_of_runs
 
@@ -86,11 +86,10 @@ class NumberTokenLoss(nn.Module):
         """
         metadata = read_metadata(schema)
         representation = from_dict(metadata["numbers"][0])
-        values = representation.symbol_values
-        if not values:
+        if not isinstance(representation, SpelledOut) or not representation.symbol_values:
             return cls(DigitTokens.from_schema(schema).groups(), **options)
         plain, spaced = (ids_of_runs(metadata["symbols"][form]) for form in ("plain", "spaced"))
-        first = representation.first_symbols
+        values, first = representation.symbol_values, representation.first_symbols
         pairs = [
             *zip(plain, values, strict=True),
             *zip(spaced, values[first.start : first.stop] if spaced else [], strict=True),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import numtok
 from numtok import Grammar, Numbers
 from numtok.numbers.marks import in_marks_of
-from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Spelled, XVal
+from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Spelled
 from numtok.representations.continuation import NEVER
 
 SPELLED: dict[str, Any] = {
@@ -232,7 +232,3 @@ def test_groups_are_cut_in_one_way() -> None:
     assert len(Digits(1).continuation(Grammar()).ends) <= 2 * len(
         PlaceValue().continuation(Grammar()).ends
     )
-
-
-def test_others_have_none() -> None:
-    assert XVal().continuation(Grammar()) is None

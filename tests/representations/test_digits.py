@@ -46,7 +46,7 @@ EDGES = [
 
 def pieces(digits: Representation, numbers: Numbers) -> list[list[str]]:
     """The symbols of each number."""
-    found = digits.spell(numbers)
+    found = digits.encode(numbers)
     assert found is not None
     alphabet = np.array(digits.token_strings, object)
     return [

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok import Digits, FloatBits, FoNE, Numbers, PlaceValue, Statistics, Subword, XVal
-from numtok.representations import Representation, parse
+from numtok.representations import Representation, SingleToken, SpelledOut, parse
 from numtok.representations.parse import name_of
 from numtok.statistics.candidates import candidates, fitted_xval
 from numtok.statistics.losses import Loss, losses
@@ -27,19 +27,11 @@ def really_lost(representation: Representation, numbers: Numbers) -> tuple[int, 
     numbers = numbers if representation.carries_sign else numbers.without_sign()
     fits = representation.fits(numbers)
     held = numbers.select(fits & ~representation.clipped(numbers))
-    back = (
-        representation.decode_columns(representation.encode_columns(held).__getitem__)
-        if representation.one_token
-        else None
-    )
-    spelled = representation.spell(held)
-    found = (
-        back
-        if back is not None
-        else held
-        if spelled is None
-        else Numbers.parse(representation.read_spelled(spelled))
-    )
+    found = held
+    if isinstance(representation, SingleToken):
+        found = representation.decode(representation.encode(held))
+    elif isinstance(representation, SpelledOut):
+        found = Numbers.parse(representation.decode(representation.encode(held)))
     changed = sum(
         abs(now) != abs(was) for now, was in zip(found.to_decimal(), held.to_decimal(), strict=True)
     )

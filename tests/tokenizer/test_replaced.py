@@ -12,7 +12,7 @@ from kept import kept
 import numtok
 from numtok.arrays.text_rows import TextRows
 from numtok.numbers.grammar import Grammar
-from numtok.representations import FloatBits, FoNE, LogFourier, Representation, XVal
+from numtok.representations import FloatBits, FoNE, LogFourier, SingleToken, XVal
 from numtok.tokenizer.tokenizer import Tokenizer
 
 MARK = "\ue000"
@@ -72,7 +72,7 @@ def test_most_texts_can_be_told() -> None:
     ],
     ids=repr,
 )
-def test_what_is_surely_held_fits(representation: Representation) -> None:
+def test_what_is_surely_held_fits(representation: SingleToken) -> None:
     held = representation.surely_held
     digits = {"1" + "0" * (high - low) for low, high in ((0, 0), (0, 5))}
     digits |= {"9" * 15, "0", "000", "12345"}

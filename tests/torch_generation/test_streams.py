@@ -17,7 +17,7 @@ from transformers import PreTrainedTokenizerFast, TextIteratorStreamer, TextStre
 from transformers.generation.streamers import BaseStreamer
 
 import numtok
-from numtok.representations import FP15, P1000, Digits, Subword, XVal
+from numtok.representations import FP15, P1000, Digits, SingleToken, Subword, XVal
 from numtok_torch import ModelError, NumberModel, generate
 
 
@@ -76,7 +76,7 @@ def test_whatever_is_written(
     ids = tokenizer.encode(text).input_ids.tolist()
     ids = ids[: max(1, len(ids) - cut)]
     numbers = (tiny.embedding("xval"), tiny.head("scalar"))
-    one_token = representation.one_token
+    one_token = isinstance(representation, SingleToken)
     made = NumberModel(
         tiny.backbone("gpt2", vocab_size=tokenizer.vocab_size), *(numbers if one_token else (None,))
     )
