@@ -248,7 +248,7 @@ def fone_features(digits: Array) -> Array:
 
 def cases() -> list[Case]:
     """Every layer."""
-    from numtok_torch.embeddings import choose as layers
+    import numtok_torch as layers
 
     def fone_padded(weights: dict[str, Array], words: Array, stream: Array) -> Array:
         features = fone_features(stream)

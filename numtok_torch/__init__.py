@@ -13,34 +13,23 @@ except ImportError as error:
     ) from error
 
 from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
-from numtok_torch.embeddings.choose import (
-    ExponentBinsEmbedding,
-    ExponentEmbedding,
-    FloatBitsEmbedding,
-    FoNEDigitEmbedding,
-    FoNEEmbedding,
-    LogFourierEmbedding,
-    NumberEmbedding,
-    PlaceTracker,
-    PlaceValueEmbedding,
-    SumEmbedding,
-    XValEmbedding,
-    embedding_from_config,
-    embedding_from_schema,
-)
+from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding
+from numtok_torch.embeddings.choose import embedding_from_config, embedding_from_schema
+from numtok_torch.embeddings.exponent_bins import ExponentBinsEmbedding
+from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
+from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
+from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
+from numtok_torch.embeddings.place_values import PlaceTracker, PlaceValueEmbedding
+from numtok_torch.embeddings.xval import XValEmbedding
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
-from numtok_torch.heads.choose import (
-    BitsHead,
-    FoNEHead,
-    MixtureHead,
-    NumberHead,
-    NumberPrediction,
-    ScalarHead,
-    head_from_config,
-    head_from_schema,
-)
+from numtok_torch.heads.base import NumberHead, NumberPrediction
+from numtok_torch.heads.bits import BitsHead
+from numtok_torch.heads.choose import head_from_config, head_from_schema
+from numtok_torch.heads.fone import FoNEHead
 from numtok_torch.heads.losses import NumberTokenLoss
+from numtok_torch.heads.mixture import MixtureHead
+from numtok_torch.heads.scalar import ScalarHead
 from numtok_torch.heads.value_loss import NumberValueLoss
 from numtok_torch.model.backbone import ModelError, PlainBackbone
 from numtok_torch.model.model import NumberModel
@@ -52,7 +41,6 @@ __all__ = [
     "XVAL_MASKING",
     "BitsHead",
     "ExponentBinsEmbedding",
-    "ExponentEmbedding",
     "FloatBitsEmbedding",
     "FoNEDigitEmbedding",
     "FoNEEmbedding",

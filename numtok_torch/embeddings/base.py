@@ -1,33 +1,26 @@
-"""What an embedding layer for numbers is, what it has in common with a head, and the sum of
-several.
+"""What an embedding layer for numbers is, what it has in common with a head, and the sum of several.
 
-In: word vectors, float (batch, seq, d_model), as the backbone's own embedding gives them, before
-    positions and layer norm; and a batch, a mapping from names of streams to tensors. Out: the same
-    shape and dtype, with the numbers put in. Where there is a number is said by ``number_mask``
-    alone, never by a value: zero is a number, and what stands in a stream at other tokens is not
-    looked at.
-
-Every token that is no number keeps its word vector bit for bit.
+Which tokens are numbers is said by ``number_mask`` alone, never by a value: zero is a number, and
+what stands in a stream elsewhere is not looked at. All other tokens keep their vector bit for bit.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import REPRESENTATIONS
+from numtok.representations.columns import NUMBER_MASK
 from numtok.representations.registry import layer_of
-from numtok_torch.embeddings.put import NOTHING, put
 
 Batch = Mapping[str, Tensor]
 
 
-class NumberLayer(nn.Module, ABC):
+class NumberLayer(nn.Module):
     """What an embedding and a head have in common: they are made for vectors of one size, and their
     options say all but the weights.
 
@@ -49,35 +42,32 @@ class NumberLayer(nn.Module, ABC):
         """Name and options, for JSON; ``embedding_from_config`` and ``head_from_config`` are the
         inverse.
         """
-        return {
-            "name": self.name,
-            **{
-                key: list(value) if isinstance(value, tuple) else value
-                for key, value in self._options.items()
-            },
+        plain = {
+            key: list(one) if isinstance(one, tuple) else one for key, one in self._options.items()
         }
+        return {"name": self.name, **plain}
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
         """The options that a representation gives it: those that both have."""
-        return {
-            name: getattr(representation, name)
-            for name in option_names(cls)
-            if hasattr(representation, name)
-        }
+        names = [name for name in option_names(cls) if hasattr(representation, name)]
+        return {name: getattr(representation, name) for name in names}
 
     def extra_repr(self) -> str:
-        return ", ".join(
-            [str(self.d_model), *(f"{key}={value!r}" for key, value in self._options.items())]
-        )
+        return ", ".join([str(self.d_model), *(f"{k}={one!r}" for k, one in self._options.items())])
 
 
 class NumberEmbedding(NumberLayer):
-    """Puts the numbers of a batch into its word vectors.
+    """Puts the numbers of a batch into its word vectors, as the backbone's own embedding gives them,
+    before positions and layer norm. A layer says in :meth:`embed` what a number's vector becomes.
+
+    On a CPU this costs what the numbers cost. On another device, and in a graph that
+    ``torch.compile`` makes, every token is computed: to count the numbers is to wait for the device,
+    and no shape in an unbroken graph can depend on it. Values and gradients are the same.
 
     Attributes:
         name: in :meth:`config`; that of the representation.
-        streams: the names that it can read from a batch.
+        streams: what it reads of a batch beside ``number_mask``: the first of these that is there.
         d_model: dimension of the word vectors.
 
     Shape:
@@ -86,9 +76,18 @@ class NumberEmbedding(NumberLayer):
 
     streams: tuple[str, ...] = ()
 
-    @abstractmethod
-    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        """What the layer adds to each vector, (batch, seq, d_model); zero where there is no number."""
+    def embed(self, words: Tensor, rows: Tensor) -> Tensor:
+        """The vectors of n numbers, (n, d_model), from their word vectors, (n, d_model), and their
+        rows of the stream, (n, ...).
+        """
+        raise NotImplementedError
+
+    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Where the layer puts vectors, bool (batch, seq), and the stream that it makes them from,
+        (batch, seq, ...).
+        """
+        mask = self.read(inputs_embeds, batch, NUMBER_MASK.name).to(torch.bool)
+        return mask, self.read(inputs_embeds, batch, *self.streams)
 
     def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
         """Word vectors with numbers, (batch, seq, d_model); the argument is not changed.
@@ -96,7 +95,17 @@ class NumberEmbedding(NumberLayer):
         Raises:
             SchemaError: if the batch lacks a stream, or has it in another shape.
         """
-        return inputs_embeds + self.change(inputs_embeds, batch)
+        at, stream = self.find(inputs_embeds, batch)
+        words, rows, at = inputs_embeds.flatten(0, 1), stream.flatten(0, 1), at.flatten()
+        if words.device.type == "cpu" and not torch.compiler.is_compiling():
+            chosen = at.nonzero().squeeze(1)  # (n,)
+            vectors = self.embed(words.index_select(0, chosen), rows[chosen])  # (n, d_model)
+            changed = words.index_copy(0, chosen, vectors.to(words.dtype))
+        else:
+            elsewhere = ~at.view(-1, *[1] * (rows.dim() - 1))  # (batch * seq, 1, ...)
+            vectors = self.embed(words, rows.masked_fill(elsewhere, 0))  # (batch * seq, d_model)
+            changed = torch.where(at.unsqueeze(-1), vectors.to(words.dtype), words)
+        return changed.view_as(inputs_embeds)
 
     def read(self, inputs_embeds: Tensor, batch: Batch, *names: str) -> Tensor:
         """The first of the streams that the batch has, checked to be (batch, seq, ...)."""
@@ -119,66 +128,6 @@ class NumberEmbedding(NumberLayer):
             )
         return batch[name]
 
-    def at_numbers(
-        self, inputs_embeds: Tensor, batch: Batch, stream: Tensor, embed: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        """``embed`` of the stream's rows, (n, ...) to (n, d_model), at the numbers; 0 elsewhere:
-        (batch, seq, d_model).
-        """
-        mask = self.read(inputs_embeds, batch, "number_mask").to(torch.bool)  # (batch, seq)
-        return put(torch.full_like(inputs_embeds, NOTHING), mask, stream, embed, replace=True)
-
-
-def layers(part: str) -> dict[str, Any]:
-    """The classes that are registered for representations, ``"embedding"`` or ``"head"``, by their
-    own names.
-    """
-    kinds = [layer_of(name, part) for name in REPRESENTATIONS]
-    return {kind.name: kind for kind in kinds if kind is not None}
-
-
-def option_names(kind: type[nn.Module]) -> list[str]:
-    """The names of a layer's, or a head's, options."""
-    return [name for name in kind.__init__.__annotations__ if name not in ("d_model", "return")]
-
-
-def linear(features: Tensor, layer: nn.Linear) -> Tensor:
-    """``layer`` of features (..., in), which are cast to its dtype only now: (..., out)."""
-    projected: Tensor = layer(features.to(layer.weight.dtype))
-    return projected
-
-
-def projection_layer(
-    name: str, width: int, d_model: int, projection: str, zero_init: bool
-) -> nn.Linear | None:
-    """The linear map of ``projection="linear"``, or None for ``"pad"``."""
-    if projection not in ("pad", "linear"):
-        raise RepresentationError(
-            f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'"
-        )
-    if projection == "pad":
-        if zero_init:
-            raise RepresentationError(
-                f"{name}: zero_init needs something to learn: take projection='linear' with it"
-            )
-        if width > d_model:
-            raise RepresentationError(
-                f"{name}: {width} features do not fit into d_model={d_model}; take"
-                " projection='linear'"
-            )
-        return None
-    layer = nn.Linear(width, d_model, bias=False)
-    if zero_init:
-        nn.init.zeros_(layer.weight)
-    return layer
-
-
-def project(features: Tensor, layer: nn.Linear | None, d_model: int) -> Tensor:
-    """Features (..., width) to (..., d_model): through the linear map, or with zeros behind."""
-    if layer is not None:
-        return linear(features, layer)
-    return nn.functional.pad(features, (0, d_model - features.shape[-1]))
-
 
 class SumEmbedding(NumberEmbedding):
     """Several layers, each of which adds its change to the same word vectors; their order does not
@@ -200,15 +149,102 @@ class SumEmbedding(NumberEmbedding):
         self.embeddings = nn.ModuleList(embeddings)
         self.streams = tuple(dict.fromkeys(name for layer in embeddings for name in layer.streams))
 
-    def _layers(self) -> list[NumberEmbedding]:
-        return [layer for layer in self.embeddings if isinstance(layer, NumberEmbedding)]
-
-    def change(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
-        first, *others = self._layers()
-        total = first.change(inputs_embeds, batch)  # (batch, seq, d_model)
-        for layer in others:
-            total = total + layer.change(inputs_embeds, batch)
-        return total
+    def forward(self, inputs_embeds: Tensor, batch: Batch) -> Tensor:
+        words = inputs_embeds.to(torch.promote_types(inputs_embeds.dtype, torch.float32))
+        total = words
+        for layer in self.embeddings:
+            total = total - (words - layer(words, batch))  # so, as -0.0 - 0.0 is -0.0
+        return total.to(inputs_embeds.dtype)
 
     def config(self) -> dict[str, Any]:
-        return {"name": self.name, "embeddings": [layer.config() for layer in self._layers()]}
+        parts = [layer for layer in self.embeddings if isinstance(layer, NumberEmbedding)]
+        return {"name": self.name, "embeddings": [layer.config() for layer in parts]}
+
+
+Layer = TypeVar("Layer", bound=NumberLayer)
+
+
+def layers(part: str) -> dict[str, Any]:
+    """The classes that are registered for representations, ``"embedding"`` or ``"head"``, by their
+    own names.
+    """
+    kinds = [layer_of(name, part) for name in REPRESENTATIONS]
+    return {kind.name: kind for kind in kinds if kind is not None}
+
+
+def option_names(kind: type[nn.Module]) -> list[str]:
+    """The names of a layer's, or a head's, options."""
+    return [name for name in kind.__init__.__annotations__ if name not in ("d_model", "return")]
+
+
+def named(part: str, name: str, known: Mapping[str, type[Layer]]) -> type[Layer]:
+    """The class of that name.
+
+    Raises:
+        RepresentationError: if there is none.
+    """
+    if name not in known:
+        raise RepresentationError(f"unknown {part} {name!r}; choose from {', '.join(known)}")
+    return known[name]
+
+
+def from_config(kind: type[Layer], config: Mapping[str, Any], d_model: int) -> Layer:
+    """The inverse of :meth:`NumberLayer.config`; parameters start anew.
+
+    Raises:
+        RepresentationError: for an unknown option.
+    """
+    options = {key: tuple(one) if isinstance(one, list) else one for key, one in config.items()}
+    options.pop("name", None)
+    names = option_names(kind)
+    # one that was off when it was saved may be gone since
+    if unknown := [key for key, one in options.items() if key not in names and one is not False]:
+        raise RepresentationError(
+            f"{kind.name}: {kind.__name__} has no option {', '.join(unknown)}; it has"
+            f" {', '.join(names)}"
+        )
+    return kind(d_model, **{key: one for key, one in options.items() if key in names})
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether its values can be looked at now: not while a graph is compiled or captured."""
+    if torch.compiler.is_compiling() or tensor.is_meta:
+        return False
+    return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
+def linear(features: Tensor, layer: nn.Linear) -> Tensor:
+    """``layer`` of features (..., in), which are cast to its dtype only now: (..., out)."""
+    projected: Tensor = layer(features.to(layer.weight.dtype))
+    return projected
+
+
+def projection_layer(
+    name: str, width: int, d_model: int, projection: str, zero_init: bool
+) -> nn.Linear | None:
+    """The linear map of ``projection="linear"``, or None for ``"pad"``."""
+    if projection not in ("pad", "linear"):
+        raise RepresentationError(
+            f"{name}: projection={projection!r} is unknown; use 'pad' or 'linear'"
+        )
+    if projection == "linear":
+        layer = nn.Linear(width, d_model, bias=False)
+        if zero_init:
+            nn.init.zeros_(layer.weight)
+        return layer
+    if zero_init:
+        raise RepresentationError(
+            f"{name}: zero_init needs something to learn: take projection='linear' with it"
+        )
+    if width > d_model:
+        raise RepresentationError(
+            f"{name}: {width} features do not fit into d_model={d_model}; take projection='linear'"
+        )
+    return None
+
+
+def project(features: Tensor, layer: nn.Linear | None, d_model: int) -> Tensor:
+    """Features (..., width) to (..., d_model): through the linear map, or with zeros behind."""
+    if layer is not None:
+        return linear(features, layer)
+    return nn.functional.pad(features, (0, d_model - features.shape[-1]))

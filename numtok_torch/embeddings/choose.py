@@ -1,9 +1,4 @@
-"""Embedding layers for the tensors that numtok writes: one class for each representation, and the
-layer that fits a file.
-
-In: word vectors, float (batch, seq, d_model), and a batch of streams; out: the same shape and
-    dtype, with the numbers put in, beside words in one sequence and any number of them. See
-    ``base`` for what all of them hold to; each class has a file named after its representation.
+"""The layer for the tensors of each representation, and the layer that fits a file.
 
 =======================  ============================  ==================================================================
 class                    reads                         word vector e of a number becomes
@@ -19,9 +14,8 @@ SumEmbedding             those of its parts            e + what each of them add
 =======================  ============================  ==================================================================
 
 ``zero_init=True`` gives each a variant that leaves a pretrained model's output as it is before the
-first step, in which every layer learns.
-No layer has a buffer of floats: ``.half()``, ``.to(torch.bfloat16)`` and FSDP round parameters,
-    never constants.
+first step, in which every layer learns. No layer has a buffer of floats: ``.half()``,
+``.to(torch.bfloat16)`` and FSDP round parameters, never constants.
 """
 
 from __future__ import annotations
@@ -45,30 +39,20 @@ from numtok.representations import (
 )
 from numtok.representations.registry import layer_of, present_name
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding, layers, option_names
-from numtok_torch.embeddings.exponent_bins import ExponentBinsEmbedding, ExponentEmbedding
+from numtok_torch.embeddings.base import (
+    NumberEmbedding,
+    SumEmbedding,
+    from_config,
+    layers,
+    named,
+    option_names,
+)
+from numtok_torch.embeddings.exponent_bins import ExponentBinsEmbedding
 from numtok_torch.embeddings.float_bits import FloatBitsEmbedding
 from numtok_torch.embeddings.fone import FoNEDigitEmbedding, FoNEEmbedding
 from numtok_torch.embeddings.log_fourier import LogFourierEmbedding
-from numtok_torch.embeddings.place_values import PlaceTracker, PlaceValueEmbedding
+from numtok_torch.embeddings.place_values import PlaceValueEmbedding
 from numtok_torch.embeddings.xval import XValEmbedding
-
-__all__ = [
-    "ExponentBinsEmbedding",
-    "ExponentEmbedding",
-    "FloatBitsEmbedding",
-    "FoNEDigitEmbedding",
-    "FoNEEmbedding",
-    "LogFourierEmbedding",
-    "NumberEmbedding",
-    "PlaceTracker",
-    "PlaceValueEmbedding",
-    "SumEmbedding",
-    "XValEmbedding",
-    "embedding_from_config",
-    "embedding_from_schema",
-]
-
 
 for representation, kind in (
     (XVal, XValEmbedding),
@@ -82,37 +66,18 @@ for representation, kind in (
     register(representation, embedding=kind)
 
 
-def _embeddings() -> dict[str, type[NumberEmbedding]]:
-    """All layers by their names."""
-    return layers("embedding") | {FoNEDigitEmbedding.name: FoNEDigitEmbedding}
-
-
 def embedding_from_config(config: dict[str, Any], d_model: int) -> NumberEmbedding:
     """The inverse of :meth:`NumberEmbedding.config`; parameters start anew.
 
     Raises:
         RepresentationError: for an unknown name or option.
     """
-    options = dict(config)
-    name = present_name(str(options.pop("name", None)))
+    name = present_name(str(config.get("name")))
     if name == SumEmbedding.name:
-        return SumEmbedding(
-            [embedding_from_config(part, d_model) for part in options["embeddings"]]
-        )
-    kinds = _embeddings()
-    if name not in kinds:
-        raise RepresentationError(
-            f"unknown embedding {name!r}; choose from {', '.join([*kinds, SumEmbedding.name])}"
-        )
-    options = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in options.items()
-    }
-    try:
-        return kinds[name](d_model, **options)
-    except TypeError as error:
-        raise RepresentationError(
-            f"{name}: these options do not fit {kinds[name].__name__}: {', '.join(options)}"
-        ) from error
+        return SumEmbedding([embedding_from_config(part, d_model) for part in config["embeddings"]])
+    known: dict[str, type[NumberEmbedding]] = layers("embedding")
+    known |= {FoNEDigitEmbedding.name: FoNEDigitEmbedding}
+    return from_config(named("embedding", name, known), config, d_model)
 
 
 def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> NumberEmbedding:
@@ -131,47 +96,38 @@ def embedding_from_schema(schema: pa.Schema, d_model: int, **options: Any) -> Nu
             layer.
         RepresentationError: for an option that none of the layers has.
     """
-    configs = [
-        config
-        for described in read_metadata(schema)["numbers"]
-        if (config := _config_of(from_dict(described))) is not None
-    ]
-    if not configs:
+    shown = [from_dict(described) for described in read_metadata(schema)["numbers"]]
+    kinds = [(_kind_for(one), one) for one in shown if one.columns()]
+    if not kinds:
         raise SchemaError(
             "the numbers of this data are spelled out in tokens alone: the model's own embedding is"
             " all they need"
         )
-    known = [option_names(_embeddings()[config["name"]]) for config in configs]
+    known = [option_names(kind) for kind, _ in kinds]
     if unused := [name for name in options if not any(name in names for names in known)]:
         raise RepresentationError(
-            f"none of {', '.join(config['name'] for config in configs)} has the option"
+            f"none of {', '.join(kind.name for kind, _ in kinds)} has the option"
             f" {', '.join(unused)}"
         )
-    if "max_place" not in options:
-        for config in configs:
-            if "max_place" in config:
-                config["max_place"] += options.get("max_offset", 0)  # no offset merges places
-    chosen = [
-        embedding_from_config(
-            config | {key: value for key, value in options.items() if key in names}, d_model
-        )
-        for config, names in zip(configs, known, strict=True)
-    ]
+    chosen = []
+    for (kind, one), names in zip(kinds, known, strict=True):
+        own = kind.options_for(one) | {key: given for key, given in options.items() if key in names}
+        if "max_place" in own and "max_place" not in options:
+            own["max_place"] += options.get("max_offset", 0)  # no offset merges places
+        chosen.append(from_config(kind, own, d_model))
     return chosen[0] if len(chosen) == 1 else SumEmbedding(chosen)
 
 
-def _config_of(representation: Representation) -> dict[str, Any] | None:
-    """The config of the layer that reads the columns of a representation; None if it has none.
+def _kind_for(representation: Representation) -> type[NumberEmbedding]:
+    """The layer that reads the columns of a representation.
 
     Raises:
-        RepresentationError: if its numbers would not be seen without one.
+        RepresentationError: if there is none: its numbers would not be seen.
     """
-    if not representation.columns():
-        return None
     kind: type[NumberEmbedding] | None = layer_of(representation.name, "embedding")
     if kind is None:
         raise RepresentationError(
             f"{representation.name} has no embedding that reads its columns; register one:"
             f" numtok.representations.register({type(representation).__name__}, embedding=...)"
         )
-    return {"name": kind.name, **kind.options_for(representation)}
+    return kind

@@ -1,8 +1,5 @@
 """Bins of magnitudes in front of a model: a vector for each bin, added to the word vector of each
 number.
-
-In: word vectors, float (batch, seq, d_model), ``number_mask`` and ``number_bin``, (batch, seq).
-    Out: the same shape and dtype.
 """
 
 from __future__ import annotations
@@ -11,11 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from numtok.representations import ExponentBins
-from numtok_torch.embeddings.base import Batch
-from numtok_torch.embeddings.vectors import VectorEmbedding
+from numtok_torch.embeddings.base import NumberEmbedding
 
 
-class ExponentBinsEmbedding(VectorEmbedding):
+class ExponentBinsEmbedding(NumberEmbedding):
     """Adds a vector for the bin of each number's magnitude to its word vector.
 
     Args:
@@ -28,7 +24,7 @@ class ExponentBinsEmbedding(VectorEmbedding):
     """
 
     name = "exponent_bins"
-    streams = ("number_mask", "number_bin")
+    streams = ("number_bin",)
 
     def __init__(
         self,
@@ -43,13 +39,6 @@ class ExponentBinsEmbedding(VectorEmbedding):
         self.vectors = nn.Embedding(n + 1, d_model)
         nn.init.normal_(self.vectors.weight, std=0.0 if zero_init else 0.02)
 
-    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self.at_mask(inputs_embeds, batch, "number_bin")
-
-    def embed(self, stream: Tensor) -> Tensor:
-        """Bins (n,) to (n, d_model)."""
-        vectors: Tensor = self.vectors(stream.to(torch.int64))
-        return vectors
-
-
-ExponentEmbedding = ExponentBinsEmbedding  # its former name
+    def embed(self, words: Tensor, rows: Tensor) -> Tensor:
+        bins: Tensor = self.vectors(rows.to(torch.int64))
+        return words + bins

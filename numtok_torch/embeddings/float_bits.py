@@ -1,26 +1,27 @@
 """The bits of floats in front of a model: added to the word vector of each number, or in its place
-as a small network makes them.
+as a small network makes them; and bits, words and values of floats, on the device.
 
-In: word vectors, float (batch, seq, d_model), ``number_mask`` and ``number_bits``. Out: the same
-    shape and dtype. The network is that of Floating-Point Embedding, equation 3; the sum that of
-    BitTokens (Kreitner et al. 2025), after the authors' code.
+Words, int64 (...), are the bits as one integer: 0 to 2**32 - 1 for a float32, any, read with a
+sign, for a float64. Bits, uint8 (..., width), are sign, exponent, fraction, most significant first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 
-from numtok.errors import RepresentationError
+from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FloatBits
-from numtok_torch.embeddings.base import Batch, linear, project, projection_layer
-from numtok_torch.embeddings.bits import as_bits
-from numtok_torch.embeddings.vectors import VectorEmbedding
+from numtok_torch.embeddings.base import (
+    NumberEmbedding,
+    linear,
+    project,
+    projection_layer,
+    readable,
+)
 
 
-class FloatBitsEmbedding(VectorEmbedding):
+class FloatBitsEmbedding(NumberEmbedding):
     """Shows each number by its bits: b, those of a float32 or float64.
 
     ``combine="replace"``, Floating-Point Embedding, equation 3: the word vector becomes a small
@@ -41,9 +42,8 @@ class FloatBitsEmbedding(VectorEmbedding):
         residual: whether x1 is added; False, R(b) = r(x2), is the paper's other ablation.
         signed_bits: bits are -1 and 1 instead of 0 and 1, as those that are added always are.
         zero_init: what changes nothing at first. Of the network, e + g · R(b) instead, with a
-            learned vector g that starts at 0. (A last layer of zeros would
-            not do: it leaves x1, not e.) Of bits that are added, a linear map that starts from
-                zeros.
+            learned vector g that starts at 0: a last layer of zeros would leave x1, not e. Of bits
+            that are added, a linear map that starts from zeros.
         compact: the form of the file, for the record: the layer reads either.
         width: of the floats, 32 or 64.
         reciprocal: whether the 64 bits of 1/x stand behind those of x; from the compact form they
@@ -59,7 +59,7 @@ class FloatBitsEmbedding(VectorEmbedding):
     """
 
     name = "bits"
-    streams = ("number_mask", "number_bits")
+    streams = ("number_bits",)
 
     def __init__(
         self,
@@ -94,11 +94,8 @@ class FloatBitsEmbedding(VectorEmbedding):
                 "bits: depth, bias and residual are those of the network; leave them out, or take"
                 " combine='replace'"
             )
-        self.residual, self.signed_bits, self.replaces = (
-            residual,
-            signed_bits or combine == "add",
-            combine == "replace" and not zero_init,
-        )
+        self.combine, self.residual = combine, residual
+        self.signed_bits = signed_bits or combine == "add"
         self._form, size = (width, reciprocal), width * (1 + reciprocal)
         if combine == "add":
             self.projection = projection_layer(self.name, size, d_model, projection, zero_init)
@@ -107,35 +104,76 @@ class FloatBitsEmbedding(VectorEmbedding):
                 nn.Linear(d_model if k else size, d_model, bias=bias) for k in range(depth)
             )
             self.gain = nn.Parameter(torch.zeros(d_model)) if zero_init else None
-        self.combine = combine
 
-    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self.at_mask(inputs_embeds, batch, "number_bits")
-
-    def embed(self, stream: Tensor) -> Tensor:
-        """What is put in the place of the word vectors, or added to them: (n,) or (n, bits) to (n,
-        d_model).
-        """
-        bits = as_bits(stream, 1, *self._form).to(torch.float32)  # (n, bits)
+    def embed(self, words: Tensor, rows: Tensor) -> Tensor:
+        bits = as_bits(rows, *self._form).to(torch.float32)  # (n, bits)
         bits = 2 * bits - 1 if self.signed_bits else bits
-        return (
-            project(bits, self.projection, self.d_model)
-            if self.combine == "add"
-            else self._network(bits)
-        )
+        if self.combine == "add":
+            return words + project(bits, self.projection, self.d_model)
+        vectors = self._network(bits)  # (n, d_model)
+        return vectors if self.gain is None else words + self.gain * vectors
 
     def _network(self, bits: Tensor) -> Tensor:
-        """R of the numbers' bits, times the gain if there is one: (n, bits) to (n, d_model)."""
+        """R of the numbers' bits: (n, bits) to (n, d_model)."""
         first, *others = self.layers
         x1 = torch.relu(linear(bits, first))  # type: ignore[arg-type]  # (n, d_model)
-        vectors = self._behind_the_first(x1, others) if others else x1
-        return vectors if self.gain is None else self.gain * vectors
-
-    def _behind_the_first(self, x1: Tensor, others: Sequence[nn.Module]) -> Tensor:
-        """r(x1 + x2), or r(x2), from x1: (n, d_model)."""
-        *between, last = others
+        if not others:
+            return x1
         hidden = x1
-        for layer in between:
+        for layer in others[:-1]:
             hidden = torch.relu(layer(hidden))  # (n, d_model)
-        x2 = last(hidden)  # (n, d_model)
+        x2 = others[-1](hidden)  # (n, d_model)
         return torch.relu(x1 + x2 if self.residual else x2)
+
+
+def bits_of_words(words: Tensor, width: int = 32) -> Tensor:
+    """Any integer (...) to uint8 (..., width)."""
+    shifts = torch.arange(width - 1, -1, -1, device=words.device)  # (width,)
+    return ((words.to(torch.int64).unsqueeze(-1) >> shifts) & 1).to(torch.uint8)  # (..., width)
+
+
+def words_of_bits(bits: Tensor) -> Tensor:
+    """The inverse: uint8 (..., width) to int64 (...)."""
+    shifts = torch.arange(bits.shape[-1] - 1, -1, -1, device=bits.device)  # (width,)
+    return (bits.to(torch.int64) << shifts).sum(-1)  # (...)
+
+
+def values_of_words(words: Tensor, width: int = 32) -> Tensor:
+    """int64 (...) to the float32, or float64, (...) of these bits, NaN payloads included."""
+    if width == 64:
+        return words.contiguous().view(torch.float64)
+    # int32 has the same bits, read with a sign
+    signed = torch.where(words >= 2**31, words - 2**32, words)
+    return signed.to(torch.int32).contiguous().view(torch.float32)
+
+
+def as_bits(stream: Tensor, width: int = 32, reciprocal: bool = False) -> Tensor:
+    """``number_bits`` of n numbers in either form, (n,) or (n, width), as uint8 (n, width); with
+    ``reciprocal``, (n, 128), those of 1/x behind.
+    """
+    size = width * (1 + reciprocal)
+    if stream.dim() == 1:
+        _check_words(stream, width)
+        bits = bits_of_words(stream, width)
+        if not reciprocal:
+            return bits
+        # divided once: of ±0, and of what is too small, ±infinity
+        inverse = values_of_words(stream, 64).reciprocal().view(torch.int64)
+        return torch.cat([bits, bits_of_words(inverse, width)], -1)
+    if stream.dim() != 2 or stream.shape[-1] != size:
+        raise SchemaError(
+            f"number_bits has the shape {tuple(stream.shape)}: expected one axis (compact) or one"
+            f" more, of {size} bits"
+        )
+    return stream
+
+
+def _check_words(words: Tensor, width: int) -> None:
+    """Refuse words of another width, where to look at them does not wait for a device."""
+    if width != 32 or words.device.type != "cpu" or not readable(words):
+        return
+    if (words.to(torch.int64) >> 32).any():
+        raise SchemaError(
+            "number_bits holds words of more than 32 bits, as bits:64 writes them; make the layer,"
+            " or the head, with width=64"
+        )

@@ -1,14 +1,14 @@
 """FoNE in front of a model: Fourier features of whole numbers, or of digits, added to the word
-vectors or in their place.
+vectors or in their place; and features from digits and back, on the device.
 
-In: word vectors, float (batch, seq, d_model), and the digits or features of each number; or the ids
-    of digit tokens. Out: the same shape and dtype.
-FoNE: Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025). The features
-    are made in :mod:`numtok_torch.embeddings.fourier`.
+FoNE: Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025). Digits are any
+integer (..., d), least significant first; features float32 (..., f, 2), cosine and sine of 2πx/T
+with the periods T ascending, f = d for base 10 and d + 1 more for each other base.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -16,16 +16,14 @@ from torch import Tensor
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FoNE
-from numtok_torch.embeddings.base import Batch, project, projection_layer
-from numtok_torch.embeddings.fourier import digit_table, features_of_digits, features_per_number
-from numtok_torch.embeddings.vectors import VectorEmbedding
+from numtok_torch.embeddings.base import Batch, NumberEmbedding, project, projection_layer
 
 
-class FoNEEmbedding(VectorEmbedding):
+class FoNEEmbedding(NumberEmbedding):
     """Adds the Fourier features of each number to its word vector (FoNE: Zhou et al. 2025,
     algorithm 1).
 
-    From compact digits the features are computed here, in float32, on the device; see ``fourier``.
+    From compact digits the features are computed here, in float32, on the device.
 
     Args:
         d_model: dimension of the word vectors.
@@ -43,7 +41,7 @@ class FoNEEmbedding(VectorEmbedding):
     """
 
     name = "fone"
-    streams = ("number_mask", "number_digits", "number_fourier")
+    streams = ("number_digits", "number_fourier")
 
     def __init__(
         self,
@@ -57,45 +55,34 @@ class FoNEEmbedding(VectorEmbedding):
         compact: bool = True,
     ) -> None:
         fone = FoNE(int_digits, frac_digits, tuple(bases), compact, "clip", chunk)
-        options = {
-            "int_digits": int_digits,
-            "frac_digits": frac_digits,
-            "bases": fone.bases,
-            "chunk": chunk,
-            "compact": compact,
-        }
-        super().__init__(d_model, **options, projection=projection, zero_init=zero_init)
+        sizes = {"int_digits": int_digits, "frac_digits": frac_digits, "bases": fone.bases}
+        options = {"chunk": chunk, "compact": compact, "projection": projection}
+        super().__init__(d_model, **sizes, **options, zero_init=zero_init)
         self._representation = fone
         self._width = features_per_number(fone.n_digits, fone.bases, chunk)
         self.projection = projection_layer(self.name, self._width, d_model, projection, zero_init)
 
-    def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self.at_mask(inputs_embeds, batch, "number_digits", "number_fourier")
-
-    def embed(self, stream: Tensor) -> Tensor:
-        """Digits (n, ...) or features (n, ..., 2) to (n, d_model)."""
-        fone = self._representation
-        if stream.is_floating_point():
-            features = stream.flatten(1)  # (n, width)
-        else:
-            digits = (
-                stream.flatten(1)[:, : fone.n_digits] if stream.dim() == 3 else stream
-            )  # (n, digits): chunks are filled up with zeros
-            if digits.dim() != 2 or digits.shape[1] != fone.n_digits:
+    def embed(self, words: Tensor, rows: Tensor) -> Tensor:
+        """From digits (n, ...) or features (n, ..., 2)."""
+        fone, features = self._representation, rows.flatten(1)  # (n, width)
+        if not rows.is_floating_point():
+            # chunks are filled up with zeros
+            digits = features[:, : fone.n_digits] if rows.dim() == 3 else features
+            if digits.shape[1] != fone.n_digits:
                 raise SchemaError(
-                    f"number_digits has the shape {tuple(stream.shape)}, the layer was made for"
+                    f"number_digits has the shape {tuple(rows.shape)}, the layer was made for"
                     f" {fone.n_digits} digits"
                 )
-            features = features_of_digits(digits, fone.bases, fone.chunk).flatten(1)  # (n, width)
+            features = features_of_digits(digits, fone.bases, fone.chunk).flatten(1)
         if features.shape[1] != self._width:
             raise SchemaError(
                 f"number_fourier holds {features.shape[1]} features per number, the layer was made"
                 f" for {self._width}"
             )
-        return project(features, self.projection, self.d_model)
+        return words + project(features, self.projection, self.d_model)
 
 
-class FoNEDigitEmbedding(VectorEmbedding):
+class FoNEDigitEmbedding(NumberEmbedding):
     """FoNE on digit tokens: φ(j, 10), the cosine and sine of 2πj/10, at each token of a digit j,
     whatever its place.
 
@@ -127,13 +114,8 @@ class FoNEDigitEmbedding(VectorEmbedding):
         zero_init: bool = False,
         combine: str = "add",
     ) -> None:
-        super().__init__(
-            d_model,
-            digit_ids=tuple(digit_ids),
-            projection=projection,
-            zero_init=zero_init,
-            combine=combine,
-        )
+        options = {"projection": projection, "zero_init": zero_init, "combine": combine}
+        super().__init__(d_model, digit_ids=tuple(digit_ids), **options)
         if len(set(digit_ids)) != 10:
             raise RepresentationError(
                 f"fone_digits: digit_ids={tuple(digit_ids)} must be the ten ids of the tokens 0"
@@ -150,15 +132,117 @@ class FoNEDigitEmbedding(VectorEmbedding):
             )
         self.projection = projection_layer(self.name, 2, d_model, projection, zero_init)
         self._digit_ids, self.combine = tuple(int(digit_id) for digit_id in digit_ids), combine
-        self.replaces = combine == "replace"
 
     def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        ids = self.read(inputs_embeds, batch, "input_ids")  # (batch, seq)
-        chosen = ids.unsqueeze(-1) == torch.tensor(
-            self._digit_ids, device=ids.device
-        )  # (batch, seq, 10)
+        ids = self.read(inputs_embeds, batch, *self.streams)  # (batch, seq)
+        chosen = ids.unsqueeze(-1) == torch.tensor(self._digit_ids, device=ids.device)
         return chosen.any(-1), chosen.to(torch.int64).argmax(-1)  # (batch, seq) each
 
-    def embed(self, stream: Tensor) -> Tensor:
-        """Digits (n,) to (n, d_model)."""
-        return project(digit_table((10,), stream.device)[stream], self.projection, self.d_model)
+    def embed(self, words: Tensor, rows: Tensor) -> Tensor:
+        features = digit_table((10,), rows.device)[rows]  # (n, 2)
+        vectors = project(features, self.projection, self.d_model)
+        return vectors if self.combine == "replace" else words + vectors
+
+
+def features_of_digits(
+    digits: Tensor, bases: Sequence[int] = (10,), chunk: int | None = None
+) -> Tensor:
+    """Digits (..., d) to features, float32 (..., f, 2) or (..., chunks, f, 2), as ``number_fourier``
+    has them, within 1e-6.
+
+    There is no table of frequencies: ``.half()`` or FSDP would round it, and a float of the whole
+    number has too few digits. The fraction of a turn at each period is the one before it behind the
+    next digit, divided by ten: element-wise in float32, which neither autocast nor TF32 touches.
+    """
+    if chunk is not None:
+        digits = by_chunk(digits, chunk)  # (..., chunks, chunk)
+    width = digits.shape[-1]
+    columns = list(digits.to(torch.int32).unbind(-1))  # d of (...)
+    own = {base: columns if base == 10 else _divided(columns, base) for base in bases}
+    turns = {base: _turns(own[base], base) for base in bases}
+    slots = [(k, base) for k in range(width + 1) for base in bases if k < width or base < 10]
+    angle = 2 * math.pi * torch.stack([turns[base][k] for k, base in slots], -1)  # (..., f)
+    return torch.stack([angle.cos(), angle.sin()], -1)  # (..., f, 2)
+
+
+def by_chunk(digits: Tensor, chunk: int) -> Tensor:
+    """Digits (..., d) to (..., chunks, chunk), from the least significant on, filled up with zeros."""
+    chunks = -(-digits.shape[-1] // chunk)
+    filled: Tensor = torch.nn.functional.pad(digits, (0, chunks * chunk - digits.shape[-1]))
+    return filled.view(*filled.shape[:-1], chunks, chunk)
+
+
+def _turns(columns: Sequence[Tensor], base: int) -> list[Tensor]:
+    """The fraction of a turn, -0.5 to 0.5, behind each slot: 0.d, then 0.ed, then 0.fed; errors of
+    one are divided by ten in the next.
+    """
+    turn = torch.zeros_like(columns[0], dtype=torch.float32)
+    turns, radix = [], float(base)
+    for column in columns:
+        turn = (turn + column) / radix
+        turns.append(torch.where(turn > 0.5, turn - 1, turn))  # as float32 is finer near zero
+        radix = 10.0
+    return turns
+
+
+def _divided(columns: Sequence[Tensor], base: int) -> list[Tensor]:
+    """Digits of X = base * J + r as r, then the digits of J: one column more."""
+    remainder = torch.zeros_like(columns[0])
+    quotient = []
+    for column in reversed(columns):
+        remainder = remainder * 10 + column
+        quotient.append(torch.div(remainder, base, rounding_mode="floor"))
+        remainder = remainder % base
+    return [remainder, *reversed(quotient)]
+
+
+def digits_of_features(
+    features: Tensor, n_digits: int, bases: Sequence[int] = (10,), chunk: int | None = None
+) -> Tensor:
+    """Features, float (..., f, 2) or (..., chunks, f, 2), to digits, uint8 (..., n_digits): the
+    inverse, from the least significant up.
+
+    Every phase may be off by up to a twentieth of a turn. The paper's head does not do this: it
+    reads each digit by itself, which is wrong for features that the encoder made, as the digits
+    below turn the phase further.
+    """
+    base = bases[-1]
+    # (..., slots, 2), those of the largest base
+    mine = features.to(torch.float32)[..., len(bases) - 1 :: len(bases), :]
+    turns = torch.atan2(mine[..., 1], mine[..., 0]) / (2 * math.pi)  # (..., slots)
+    slots, below, radix = [], torch.zeros_like(turns[..., 0]), base
+    for turn in turns.unbind(-1):
+        slot = torch.remainder(torch.floor(turn * radix - below + 0.5), radix)
+        slots.append(slot)
+        below, radix = (below + slot) / radix, 10
+    # (..., width), or (..., chunks, width)
+    digits = torch.stack(slots if base == 10 else _multiplied(slots, base), -1)
+    if chunk is not None:
+        digits = digits.flatten(-2)[..., :n_digits]  # (..., n_digits)
+    return digits.to(torch.uint8)
+
+
+def _multiplied(slots: Sequence[Tensor], base: int) -> list[Tensor]:
+    """The inverse of :func:`_divided`."""
+    carry, digits = slots[0], []
+    for slot in slots[1:]:
+        carry = carry + base * slot
+        digits.append(torch.remainder(carry, 10))
+        carry = torch.floor(carry / 10)
+    return digits
+
+
+def digit_table(bases: Sequence[int], device: torch.device) -> Tensor:
+    """φ(j, b) for each digit j, float32 (10, 2 * bases): cosine and sine of 2πj/b.
+
+    Made anew each time, so that nothing can round it.
+    """
+    periods, digits = (torch.tensor([*some], device=device) for some in (bases, range(10)))
+    angle = 2 * math.pi * (digits.unsqueeze(-1) / periods)  # (10, bases)
+    return torch.stack([angle.cos(), angle.sin()], -1).flatten(1)  # (10, 2 * bases)
+
+
+def features_per_number(n_digits: int, bases: Sequence[int], chunk: int | None) -> int:
+    """How many floats the features of one number are: 2 f, times the chunks."""
+    width = chunk or n_digits
+    return 2 * -(-n_digits // width) * sum(width + (base < 10) for base in bases)

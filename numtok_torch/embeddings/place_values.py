@@ -1,12 +1,9 @@
 """Layers for numbers that are spelled out digit by digit, or in groups of digits, and what they see
 while a model writes from left to right.
 
-In: word vectors and ``place_value``, int64 (batch, seq): for a digit of 10**p, p + 1 if p >= 0,
-    else p; for a group, that of its last digit; 0 for every token that is no digit. Out: word
-    vectors with a vector for the place added to each digit or group. Place-value positions; the
-    random offset is that of Transformers Can Do Arithmetic with the Right Embeddings (McLeish et
-    al. 2024), section 3. The vectors are added to the word vectors, so that it is all one whether
-    the model has learned, sinusoidal or rotary positions: there is no table of positions to edit.
+``place_value``, int64 (batch, seq), is for a digit of 10**p p + 1 if p >= 0, else p; for a group,
+that of its last digit; 0 for every other token. Place-value positions; the random offset is that of
+Transformers Can Do Arithmetic with the Right Embeddings (McLeish et al. 2024), section 3.
 
 **Writing left to right.** A model that writes 4, 1, 7 does not know, at the 4, that it stands for
 hundreds: how many digits follow is not decided. So the layer sees, as :class:`PlaceTracker` gives
@@ -38,7 +35,7 @@ the exponent behind: the digits that then count as integer are shown as integer 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -47,13 +44,12 @@ from torch import Tensor, nn
 from numtok.errors import RepresentationError
 from numtok.representations import own_token
 from numtok.representations.as_written import LONGEST_GROUP, groups
-from numtok_torch.embeddings.base import Batch
-from numtok_torch.embeddings.vectors import VectorEmbedding
+from numtok_torch.embeddings.base import Batch, NumberEmbedding
 
 ORDERS = ("msd", "lsd")
 
 
-class PlaceValueEmbedding(VectorEmbedding):
+class PlaceValueEmbedding(NumberEmbedding):
     """Adds a vector for each digit's place; zero-initialised, so that a pretrained model starts
     unchanged.
 
@@ -83,13 +79,8 @@ class PlaceValueEmbedding(VectorEmbedding):
         zero_init: bool = True,
         written: str | None = None,
     ) -> None:
-        super().__init__(
-            d_model,
-            max_place=max_place,
-            max_offset=max_offset,
-            zero_init=zero_init,
-            written=written,
-        )
+        options = {"max_place": max_place, "max_offset": max_offset}
+        super().__init__(d_model, **options, zero_init=zero_init, written=written)
         if max_place < 1 or max_offset < 0:
             raise RepresentationError(
                 f"place: max_place={max_place} must be positive, max_offset={max_offset} not"
@@ -106,9 +97,8 @@ class PlaceValueEmbedding(VectorEmbedding):
                 " or None"
             )
         self.max_place, self.max_offset, self.written = max_place, max_offset, written
-        self.vectors = nn.Embedding(
-            2 * max_place + 1, d_model, padding_idx=max_place
-        )  # the row of place 0 stays zero
+        # the row of place 0 stays zero
+        self.vectors = nn.Embedding(2 * max_place + 1, d_model, padding_idx=max_place)
         if zero_init:
             nn.init.zeros_(self.vectors.weight)
         else:
@@ -117,33 +107,24 @@ class PlaceValueEmbedding(VectorEmbedding):
 
     @classmethod
     def options_for(cls, representation: Any) -> dict[str, Any]:
-        return {
-            "max_place": 64 + getattr(representation, "max_offset", 0),
-            "written": representation.order,
-        }  # the offset merges no places
+        widest = 64 + getattr(representation, "max_offset", 0)  # the offset merges no places
+        return {"max_place": widest, "written": representation.order}
 
     def find(self, inputs_embeds: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        place = self.read(inputs_embeds, batch, "place_value").to(torch.int64)  # (batch, seq)
-        labels = batch.get("labels")
-        if (
-            self.written is not None
-            and labels is not None
-            and batch.get("place_value_labels") is None
-        ):
+        place = self.read(inputs_embeds, batch, *self.streams).to(torch.int64)  # (batch, seq)
+        labels, masked = batch.get("labels"), batch.get("place_value_labels")
+        if self.written is not None and labels is not None and masked is None:
             place = torch.where(labels != -100, places_when_written(place, self.written), place)
         if self.training and self.max_offset:
-            offset = torch.randint(
-                self.max_offset + 1, (len(place), 1), device=place.device
-            )  # (batch, 1)
+            size = (len(place), 1)  # one offset a row
+            offset = torch.randint(self.max_offset + 1, size, device=place.device)
             place = place + offset * place.sign()
         return place != 0, place
 
-    def embed(self, stream: Tensor) -> Tensor:
-        """Places (n,) to (n, d_model)."""
-        vectors: Tensor = self.vectors(
-            stream.clamp(-self.max_place, self.max_place) + self.max_place
-        )
-        return vectors
+    def embed(self, words: Tensor, rows: Tensor) -> Tensor:
+        rows = rows.clamp(-self.max_place, self.max_place) + self.max_place
+        places: Tensor = self.vectors(rows)
+        return words + places
 
 
 def places_when_written(place: Tensor, order: str) -> Tensor:
@@ -152,14 +133,11 @@ def places_when_written(place: Tensor, order: str) -> Tensor:
     """
     if order == "msd":
         return place.clamp(max=0)
-    before = nn.functional.pad(
-        place[:, :-1], (1, 0)
-    )  # (batch, seq), the place of the token in front
+    before = nn.functional.pad(place[:, :-1], (1, 0))  # (batch, seq), of the token in front
     starts = (place < 0) & (before >= 0)  # a fraction begins with its last digit
     positions = torch.arange(place.shape[1], device=place.device)  # (seq,)
-    start = (
-        torch.where(starts, positions, 0).cummax(1).values
-    )  # (batch, seq), of the fraction at or in front
+    # (batch, seq), of the fraction at or in front
+    start = torch.where(starts, positions, 0).cummax(1).values
     return torch.where(place < 0, place - place.gather(1, start) + 1, place)
 
 
@@ -168,99 +146,39 @@ class PlaceTracker:
     module.
 
     Args:
-        digit_ids: of the tokens ``0`` to ``9``, or a superset; or how many digits each token has,
-            for groups of them.
-        point_ids: of the decimal point.
-        open_ids: of ``[NUM]``, in all its forms.
-        inner_ids: of what else may stand within a number: signs, separators of groups.
-        exponent_ids: of ``e`` and ``E``; the digits behind have no place.
+        vocabulary: the ids of the tokens that numbers are spelled with, by content: those of
+            numtok's PlaceValue or Digits. Any other token, ``[/NUM]`` among them, ends a number.
         order: ``"msd"`` or ``"lsd"``.
-
-    Any other token, ``[/NUM]`` among them, ends the number.
     """
 
-    def __init__(
-        self,
-        digit_ids: Sequence[int] | Mapping[int, int],
-        point_ids: Sequence[int],
-        open_ids: Sequence[int],
-        inner_ids: Sequence[int] = (),
-        exponent_ids: Sequence[int] = (),
-        order: str = "msd",
-    ) -> None:
-        if order not in ORDERS:
-            raise RepresentationError(
-                f"place: order={order!r} is unknown; use one of {', '.join(map(repr, ORDERS))}"
-            )
-        groups = {
-            "digit": digit_ids,
-            "point": point_ids,
-            "open": open_ids,
-            "inner": inner_ids,
-            "exponent": exponent_ids,
-        }
-        self._ids = {name: tuple(int(token_id) for token_id in ids) for name, ids in groups.items()}
-        widths = digit_ids if isinstance(digit_ids, Mapping) else {}
-        self._wider = tuple(
-            tuple(int(token_id) for token_id, width in widths.items() if width > more)
-            for more in (1, 2)
-        )
+    def __init__(self, vocabulary: Mapping[str, int], order: str = "msd") -> None:
+        def ids(contents: Iterable[str]) -> Tensor:
+            known = [vocabulary[one] for one in contents if one in vocabulary]
+            return torch.tensor(known, dtype=torch.int64)
+
+        forms = {form: len(one) for one in groups(LONGEST_GROUP) for form in (one, own_token(one))}
+        wider = [[one for one in forms if forms[one] > k] for k in range(LONGEST_GROUP)]
+        self._widths = [ids(some) for some in wider]  # tokens of more than 0, 1, 2 digits
+        self._kinds = [ids(some) for some in (("[NUM]", " [NUM]"), ".", "-+,_'", "eE")]
         self._order = order
-        self._state: dict[str, Tensor] | None = None
-
-    @classmethod
-    def from_vocabulary(
-        cls, vocabulary: dict[str, int], order: str = "msd", **options: Any
-    ) -> PlaceTracker:
-        """From the ids of the tokens, by content: those of numtok's PlaceValue or Digits."""
-
-        def ids(*contents: str) -> list[int]:
-            return [vocabulary[content] for content in contents if content in vocabulary]
-
-        named = {
-            "open_ids": ids("[NUM]", " [NUM]"),
-            "inner_ids": ids(*"-+,_'"),
-            "exponent_ids": ids("e", "E"),
-        } | options
-        forms = (
-            (group, form) for group in groups(LONGEST_GROUP) for form in (group, own_token(group))
-        )
-        return cls(
-            {vocabulary[form]: len(group) for group, form in forms if form in vocabulary},
-            ids("."),
-            **named,
-            order=order,
-        )
+        self._state: Tensor | None = None  # (4, rows): inside, behind the point, exponent, count
 
     def step(self, ids: Tensor) -> Tensor:
         """The places, int64 (rows,), of the tokens (rows,) just written."""
-        kind = {
-            name: torch.isin(ids, torch.tensor(known, device=ids.device))
-            for name, known in self._ids.items()
-        }  # (rows,) each
-        none = torch.zeros_like(kind["open"])
-        state = self._state or {
-            "inside": none,
-            "point": none,
-            "exponent": none,
-            "count": torch.zeros_like(ids, dtype=torch.int64),
-        }
-        opened = kind["open"]
-        inside = opened | (
-            state["inside"] & (kind["digit"] | kind["point"] | kind["inner"] | kind["exponent"])
-        )
-        point = inside & ~opened & (state["point"] | kind["point"])
-        exponent = inside & ~opened & (state["exponent"] | kind["exponent"])
-        counted = inside & kind["digit"] & ~exponent & (point if self._order == "msd" else ~none)
-        count = torch.where(opened | ~inside | kind["point"], 0, state["count"]) + counted
-        for wider in self._wider:  # digits beyond the first of a group
-            count = count + (
-                counted & torch.isin(ids, torch.tensor(wider, dtype=ids.dtype, device=ids.device))
-            )
-        self._state = {"inside": inside, "point": point, "exponent": exponent, "count": count}
-        return torch.where(counted, -count if self._order == "msd" else count, 0)
+        opens, point, inner, power = (torch.isin(ids, one.to(ids.device)) for one in self._kinds)
+        width = sum((torch.isin(ids, one.to(ids.device)).long() for one in self._widths), 0 * ids)
+        state = ids.new_zeros(4, len(ids)) if self._state is None else self._state
+        was_inside, was_behind, was_power = state[:3].bool()
+        inside = opens | (was_inside & ((width > 0) | point | inner | power))
+        behind = inside & ~opens & (was_behind | point)
+        exponent = inside & ~opens & (was_power | power)
+        counts = inside & ~exponent & (behind if self._order == "msd" else True)
+        width = torch.where(counts, width, 0)
+        count = torch.where(opens | ~inside | point, 0, state[3]) + width
+        self._state = torch.stack([inside.long(), behind.long(), exponent.long(), count])
+        return torch.where(width > 0, -count if self._order == "msd" else count, 0)
 
     def reorder(self, rows: Tensor) -> None:
         """Take the states of these rows, int64 (new rows,): for beams."""
         if self._state is not None:
-            self._state = {name: values[rows] for name, values in self._state.items()}
+            self._state = self._state[:, rows]

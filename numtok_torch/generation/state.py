@@ -29,7 +29,7 @@ from torch import Tensor
 from numtok import Tokenizer
 from numtok.representations import SpelledOut
 from numtok_torch.data.streams import number_streams
-from numtok_torch.embeddings.choose import PlaceTracker
+from numtok_torch.embeddings.place_values import PlaceTracker
 from numtok_torch.generation.written import decimals, doubtful, number_ids, streams_of, texts_of
 from numtok_torch.heads.base import NumberPrediction
 from numtok_torch.model.model import NumberModel
@@ -73,7 +73,7 @@ class Writing:
         self._rows: dict[Key, int] = {}
         first, self._tracker = tokenizer.representations[0], None
         if "place_value" in prompt and isinstance(first, SpelledOut) and first.order is not None:
-            self._tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, first.order)
+            self._tracker = PlaceTracker(tokenizer.tokens, first.order)
 
     @property
     def width(self) -> int:

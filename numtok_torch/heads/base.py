@@ -1,15 +1,13 @@
-"""What a head for numbers is: hidden states in, a loss or numbers out.
+"""What a head for numbers is: hidden states in, a loss or numbers on their own scale out.
 
-In: hidden states, float (n, d_model) where a number is to be predicted, and for the loss the stream
-that holds the targets, (n, ...). Out: a scalar, the mean over the numbers; or predictions on the
-number's own scale. Heads compute in their own dtype, outside autocast, as a value that is rounded
-to bfloat16 has three digits; losses are float32 at least.
+Heads compute in their own dtype, outside autocast, as a value that is rounded to bfloat16 has three
+digits; losses are float32 at least.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 import torch
@@ -18,7 +16,8 @@ from torch import Tensor, nn
 from numtok.errors import SchemaError
 from numtok_torch.embeddings.base import NumberLayer
 
-# by which float32 computations of the same, a cached and an uncached one, may differ: relative, absolute below 1
+# by which float32 computations of the same, a cached and an uncached one, may differ: relative,
+# absolute below 1
 NOISE = 128 * 2.0**-23
 
 
@@ -41,7 +40,7 @@ class NumberPrediction:
     bounds: Tensor | None = None
 
 
-class NumberHead(NumberLayer):
+class NumberHead(NumberLayer, ABC):
     """Predicts one number from one hidden state.
 
     Attributes:

@@ -1,8 +1,4 @@
-"""The head that predicts a number bit by bit, as a float32 or a float64.
-
-In: hidden states, float (n, d_model), and ``number_bits``, (n, width) or compact (n,). Out: the
-mean cross-entropy of the bits; or bits, and their value.
-"""
+"""The head that predicts a number bit by bit, as a float32 or a float64."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from torch import Tensor, nn
 from numtok.errors import RepresentationError
 from numtok.representations import FloatBits
 from numtok.representations.float_bits import FIELDS
-from numtok_torch.embeddings.bits import as_bits, values_of_words, words_of_bits
+from numtok_torch.embeddings.float_bits import as_bits, values_of_words, words_of_bits
 from numtok_torch.heads.base import NumberHead, NumberPrediction, mean, one_hidden_layer, run
 
 
@@ -60,10 +56,9 @@ class BitsHead(NumberHead):
             raise RepresentationError(f"bits: slope={slope} must be a number from -1e6 to 1e6")
         self.width, self.slope, self._exponent = width, slope, slice(1, 1 + FIELDS[width][1])
         self._reciprocal = reciprocal
+        plain = hidden is None
         self.network = (
-            nn.Linear(d_model, width)
-            if hidden is None
-            else one_hidden_layer(d_model, hidden, width)
+            nn.Linear(d_model, width) if plain else one_hidden_layer(d_model, hidden, width)
         )
 
     def bit_logits(self, hidden: Tensor) -> Tensor:
@@ -77,37 +72,26 @@ class BitsHead(NumberHead):
         """
         rise = self.width * abs(self.slope)
         first, last = (1.0, 1.0 + rise) if self.slope >= 0 else (1.0 + rise, 1.0)
-        # (width,)
-        weights = torch.linspace(first, last, self.width, dtype=like.dtype, device=like.device)
-        return weights / (1.0 + rise / 2)
+        line = torch.linspace(first, last, self.width, dtype=like.dtype, device=like.device)
+        return line / (1.0 + rise / 2)  # (width,)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
         self.checked(hidden, target)
         logits = self.bit_logits(hidden)  # (n, width)
-        if target.dim() == 1:
-            bits = as_bits(target, 1, self.width)  # (n, width): of x alone
-        else:
-            bits = as_bits(target, 1, self.width, self._reciprocal)[:, : self.width]  # (n, width)
-        # (n, width)
-        losses = nn.functional.binary_cross_entropy_with_logits(
-            logits, bits.to(logits.dtype), reduction="none"
-        )
+        reciprocal = self._reciprocal and target.dim() == 2  # which is no target
+        bits = as_bits(target, self.width, reciprocal)[:, : self.width].to(logits.dtype)
+        losses = nn.functional.binary_cross_entropy_with_logits(logits, bits, reduction="none")
         return mean((losses if self.slope == 0 else losses * self.bit_weights(losses)).mean(-1))
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         logits = self.bit_logits(hidden)  # (..., width)
         exponent = logits[..., self._exponent]  # (..., exponent bits)
-        # (..., exponent bits)
         weakest = nn.functional.one_hot(exponent.argmin(-1), exponent.shape[-1]).to(torch.bool)
         turned = (exponent > 0).all(-1, keepdim=True) & weakest  # (..., exponent bits)
         bits = logits > 0  # (..., width)
         bits[..., self._exponent] &= ~turned
-        # (...)
-        probability = nn.functional.logsigmoid(torch.where(bits, logits, -logits)).sum(-1).exp()
+        sure = nn.functional.logsigmoid(torch.where(bits, logits, -logits)).sum(-1).exp()  # (...)
         stream = bits.to(torch.uint8)  # (..., width)
-        return NumberPrediction(
-            values_of_words(words_of_bits(stream), self.width).double(),
-            {"number_bits": stream},
-            probability,
-        )
+        values = values_of_words(words_of_bits(stream), self.width).double()
+        return NumberPrediction(values, {"number_bits": stream}, sure)

@@ -1,7 +1,4 @@
-"""Heads that read numbers from hidden states, and the head that fits a file.
-
-In: hidden states, float (n, d_model), and a stream of targets; out: a loss, or numbers on their own
-scale. See ``base`` for what all of them hold to; each class has a file of its own.
+"""The head for the tensors of each representation, and the head that fits a file.
 
 =============  =============================  =============================================  ==================================
 class          target                         loss, the mean over numbers                    confidence
@@ -19,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from numtok.errors import RepresentationError, SchemaError
+from numtok.errors import SchemaError
 from numtok.representations import (
     REPRESENTATIONS,
     ExponentBins,
@@ -34,24 +31,12 @@ from numtok.representations import (
 from numtok.representations.columns import NUMBER_VALUE
 from numtok.representations.registry import layer_of
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.embeddings.base import layers, option_names
-from numtok_torch.heads.base import NumberHead, NumberPrediction
+from numtok_torch.embeddings.base import from_config, layers, named
+from numtok_torch.heads.base import NumberHead
 from numtok_torch.heads.bits import BitsHead
 from numtok_torch.heads.fone import FoNEHead
 from numtok_torch.heads.mixture import MixtureHead
 from numtok_torch.heads.scalar import ScalarHead
-
-__all__ = [
-    "BitsHead",
-    "FoNEHead",
-    "MixtureHead",
-    "NumberHead",
-    "NumberPrediction",
-    "ScalarHead",
-    "head_from_config",
-    "head_from_schema",
-]
-
 
 for representation, kind in (
     (XVal, ScalarHead),
@@ -69,24 +54,8 @@ def head_from_config(config: dict[str, Any], d_model: int) -> NumberHead:
     Raises:
         RepresentationError: for an unknown name or option.
     """
-    options = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in config.items()
-    }
-    kind = _named(str(options.pop("name", None)))
-    if unknown := [key for key in options if key not in option_names(kind)]:
-        raise RepresentationError(
-            f"{kind.name}: {kind.__name__} has no option {', '.join(unknown)}; it has"
-            f" {', '.join(option_names(kind))}"
-        )
-    return kind(d_model, **options)
-
-
-def _named(name: str) -> type[NumberHead]:
-    kinds = layers("head")
-    if name not in kinds:
-        raise RepresentationError(f"unknown head {name!r}; choose from {', '.join(kinds)}")
-    found: type[NumberHead] = kinds[name]
-    return found
+    known: dict[str, type[NumberHead]] = layers("head")
+    return from_config(named("head", str(config.get("name")), known), config, d_model)
 
 
 def head_from_schema(
@@ -108,20 +77,18 @@ def head_from_schema(
         RepresentationError: for an unknown head or option.
     """
     shown = [from_dict(described) for described in read_metadata(schema)["numbers"]]
-    if head is not None:
-        kind = _named(head)
-    elif (own := next((k for one in shown if (k := layer_of(one.name, "head"))), None)) is not None:
-        kind = own
-    elif isinstance(shown[0], SingleToken):
+    own = [found for one in shown if (found := layer_of(one.name, "head"))]
+    if head is None and not own and isinstance(shown[0], SingleToken):
         raise SchemaError(
             f"{shown[0].name} has no head; name one, head=..., or register it:"
             f" numtok.representations.register({type(shown[0]).__name__}, head=...)"
         )
-    else:
+    if head is None and not own:
         raise SchemaError(
             "the numbers of this data are spelled out in tokens: the model's own head predicts"
             " them, see NumberTokenLoss"
         )
+    kind: type[NumberHead] = own[0] if head is None else named("head", head, layers("head"))
     fitting = [
         one
         for one in shown
@@ -134,4 +101,4 @@ def head_from_schema(
             f" stream of {' or '.join(names)} as its target"
         )
     given = next((given for one in fitting if (given := kind.options_for(one))), {})
-    return head_from_config({"name": kind.name, **given, **options}, d_model)
+    return from_config(kind, given | options, d_model)

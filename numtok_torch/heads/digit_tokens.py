@@ -1,8 +1,5 @@
 """Which tokens are digits of numbers, one by one or in groups, and what may stand among them: as
-losses on tokens need it.
-
-In: a file's schema, a tokenizer, or a vocabulary. Out: ids. Tokens of one digit are compared with
-one another, as are those of three.
+losses on tokens need it, from a file's schema, a tokenizer, or a vocabulary.
 """
 
 from __future__ import annotations
@@ -83,7 +80,11 @@ class DigitTokens:
     @classmethod
     def _of(cls, contents: Mapping[str, int], joints: str, order: str, what: str) -> DigitTokens:
         """From contents and their ids; ``what`` begins the message if they are no digits."""
-        written = {number: _symbol(content) for content, number in contents.items()}
+        # [NUM:602] stands for 602
+        written = {
+            number: content[5:-1] if content.startswith("[NUM:") else content
+            for content, number in contents.items()
+        }
 
         def ids(symbols: Iterable[str]) -> tuple[int, ...]:
             return tuple(number for number, symbol in written.items() if symbol in {*symbols})
@@ -108,11 +109,6 @@ class DigitTokens:
             {number: float(one) for number, one in self.digits.items() if len(one) == width}
             for width in widths
         ]
-
-
-def _symbol(content: str) -> str:
-    """What a token stands for: ``602`` for ``[NUM:602]``, else the token."""
-    return content[len("[NUM:") : -1] if content.startswith("[NUM:") else content
 
 
 def ids_of_runs(runs: Any) -> list[int]:

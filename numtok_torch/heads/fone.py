@@ -1,8 +1,6 @@
 """The head that predicts a number digit by digit, in one step.
 
-In: hidden states, float (n, d_model), and digits, uint8 (n, digits), least significant first. Out:
-the mean cross-entropy of the digits; or digits, and the float64 nearest to what they say. FoNE:
-Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025).
+FoNE: Precise Single-Token Number Embeddings via Fourier Features (Zhou et al. 2025).
 """
 
 from __future__ import annotations
@@ -14,12 +12,10 @@ from torch import Tensor, nn
 
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import FoNE
-from numtok_torch.embeddings.fourier import digit_table, digits_of_features
+from numtok_torch.embeddings.fone import digit_table, digits_of_features
 from numtok_torch.heads.base import NumberHead, NumberPrediction, mean, run
 
-# any integer of so many digits, and 10**22 at the most, are exact doubles: then one division rounds
-# once
-EXACT_DIGITS = 15
+EXACT_DIGITS = 15  # integers of so many digits are exact doubles: then one division rounds once
 
 
 class FoNEHead(NumberHead):
@@ -37,12 +33,9 @@ class FoNEHead(NumberHead):
         layer_norm: whether the hidden state is normalised first.
         linear: a linear map, without bias, to the pairs. None: only if they do not fit into
             ``d_model``.
-        sign: an extension of the paper: one more logit, for a negative number; the target then has
-            one more column, see :meth:`with_sign`.
 
     Shape:
         - target: ``number_digits``, (n, digits), or (n, chunks, chunk), least significant first;
-          with ``sign`` (n, digits + 1);
         - or ``number_fourier``, (n, f, 2), or (n, chunks, f, 2), float.
     """
 
@@ -60,95 +53,63 @@ class FoNEHead(NumberHead):
         compact: bool = True,
         layer_norm: bool = False,
         linear: bool | None = None,
-        sign: bool = False,
     ) -> None:
         fone = FoNE(int_digits, frac_digits, tuple(bases), chunk=chunk)
-        options = {
-            "int_digits": int_digits,
-            "frac_digits": frac_digits,
-            "bases": fone.bases,
-            "chunk": chunk,
-            "compact": compact,
-        }
-        super().__init__(d_model, **options, layer_norm=layer_norm, linear=linear, sign=sign)
+        sizes = {"int_digits": int_digits, "frac_digits": frac_digits, "bases": fone.bases}
+        options = {"chunk": chunk, "compact": compact, "layer_norm": layer_norm}
+        super().__init__(d_model, **sizes, **options, linear=linear)
         self._representation, self._width = fone, 2 * len(fone.bases) * fone.n_digits
         if linear is False and self._width > d_model:
             raise RepresentationError(
                 f"fone: {self._width} places for digits do not fit into d_model={d_model} without a"
                 " linear map"
             )
-        if sign and not compact:
-            raise RepresentationError(
-                "fone: features do not carry the sign; take compact=True with sign=True"
-            )
         self.target = "number_digits" if compact else "number_fourier"
         mapped = linear or (linear is None and self._width > d_model)
         self.norm = nn.LayerNorm(d_model) if layer_norm else None
         self.map = nn.Linear(d_model, self._width, bias=False) if mapped else None
-        self.sign = nn.Linear(d_model, 1) if sign else None
 
     def digit_logits(self, hidden: Tensor) -> Tensor:
         """(..., d_model) to float32 (..., digits, 10)."""
-        hidden = self._normed(hidden)
-        wide = torch.promote_types(hidden.dtype, torch.float32)
-        # (..., width)
-        places = (
-            run(self.map, hidden) if self.map is not None else hidden[..., : self._width].to(wide)
-        )
+        self.checked(hidden)
+        hidden = hidden if self.norm is None else run(self.norm, hidden)
+        if self.map is not None:
+            places = run(self.map, hidden)  # (..., width)
+        else:
+            wide = torch.promote_types(hidden.dtype, torch.float32)
+            places = hidden[..., : self._width].to(wide)
         # (..., digits, 1, 2 * bases)
         pairs = places.unflatten(-1, (self._representation.n_digits, 1, -1))
         # no matmul: autocast and TF32 round it
         logits: Tensor = (pairs * digit_table(self._representation.bases, hidden.device)).sum(-1)
         return logits
 
-    def _normed(self, hidden: Tensor) -> Tensor:
-        self.checked(hidden)
-        return hidden if self.norm is None else run(self.norm, hidden)
-
-    @staticmethod
-    def with_sign(digits: Tensor, negative: Tensor) -> Tensor:
-        """Targets of a head with ``sign``: digits (n, digits) and bool (n,) to (n, digits + 1)."""
-        return torch.cat([digits, negative.to(digits.dtype).unsqueeze(-1)], -1)
-
     def _digits(self, target: Tensor) -> Tensor:
-        """Targets in any form to int64 (n, digits), or (n, digits + 1) with the sign."""
-        fone, count = self._representation, self._representation.n_digits + (self.sign is not None)
+        """Targets in any form to int64 (n, digits)."""
+        fone, count = self._representation, self._representation.n_digits
         if target.is_floating_point():
-            return digits_of_features(target, fone.n_digits, fone.bases, fone.chunk).to(torch.int64)
-        if target.dim() == 3 and self.sign is None:  # in chunks, filled up with zeros
+            return digits_of_features(target, count, fone.bases, fone.chunk).to(torch.int64)
+        if target.dim() == 3:  # in chunks, filled up with zeros
             target = target.flatten(1)[:, :count]  # (n, digits)
         if target.dim() != 2 or target.shape[1] != count:
             raise SchemaError(
                 f"{self.target} has the shape {tuple(target.shape)}, the head was made for {count}"
-                " digits, the sign included"
+                " digits"
             )
         return target.to(torch.int64)
 
     def loss(self, hidden: Tensor, target: Tensor) -> Tensor:
         self.checked(hidden, target)
-        digits, count = self._digits(target), self._representation.n_digits
-        logits = self.digit_logits(hidden)  # (n, digits, 10)
-        # (n, digits)
-        nll = -logits.log_softmax(-1).gather(-1, digits[:, :count].unsqueeze(-1)).squeeze(-1)
-        losses = nll.mean(-1)  # (n,)
-        if self.sign is not None:
-            minus = run(self.sign, self._normed(hidden)).squeeze(-1)  # (n,)
-            losses = losses + nn.functional.binary_cross_entropy_with_logits(
-                minus, digits[:, -1].to(minus.dtype), reduction="none"
-            )
-        return mean(losses)
+        log_p, digits = self.digit_logits(hidden).log_softmax(-1), self._digits(target)
+        nll = -log_p.gather(-1, digits.unsqueeze(-1)).squeeze(-1)  # (n, digits)
+        return mean(nll.mean(-1))
 
     @torch.no_grad()
     def predict(self, hidden: Tensor) -> NumberPrediction:
         best = self.digit_logits(hidden).log_softmax(-1).max(-1)  # (..., digits) each
-        # (..., digits), (...)
-        digits, confidence = (best.indices.to(torch.uint8), best.values.sum(-1))
-        values = self._values(digits)
-        if self.sign is not None:
-            minus = run(self.sign, self._normed(hidden)).squeeze(-1)  # (...)
-            values = torch.where(minus > 0, -values, values)
-            confidence = confidence + nn.functional.logsigmoid(minus.abs())
-        return NumberPrediction(values, {"number_digits": digits}, confidence.exp())
+        digits = best.indices.to(torch.uint8)
+        confidence = best.values.sum(-1).exp()  # (...)
+        return NumberPrediction(self._values(digits), {"number_digits": digits}, confidence)
 
     def _values(self, digits: Tensor) -> Tensor:
         """Digits (..., digits) to the nearest float64 (...)."""
@@ -160,9 +121,8 @@ class FoNEHead(NumberHead):
         return values
 
 
-@torch.library.custom_op(
-    "numtok::nearest_doubles", mutates_args=()
-)  # numtok's own kernels, which a compiled graph calls as they are
+# numtok's own kernels, which a compiled graph calls as they are
+@torch.library.custom_op("numtok::nearest_doubles", mutates_args=())
 def nearest_doubles(digits: Tensor, int_digits: int, frac_digits: int) -> Tensor:
     """Digits (..., digits), least significant first, to the float64 (...) nearest to what they say,
     however many there are.

@@ -1,19 +1,10 @@
 """Number token loss: for numbers that are spelled out in tokens, the distance in value between what
 was predicted and what is right.
 
-In: logits, float (batch, seq, vocabulary), and labels, int64 (batch, seq), -100 where there is
-none. Out: a scalar, the mean over the positions whose label is a number token; added to the
-cross-entropy, to which a 4 for a 5 is as wrong as a 9. Regress, Don't Guess - A Regression-like
-Loss on Number Tokens for Language Models (Zausinger et al. 2025): with p the softmax over the
-number tokens alone, v their values, and y the value of the label, ``"was"``, the default, is the
-Wasserstein-1 distance Σ p_j |v_j - y|, and ``"mse"`` is (Σ p_j v_j - y)².
-
-Number tokens come in groups, and a position belongs to the group of its label: digits are compared
-with digits, mantissas with mantissas, exponents with exponents. The package ``ntloss`` of the
-authors gives the same values for digits; it takes its number tokens from the texts of a Hugging
-Face vocabulary, to which it may add tokens, and has no place for ``[NUM:602]`` or ``[NUM:E-1]``.
-For whole numbers of several tokens there is
-:class:`~numtok_torch.heads.value_loss.NumberValueLoss`.
+It is added to the cross-entropy, to which a 4 for a 5 is as wrong as a 9. Regress, Don't Guess
+(Zausinger et al. 2025): with p the softmax over the number tokens alone, v their values, and y the
+value of the label, ``"was"`` is the Wasserstein-1 distance Σ p_j |v_j - y|, ``"mse"`` (Σ p_j v_j -
+y)². Digits are compared with digits, mantissas with mantissas, exponents with exponents.
 """
 
 from __future__ import annotations
@@ -36,10 +27,10 @@ REWEIGHED = 1.01  # of the largest distance: what a token that is no number cost
 
 
 class NumberTokenLoss(nn.Module):
-    """The mean over number tokens of their distance in value.
+    """The mean over number tokens of their distance in value; see the module.
 
     Args:
-        groups: for each group of number tokens, id to value.
+        groups: of number tokens that are compared with one another, id to value.
         kind: ``"was"`` or ``"mse"``.
         reweigh: as the authors' package does by default, unlike the paper: a number token's loss
             counts by the probability of all number tokens of its group, and the rest of the
@@ -136,9 +127,7 @@ class NumberTokenLoss(nn.Module):
             ids = torch.tensor(list(group), device=labels.device)  # (tokens,), ascending
             values = torch.tensor(list(group.values()), device=labels.device)  # (tokens,)
             chosen = torch.isin(labels, ids)  # (batch, seq)
-            share = chosen.to(torch.float32)  # (batch, seq)
-            if weights is not None:
-                share = share * weights.to(torch.float32)
+            share = (chosen if weights is None else chosen * weights).to(torch.float32)
             if torch.compiler.is_compiling():  # no shape in an unbroken graph hangs on the labels
                 rows = logits.masked_fill(~chosen.unsqueeze(-1), 0).flatten(0, -2)
                 known, shares = torch.where(chosen, labels, ids[0]).flatten(), share.flatten()
@@ -181,11 +170,8 @@ def aligned(
             " label one weight"
         )
     if causal:
-        logits, labels, weights = (
-            logits[:, :-1],
-            labels[:, 1:],
-            None if weights is None else weights[:, 1:],
-        )
+        logits, labels = logits[:, :-1], labels[:, 1:]
+        weights = None if weights is None else weights[:, 1:]
     if logits.shape[:-1] != labels.shape:
         raise SchemaError(
             f"logits {tuple(logits.shape)} and labels {tuple(labels.shape)} differ in batch or"

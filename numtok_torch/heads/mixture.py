@@ -1,10 +1,8 @@
 """A Gaussian mixture over the next number, for contexts in which more than one number fits.
 
-In: hidden states (n, d_model) and ``number_value``, float64 (n,). Out: the negative log-likelihood;
-or the mean, the mode, samples, and how sure the mixture is. A scalar head that is trained with a
-squared error gives the mean, which between two peaks is a number nobody writes. An Empirical
-Investigation of Contextualized Number Prediction (Berg-Kirkpatrick and Spokoyny 2020), section 3;
-mixture density networks (Bishop 1994).
+A scalar head that is trained with a squared error gives the mean, which between two peaks is a
+number nobody writes. An Empirical Investigation of Contextualized Number Prediction
+(Berg-Kirkpatrick and Spokoyny 2020), section 3; mixture density networks (Bishop 1994).
 
 The mixture lies over y = f(x · scale), with f(z) = z, or f = asinh, which is linear around zero and
 logarithmic far from it, for numbers over many magnitudes. Densities are in the space of y. All sums
@@ -72,15 +70,9 @@ class MixtureHead(NumberHead):
         point: str = "mode",
         within: float = 0.1,
     ) -> None:
-        options = {
-            "scale": scale,
-            "space": space,
-            "spread": spread,
-            "min_std": min_std,
-            "point": point,
-            "within": within,
-        }
-        super().__init__(d_model, components=components, hidden=hidden, **options)
+        shape = {"components": components, "hidden": hidden, "scale": scale, "space": space}
+        widths = {"spread": spread, "min_std": min_std, "point": point, "within": within}
+        super().__init__(d_model, **shape, **widths)
         if space not in SPACES or point not in POINTS:
             raise RepresentationError(
                 f"mixture: space={space!r} must be one of {SPACES}, point={point!r} one of {POINTS}"
@@ -89,13 +81,8 @@ class MixtureHead(NumberHead):
             raise RepresentationError(
                 "mixture: components, scale, spread, min_std and within must be positive"
             )
-        self.scale, self.space, self.min_std, self.point, self.within = (
-            scale,
-            space,
-            min_std,
-            point,
-            within,
-        )
+        self.scale, self.space, self.min_std = scale, space, min_std
+        self.point, self.within = point, within
         self.network = one_hidden_layer(d_model, hidden, 3 * components)
         self._spread_out(components, spread)
 
@@ -109,13 +96,10 @@ class MixtureHead(NumberHead):
         width = max(2 * spread / max(components - 1, 1), self.min_std)
         raw = width + math.log(-math.expm1(-width))  # the inverse of softplus
         with torch.no_grad():
-            last.bias.copy_(
-                torch.cat([torch.zeros(components), means, torch.full((components,), raw)])
-            )
+            last.bias.copy_(torch.stack([0 * means, means, torch.full_like(means, raw)]).flatten())
 
     def mixture(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(log weights, means, standard deviations) in the space of y, (..., k) each."""
-        # (..., k) each
         weights, means, widths = run(self.network, self.checked(hidden)).chunk(3, -1)
         return weights.log_softmax(-1), means, nn.functional.softplus(widths) + self.min_std
 
@@ -152,33 +136,15 @@ class MixtureHead(NumberHead):
         return NumberPrediction(self._back(y), confidence=confidence, bounds=self._back(moved(y)))
 
     @torch.no_grad()
-    def mean(self, hidden: Tensor) -> Tensor:
-        """The values, float64 (...), of the mean of y."""
-        return self._back(_mean(*self.mixture(hidden)))
-
-    @torch.no_grad()
-    def mode(self, hidden: Tensor) -> Tensor:
-        """The values, float64 (...), where the density of y is largest."""
-        return self._back(_mode(*self.mixture(hidden)))
-
-    @torch.no_grad()
     def sample(self, hidden: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Values, float64 (...), each drawn from its mixture."""
         log_weights, means, stds = self.mixture(hidden)  # (..., k) each
-        # (rows, k)
-        flat = (
-            log_weights.exp().flatten(0, -2)
-            if log_weights.dim() > 1
-            else log_weights.exp().unsqueeze(0)
-        )
-        # (..., 1)
-        which = torch.multinomial(flat, 1, generator=generator).view(*log_weights.shape[:-1], 1)
-        # (..., 1)
-        noise = torch.randn(
-            which.shape, generator=generator, device=means.device, dtype=means.dtype
-        )
-        # (...)
-        return self._back((means.gather(-1, which) + stds.gather(-1, which) * noise).squeeze(-1))
+        shape = log_weights.shape[:-1]
+        rows = log_weights.exp().reshape(-1, log_weights.shape[-1])  # (rows, k)
+        which = torch.multinomial(rows, 1, generator=generator).view(*shape, 1)  # (..., 1)
+        drawn = torch.empty_like(which, dtype=means.dtype).normal_(generator=generator)
+        y = means.gather(-1, which) + stds.gather(-1, which) * drawn  # (..., 1)
+        return self._back(y.squeeze(-1))
 
     def _forth(self, values: Tensor) -> Tensor:
         """Values, float64 (...), to y, float32 (...)."""

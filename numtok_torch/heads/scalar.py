@@ -1,8 +1,4 @@
-"""The head that predicts a number as one real value.
-
-In: hidden states, float (n, d_model), and ``number_scaled``, float (n,). Out: the squared error; or
-values on the number's own scale.
-"""
+"""The head that predicts a number as one real value."""
 
 from __future__ import annotations
 

@@ -1,13 +1,10 @@
 """Number value loss: for whole numbers of several tokens, how far the number that was predicted is
 from the right one, relative to it.
 
-In: logits, float (batch, seq, vocabulary), labels, int64 (batch, seq), -100 where there is none,
-and perhaps weights. Out: a scalar, the mean over numbers. A number is a run of digits in the
-labels, with the points and separators among them. What is predicted for it is the sum of the
-expected digits at their places: at each token, the mean of the values of all digits, by the softmax
-over them alone; so a wrong digit costs by its place, which digit by digit it does not. Regress,
-Don't Guess (Zausinger et al. 2025) compares digits; the package ``ntloss`` of its authors has the
-number level as ``NumberLevelLoss``, with which ``"symmetric"`` agrees.
+A number is a run of digits in the labels, with the points and separators among them. What is
+predicted for it is the sum of the expected digits at their places: at each token, the mean of the
+values of all digits, by the softmax over them alone; so a wrong digit costs by its place.
+``"symmetric"`` is ``NumberLevelLoss`` of ``ntloss``, the package of Zausinger et al. (2025).
 
 With ŷ the value predicted and y that of the label, the sign and the power of ten left out, as they
 are tokens of their own:
@@ -57,7 +54,7 @@ class NumberValueLoss(nn.Module):
         if not tokens.digits:
             raise RepresentationError("number value loss: needs tokens that are digits")
         self.tokens, self.kind = tokens, kind
-        self._groups = [sorted(group.items()) for group in tokens.groups()]
+        self._groups = [dict(sorted(group.items())) for group in tokens.groups()]
 
     @classmethod
     def from_schema(cls, schema: pa.Schema, **options: Any) -> NumberValueLoss:
@@ -94,19 +91,14 @@ class NumberValueLoss(nn.Module):
         logits, labels, weights = aligned(logits, labels, causal, weights)
         digit = self._is(labels, self.tokens.digits)  # (batch, seq)
         if self.tokens.opens:
-            digit = digit & _within(
-                self._is(labels, self.tokens.opens), self._is(labels, self.tokens.closes)
-            )
+            marks = (self._is(labels, ids) for ids in (self.tokens.opens, self.tokens.closes))
+            digit = digit & _within(*marks)
         begins, number = self._numbers(labels, digit)  # (batch, seq) each
         # (batch * seq,), of each number
         loss = self._losses(*self._values(logits, labels, digit), digit, number)
-        # (batch, seq)
-        counted = (
-            begins.to(torch.float32) if weights is None else begins * weights.to(torch.float32)
-        )
-        return (loss[number] * counted).sum() / counted.sum().clamp(
-            min=torch.finfo(torch.float32).tiny
-        )
+        counted = (begins if weights is None else begins * weights).to(torch.float32)
+        total = counted.sum().clamp(min=torch.finfo(torch.float32).tiny)
+        return (loss[number] * counted).sum() / total
 
     def _is(self, labels: Tensor, ids: Any) -> Tensor:
         """Bool (batch, seq): which labels are among the ids."""
@@ -119,9 +111,8 @@ class NumberValueLoss(nn.Module):
         joint = self._is(labels, self.tokens.joints)
         runs = digit | (joint & _before(digit) & _behind(digit))
         power = self._is(labels, self.tokens.powers) & _before(digit | joint)
-        exponent = _before(power) | (
-            _before(self._is(labels, self.tokens.signs)) & _before(_before(power))
-        )
+        signed = _before(self._is(labels, self.tokens.signs)) & _before(_before(power))
+        exponent = _before(power) | signed
         first = runs & ~_before(runs)
         # -1 in front of the first, where nothing is added up
         number = first.flatten().cumsum(0).view_as(labels) - 1
@@ -136,16 +127,14 @@ class NumberValueLoss(nn.Module):
         expected, value = (torch.zeros(labels.shape, device=logits.device) for _ in range(2))
         width = torch.zeros_like(labels)
         for group in self._groups:
-            # (tokens,), ascending
-            ids = torch.tensor([number for number, _ in group], device=labels.device)
-            values = torch.tensor([one for _, one in group], device=logits.device)  # (tokens,)
+            ids = torch.tensor([*group], device=labels.device)  # (tokens,), ascending
+            values = torch.tensor([*group.values()], device=logits.device)  # (tokens,)
             chosen = digit & torch.isin(labels, ids)
             mean = (logits[..., ids].to(torch.float32).softmax(-1) * values).sum(-1)  # (batch, seq)
+            right = values[torch.searchsorted(ids, torch.where(chosen, labels, ids[0]))]
             expected = torch.where(chosen, mean, expected)
-            value = torch.where(
-                chosen, values[torch.searchsorted(ids, torch.where(chosen, labels, ids[0]))], value
-            )
-            width = torch.where(chosen, len(self.tokens.digits[int(group[0][0])]), width)
+            value = torch.where(chosen, right, value)
+            width = torch.where(chosen, len(self.tokens.digits[next(iter(group))]), width)
         return expected, value, width
 
     def _losses(
@@ -163,11 +152,8 @@ class NumberValueLoss(nn.Module):
         total = summed(width)  # (numbers,), digits
         # of the number, this token's included
         past = width.flatten().cumsum(0) - (total.cumsum(0) - total)[number.flatten()]
-        power = (
-            -past
-            if self.tokens.order == "msd"
-            else past - width.flatten() - total[number.flatten()]
-        )
+        left = past - width.flatten() - total[number.flatten()]
+        power = -past if self.tokens.order == "msd" else left
         place = torch.where(digit, torch.pow(10.0, power.view_as(width)), 0)  # (batch, seq)
         unit, tiny = torch.pow(10.0, -total), torch.finfo(torch.float32).tiny  # (numbers,)
         y, predicted = summed(value * place), summed(expected * place)

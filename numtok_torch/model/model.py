@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from numtok_torch.data.masking import IGNORED
 from numtok_torch.embeddings.base import NumberEmbedding
-from numtok_torch.heads.choose import NumberHead
+from numtok_torch.heads.base import NumberHead
 from numtok_torch.model import saving, seq2seq
 from numtok_torch.model.arguments import name_streams, take_streams
 from numtok_torch.model.backbone import (

@@ -28,7 +28,7 @@ from torch import Tensor, nn
 
 from numtok.errors import SchemaError
 from numtok_torch.data.masking import IGNORED
-from numtok_torch.heads.choose import NumberHead
+from numtok_torch.heads.base import NumberHead
 from numtok_torch.model.backbone import ModelError
 
 

@@ -13,9 +13,7 @@ import trained
 
 from numtok import Tokenizer
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
-from numtok_torch.embeddings.choose import embedding_from_config
-from numtok_torch.heads.choose import head_from_config
-from numtok_torch.model.model import NumberModel
+from numtok_torch import NumberModel, embedding_from_config, head_from_config
 
 PROMPTS = [
     "The sum of 12.5 and 30 is",

@@ -15,8 +15,7 @@ import torch
 import transformers
 from torch import nn
 
-from numtok_torch.embeddings.choose import SumEmbedding, embedding_from_config
-from numtok_torch.heads.choose import head_from_config
+from numtok_torch import SumEmbedding, embedding_from_config, head_from_config
 
 torch.set_num_threads(1)
 transformers.logging.set_verbosity_error()

@@ -84,21 +84,18 @@ def layer() -> Any:
     """
     import torch
 
-    from numtok_torch.embeddings.base import NumberEmbedding
+    from numtok_torch import NumberEmbedding
 
     class Layer(NumberEmbedding):
-        name, streams = "hyperbolic", ("number_mask", "number_powers")
+        name, streams = "hyperbolic", ("number_powers",)
 
         def __init__(self, d_model: int) -> None:
             super().__init__(d_model)
             self.linear, self.shown = torch.nn.Linear(3, d_model), []
 
-        def change(self, vectors: Any, batch: Any) -> Any:
-            stream = self.read(vectors, batch, "number_powers")
-            self.shown.append(stream[batch["number_mask"]])
-            return self.at_numbers(
-                vectors, batch, stream, lambda found: self.linear(found.to(vectors.dtype))
-            )
+        def embed(self, words: Any, rows: Any) -> Any:
+            self.shown.append(rows)
+            return words + self.linear(rows.to(words.dtype))
 
     return Layer(16)
 

@@ -33,10 +33,13 @@ from numtok.representations import (
     XVal,
 )
 from numtok.tokenizer.schema import METADATA_KEY, read_metadata
-from numtok_torch import NumberCollator, NumberDataset
-from numtok_torch.embeddings.choose import embedding_from_schema
-from numtok_torch.heads.choose import head_from_schema
-from numtok_torch.heads.losses import NumberTokenLoss
+from numtok_torch import (
+    NumberCollator,
+    NumberDataset,
+    NumberTokenLoss,
+    embedding_from_schema,
+    head_from_schema,
+)
 
 TEXTS = ["is 28.5 or 1,234", None, "none", "7"]
 KINDS: dict[str, list[Representation]] = {

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numtok
+import numtok_torch as layers
 from numtok import Numbers
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import (
@@ -31,9 +32,8 @@ from numtok.representations import (
     XVal,
     own_token,
 )
-from numtok_torch.embeddings import choose as layers
-from numtok_torch.embeddings.bits import bits_of_words, values_of_words, words_of_bits
-from numtok_torch.embeddings.fourier import digits_of_features, features_of_digits
+from numtok_torch.embeddings.float_bits import bits_of_words, values_of_words, words_of_bits
+from numtok_torch.embeddings.fone import digits_of_features, features_of_digits
 from numtok_torch.embeddings.place_values import places_when_written
 
 D, IDS = 24, list(range(40, 50))
@@ -558,7 +558,7 @@ def test_fone_replaces_the_digits_of_abacus(projection: str) -> None:
     both = layers.SumEmbedding([place, digits])(
         e, batch
     )  # Abacus: the place is added to what the digit's vector now is
-    torch.testing.assert_close(both[at], expected + place.change(e, batch)[at])
+    torch.testing.assert_close(both[at], expected + (place(e, batch) - e)[at])
     assert layers.embedding_from_config(digits.config(), D).combine == "replace"
     torch.testing.assert_close(
         layers.FoNEDigitEmbedding(D, IDS)(e, batch)[at],
@@ -668,7 +668,7 @@ def test_what_is_seen_in_training_is_what_is_seen_when_writing(
     @given(st.lists(LITERAL, max_size=4))
     def check(literals: list[str]) -> None:
         ids, places = spelled(literals, representation)
-        tracker = layers.PlaceTracker.from_vocabulary(vocabulary, representation.order)
+        tracker = layers.PlaceTracker(vocabulary, representation.order)
         written = [int(tracker.step(torch.tensor([one]))[0]) for one in ids]
         assert (
             places_when_written(torch.tensor([places]), representation.order)[0].tolist() == written
@@ -716,7 +716,7 @@ def test_only_digits_with_a_label_are_shown_as_written() -> None:
 
 
 def test_the_tracker_keeps_a_state_for_each_row_and_beam() -> None:
-    tracker = layers.PlaceTracker.from_vocabulary(SYMBOLS, "lsd")
+    tracker = layers.PlaceTracker(SYMBOLS, "lsd")
     one, dot, word = SYMBOLS["1"], SYMBOLS["."], 5
     assert tracker.step(torch.tensor([1, 2, one])).tolist() == [
         0,
@@ -792,11 +792,7 @@ def test_the_layer_follows_from_the_file(compact: bool) -> None:
     assert bins["n"] == 50
 
 
-def test_the_former_name_of_a_layer_is_read() -> None:
-    assert (
-        layers.ExponentEmbedding is layers.ExponentBinsEmbedding
-        and layers.ExponentBinsEmbedding.name == ExponentBins.name
-    )
+def test_the_former_name_in_a_saved_layer_is_read() -> None:
     layer = layers.embedding_from_config({"name": "bins", "n": 50}, D)
     assert (
         isinstance(layer, layers.ExponentBinsEmbedding)

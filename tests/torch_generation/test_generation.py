@@ -20,19 +20,20 @@ from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import Digits, FoNE, PlaceValue, XVal
 from numtok.tokenizer.end_token import end_token
-from numtok_torch.data.collator import NumberCollator, NumberDataset
-from numtok_torch.embeddings.choose import (
+from numtok_torch import (
+    ModelError,
+    NumberModel,
     PlaceTracker,
+    ScalarHead,
     XValEmbedding,
     embedding_from_config,
     embedding_from_schema,
+    head_from_config,
 )
+from numtok_torch.data.collator import NumberCollator, NumberDataset
 from numtok_torch.generation.generate_texts import Generated, generate, read_prompts
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.generation.written import number_ids, streams_of
-from numtok_torch.heads.choose import ScalarHead, head_from_config
-from numtok_torch.model.backbone import ModelError
-from numtok_torch.model.model import NumberModel
 
 KINDS = pytest.mark.parametrize("kind", tiny.CAUSAL)
 COMMON = ("xval", "fone dense", "place lsd")
@@ -66,9 +67,7 @@ def forced(
         elif name == "number_mask":
             added = mask
         elif name == "place_value":
-            tracker = PlaceTracker.from_vocabulary(
-                tokenizer.tokens, tokenizer.representations[0].order
-            )
+            tracker = PlaceTracker(tokenizer.tokens, tokenizer.representations[0].order)
             added = torch.stack([tracker.step(column) for column in new.T], 1)
         else:
             added = torch.zeros(1, len(ids), *batch[name].shape[2:], dtype=batch[name].dtype)
@@ -507,7 +506,7 @@ def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) ->
     )
     moved = digits = 0
     for (before, _), (ids, places) in itertools.pairwise(seen):
-        tracker = PlaceTracker.from_vocabulary(tokenizer.tokens, tokenizer.representations[0].order)
+        tracker = PlaceTracker(tokenizer.tokens, tokenizer.representations[0].order)
         expected = torch.stack([tracker.step(column) for column in ids[:, width:].T], 1)
         assert torch.equal(places[:, width:], expected)
         moved += int((ids[:, :-1] != before).any())

@@ -32,10 +32,9 @@ from numtok.representations import (
     XVal,
 )
 from numtok.tokenizer.spelling import Spelling
-from numtok_torch import NumberModel, generate
+from numtok_torch import ModelError, NumberModel, generate
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.generation.written import number_ids
-from numtok_torch.model.backbone import ModelError
 
 SPELLED: dict[str, Any] = {
     "p10": P10(2, (-3, 3)),

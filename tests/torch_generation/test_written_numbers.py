@@ -16,16 +16,20 @@ import trained
 from numtok import Tokenizer
 from numtok.numbers.numbers import Numbers
 from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XVal
+from numtok_torch import (
+    NumberModel,
+    NumberPrediction,
+    embedding_from_schema,
+    head_from_config,
+    head_from_schema,
+)
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
-from numtok_torch.embeddings.choose import embedding_from_schema
 from numtok_torch.generation import generate_texts
 from numtok_torch.generation.generate_texts import Generated, generate
 from numtok_torch.generation.state import Writing
 from numtok_torch.generation.written import DIGITS, doubtful, held, number_ids, rounded
 from numtok_torch.heads.base import NOISE
-from numtok_torch.heads.choose import NumberPrediction, head_from_config, head_from_schema
-from numtok_torch.model.model import NumberModel
 
 PROMPTS = ["The sum of 12.5 and 30 is", "7", "It was 60.2 degrees, then 1,234 or so: about 0.5 of"]
 SOURCES: dict[str, list[Any]] = {

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import numtok
+import numtok_torch as heads
 from numtok import Numbers
 from numtok.errors import RepresentationError, SchemaError
 from numtok.representations import (
@@ -31,12 +32,10 @@ from numtok.representations import (
     PlaceValue,
     XVal,
 )
-from numtok_torch.embeddings.bits import words_of_bits
-from numtok_torch.heads import choose as heads
+from numtok_torch import NumberTokenLoss, NumberValueLoss
+from numtok_torch.embeddings.float_bits import words_of_bits
 from numtok_torch.heads import mixture
 from numtok_torch.heads.digit_tokens import DigitTokens
-from numtok_torch.heads.losses import NumberTokenLoss
-from numtok_torch.heads.value_loss import NumberValueLoss
 
 D, N = 24, 5
 MAKERS: dict[str, Callable[[], heads.NumberHead]] = {
@@ -45,7 +44,7 @@ MAKERS: dict[str, Callable[[], heads.NumberHead]] = {
     "mixture asinh": lambda: heads.MixtureHead(D, 3, 16, space="asinh"),
     "fone": lambda: heads.FoNEHead(D, 5, 4, layer_norm=True, linear=True),
     "fone plain": lambda: heads.FoNEHead(D, 5, 4),
-    "fone sign": lambda: heads.FoNEHead(D, 20, 4, sign=True),
+    "fone wide": lambda: heads.FoNEHead(D, 20, 4),
     "fone dense": lambda: heads.FoNEHead(D, 3, 3, (2, 5, 10), chunk=4, compact=False),
     "bits": lambda: heads.BitsHead(D),
     "bits hidden": lambda: heads.BitsHead(D, 16),
@@ -88,13 +87,8 @@ def target(name: str, rows: int = N) -> Any:
                 np.arange(rows * 6, dtype=np.uint8).reshape(rows, 6) % 10
             )
         )
-    digits = torch.randint(
-        10, (rows, 24 if name == "fone sign" else 9), generator=generator, dtype=torch.uint8
-    )
-    return (
-        heads.FoNEHead.with_sign(digits, torch.arange(rows) % 2 == 0)
-        if name == "fone sign"
-        else digits
+    return torch.randint(
+        10, (rows, 24 if name == "fone wide" else 9), generator=generator, dtype=torch.uint8
     )
 
 
@@ -158,19 +152,13 @@ def formula(name: str, head: Any, h: Any, y: Any) -> float:
         turns = 2 * np.pi * np.arange(10)[:, None] / np.array([2, 5, 10])
         logits = np.einsum("ndbc,jbc->ndj", places, np.stack([np.cos(turns), np.sin(turns)], -1))
         return float(-np.take_along_axis(log_softmax(logits), digits[..., None], -1).mean())
-    sign = 0.0
-    if name == "fone sign":
-        minus, negative = (h @ w["sign.weight"].T + w["sign.bias"])[:, 0], y[:, -1]
-        sign, y = float(np.mean(softplus(minus) - negative * minus)), y[:, :-1]
     if name == "fone":
         h = (h - h.mean(1, keepdims=True)) / np.sqrt(h.var(1, keepdims=True) + 1e-5) * w[
             "norm.weight"
         ] + w["norm.bias"]
     places = h[:, :18] if name == "fone plain" else h @ w["map.weight"].T
     logits = digit_logits(places.reshape(N, -1, 2))
-    return sign + float(
-        -np.take_along_axis(log_softmax(logits), y[..., None].astype(int), -1).mean()
-    )
+    return float(-np.take_along_axis(log_softmax(logits), y[..., None].astype(int), -1).mean())
 
 
 @EVERY
@@ -371,20 +359,6 @@ def test_values_are_the_nearest_doubles(before: int, after: int) -> None:
     check()
 
 
-def test_the_sign_is_an_extension() -> None:
-    head = heads.FoNEHead(8, 2, 1, sign=True)
-    with torch.no_grad():
-        head.sign.weight.zero_()
-        head.sign.weight[0, 7] = 5.0
-        head.sign.bias.zero_()
-    h = torch.tensor([[1.0, 0] * 3 + [0, 1.0], [1.0, 0] * 3 + [0, -1.0]])
-    turned = torch.tensor([math.cos(2 * math.pi * 0.3), math.sin(2 * math.pi * 0.3)])
-    h[:, 2:4] = turned
-    assert head.predict(h).values.tolist() == [-3.0, 3.0]
-    with pytest.raises(SchemaError, match="made for 4 digits, the sign included"):
-        head.loss(h, torch.zeros(2, 3, dtype=torch.uint8))
-
-
 def test_confidence_is_the_probability_of_all_digits() -> None:
     head, h = made("fone plain"), hidden()
     p = np.exp(log_softmax(digit_logits(h[:, :18].double().numpy().reshape(N, 9, 2))))
@@ -553,14 +527,14 @@ def fixed(
 def test_mean_mode_and_mass_of_two_peaks() -> None:
     head = fixed([math.log(0.3), math.log(0.7)], [-2.0, 2.0], [0.1, 0.2])
     h = torch.zeros(1, 2)
-    assert head.mean(h).item() == pytest.approx(0.8, abs=1e-5)
+    mean = fixed([math.log(0.3), math.log(0.7)], [-2.0, 2.0], [0.1, 0.2], point="mean")
+    assert mean.predict(h).values.item() == pytest.approx(0.8, abs=1e-5)
     grid = np.linspace(-4, 4, 80001)
     density = (
         0.3 * np.exp(-50 * (grid + 2) ** 2) / 0.1 + 0.7 * np.exp(-12.5 * (grid - 2) ** 2) / 0.2
     )
-    assert head.mode(h).item() == pytest.approx(grid[density.argmax()], abs=2e-4)
     found = head.predict(h)
-    assert found.values.item() == head.mode(h).item()
+    assert found.values.item() == pytest.approx(grid[density.argmax()], abs=2e-4)
     assert found.confidence.item() == pytest.approx(
         0.7 * math.erf(0.1 / 0.2 / math.sqrt(2)), rel=1e-4
     )
@@ -589,7 +563,7 @@ def test_the_mode_is_of_the_mixture_not_of_a_component(
     )
     peak = grid[density.argmax()]
     assert min(abs(peak - one) for one in means) > 0.01
-    assert head.mode(torch.zeros(1, 2)).item() == pytest.approx(peak, abs=1e-3)
+    assert head.predict(torch.zeros(1, 2)).values.item() == pytest.approx(peak, abs=1e-3)
 
 
 @pytest.mark.parametrize("space", ["linear", "asinh"])
@@ -711,7 +685,6 @@ def test_a_dense_file_gives_the_digits_of_a_compact_one() -> None:
     ("make", "message"),
     [
         (lambda: heads.FoNEHead(10, 5, 4, linear=False), "18 places for digits do not fit"),
-        (lambda: heads.FoNEHead(24, 5, 4, compact=False, sign=True), "do not carry the sign"),
         (lambda: heads.MixtureHead(24, 0), "must be positive"),
         (lambda: heads.MixtureHead(24, space="log"), "space='log'"),
         (lambda: heads.ScalarHead(24, scale=0), "scale=0"),

@@ -20,10 +20,8 @@ import transformers
 from torch_generators import PROMPTS, setting
 from torch_models import SparseRows, same
 
-from numtok_torch import generate
+from numtok_torch import ModelError, NumberModel, generate
 from numtok_torch.data.collator import NumberCollator
-from numtok_torch.model.backbone import ModelError
-from numtok_torch.model.model import NumberModel
 
 peft = pytest.importorskip("peft")
 pytestmark = [

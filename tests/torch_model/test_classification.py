@@ -16,9 +16,8 @@ import torch_models as tiny
 import transformers
 from torch_models import same
 
+from numtok_torch import ModelError, NumberModel
 from numtok_torch.data.collator import NumberCollator
-from numtok_torch.model.backbone import ModelError
-from numtok_torch.model.model import NumberModel
 
 TEXTS = pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2", "llama"])
 SIZES = tiny.SIZES | {"max_position_embeddings": 66, "pad_token_id": tiny.PAD}

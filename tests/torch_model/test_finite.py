@@ -20,6 +20,7 @@ from numtok.corpus import encode_corpus, tokenizer_of
 from numtok.corpus.fit import ScaleFit
 from numtok.representations import from_dict
 from numtok_torch import (
+    ModelError,
     NumberCollator,
     NumberDataset,
     NumberModel,
@@ -28,7 +29,6 @@ from numtok_torch import (
     embedding_from_schema,
     head_from_schema,
 )
-from numtok_torch.model.backbone import ModelError
 
 D, VOCABULARY = 16, 50
 

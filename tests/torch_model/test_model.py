@@ -23,11 +23,10 @@ from places import SUPPORT
 from torch_models import same
 
 from numtok.errors import SchemaError
+from numtok_torch import ModelError, NumberModel, remove_biases_, xval_gpt2, xval_init_
 from numtok_torch.data.collator import NumberCollator
-from numtok_torch.model.backbone import ModelError
-from numtok_torch.model.model import NumberModel
 from numtok_torch.model.objective import token_loss
-from numtok_torch.model.xval_gpt2 import remove_biases_, xval_gpt2, xval_init_, xval_std
+from numtok_torch.model.xval_gpt2 import xval_std
 
 EVERY = pytest.mark.parametrize("kind", tiny.ALL)
 EVERY_CAUSAL = pytest.mark.parametrize("kind", tiny.CAUSAL)

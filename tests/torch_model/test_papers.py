@@ -13,14 +13,17 @@ import trained
 
 from numtok import Tokenizer
 from numtok.representations import FloatBits, PlaceValue, XVal
-from numtok_torch import XVAL_MASKING, generate
+from numtok_torch import (
+    XVAL_MASKING,
+    ModelError,
+    NumberModel,
+    embedding_from_schema,
+    generate,
+    head_from_schema,
+    xval_gpt2,
+)
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.dataset import NumberDataset
-from numtok_torch.embeddings.choose import embedding_from_schema
-from numtok_torch.heads.choose import head_from_schema
-from numtok_torch.model.backbone import ModelError
-from numtok_torch.model.model import NumberModel
-from numtok_torch.model.xval_gpt2 import xval_gpt2
 
 TEXTS = ["at 12.5 and 30 is 0.5", "It was -60.2 degrees, then 4.25 or 17", "no number here"] * 8
 

@@ -23,7 +23,9 @@ from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, SchemaError
 from numtok.representations import FoNE, XVal
 from numtok_torch import (
+    ModelError,
     NumberDataset,
+    NumberModel,
     Seq2SeqNumberCollator,
     embedding_from_schema,
     generate,
@@ -32,8 +34,6 @@ from numtok_torch import (
 from numtok_torch.generation.generate_texts import read_prompts
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.generation.written import number_ids, streams_of
-from numtok_torch.model.backbone import ModelError
-from numtok_torch.model.model import NumberModel
 
 KINDS = pytest.mark.parametrize("kind", ["t5", "bart", "longt5", "mbart", "scaled"])
 LIKE = (

@@ -51,15 +51,14 @@ from numtok_torch import NumberEmbedding, NumberHead, NumberPrediction
 
 class RootEmbedding(NumberEmbedding):
     name = "root"
-    streams = ("number_mask", "number_root")
+    streams = ("number_root",)
 
     def __init__(self, d_model: int) -> None:
         super().__init__(d_model)
         self.vector = nn.Parameter(torch.randn(d_model))
 
-    def change(self, inputs_embeds, batch):
-        root = self.read(inputs_embeds, batch, "number_root")
-        return self.at_numbers(inputs_embeds, batch, root, lambda rows: rows[:, None] * self.vector)
+    def embed(self, words, rows):
+        return words + rows[:, None] * self.vector
 
 
 class RootHead(NumberHead):

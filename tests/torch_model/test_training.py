@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from numtok.representations import FoNE
-from numtok_torch.embeddings.choose import FoNEEmbedding
-from numtok_torch.heads.choose import FoNEHead
+from numtok_torch import FoNEEmbedding, FoNEHead
 
 NUM, PLUS, MINUS, TIMES, EQUALS, MASK = range(6)
 

@@ -19,13 +19,11 @@ import trained
 
 from numtok import Tokenizer
 from numtok.representations import XVal
+from numtok_torch import BitsHead, FoNEEmbedding, FoNEHead, NumberModel, ScalarHead, XValEmbedding
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.streams import NumberTokens
-from numtok_torch.embeddings.choose import FoNEEmbedding, XValEmbedding
-from numtok_torch.embeddings.fourier import digits_of_features
+from numtok_torch.embeddings.fone import digits_of_features
 from numtok_torch.generation.generate_texts import generate, read_prompts
-from numtok_torch.heads.choose import BitsHead, FoNEHead, ScalarHead
-from numtok_torch.model.model import NumberModel
 
 LOW = pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 
