@@ -4,7 +4,7 @@
 :func:`numtok.encode_files` and so on; ``encode`` and ``decode`` are the two ways, with a tokenizer
 that is there already; ``pieces`` are what goes through their pipeline, ``flow``; ``fit`` finds
 xVal's scale, ``summary`` tells. ``read`` has one file for each input format, ``write`` for each
-kind of output; they share ``checksums`` and ``kept_values``.
+kind of output; they share ``checksums``.
 
 A folder of shards is the business of ``jobs``; ``jobs.folder`` says what lies in one, for those who
 read it.

@@ -29,7 +29,7 @@ from input_files import failure, read_all, write
 
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.documents import Source, find_inputs, read_batches
-from numtok.corpus.read.jsonl import Columns, _settle_columns
+from numtok.corpus.read.jsonl import Columns, columns_of_block
 from numtok.corpus.read.lines import read_blocks
 from numtok.corpus.read.sources import ByteStream
 from numtok.errors import InputError
@@ -282,7 +282,7 @@ def test_to_find_the_columns_a_long_document_is_not_copied(tmp_path: Path) -> No
     )
     block = next(read_blocks(ByteStream(find_inputs([path])[0]), 1 << 24))
     tracemalloc.start()
-    columns = _settle_columns(
+    columns = columns_of_block(
         block, find_inputs([path])[0], ReadOptions(keep_columns=("id", "title"))
     )
     peak = tracemalloc.get_traced_memory()[1]

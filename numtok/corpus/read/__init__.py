@@ -4,5 +4,5 @@ One file for each input format (``jsonl``, ``json_document``, ``csv_table``, ``t
 ``arrow``); ``formats`` is their table, ``find`` the files behind what the user names, ``documents``
 the way in; ``sources``, ``lines`` and ``batches`` are what the readers share. ``encoded`` reads
 what numtok wrote. May import the rooms below the corpus, and what files of the corpus share for
-reading and writing (``checksums``, ``kept_values``).
+reading and writing (``checksums``).
 """

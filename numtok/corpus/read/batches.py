@@ -99,12 +99,16 @@ class ReadOptions:
 
 
 def left_out(
-    source: Source, options: ReadOptions, row: int, bad: Sequence[SkippedRow]
+    source: Source,
+    options: ReadOptions,
+    row: int,
+    bad: Sequence[SkippedRow],
+    position: int | None = None,
 ) -> TextBatch:
     """A batch of nothing but rows that were left out."""
     kept = {name: pa.nulls(0, options.kept_types.get(name)) for name in options.keep_columns}
-    texts = pa.array([], pa.large_string())
-    return TextBatch(texts, kept, row, source.size or 0, source, tuple(bad))
+    texts, read = pa.array([], pa.large_string()), source.size or 0
+    return TextBatch(texts, kept, row, read if position is None else position, source, tuple(bad))
 
 
 def pick_text_column(

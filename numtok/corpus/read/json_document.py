@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from numtok.corpus.kept_values import DECODER
 from numtok.corpus.read import jsonl
 from numtok.corpus.read.batches import ReadOptions, TextBatch, too_long
-from numtok.corpus.read.jsonl import BadRow, Columns, Rows
+from numtok.corpus.read.jsonl import BadRow
+from numtok.corpus.read.kept_values import DECODER
 from numtok.corpus.read.lines import Block, not_utf8, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.corpus.read.template import AS_WRITTEN
@@ -83,52 +83,30 @@ def _read_document(
         raise not_utf8(moved, first.offset + start, source, line) from None
     elements = _elements(text, source, first.line)
     sample = list(itertools.islice(elements, _SAMPLE_ROWS))
-    columns = _settle_columns([value for _, value in sample], source, options)
-    first_row, begin, rows = 0, 0, Rows()
+    columns = jsonl.columns_of_rows(
+        [value for _, value in sample if isinstance(value, dict)], source, options
+    )
+    rows: list[list[Any]] = []
+    first_row, begin = 0, 0
+
+    def batch(position: int) -> TextBatch:
+        texts, kept = columns.arrays(rows)
+        if columns.text in options.keep_columns:
+            kept[columns.text] = texts
+        return TextBatch(texts, kept, first_row, position, source, (), columns.text)
+
     for at, value in itertools.chain(sample, elements):
-        if rows.texts and at - begin >= options.batch_bytes:
-            yield _batch(
-                columns, rows, first_row, stream.position * at // len(text), source, options
-            )
-            first_row, begin, rows = first_row + len(rows.texts), at, Rows()
+        if rows and at - begin >= options.batch_bytes:
+            yield batch(stream.position * at // len(text))
+            first_row, begin, rows = first_row + len(rows), at, []
         try:
             written = AS_WRITTEN.raw_decode(text, at)[0] if columns.template else None
-            document, kept = columns.row(value, written)
-            columns.check_kept(kept)
+            rows.append(columns.row(value, written))
         except BadRow as error:
-            raise InputError(
-                str(error), source.name, first.line + text.count("\n", 0, at)
-            ) from None
-        rows.texts.append(document)
-        rows.kept.append(kept)
-    if rows.texts:
-        yield _batch(columns, rows, first_row, stream.position, source, options)
-
-
-def _batch(
-    columns: Columns,
-    rows: Rows,
-    first_row: int,
-    position: int,
-    source: Source,
-    options: ReadOptions,
-) -> TextBatch:
-    """The gathered rows as Arrow columns."""
-    texts, kept = columns.arrays(rows)
-    if columns.text in options.keep_columns:
-        kept[columns.text] = texts
-    return TextBatch(texts, kept, first_row, position, source, (), columns.text)
-
-
-def _settle_columns(sample: list[Any], source: Source, options: ReadOptions) -> Columns:
-    """The columns by the first elements."""
-    rows = [value for value in sample if isinstance(value, dict)]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return (
-        jsonl.columns_of_rows(rows, names, source, options)
-        if names
-        else jsonl.columns_without_rows(options)
-    )
+            line = first.line + text.count("\n", 0, at)
+            raise InputError(str(error), source.name, line) from None
+    if rows:
+        yield batch(stream.position)
 
 
 def _elements(text: str, source: Source, line: int) -> Iterator[tuple[int, Any]]:

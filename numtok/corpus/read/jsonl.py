@@ -1,9 +1,7 @@
 """JSON lines: one object per line.
 
-In: blocks of whole lines. Out: ``TextBatch`` es with large_string texts. Arrow's parser does the
-    work, one block at a time and only for the columns wanted; what it refuses is parsed again line
-    by line with ``json``, which either accepts it (the
-slow parse is the reference: it decides what is valid) or tells line, column and reason.
+Arrow's parser does the work, a block at a time and only for the columns wanted. What it refuses is
+parsed again line by line with ``json``, the reference: it accepts a line or tells what is wrong.
 """
 
 from __future__ import annotations
@@ -13,23 +11,14 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.json
 
 from numtok.arrays import memory
-from numtok.corpus.kept_values import (
-    DECODER,
-    KINDS,
-    WAY_OUT,
-    guess_type,
-    may_be_changed,
-    needs_a_look,
-    unfit,
-    with_floats,
-)
 from numtok.corpus.read.batches import (
     SKIP_HINT,
     TEXT_COLUMNS,
@@ -37,6 +26,7 @@ from numtok.corpus.read.batches import (
     SkippedRow,
     TextBatch,
 )
+from numtok.corpus.read.kept_values import DECODER, WAY_OUT, fitted, guess_type, shown, sure
 from numtok.corpus.read.lines import Block, not_utf8, read_blocks
 from numtok.corpus.read.sources import ByteStream, Source
 from numtok.corpus.read.template import AS_WRITTEN, Template
@@ -46,8 +36,17 @@ from numtok.errors import InputError
 # that start with an object.
 _STARTS_WITH_OBJECT = re.compile(rb"[ \t\r\n]*\{")
 _SAMPLE_BYTES = 1 << 20
-_LONG_STRING, _BACKSLASH = 1 << 12, 0x5C
+_LONG_STRING = 1 << 12
 _FIT_IN_INT32 = (1 << 31) - 2
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+KINDS = {
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    str: "a string",
+}
 
 
 class BadRow(Exception):
@@ -58,15 +57,6 @@ class BadRow(Exception):
         self.column = column
 
 
-@dataclass
-class Rows:
-    """Parsed rows on their way to Arrow: texts, the kept values, and where each row came from."""
-
-    texts: list[str | None] = field(default_factory=list)
-    kept: list[list[Any]] = field(default_factory=list)
-    bad: list[SkippedRow] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Columns:
     """The text column's name, and the Arrow type of each kept column other than that."""
@@ -75,55 +65,44 @@ class Columns:
     kept: dict[str, pa.DataType]
     template: Template | None = None
 
-    def row(self, value: Any, written: Any = None) -> tuple[str | None, list[Any]]:
-        """Text and kept values of one parsed row; ``BadRow`` if it cannot be used.
+    def row(self, value: Any, written: Any = None) -> list[Any]:
+        """The text and the kept values of one parsed row; ``BadRow`` if it cannot be used.
 
         A row ``null`` is a null document. ``written`` is the row with its numbers as they are
         written, which a template takes.
         """
         if value is None:
-            return None, [None] * len(self.kept)
+            return [None] * (1 + len(self.kept))
         if not isinstance(value, dict):
             raise BadRow(
-                f"the row is {KINDS[type(value)]}, not an object; if the file is one array of"
-                " objects, tell with input_format='json'"
+                f"the row is {KINDS.get(type(value), 'a number')}, not an object; if the file is"
+                " one array of objects, tell with input_format='json'"
             )
         text = value.get(self.text) if self.template is None else self.template.of_row(written)
         if text is not None and not isinstance(text, str):
             raise BadRow(
-                f"text column {self.text!r} holds {KINDS[type(text)]}, not a string; choose another"
-                " with text_column=NAME"
+                f"text column {self.text!r} holds {KINDS.get(type(text), 'a number')}, not a"
+                " string; choose another with text_column=NAME"
             )
         if text is not None and not text.isascii():
             _check_surrogates(text, self.text)
+        values = [text]
         for name, dtype in self.kept.items():
-            try:
-                reason = unfit(value.get(name), dtype)
-            except RecursionError:
-                reason = "is nested too deeply; do not keep this column"
-            if reason:
-                raise BadRow(f"kept column {name!r} {reason}")
-        return text, [with_floats(value.get(name), dtype) for name, dtype in self.kept.items()]
-
-    def check_kept(self, kept: Sequence[Any]) -> None:
-        """``BadRow`` if a kept value is not of its column's type."""
-        for (name, dtype), value in zip(self.kept.items(), kept, strict=True):
-            try:
-                pa.array([value], dtype)
-            except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-                reason = (
-                    f"kept column {name!r} holds {KINDS[type(value)]} that is not {dtype} like the"
-                    " rows before"
+            fits, given = fitted(value.get(name), dtype)
+            if not fits:
+                raise BadRow(
+                    f"kept column {name!r} holds {shown(value[name])}, which {dtype}, the type of"
+                    f" the rows before, cannot hold as it is; {WAY_OUT}"
                 )
-                raise BadRow(f"{reason}; {WAY_OUT}") from None
+            values.append(given)
+        return values
 
-    def arrays(self, rows: Rows) -> tuple[pa.Array, dict[str, pa.Array]]:
-        """The rows as Arrow columns; an Arrow error if a kept value is not of its column's type."""
-        texts = pa.array(rows.texts, pa.large_string())
-        values = zip(*rows.kept, strict=True) if rows.kept else ([] for _ in self.kept)
-        return texts, {
-            name: pa.array(list(column), dtype)
-            for (name, dtype), column in zip(self.kept.items(), values, strict=False)
+    def arrays(self, rows: Sequence[list[Any]]) -> tuple[pa.Array, dict[str, pa.Array]]:
+        """Rows as Arrow columns: the texts, and the kept ones by name."""
+        texts, *kept = zip(*rows, strict=True) if rows else [()] * (1 + len(self.kept))
+        columns = zip(self.kept.items(), kept, strict=True)
+        return pa.array(texts, pa.large_string()), {
+            name: pa.array(values, dtype) for (name, dtype), values in columns
         }
 
 
@@ -142,20 +121,17 @@ def read_json_lines(source: Source, options: ReadOptions) -> Iterator[TextBatch]
     """The documents of a JSON lines file; see ``read_batches``."""
     columns = columns_of_head(source, options) if source.start else None
     with ByteStream(source) as stream:
-        yield from batches_of_blocks(
-            read_blocks(stream, options.batch_bytes), source, options, columns
-        )
+        blocks = read_blocks(stream, options.batch_bytes)
+        yield from batches_of_blocks(blocks, source, options, columns)
 
 
 def columns_of_head(source: Source, options: ReadOptions) -> Columns | None:
     """The columns of a part of a file: those by which the parts before it are read."""
     head = dataclasses.replace(source, start=0, stop=source.start, size=source.start)
     with ByteStream(head) as stream:
-        settled = (
-            _settle_columns(block, head, options)
-            for block in read_blocks(stream, options.batch_bytes)
-        )
-        return next((columns for columns in settled if columns), None)
+        blocks = read_blocks(stream, options.batch_bytes)
+        found = (columns_of_block(block, head, options) for block in blocks)
+        return next((columns for columns in found if columns), None)
 
 
 def batches_of_blocks(
@@ -163,12 +139,12 @@ def batches_of_blocks(
 ) -> Iterator[TextBatch]:
     """One batch per block that has rows.
 
-    The columns are settled by the first block that has any field at all, if they are not given.
+    The columns are found by the first block that has any field at all, if they are not given.
     """
     first_row = 0
     for block in blocks:
-        columns = columns or _settle_columns(block, source, options)
-        use = columns or columns_without_rows(options)
+        columns = columns or columns_of_block(block, source, options)
+        use = columns or columns_of_rows([], source, options)
         fast = _parse_fast(block, use)
         texts, kept, bad = (*fast, []) if fast else _parse_slow(block, use, source, options)
         memory.release_after(len(block.data))
@@ -180,14 +156,13 @@ def batches_of_blocks(
 
 
 def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.Array]] | None:
-    """The block by Arrow's parser, or None where it, or its reading of lines, differs from the
+    """The block by Arrow's parser, or None where it, or its reading of lines, may differ from the
     reference.
     """
     if (
         not _STARTS_WITH_OBJECT.match(block.data)
         or len(block.data) > _FIT_IN_INT32
         or columns.template is not None
-        or any(map(needs_a_look, columns.kept.values()))
     ):
         return None
     schema = pa.schema([(columns.text, pa.large_string()), *columns.kept.items()])
@@ -208,9 +183,9 @@ def _parse_fast(block: Block, columns: Columns) -> tuple[pa.Array, dict[str, pa.
         texts, *kept = (column.combine_chunks() for column in table.columns)
         for column in (texts, *kept):
             column.validate(full=True)
-        if any(may_be_changed(column, block.data) for column in kept):
-            return None
     except pa.ArrowException:
+        return None
+    if not all(sure(column, block.data) for column in kept):
         return None
     return texts, dict(zip(columns.kept, kept, strict=True))
 
@@ -219,39 +194,21 @@ def _parse_slow(
     block: Block, columns: Columns, source: Source, options: ReadOptions
 ) -> tuple[pa.Array, dict[str, pa.Array], list[SkippedRow]]:
     """The block line by line; the first bad row raises, or all are told."""
-    rows = _collect(block, columns, source, options, check_kept=False)
-    try:
-        texts, kept = columns.arrays(rows)
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        rows = _collect(block, columns, source, options, check_kept=True)
-        texts, kept = columns.arrays(rows)
-    return texts, kept, rows.bad
-
-
-def _collect(
-    block: Block, columns: Columns, source: Source, options: ReadOptions, check_kept: bool
-) -> Rows:
-    """All rows of the block; ``check_kept`` also tries each kept value, which is slow, to find the
-    row to blame.
-    """
-    rows = Rows()
+    rows: list[list[Any]] = []
+    bad: list[SkippedRow] = []
     offset = block.offset
     for number, raw in enumerate(block.data.split(b"\n"), block.line):
         if raw.strip(b" \t\r"):
             try:
                 written = parse_line(raw, AS_WRITTEN) if columns.template else None
-                text, kept = columns.row(parse_line(raw), written)
-                if check_kept:
-                    columns.check_kept(kept)
-                rows.texts.append(text)
-                rows.kept.append(kept)
+                rows.append(columns.row(parse_line(raw), written))
             except BadRow as error:
                 blamed = _blame(error, raw, source, number, offset)
                 if options.on_error == "raise":
                     raise blamed from None
-                rows.bad.append(SkippedRow(number, blamed.message))
+                bad.append(SkippedRow(number, blamed.message))
         offset += len(raw) + 1
-    return rows
+    return *columns.arrays(rows), bad
 
 
 def _blame(error: BadRow, raw: bytes, source: Source, line: int, offset: int) -> InputError:
@@ -286,40 +243,28 @@ def parse_line(raw: bytes, decoder: json.JSONDecoder = DECODER) -> Any:
     return value
 
 
-def _settle_columns(block: Block, source: Source, options: ReadOptions) -> Columns | None:
+def columns_of_block(block: Block, source: Source, options: ReadOptions) -> Columns | None:
     """Which column is the text, and the types of the kept ones, from the block's first rows; None
     while no row has a field.
     """
-    wanted = [
-        *options.keep_columns,
-        *([options.text_column] if options.text_column is not None else []),
-    ]
+    wanted = {*options.keep_columns, options.text_column} - {None}
     for limit in (_SAMPLE_BYTES, len(block.data)):
         rows = _sample(block.data, limit)
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        if names and all(name in names for name in wanted):
+        if wanted <= {name for row in rows for name in row}:
             break
-    return columns_of_rows(rows, names, source, options) if names else None
-
-
-def columns_without_rows(options: ReadOptions) -> Columns:
-    """The columns where no row has any field: every document is null."""
-    text = options.text_column or "text"
-    return Columns(
-        text,
-        {
-            name: options.kept_types.get(name, pa.string())
-            for name in options.keep_columns
-            if name != text
-        },
-        options.template,
-    )
+    return columns_of_rows(rows, source, options) if any(rows) else None
 
 
 def columns_of_rows(
-    rows: Sequence[dict[str, Any]], names: Sequence[str], source: Source, options: ReadOptions
+    rows: Sequence[dict[str, Any]], source: Source, options: ReadOptions
 ) -> Columns:
-    """The columns by these sample rows."""
+    """The columns by these sample rows; where none has any field, every document is null."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if not names:
+        text = options.text_column or "text"
+        known = {name: options.kept_types.get(name, pa.string()) for name in options.keep_columns}
+        known.pop(text, None)
+        return Columns(text, known, options.template)
     kinds = {name: {type(row[name]) for row in rows if row.get(name) is not None} for name in names}
     named = [name for name in TEXT_COLUMNS if name in kinds]
     strings = [
@@ -330,14 +275,14 @@ def columns_of_rows(
     # With no string anywhere, a column by the right name is taken, so that the error will tell
     # which row holds what.
     strings = strings or named[:1] or [name for name in names if not kinds[name]]
-    text = options.wanted(source, list(names), lambda: strings)[0]
+    text = options.wanted(source, names, lambda: strings)[0]
     text = "" if options.template else text
-    kept = [name for name in options.keep_columns if name != text]
-    return Columns(
-        text,
-        {name: options.kept_types.get(name) or guess_type(rows, name, source) for name in kept},
-        options.template,
-    )
+    types = {
+        name: options.kept_types.get(name) or guess_type(rows, name, source)
+        for name in options.keep_columns
+        if name != text
+    }
+    return Columns(text, types, options.template)
 
 
 def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
@@ -351,39 +296,24 @@ def _sample(data: bytes, limit: int) -> list[dict[str, Any]]:
         stop = data.find(b"\n", start, end)
         stop = stop if stop >= 0 else end
         with contextlib.suppress(BadRow):
-            row = parse_line(
-                data[start:stop] if stop - start <= _SAMPLE_BYTES else _shortened(data, start, stop)
-            )
+            row = _fields(memoryview(data)[start:stop])
             if isinstance(row, dict):
                 rows.append(row)
         start = stop + 1
     return rows
 
 
-def _shortened(data: bytes, start: int, stop: int) -> bytes:
-    """A long line with empty strings instead of long ones: Python's would take several times its
-    memory, and only their kind is asked for.
+def _fields(line: memoryview) -> Any:
+    """The value on a line, with empty strings for long ones: Python's would take several times
+    their memory, and only their kind is asked for.
     """
-    pieces, done = [], start
-    begin = data.find(b'"', start, stop)
-    while begin >= 0 and (end := _end_of_string(data, begin, stop)) >= 0:
-        if end - begin > _LONG_STRING:
-            pieces.append(data[done : begin + 1])
-            done = end
-        begin = data.find(b'"', end + 1, stop)
-    return b"".join([*pieces, data[done:stop]])
-
-
-def _end_of_string(data: bytes, begin: int, stop: int) -> int:
-    """Where the quotation mark is that closes the one at ``begin``: behind an even number of
-    backslashes; -1 if there is none.
-    """
-    at = data.find(b'"', begin + 1, stop)
-    while at >= 0:
-        before = at
-        while data[before - 1] == _BACKSLASH:
-            before -= 1
-        if (at - before) % 2 == 0:
-            break
-        at = data.find(b'"', at + 1, stop)
-    return at
+    if len(line) <= _LONG_STRING:
+        return parse_line(bytes(line))
+    try:
+        values = {name: memoryview(raw) for name, raw in _FIELDS.decode(line).items()}
+    except (msgspec.MsgspecError, RecursionError):
+        return parse_line(bytes(line))
+    return {
+        name: "" if raw[:1] == b'"' and len(raw) > _LONG_STRING else parse_line(bytes(raw))
+        for name, raw in values.items()
+    }

@@ -1,0 +1,137 @@
+"""Values of columns that are kept, from JSON to Arrow: exact, or refused. A fraction is a float64,
+correctly rounded; what float64 and int64 have no room for is never changed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from numtok.corpus.read.sources import Source
+from numtok.errors import InputError
+
+WAY_OUT = (
+    "write such values as strings, put a row with every field first, or do not keep this column"
+)
+_EXACT = 2.0**53  # every integer up to here is a float64
+_NEARLY_ZERO = re.compile(rb"[eE]-0*[1-9]\d\d|0{300}")  # what may become zero when it is read
+_LONGEST_INTEGER = 4000  # digits; Python refuses longer ones than 4,300
+
+
+class _Beyond:
+    """A number as written that would be infinite, or zero, as a float64: no column can hold it."""
+
+    def __init__(self, written: str) -> None:
+        self.written = written
+
+    def __str__(self) -> str:
+        return self.written
+
+
+def _fraction(written: str) -> float | _Beyond:
+    value = float(written)
+    lost = math.isinf(value) or (value == 0 and re.search("[1-9]", re.split("[eE]", written)[0]))
+    return _Beyond(written) if lost else value
+
+
+def _integer(written: str) -> int | _Beyond:
+    return int(written) if len(written) < _LONGEST_INTEGER else _Beyond(written)
+
+
+DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_fraction)
+
+
+def shown(value: Any) -> str:
+    """A value in a message."""
+    written = json.dumps(value, ensure_ascii=False, default=str)
+    return written if len(written) <= 40 else f"{written[:30]}... ({len(written)} characters)"
+
+
+def fitted(value: Any, dtype: pa.DataType) -> tuple[bool, Any]:
+    """(whether a column of the type holds the value as it is, the value to give to Arrow)."""
+    if value is None or (type(value) is str and pa.types.is_string(dtype)):
+        return True, value
+    try:
+        # `pa.array` refuses integers beyond 2**53 as float64, be they exact or not.
+        given = float(value) if type(value) is int and pa.types.is_floating(dtype) else value
+        return _same(value, pa.array([given], dtype)[0].as_py()), given
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError, RecursionError):
+        return False, value
+
+
+def _same(value: Any, stored: Any) -> bool:
+    """Whether what is stored is the value; fields that are absent are null."""
+    if isinstance(value, dict):
+        return set(value) <= set(stored) and all(
+            _same(value.get(name), inner) for name, inner in stored.items()
+        )
+    if isinstance(value, list):
+        return all(map(_same, value, stored))
+    if isinstance(value, bool | float) or isinstance(stored, bool):
+        return type(value) is type(stored) and (value == stored or value != value)
+    return bool(value == stored)
+
+
+def sure(column: pa.Array, data: bytes) -> bool:
+    """Whether Arrow's parser cannot have changed a value of this column of the block ``data``: it
+    rounds some numbers, and leaves out fields that a type does not have.
+    """
+    while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        column = column.flatten()
+    if not pa.types.is_floating(column.type):
+        return not pa.types.is_nested(column.type)
+    large = pc.or_kleene(pc.greater_equal(pc.abs(column), _EXACT), pc.is_nan(column))
+    zero = bool(pc.any(pc.equal(column, 0.0)).as_py())
+    return not pc.any(large).as_py() and not (zero and _NEARLY_ZERO.search(data))
+
+
+def guess_type(rows: Sequence[dict[str, Any]], name: str, source: Source) -> pa.DataType:
+    """The Arrow type of a kept column by its values; string where all are null.
+
+    Dates stay the strings they are.
+    """
+    try:
+        return _typed(pa.array([_plain(row.get(name)) for row in rows]).type)
+    except _NoFields:
+        reason = "holds objects without any field, which have no type; do not keep this column"
+    except RecursionError:
+        reason = "is nested too deeply; do not keep this column"
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        reason = f"holds values of several kinds, or integers beyond int64; {WAY_OUT}"
+    raise InputError(f"kept column {name!r} {reason}", source.name)
+
+
+class _NoFields(Exception):
+    """A part of a type is a struct of nothing, which Parquet cannot store."""
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that no column can hold as zero; the row will be refused, with its line, when it is
+    read.
+    """
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, _Beyond):
+        return 0.0
+    return 0 if type(value) is int and not -(1 << 63) <= value < 1 << 63 else value
+
+
+def _typed(dtype: pa.DataType) -> pa.DataType:
+    """The type with string for every part that only held nulls so far."""
+    if pa.types.is_null(dtype):
+        return pa.string()
+    if pa.types.is_list(dtype):
+        return pa.list_(_typed(dtype.value_type))
+    if pa.types.is_struct(dtype):
+        if not dtype.num_fields:
+            raise _NoFields
+        return pa.struct([(part.name, _typed(part.type)) for part in dtype])
+    return dtype
