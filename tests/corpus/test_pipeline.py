@@ -370,7 +370,8 @@ def test_kept_columns_take_the_types_of_the_first_file(
     )
     assert column(tmp_path / "o.parquet", "n") == [1.5, 2.0]
     with pytest.raises(
-        InputError, match=r"a\.jsonl:1: kept column 'n' holds a fraction, but int64 before"
+        InputError,
+        match=r"a\.jsonl:1: kept column 'n' holds 1.5, which int64, the type of the rows before",
     ):
         encode_corpus(
             [tmp_path / "b.jsonl", tmp_path / "a.jsonl"],

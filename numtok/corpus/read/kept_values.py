@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from numtok.corpus.read.sources import Source
 from numtok.errors import InputError
@@ -86,6 +85,8 @@ def sure(column: pa.Array, data: bytes) -> bool:
         column = column.flatten()
     if not pa.types.is_floating(column.type):
         return not pa.types.is_nested(column.type)
+    import pyarrow.compute as pc
+
     large = pc.or_kleene(pc.greater_equal(pc.abs(column), _EXACT), pc.is_nan(column))
     zero = bool(pc.any(pc.equal(column, 0.0)).as_py())
     return not pc.any(large).as_py() and not (zero and _NEARLY_ZERO.search(data))
