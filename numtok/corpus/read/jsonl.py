@@ -314,6 +314,6 @@ def _fields(line: memoryview) -> Any:
     except (msgspec.MsgspecError, RecursionError):
         return parse_line(bytes(line))
     return {
-        name: "" if raw[:1] == b'"' and len(raw) > _LONG_STRING else parse_line(bytes(raw))
+        name: "" if bytes(raw[:1]) == b'"' and len(raw) > _LONG_STRING else parse_line(bytes(raw))
         for name, raw in values.items()
     }
