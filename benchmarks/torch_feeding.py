@@ -180,7 +180,7 @@ def our_loader(path: Path, size: int, workers: int, options: dict[str, Any]) -> 
     """Batches for causal language modelling."""
     from torch.utils.data import DataLoader
 
-    from numtok_torch.data.collator import IterableNumberDataset, NumberCollator
+    from numtok_torch.data import IterableNumberDataset, NumberCollator
 
     data = IterableNumberDataset(path)
     collator = NumberCollator.from_schema(data.schema, 0, objective="causal", **options)

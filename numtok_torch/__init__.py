@@ -12,7 +12,8 @@ except ImportError as error:
         "numtok_torch needs PyTorch and safetensors; install them with: pip install 'numtok[torch]'"
     ) from error
 
-from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
+from numtok_torch.data.collator import NumberCollator
+from numtok_torch.data.dataset import IterableNumberDataset, NumberDataset
 from numtok_torch.embeddings.base import NumberEmbedding, SumEmbedding
 from numtok_torch.embeddings.choose import embedding_from_config, embedding_from_schema
 from numtok_torch.embeddings.exponent_bins import ExponentBinsEmbedding

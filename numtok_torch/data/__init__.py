@@ -1,7 +1,6 @@
 """Data: encoded files as torch datasets, and rows to batches. May import numtok only."""
 
 from numtok_torch.data.collator import NumberCollator
-from numtok_torch.data.dataset import NumberDataset
-from numtok_torch.data.iterable import IterableNumberDataset
+from numtok_torch.data.dataset import IterableNumberDataset, NumberDataset
 
 __all__ = ["IterableNumberDataset", "NumberCollator", "NumberDataset"]

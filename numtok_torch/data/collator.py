@@ -1,7 +1,7 @@
 """Rows to batches: padded, truncated or packed, every stream together, with labels.
 
-In: a list of rows, as :class:`NumberDataset` or a transformers tokenizer gives them
-    (:mod:`numtok_torch.data.rows`). Out: a plain ``dict[str, Tensor]``:
+In: a list of rows, as ``NumberDataset`` or a transformers tokenizer gives them
+(:mod:`numtok_torch.data.rows`). Out: a plain ``dict[str, Tensor]``:
 
 ====================  ==========================================  ================
 key                   dtype and shape                             elsewhere
@@ -39,22 +39,18 @@ from torch.utils.data import get_worker_info
 
 from numtok.errors import SchemaError
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.data.dataset import NumberDataset
-from numtok_torch.data.iterable import IterableNumberDataset
 from numtok_torch.data.masking import IGNORED, Masking
-from numtok_torch.data.messages import Message
 from numtok_torch.data.packing import Layout, pack, pad, round_up, since
-from numtok_torch.data.rows import read_rows, truncate
-from numtok_torch.data.streams import (
+from numtok_torch.data.rows import (
     NumberTokens,
     Rows,
     inner_shapes,
     number_streams,
+    read_rows,
     token_streams,
+    truncate,
 )
 from numtok_torch.data.tokens import special_ids, token_id, tokens_of
-
-__all__ = ["IterableNumberDataset", "NumberCollator", "NumberDataset"]
 
 OBJECTIVES = (None, "causal", "masked")
 UNSAID = "unsaid"
@@ -237,11 +233,9 @@ class NumberCollator:
             rows.tokens["labels"] = (
                 rows.ids if shown is None else np.where(shown == 0, IGNORED, rows.ids)
             )
-        layout = self._layout(rows)
-        batch = self._dense(rows, layout)
-        if get_worker_info() is not None:
-            return Message(batch)
-        return {name: torch.from_numpy(values) for name, values in batch.items()}
+        batch = self._dense(rows, self._layout(rows))
+        tensors = {name: torch.from_numpy(values) for name, values in batch.items()}
+        return tensors if get_worker_info() is None else FromWorker(tensors)
 
     def _warn_of_cut(self, rows: Rows, max_length: int) -> None:
         """Once, and with several workers in the first of them."""
@@ -324,6 +318,29 @@ class NumberCollator:
                 [self.seed, *([worker.seed, worker.id] if worker else [])]
             )
         return self._rng
+
+
+class FromWorker(dict[str, Any]):
+    """A batch on its way out of a DataLoader's worker, a plain dict where it arrives. Its tensors go
+    through the pipe as arrays: torch would send each in a shared memory segment of its own, whose
+    file descriptor takes longer to hand over than a small batch takes to make.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = {name: _as_array(value) for name, value in self.items()}
+        return _as_tensors, (plain,)
+
+
+def _as_array(value: Any) -> Any:
+    """Of a tensor; what a collator around ours put in goes its own way."""
+    return value.numpy() if type(value) is torch.Tensor and not value.requires_grad else value
+
+
+def _as_tensors(batch: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+        for name, value in batch.items()
+    }
 
 
 def _one_of(name: str, value: Any, choices: Sequence[Any]) -> None:

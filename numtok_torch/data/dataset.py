@@ -1,69 +1,55 @@
-"""Encoded text as a map-style torch dataset, and what it has in common with the iterable one
-(:mod:`numtok_torch.data.iterable`).
+"""Encoded text as torch datasets: by number, and as a stream that is shared, shuffled and resumed.
 
 In: what numtok wrote: Parquet or Arrow IPC files, or a record batch in memory. Out: rows,
-    dictionaries of numpy arrays under the names of the file's columns, ready for
-    :class:`numtok_torch.data.collator.NumberCollator`; read-only views of the data wherever it is
-    not compressed.
+dictionaries of numpy arrays under the names of the file's columns, ready for
+:class:`numtok_torch.data.collator.NumberCollator`; read-only views of the data wherever it is not
+compressed.
 
 **Shape** of a row: ``input_ids`` int32 (tokens,), ``place_value`` int16 (tokens,), ``number_index``
-    int32 (numbers,), and per number ``number_value`` float64 (numbers,), ``number_bits`` uint8
-    (numbers, 32) or uint32 (numbers,), ``number_fourier`` float32 (numbers, f, 2) and so on, as in
-    FORMAT.md. In token layout, ``number_mask`` bool (tokens,) in place of ``number_index``, and all
-    of these per token.
+int32 (numbers,), and per number ``number_value`` float64 (numbers,), ``number_bits`` uint8
+(numbers, 32) or uint32 (numbers,), ``number_fourier`` float32 (numbers, f, 2) and so on, as in
+FORMAT.md; the same for files in token layout. Rows of packed files, which are pieces of documents,
+and blocks (:mod:`numtok_torch.data.blocks`) have ``position_ids`` int64 (tokens,) that begin at 0
+with each document.
 
-**Null rows**, documents that were null, are no rows for a model. The iterable leaves them out. In a
-map, where the count has to be known, asking for one is a ``SchemaError`` unless ``nulls="skip"``,
-which looks for them once, when the data set is made, and does not count them.
-
-**Packed files.** Rows are pieces of documents; ``position_ids`` int64 (tokens,) begin at 0 with
-each.
-
-**Blocks.** With ``block_size`` a row is not a document but so many tokens of all of them, laid end
-to end (:mod:`numtok_torch.data.blocks`).
+**Null rows**, documents that were null, are no rows for a model. The stream leaves them out. By
+number, where the count has to be known, asking for one is a ``SchemaError`` unless
+``nulls="skip"``, which looks for them once, when the data set is made, and does not count them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from torch.utils.data import Dataset
+import torch
+from torch.utils.data import Dataset, IterableDataset, get_worker_info
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from numtok.errors import SchemaError
 from numtok.representations.columns import SEQ_LENGTHS
-from numtok_torch.data.arrow_cache import DISK_BYTES
-from numtok_torch.data.blocks import Blocks, Cutting, Read
+from numtok_torch.data.blocks import Blocks, Cutting, Read, null_row
 from numtok_torch.data.packing import within
-from numtok_torch.data.storage import Chunk, Row, Storage
-from numtok_torch.data.streams import Ints, NumberTokens, stored_columns
+from numtok_torch.data.rows import Ints, NumberTokens, stored_columns
+from numtok_torch.data.storage import DISK_BYTES, Row, Storage
 from numtok_torch.data.tokens import token_id
 
 CACHE_BYTES = 256 << 20
+STATE_VERSION = 1
 
 
-def check_fingerprint(storage: Storage, tokenizer: Any) -> None:
-    """Refuse data that another tokenizer made; ``tokenizer`` is None for no check."""
-    if tokenizer is None:
-        return
-    inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
-    fingerprint = inner if isinstance(inner, str) else getattr(inner, "fingerprint", None)
-    if not isinstance(fingerprint, str):
-        raise SchemaError(
-            f"tokenizer={type(tokenizer).__name__} has no fingerprint; give a numtok.Tokenizer, a"
-            " numtok.hf.NumberTokenizer, or the fingerprint of one"
-        )
-    encoded = getattr(inner, "encoded", lambda metadata: fingerprint == metadata["tokenizer"])
-    if not encoded(storage.metadata):
-        raise SchemaError(
-            "the data was encoded by another tokenizer (fingerprint"
-            f" {storage.metadata['tokenizer']}, this one has {fingerprint}); load the one that"
-            " encoded it, with the same representations and grammar, or encode again"
-        )
+class BlockOptions(TypedDict, total=False):
+    """Options of both kinds of data sets; see :class:`Encoded`."""
+
+    block_size: int | None
+    separator: int | str | None
+    separate: bool
 
 
 class NumberRow(dict[str, Any]):
@@ -83,6 +69,26 @@ def _needs_collator(rows: list[Any], *, collate_fn_map: Any = None) -> Any:
 default_collate_fn_map[NumberRow] = _needs_collator
 
 
+def _check_fingerprint(metadata: dict[str, Any], tokenizer: Any) -> None:
+    """Refuse data that another tokenizer made; ``tokenizer`` is None for no check."""
+    if tokenizer is None:
+        return
+    inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
+    fingerprint = inner if isinstance(inner, str) else getattr(inner, "fingerprint", None)
+    if not isinstance(fingerprint, str):
+        raise SchemaError(
+            f"tokenizer={type(tokenizer).__name__} has no fingerprint; give a numtok.Tokenizer, a"
+            " numtok.hf.NumberTokenizer, or the fingerprint of one"
+        )
+    encoded = getattr(inner, "encoded", lambda metadata: fingerprint == metadata["tokenizer"])
+    if not encoded(metadata):
+        raise SchemaError(
+            f"the data was encoded by another tokenizer (fingerprint {metadata['tokenizer']}, this"
+            f" one has {fingerprint}); load the one that encoded it, with the same representations"
+            " and grammar, or encode again"
+        )
+
+
 class Encoded:
     """What both kinds have in common.
 
@@ -93,6 +99,24 @@ class Encoded:
             data.
         block_size: tokens per row; None if a row is a document.
         cut_numbers: numbers longer than a block, which are cut and have lost their entries.
+
+    Args:
+        source: a file, a folder, a list of them, a ``RecordBatch`` or a ``Table``.
+        columns: to read beside ``input_ids`` and where numbers are; None for all tensors. Texts
+            such as ``number_text`` only come if named, and not in blocks.
+        tokenizer: a ``numtok.Tokenizer``, a ``numtok.hf.NumberTokenizer`` or a fingerprint: of the
+            tokenizer that encoded the data; None for no check.
+        block_size: lay the documents end to end and cut them into rows of so many tokens, but not
+            inside numbers, after one pass over the data. No token is lost. None: a row is a
+            document.
+        separator: an id, or a token of ``tokenizer`` such as ``"<|endoftext|>"``, put behind every
+            document of a block; None for none.
+        separate: give blocks and packed rows ``position_ids``, by which the collator and the model
+            keep documents apart: none sees the one before it. False: a row is one text.
+
+    Raises:
+        InputError: for files that cannot be read. SchemaError: for files that numtok did not write,
+            that do not belong together, or that another tokenizer made.
     """
 
     def __init__(
@@ -100,54 +124,51 @@ class Encoded:
         source: Any,
         columns: Sequence[str] | None,
         tokenizer: Any,
-        *,
-        cache_bytes: int,
-        disk_bytes: int,
-        block_size: int | None,
-        separator: int | str | None,
-        separate: bool,
         skip_nulls: bool,
+        cache_bytes: int = 0,
+        disk_bytes: int = 0,
+        *,
+        block_size: int | None = None,
+        separator: int | str | None = None,
+        separate: bool = True,
     ) -> None:
         self._storage = Storage(source, columns, cache_bytes, disk_bytes)
-        check_fingerprint(self._storage, tokenizer)
         self.schema: pa.Schema = self._storage.schema
         self.metadata: dict[str, Any] = self._storage.metadata
+        _check_fingerprint(self.metadata, tokenizer)
         self.fingerprint: str = self.metadata["tokenizer"]
         self.block_size, self._separate = block_size, separate
         self._blocks: Blocks | None = None
-        if block_size is not None and self.metadata["pack"]:
-            raise SchemaError(
-                f"the rows are packed already, in {self.metadata['pack']['length']} tokens each;"
-                " leave out block_size"
-            )
         if block_size is not None:
             self._check_columns()
-            separator_id = self._separator_id(separator, tokenizer)
+            tokens = NumberTokens.from_metadata(self.metadata)
             cutting = Cutting(
-                block_size, separator_id, separate, NumberTokens.from_metadata(self.metadata)
+                block_size, self._separator_id(separator, tokenizer), separate, tokens
             )
-            narrow = Storage(source, [], 0)
-            self._blocks = Blocks(
-                self._storage if self._storage.is_converted else narrow, cutting, skip_nulls
-            )
+            converted = self._storage.is_converted
+            narrow = self._storage if converted else Storage(source, [], 0)
+            self._blocks = Blocks(narrow, cutting, skip_nulls)
         elif separator is not None:
             raise SchemaError(
                 f"separator={separator!r} goes between the documents of a block; give"
                 " block_size=... too"
             )
-        self._counts: Ints = (
-            self._storage.rows if self._blocks is None else self._blocks.counts
-        )  # (chunks,): documents, or blocks that begin there
-        self._ends: Ints = np.cumsum(self._counts)  # (chunks,): those up to and with each chunk
-        self._begins: Ints = self._ends - self._counts  # (chunks,): those before each chunk
+        # int64[chunks]: the documents, or the blocks that begin there; those up to each and with it
+        self._counts = self._storage.rows if self._blocks is None else self._blocks.counts
+        self._ends: Ints = np.cumsum(self._counts)
         self._total_rows = int(self._counts.sum())
 
     def _check_columns(self) -> None:
-        for field in self.schema:
-            if field.name not in stored_columns() and field.name != "number_text":
+        if self.metadata["pack"]:
+            raise SchemaError(
+                f"the rows are packed already, in {self.metadata['pack']['length']} tokens each;"
+                " leave out block_size"
+            )
+        for name in self.schema.names:
+            if name not in stored_columns():
                 raise SchemaError(
-                    f"column {field.name!r} has no value for each token or number, so it cannot be"
-                    " cut into blocks; leave it out"
+                    f"column {name!r} has no value for each token or number, so it cannot be cut"
+                    " into blocks; leave it out"
                 )
 
     def _separator_id(self, separator: int | str | None, tokenizer: Any) -> int | None:
@@ -168,23 +189,22 @@ class Encoded:
     def cut_numbers(self) -> int:
         return 0 if self._blocks is None else self._blocks.cut_numbers
 
-    def _locate(self, rows: npt.NDArray[Any]) -> tuple[Ints, Ints]:
-        """(chunk, row in it) of rows numbered through the whole data."""
+    def _read_rows(self, rows: npt.NDArray[Any], read: Read) -> Iterator[Row | None]:
+        """Documents, None for those that are null, or blocks, numbered through the whole data."""
         chunks = np.searchsorted(self._ends, rows, side="right")
-        return chunks, rows - self._begins[chunks]
-
-    def _row(self, number: int, chunk: int, local: int, read: Read) -> Row | None:
-        """A document, None if it is null, or a block."""
-        if self._blocks is not None:
-            return NumberRow(self._blocks.row(number, read))
-        held = read(chunk)
-        if not held.valid[local]:
-            return None
-        row = held.row(local)
-        if SEQ_LENGTHS.name in row:
-            lengths = row.pop(SEQ_LENGTHS.name).astype(np.int64)
-            row |= {"position_ids": within(lengths)} if self._separate else {}
-        return NumberRow(row)
+        local = rows - (self._ends - self._counts)[chunks]
+        for number, chunk, place in zip(
+            rows.tolist(), chunks.tolist(), local.tolist(), strict=True
+        ):
+            if self._blocks is not None:
+                yield NumberRow(self._blocks.row(number, read))
+                continue
+            held = read(chunk)
+            row = NumberRow(held.row(place)) if held.valid[place] else None
+            if row is not None and SEQ_LENGTHS.name in row:
+                lengths = row.pop(SEQ_LENGTHS.name).astype(np.int64)
+                row |= {"position_ids": within(lengths)} if self._separate else {}
+            yield row
 
 
 class NumberDataset(Encoded, Dataset[Row]):
@@ -192,34 +212,19 @@ class NumberDataset(Encoded, Dataset[Row]):
 
     All of a row group of Parquet has to be read for one row. So each Parquet file is converted
     once, to an uncompressed Arrow file in the user's cache folder, which is mapped
-    (:mod:`numtok_torch.data.arrow_cache`); ``NUMTOK_CACHE`` names the folder, and
-    ``NUMTOK_CACHE=0`` converts nothing. Data that ``disk_bytes`` cannot hold belong into Arrow
-    files without compression, which are mapped as they are, or into an
-    :class:`IterableNumberDataset`, which reads row groups in order.
+    (:mod:`numtok_torch.data.storage`); ``NUMTOK_CACHE`` names the folder, and ``NUMTOK_CACHE=0``
+    converts nothing. Data that ``disk_bytes`` cannot hold belong into Arrow files without
+    compression, which are mapped as they are, or into an :class:`IterableNumberDataset`, which
+    reads row groups in order.
 
     Args:
-        source: a file, a folder, a list of them, a ``RecordBatch`` or a ``Table``.
-        columns: to read beside ``input_ids`` and ``number_index`` or ``number_mask``; None for all
-            tensors. Texts such as ``number_text`` only come if named.
-        tokenizer: a ``numtok.Tokenizer``, a ``numtok.hf.NumberTokenizer`` or a fingerprint: of the
-            tokenizer that encoded the data; None for no check.
+        source, columns, tokenizer: as in :class:`Encoded`.
         nulls: what to do about null rows: ``"error"`` when asked for one, or ``"skip"`` them, after
             one pass over the data. Blocks ask for all.
         cache_bytes: of Arrow data that each process keeps in memory.
         disk_bytes: that converted files in the cache folder may take, those of other data included;
             0 converts none.
-        block_size: lay the documents end to end and cut them into rows of so many tokens, but not
-            inside numbers (:mod:`numtok_torch.data.blocks`), after one pass over the data. No token
-            is lost. None: a row is a document.
-        separator: an id, or a token of ``tokenizer`` such as ``"<|endoftext|>"``, put behind every
-            document of a block; None for none.
-        separate: give blocks and packed rows ``position_ids`` that begin at 0 with each document,
-            by which the collator and the model keep documents
-            apart: none sees the one before it. False: a row is one text.
-
-    Raises:
-        InputError: for files that cannot be read. SchemaError: for files that numtok did not write,
-            that do not belong together, or that another tokenizer made.
+        blocks: ``block_size``, ``separator`` and ``separate``, as in :class:`Encoded`.
     """
 
     def __init__(
@@ -231,34 +236,17 @@ class NumberDataset(Encoded, Dataset[Row]):
         cache_bytes: int = CACHE_BYTES,
         *,
         disk_bytes: int = DISK_BYTES,
-        block_size: int | None = None,
-        separator: int | str | None = None,
-        separate: bool = True,
+        **blocks: Unpack[BlockOptions],
     ) -> None:
         if nulls not in ("error", "skip"):
             raise SchemaError(f"nulls={nulls!r} is unknown; use 'error' or 'skip'")
-        super().__init__(
-            source,
-            columns,
-            tokenizer,
-            cache_bytes=cache_bytes,
-            disk_bytes=disk_bytes,
-            block_size=block_size,
-            separator=separator,
-            separate=separate,
-            skip_nulls=nulls == "skip",
-        )
-        self._valid: Ints | None = (
-            self._find_valid(source) if nulls == "skip" and block_size is None else None
-        )
-
-    def _find_valid(self, source: Any) -> Ints:
-        """int64[valid rows]: their numbers through the whole data; reads the smallest columns there
-        are.
-        """
-        narrow = Storage(source, [], 0)
-        valid = [narrow.read(chunk).valid for chunk in range(len(narrow.rows))]
-        return np.flatnonzero(np.concatenate(valid)) if valid else np.empty(0, np.int64)
+        skip = nulls == "skip"
+        super().__init__(source, columns, tokenizer, skip, cache_bytes, disk_bytes, **blocks)
+        self._valid: Ints | None = None  # int64[valid rows], through the whole data
+        if skip and self._blocks is None:
+            narrow = Storage(source, [], 0)
+            valid = [narrow.read(chunk).valid for chunk in range(len(narrow.rows))]
+            self._valid = np.flatnonzero(np.concatenate([np.empty(0, np.bool_), *valid]))
 
     def __len__(self) -> int:
         return self._total_rows if self._valid is None else len(self._valid)
@@ -268,45 +256,203 @@ class NumberDataset(Encoded, Dataset[Row]):
 
     def __getitems__(self, indices: Sequence[int]) -> list[Row]:
         """The rows at ``indices``, in their order; each chunk is read once."""
-        asked = np.asarray(indices, np.int64)
-        count = len(self)
+        asked, count = np.asarray(indices, np.int64), len(self)
         outside = (asked < -count) | (asked >= count)
         if outside.any():
             raise IndexError(f"row {int(asked[outside][0])} of {count}")
-        asked = np.where(asked < 0, asked + count, asked)
-        rows = asked if self._valid is None else self._valid[asked]
-        chunks, local = self._locate(rows)
-        order = np.argsort(chunks if self._blocks is None else rows, kind="stable")
-        gathered: list[Row] = [{}] * len(asked)
-        read = _read_once(self._storage.read)
-        located = zip(
-            order.tolist(),
-            rows[order].tolist(),
-            chunks[order].tolist(),
-            local[order].tolist(),
-            strict=True,
-        )
-        for place, number, chunk, within_it in located:
-            row = self._row(number, chunk, within_it, read)
+        rows = np.where(asked < 0, asked + count, asked)
+        rows = rows if self._valid is None else self._valid[rows]
+        order = np.argsort(rows, kind="stable")
+        gathered: list[Row] = [{}] * len(rows)
+        read = functools.lru_cache(1)(self._storage.read)  # rows of a chunk follow one another
+        for place, row in zip(order.tolist(), self._read_rows(rows[order], read), strict=True):
             if row is None:
-                raise SchemaError(
-                    f"row {number} is null: its document was; make the data set with nulls='skip'"
-                )
+                raise null_row(int(rows[place]))
             gathered[place] = row
         return gathered
 
 
-def _read_once(read: Read) -> Read:
-    """``read``, but a chunk that is asked for several times in a row is read, and its file looked
-    at, the first time.
+@dataclass
+class _Progress:
+    """Where one iteration stands: ``position`` rows of its share were passed, null ones included;
+    ``share`` is [number, of how many].
     """
-    known = -1
-    chunk: Chunk | None = None
 
-    def again(number: int) -> Chunk:
-        nonlocal known, chunk
-        if chunk is None or number != known:
-            known, chunk = number, read(number)
-        return chunk
+    epoch: int
+    position: int
+    share: list[int]
 
-    return again
+
+class IterableNumberDataset(Encoded, IterableDataset[Row]):
+    """All rows once, in an order that is a function of ``seed`` and the epoch, each in exactly one
+    of the processes that share the work.
+
+    **Sharing.** The order is cut into one stretch for each DataLoader worker of each rank, equally
+    long to within one row, and each reads little more than the chunks its stretch lies in.
+    accelerate, and with it the Hugging Face ``Trainer``, shares iterable data among ranks by
+    itself: give it ``rank=0, world_size=1``.
+
+    **Shuffling.** The chunks (row groups, record batches) are put into a random order, and the rows
+    are shuffled within ``window`` chunks at a time, so no more than ``window`` chunks are in
+    memory. Call ``set_epoch`` before each epoch for a new order; it also reaches workers that are
+    running (``persistent_workers=True``), and forgets the state to resume from if that is of
+    another epoch.
+
+    **Resuming.** ``state_dict()`` is where the iteration that began last stands,
+    ``load_state_dict()`` makes the next one go on behind it, without reading what came before. Both
+    work where the data set is iterated: in this process with ``num_workers=0``; with workers, use
+    torchdata's ``StatefulDataLoader``, which asks each of them.
+
+    Args:
+        source, columns, tokenizer: as in :class:`Encoded`.
+        shuffle: else the order of the files.
+        seed: of the shuffling.
+        window: chunks that are shuffled together.
+        rank, world_size: which share of the work this process has; None for what
+            ``torch.distributed`` says, if it is initialised, when the iteration starts (or when the
+            data set is pickled for a worker), else all of it.
+        even: leave out up to ``world_size - 1`` rows at the end of the order, so that all ranks
+            have equally many (null rows counted) and none waits for another.
+        blocks: ``block_size``, ``separator`` and ``separate``, as in :class:`Encoded`. A block
+            belongs to the chunk it begins in; for its end the next one is read too.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        columns: Sequence[str] | None = None,
+        tokenizer: Any = None,
+        *,
+        shuffle: bool = False,
+        seed: int = 0,
+        window: int = 4,
+        rank: int | None = None,
+        world_size: int | None = None,
+        even: bool = False,
+        **blocks: Unpack[BlockOptions],
+    ) -> None:
+        super().__init__(source, columns, tokenizer, True, **blocks)
+        if (rank is None) != (world_size is None):
+            raise SchemaError(
+                f"rank={rank} and world_size={world_size} must be given together, or neither"
+            )
+        if rank is not None and world_size is not None and not 0 <= rank < world_size:
+            raise SchemaError(f"rank={rank} must be from 0 to world_size - 1 = {world_size - 1}")
+        if window < 1 or seed < 0:
+            raise SchemaError(
+                f"window={window} must be positive, and seed={seed} must not be negative"
+            )
+        self.shuffle, self.seed, self.window, self.even = shuffle, seed, window, even
+        self._rank = None if rank is None or world_size is None else (rank, world_size)
+        # in shared memory, so that workers see set_epoch
+        self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()
+        self._progress = _Progress(0, 0, [0, 1])
+        self._resume: _Progress | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next iteration has."""
+        return int(self._epoch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next iteration the given epoch, counted from 0."""
+        if epoch < 0:
+            raise SchemaError(f"epoch={epoch} must not be negative")
+        self._epoch.fill_(epoch)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a spawned worker does not know of torch.distributed
+        return vars(self) | {"_rank": self._rank or _distributed()}
+
+    def _stretch(self, number: int, shares: int, world_size: int) -> tuple[int, int]:
+        """The first and the last row of a share."""
+        total = self._total_rows
+        total = total // world_size * world_size if self.even else total
+        return number * total // shares, (number + 1) * total // shares
+
+    def __len__(self) -> int:
+        """Rows of this rank, null rows included."""
+        rank, world_size = self._rank or _distributed() or (0, 1)
+        first, last = self._stretch(rank, world_size, world_size)
+        return last - first
+
+    def __iter__(self) -> Iterator[Row]:
+        rank, world_size = self._rank or _distributed() or (0, 1)
+        worker = get_worker_info()
+        workers, number = (worker.num_workers, worker.id) if worker else (1, 0)
+        share = [rank * workers + number, world_size * workers]
+        resume, self._resume = self._resume, None
+        if resume is None or resume.epoch != self.epoch:
+            resume = _Progress(self.epoch, 0, share)
+        elif resume.share != share:
+            raise SchemaError(
+                f"the state is that of share {resume.share[0]} of {resume.share[1]}, but this is"
+                f" share {share[0]} of {share[1]}; resume with as many ranks and workers as before"
+            )
+        self._progress = resume
+        return self._rows(*self._stretch(share[0], share[1], world_size), resume)
+
+    def _rows(self, first: int, last: int, progress: _Progress) -> Iterator[Row]:
+        """The rows from ``first`` to ``last`` of the epoch's order, without those that were passed
+        already.
+        """
+        for rows in self._windows(first + progress.position, last, progress.epoch):
+            read = functools.cache(self._storage.read)  # holds the chunks of this window
+            for row in self._read_rows(rows, read):
+                progress.position += 1
+                if row is not None:
+                    yield row
+
+    def _windows(self, first: int, last: int, epoch: int) -> Iterator[Ints]:
+        """Row numbers through the whole data, one window after the other: those that come ``first``
+        to ``last`` in the epoch's order.
+        """
+        order, window, begin = np.arange(len(self._counts)), 1, 0
+        if self.shuffle:
+            order = np.random.default_rng([self.seed, epoch]).permutation(len(order))
+            window = self.window
+        for at in range(0, len(order), window):
+            chunks = order[at : at + window]
+            end = begin + int(self._counts[chunks].sum())
+            if first < end and begin < last:
+                stops = self._ends[chunks].tolist()
+                sizes = self._counts[chunks].tolist()
+                rows = np.concatenate(
+                    [np.arange(stop - size, stop) for stop, size in zip(stops, sizes, strict=True)]
+                )
+                if self.shuffle:
+                    np.random.default_rng([self.seed, epoch, at]).shuffle(rows)
+                yield rows[max(0, first - begin) : last - begin]
+            begin = end
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iteration stands, in plain numbers."""
+        return {**self._order(), **dataclasses.asdict(self._resume or self._progress)}
+
+    def _order(self) -> dict[str, Any]:
+        """What the order depends on."""
+        names = ("fingerprint", "shuffle", "seed", "window", "even", "block_size")
+        options = {name: getattr(self, name) for name in names}
+        return {"version": STATE_VERSION, "rows": self._total_rows, **options}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on, with the next iteration, where :meth:`state_dict` was taken.
+
+        Raises:
+            SchemaError: if the state is that of other data, or of another order.
+        """
+        for key, expected in self._order().items():
+            if state.get(key) != expected:
+                raise SchemaError(
+                    f"the state has {key} {state.get(key)!r}, this data set has {expected!r};"
+                    " resume with the data and options of before"
+                )
+        self.set_epoch(int(state["epoch"]))
+        self._resume = _Progress(int(state["epoch"]), int(state["position"]), list(state["share"]))
+
+
+def _distributed() -> tuple[int, int] | None:
+    """Rank and world size as ``torch.distributed`` says, None if it says nothing (yet)."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return None

@@ -1,6 +1,6 @@
 """Masking for masked language modelling: what is hidden, and the labels that remain of it.
 
-In: :class:`numtok_torch.data.streams.Rows`, not padded. Out: the same rows with ids and number
+In: :class:`numtok_torch.data.rows.Rows`, not padded. Out: the same rows with ids and number
     streams hidden, and labels. No padding exists yet where this works, so none is ever masked. BERT
     (Devlin et al. 2019), section 3.1: of what is chosen, 80% becomes ``[MASK]``, 10% a random word,
     10% stays.
@@ -26,7 +26,7 @@ import numpy as np
 
 from numtok.errors import SchemaError
 from numtok.representations import streams
-from numtok_torch.data.streams import Ints, Mask, NumberTokens, Placed, Rows, number_streams
+from numtok_torch.data.rows import Ints, Mask, NumberTokens, Placed, Rows, number_streams
 
 WHAT = ("all", "numbers", "words", "spans")
 IGNORED = -100
@@ -56,7 +56,7 @@ def find_units(rows: Rows, tokens: NumberTokens) -> Units:
     positions = np.empty(0, np.int64) if rows.positions is None else rows.positions
     begins = np.ones(count, np.bool_)
     inside = np.zeros(count + 1, np.int64)
-    stops = tokens.stops(rows.ids, positions, rows.row_stops(positions))
+    stops = rows.number_stops(tokens)
     inside[positions] += 1  # numbers do not overlap, so that no index is there twice
     inside[stops] -= 1
     in_number = np.cumsum(inside[:-1]) > 0  # (tokens,)

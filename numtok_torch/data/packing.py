@@ -2,11 +2,9 @@
 several packed into one.
 
 In: int64[rows], the tokens per row. Out: a :class:`Layout`: the shape (batch, seq) and, for each
-    token, its place in the flattened rectangle. One
-layout serves every stream: ``layout.dense(values, positions, fill, dtype)`` puts them there, and
-    ``batch.reshape(-1)[layout.places]`` is the inverse.
-
-**Shape.** places int64 (tokens,), each once, in 0 to batch · seq - 1.
+token, its place in the flattened rectangle. One layout serves every stream:
+``layout.dense(values, positions, fill, dtype)`` puts them there, and
+``batch.reshape(-1)[layout.places]`` is the inverse.
 """
 
 from __future__ import annotations
@@ -17,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from numtok_torch.data.streams import Ints, Mask
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,14 @@
-"""Rows as dictionaries to rows laid end to end, and their truncation.
+"""Rows as dictionaries to rows laid end to end, and their truncation; the names, dtypes and fillers
+of everything a batch carries.
 
-In: a list of rows, each a mapping of arrays, lists or tensors. Out:
-    :class:`numtok_torch.data.streams.Rows`, flat numpy arrays with one value per token or per
-    number of all rows. Two kinds of rows are read, and give the same:
+Two kinds of rows are read, and give the same:
 
 - **sparse**, as in numtok's files and :class:`numtok_torch.data.dataset.NumberDataset`:
   ``number_index`` int[numbers], and one value per number in each number stream (``number_value``,
-  ``number_scaled`` ...);
-- **dense**, as a transformers tokenizer with numbers gives them: ``number_mask`` bool[tokens], and
-  one value per token in each; whatever stands where the mask is False is ignored.
+  ``number_scaled`` ...), of shape ``(numbers, *inner)``;
+- **dense**, as a transformers tokenizer with numbers gives them, and files in token layout:
+  ``number_mask`` bool[tokens], and one value per token in each, ``(tokens, *inner)``; whatever
+  stands where the mask is False is ignored.
 
 ``place_value`` and everything else per token is the same in both. The ``seq_lengths`` of packed
 rows become ``position_ids``.
@@ -18,32 +18,136 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import torch
 
 from numtok.errors import SchemaError
-from numtok.representations.columns import SEQ_LENGTHS, as_array, form
-from numtok_torch.data.packing import within
-from numtok_torch.data.streams import (
-    Forms,
-    Ints,
-    Mask,
-    NumberTokens,
-    Rows,
-    number_streams,
-    token_streams,
+from numtok.representations import streams
+from numtok.representations.columns import (
+    INPUT_IDS,
+    NUMBER_INDEX,
+    NUMBER_MASK,
+    SEQ_LENGTHS,
+    Column,
+    as_array,
+    form,
 )
+from numtok.tokenizer.stored import conform_schema
+from numtok.tokenizer.token_spans import NumberTokens
+from numtok_torch.data.packing import Ints, Mask, within
+
+__all__ = ["Ints", "Mask", "NumberTokens", "Placed", "Rows", "read_rows", "truncate"]
+
+Array = npt.NDArray[Any]
+Row = Mapping[str, Any]
+Shapes = Mapping[str, tuple[int, ...]]
+Forms = tuple[Column, ...]  # dense and compact
 
 SPANS = "mask_spans"
-Shapes = Mapping[str, tuple[int, ...]]
+NO_STREAMS = (INPUT_IDS.name, NUMBER_INDEX.name, NUMBER_MASK.name, SEQ_LENGTHS.name, SPANS)
+BATCH_ONLY = {  # per token too, but of no file
+    column.name: (column,)
+    for column in (
+        Column("labels", pa.int64(), np.int64, fill=-100, per="token"),
+        Column("token_type_ids", pa.int64(), np.int64, per="token"),
+        Column("position_ids", pa.int64(), np.int64, per="token"),
+        Column("attention_mask", pa.int64(), np.int64, per="token"),
+        Column("special_tokens_mask", pa.int64(), np.int64, fill=1, per="token"),
+    )
+}
+
+
+def number_streams() -> dict[str, Forms]:
+    """Those with one value per number, by name."""
+    return streams("number")
+
+
+def token_streams() -> dict[str, Forms]:
+    """Those with one value per token, by name, besides ``input_ids``."""
+    return {**streams("token"), **BATCH_ONLY}
+
+
+def stored_columns() -> frozenset[str]:
+    """The columns of a file that hold tensors, or say how a packed row is to be read."""
+    return frozenset({*NO_STREAMS, *streams()} - {SPANS})
+
+
+def inner_shapes(schema: pa.Schema) -> dict[str, tuple[int, ...]]:
+    """Stream to the shape of one number's value, for the number streams of a file: () for a scalar,
+    (32,) for bits that are not compact.
+    """
+    schema = conform_schema(schema)  # Parquet has tensors as plain lists
+    kinds = {
+        name: schema.field(name).type.value_type
+        for name in number_streams()
+        if name in schema.names
+    }
+    return {
+        name: tuple(kind.shape) if isinstance(kind, pa.FixedShapeTensorType) else ()
+        for name, kind in kinds.items()
+    }
+
+
+@dataclass
+class Placed:
+    """Values of some tokens: ``values[k]`` belongs to token ``positions[k]``, all other tokens have
+    the filler.
+    """
+
+    positions: Ints
+    values: Array
+    fill: float
+
+
+@dataclass
+class Rows:
+    """Rows laid end to end, before they are padded.
+
+    Attributes:
+        lengths: int64[rows], tokens per row.
+        tokens: stream to (tokens,), ``input_ids`` among them.
+        positions: int64[numbers], the first token of each number, ascending; None if the rows say
+            nothing about numbers.
+        numbers: stream to (numbers, *inner).
+        whole: stream to one value per row, such as the label of a document.
+        placed: more streams with values at some tokens, such as ``number_value_labels``.
+        spans: int64[k, 2], half-open stretches of tokens to mask; None if the rows have none.
+    """
+
+    lengths: Ints
+    tokens: dict[str, Array]
+    positions: Ints | None = None
+    numbers: dict[str, Array] = field(default_factory=dict)
+    whole: dict[str, Array] = field(default_factory=dict)
+    placed: dict[str, Placed] = field(default_factory=dict)
+    spans: Ints | None = None
+
+    @property
+    def ids(self) -> Ints:
+        return self.tokens["input_ids"]
+
+    @property
+    def starts(self) -> Ints:
+        """int64[rows]: the first token of each row."""
+        return np.asarray(np.cumsum(self.lengths) - self.lengths)
+
+    def number_stops(self, numbers: NumberTokens) -> Ints:
+        """int64[numbers]: where the tokens of each number end."""
+        positions = np.empty(0, np.int64) if self.positions is None else self.positions
+        stops = np.cumsum(self.lengths)
+        return numbers.stops(
+            self.ids, positions, stops[np.searchsorted(stops, positions, side="right")]
+        )
 
 
 def read_rows(
-    features: Sequence[Mapping[str, Any]], drop: Sequence[str] = (), shapes: Shapes | None = None
+    features: Sequence[Row], drop: Sequence[str] = (), shapes: Shapes | None = None
 ) -> Rows:
     """Lay rows end to end.
 
@@ -58,45 +162,31 @@ def read_rows(
             with the row and the way out.
     """
     keys = _common_keys(features)
-    wanted = [
-        key
-        for key in keys
-        if key not in drop and key not in ("number_index", "number_mask", SPANS, SEQ_LENGTHS.name)
-    ]
+    wanted = [key for key in keys if key not in drop and key not in NO_STREAMS]
     _check_known(wanted, keys)
-    per_number, per_token = number_streams(), token_streams()
-    ids, lengths = _end_to_end("input_ids", [row["input_ids"] for row in features])
+    ids, lengths = _end_to_end(features, "input_ids")
     rows = Rows(lengths, {"input_ids": ids.astype(np.int64, copy=False)})
     rows.positions, counts = _positions(features, keys, rows)
     for key in wanted:
-        if key == "input_ids":
-            continue
-        if key in per_number:
+        if key in number_streams():
             rows.numbers[key] = _number_stream(key, features, rows, counts, shapes or {})
         elif key == "labels" and np.ndim(features[0][key]) == 0:
-            rows.whole[key] = _per_row(key, features)
+            rows.whole[key] = _per_row([row[key] for row in features])
         else:
-            values, given_lengths = _end_to_end(key, [row[key] for row in features])
-            _check_lengths(key, given_lengths, lengths, "token")
-            rows.tokens[key] = values.astype(per_token[key][0].dtype, copy=False)
+            values = _per_token(features, key, lengths)
+            rows.tokens[key] = values.astype(token_streams()[key][0].dtype, copy=False)
     if SEQ_LENGTHS.name in keys:
-        rows.tokens.setdefault("position_ids", _within_pieces(features, lengths))
+        pieces, counts = _end_to_end(features, SEQ_LENGTHS.name)
+        pieces = pieces.astype(np.int64)
+        sums = np.append(0, np.cumsum(pieces))[np.append(0, np.cumsum(counts))]
+        _check_lengths(SEQ_LENGTHS.name, np.diff(sums), lengths, "token")
+        rows.tokens.setdefault("position_ids", within(pieces))
     if SPANS in keys:
         rows.spans = _spans(features, rows)
     return rows
 
 
-def _within_pieces(features: Sequence[Mapping[str, Any]], lengths: Ints) -> Ints:
-    """The place of each token of packed rows in its piece of a document."""
-    pieces, counts = _end_to_end(SEQ_LENGTHS.name, [row[SEQ_LENGTHS.name] for row in features])
-    sums = np.append(0, np.cumsum(pieces.astype(np.int64)))
-    _check_lengths(
-        SEQ_LENGTHS.name, np.diff(sums[np.append(0, np.cumsum(counts))]), lengths, "token"
-    )
-    return within(pieces.astype(np.int64))
-
-
-def _common_keys(features: Sequence[Mapping[str, Any]]) -> list[str]:
+def _common_keys(features: Sequence[Row]) -> list[str]:
     if not features:
         raise SchemaError("there are no rows to put into a batch")
     keys = list(features[0].keys())
@@ -116,22 +206,17 @@ def _common_keys(features: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _check_known(wanted: Sequence[str], keys: Sequence[str]) -> None:
     per_number = number_streams()
-    unknown = [
-        key
-        for key in wanted
-        if key != "input_ids" and key not in per_number and key not in token_streams()
-    ]
-    if unknown:
+    if unknown := [key for key in wanted if key not in per_number and key not in token_streams()]:
         raise SchemaError(
             f"the rows have {', '.join(map(repr, unknown))}, which is no stream of a batch; remove"
             " it from the rows, or name it in the collator's drop=(...)"
         )
-    numbers = [key for key in wanted if key in per_number]
     if "number_index" in keys and "number_mask" in keys:
         raise SchemaError(
             "the rows have both 'number_index' (one value per number) and 'number_mask' (one value"
             " per token); remove one of them"
         )
+    numbers = [key for key in wanted if key in per_number]
     if numbers and "number_index" not in keys and "number_mask" not in keys:
         raise SchemaError(
             f"the rows have {numbers[0]!r}, but neither 'number_index' (then it has one value per"
@@ -139,32 +224,29 @@ def _check_known(wanted: Sequence[str], keys: Sequence[str]) -> None:
         )
 
 
-def _end_to_end(
-    name: str, parts: Sequence[Any], forms: Forms = ()
-) -> tuple[npt.NDArray[Any], Ints]:
-    """The parts one behind the other, and the length of each; parts without values do not settle
-    the dtype or the shape. ``forms`` are those of a stream.
+def _end_to_end(features: Sequence[Row], name: str, forms: Forms = ()) -> tuple[Array, Ints]:
+    """The values of all rows one behind the other, and how many each has; rows without do not
+    settle the dtype or the shape. ``forms`` are those of a stream.
     """
     arrays = [
         part if type(part) is np.ndarray and part.dtype != np.uint64 else _array(part, forms)
-        for part in parts
+        for part in (row[name] for row in features)
     ]
     try:
         counts = list(map(len, arrays))  # of all rows of a large batch: no time for Python per row
     except TypeError:
         single = next(row for row, array in enumerate(arrays) if not array.ndim)
         raise SchemaError(f"row {single}: {name!r} is a single value, not a sequence") from None
-    lengths = np.array(counts, np.int64)
     full = list(compress(arrays, counts)) or arrays[:1]
     try:
-        return np.concatenate(full), lengths
+        return np.concatenate(full), np.array(counts, np.int64)
     except ValueError as error:
         raise SchemaError(
             f"{name!r} does not have the same shape in all rows ({error}); batch rows of one kind"
         ) from None
 
 
-def _array(values: Any, forms: Forms = ()) -> npt.NDArray[Any]:
+def _array(values: Any, forms: Forms = ()) -> Array:
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu()
         return np.asarray((values.float() if values.dtype is torch.bfloat16 else values).numpy())
@@ -186,22 +268,26 @@ def _check_lengths(key: str, given: Ints, expected: Ints, what: str) -> None:
         )
 
 
-def _per_row(key: str, features: Sequence[Mapping[str, Any]]) -> npt.NDArray[Any]:
-    values = np.array([_array(row[key]) for row in features])
-    return values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
+def _per_token(features: Sequence[Row], key: str, lengths: Ints) -> Array:
+    values, given = _end_to_end(features, key)
+    _check_lengths(key, given, lengths, "token")
+    return values
+
+
+def _per_row(values: Sequence[Any]) -> Array:
+    array = np.array([_array(value) for value in values])
+    return array.astype(np.float32 if array.dtype.kind == "f" else np.int64)
 
 
 def _positions(
-    features: Sequence[Mapping[str, Any]], keys: Sequence[str], rows: Rows
+    features: Sequence[Row], keys: Sequence[str], rows: Rows
 ) -> tuple[Ints | None, Ints | None]:
     """(the numbers' first tokens, the count of numbers per row, None if the rows are dense)."""
     if "number_mask" in keys:
-        mask, given_lengths = _end_to_end("number_mask", [row["number_mask"] for row in features])
-        _check_lengths("number_mask", given_lengths, rows.lengths, "token")
-        return np.flatnonzero(mask), None
+        return np.flatnonzero(_per_token(features, "number_mask", rows.lengths)), None
     if "number_index" not in keys:
         return None, None
-    index, counts = _end_to_end("number_index", [row["number_index"] for row in features])
+    index, counts = _end_to_end(features, "number_index")
     index = index.astype(np.int64, copy=False)
     wrong = (index < 0) | (index >= np.repeat(rows.lengths, counts))
     positions = index + np.repeat(rows.starts, counts)
@@ -216,18 +302,15 @@ def _positions(
 
 
 def _number_stream(
-    key: str, features: Sequence[Mapping[str, Any]], rows: Rows, counts: Ints | None, shapes: Shapes
-) -> npt.NDArray[Any]:
+    key: str, features: Sequence[Row], rows: Rows, counts: Ints | None, shapes: Shapes
+) -> Array:
     """(numbers, *inner) in the dtype of the batch."""
-    assert rows.positions is not None
     forms = number_streams()[key]
-    values, given_lengths = _end_to_end(key, [row[key] for row in features], forms)
-    _check_lengths(
-        key,
-        given_lengths,
-        rows.lengths if counts is None else counts,
-        "token" if counts is None else "number",
-    )
+    values, given = _end_to_end(features, key, forms)
+    if counts is None:
+        _check_lengths(key, given, rows.lengths, "token")
+    else:
+        _check_lengths(key, given, counts, "number")
     if not values.size and values.ndim == 1:  # empty lists: the shape cannot be seen
         values = values.reshape(0, *(shapes[key] if key in shapes else _unseen(forms, values)))
     elif key in shapes and values.shape[1:] == (math.prod(shapes[key]),):
@@ -236,20 +319,17 @@ def _number_stream(
         raise SchemaError(
             f"{key!r} has values of shape {values.shape[1:]}, but the schema says {shapes[key]}"
         )
-    if counts is None:
-        values = values[rows.positions] if values.size else values
+    if counts is None and values.size:
+        values = values[rows.positions]
     return values.astype(form(forms, values.ndim - 1).dtype, copy=False)
 
 
-def _unseen(forms: Forms, values: npt.NDArray[Any]) -> tuple[int, ...]:
+def _unseen(forms: Forms, values: Array) -> tuple[int, ...]:
     """The shape of one value of a stream that is empty in all rows: an array of integers is the
     compact form, an empty list could be anything.
     """
-    scalar, tensors = (
-        [column for column in forms if not column.shape],
-        [column for column in forms if column.shape],
-    )
-    if tensors and not (scalar and values.dtype.kind != "f"):
+    tensors = [column for column in forms if column.shape]
+    if tensors and (len(tensors) == len(forms) or values.dtype.kind == "f"):
         raise SchemaError(
             f"no row of this batch holds a number, and the shape of {tensors[0].name!r} cannot be"
             " seen in empty lists; give the collator the schema (NumberCollator.from_schema), or"
@@ -258,10 +338,9 @@ def _unseen(forms: Forms, values: npt.NDArray[Any]) -> tuple[int, ...]:
     return ()
 
 
-def _spans(features: Sequence[Mapping[str, Any]], rows: Rows) -> Ints:
+def _spans(features: Sequence[Row], rows: Rows) -> Ints:
     parts = [np.asarray(_array(row[SPANS]), np.int64).reshape(-1, 2) for row in features]
-    counts = np.array([len(part) for part in parts])
-    spans = np.concatenate(parts)
+    counts, spans = np.array([len(part) for part in parts]), np.concatenate(parts)
     limit = np.repeat(rows.lengths, counts)
     if (spans[:, 0] < 0).any() or (spans[:, 1] > limit).any() or (spans[:, 0] > spans[:, 1]).any():
         raise SchemaError(
@@ -280,11 +359,10 @@ def truncate(
     is kept. A number of which a token is cut loses its entry in every stream per number; what is
     left of a spelled-out one stays as tokens, each with its own place value.
     """
-    if not len(rows.lengths) or int(rows.lengths.max()) <= max_length:
+    if int(rows.lengths.max(initial=0)) <= max_length:
         return rows
-    total, (before, after) = int(rows.lengths.sum()), frame
-    lengths = np.repeat(rows.lengths, rows.lengths)  # (tokens,)
-    local = np.arange(total) - np.repeat(rows.starts, rows.lengths)  # (tokens,), place in its row
+    before, after = frame
+    lengths, local = np.repeat(rows.lengths, rows.lengths), within(rows.lengths)  # (tokens,)
     if side == "right":  # both keep all of a row that is short enough
         keep = (local < max_length - after) | (local >= lengths - after)
     else:
@@ -296,7 +374,7 @@ def truncate(
         whole=rows.whole,
     )
     if rows.positions is not None:
-        stops = numbers.stops(rows.ids, rows.positions, rows.row_stops(rows.positions))
+        stops = rows.number_stops(numbers)
         intact: Mask = place[stops] - place[rows.positions] == stops - rows.positions
         cut.positions = place[rows.positions[intact]]
         cut.numbers = {name: values[intact] for name, values in rows.numbers.items()}

@@ -1,43 +1,66 @@
 """Encoded files as chunks that are read on demand: row groups of Parquet, record batches of Arrow
-IPC, batches in memory.
+IPC, batches in memory; all in number layout, in numpy arrays.
 
-In: paths, a folder, a record batch or a table. Out: :class:`Storage`, which knows how many rows
-    each chunk has without reading it, and gives a :class:`Chunk`, whose rows are dictionaries of
-    numpy arrays, views of the Arrow buffers wherever these are not compressed. Arrow files are
-    memory-mapped.
-
-A ``Storage`` can be pickled: files are opened again in the other process, the cache stays behind.
-    It does not use Arrow's threads, which do not survive a fork.
+**Rows of Parquet at random.** All of a row group takes reading for one row. So a file is converted
+once, to an uncompressed Arrow file of small batches in ``rows`` in the user's cache folder, which
+is mapped by this process and others. It is found by a digest of the Parquet file's footer, its size
+and time of change, and of the columns: a file that was changed is converted anew. What is damaged
+or gone there is made again; without room, row groups are read whole.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import functools
+import hashlib
+import logging
 import os
+import shutil
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from dataclasses import field as attribute
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
+from numtok.arrays.file_cache import make_private, user_folder
 from numtok.corpus.jobs.folder import shards_of
 from numtok.corpus.read.encoded import SUFFIXES, EncodedFile, open_encoded
-from numtok.errors import InputError, SchemaError
+from numtok.corpus.read.parquet import identity
+from numtok.corpus.write.encoded import open_writer
+from numtok.errors import InputError, OutputError, SchemaError
 from numtok.locations import is_url
 from numtok.representations.columns import SEQ_LENGTHS
 from numtok.tokenizer.schema import METADATA_KEY, flat, read_metadata
 from numtok.tokenizer.stored import check_rows, conform, conform_schema
-from numtok_torch.data.arrow_cache import as_arrow
-from numtok_torch.data.streams import Ints, stored_columns
+from numtok.tokenizer.token_layout import to_number_layout
+from numtok_torch.data.rows import Ints, stored_columns
 
 OPEN_FILES = 16
+DISK_BYTES = 32 << 30
+BATCH_BYTES = 1 << 18  # of a converted file: little to check for one row
+READ_BATCHES = 16  # that are read at a time while a file is converted
+LEAST_BYTES = 1 << 20  # of a row group; files of smaller ones are read as they are
+DAY = 86400.0  # seconds
+FREE_SHARE = 10  # a tenth of the disk
+FORMAT = f"numtok rows 3\0{BATCH_BYTES}"
+NOTE = (
+    "numtok: rows at random: %s is converted to Arrow, once, in %s; NUMTOK_CACHE names another"
+    " folder, disk_bytes=0 converts nothing"
+)
+NO_ROOM = (
+    "numtok: no room in %s to convert %s (%s), so that all of a row group is read for each row:"
+    " make room, or raise disk_bytes"
+)
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass
@@ -53,7 +76,7 @@ class Chunk:
         scalars: columns with one value per row.
         valid: [rows]; a row that is not is null.
         nbytes: of the Arrow data.
-        made: what a reader made of it, to be kept as long as it.
+        laid: its documents end to end, once :mod:`numtok_torch.data.blocks` has laid them.
     """
 
     arrays: list[tuple[str, npt.NDArray[Any], int]]
@@ -62,7 +85,31 @@ class Chunk:
     scalars: dict[str, pa.Array]
     valid: list[bool]
     nbytes: int
-    made: dict[str, Any] = attribute(default_factory=dict)
+    laid: Any = None
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> Chunk:
+        """Of a batch in either layout whose rows hold together."""
+        batch = to_number_layout(batch)
+        ids = batch.column("input_ids")
+        valid: list[bool] = ids.is_valid().to_pylist() if ids.null_count else [True] * len(ids)
+        chunk, shared = cls([], [], [], {}, valid, batch.nbytes), list[Ints]()
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if not isinstance(column, pa.ListArray | pa.LargeListArray):
+                chunk.scalars[name] = column
+                continue
+            values, offsets = flat(column)
+            same = (at for at, known in enumerate(shared) if np.array_equal(known, offsets))
+            which = next(same, len(shared))
+            shared += [offsets] if which == len(shared) else []
+            if isinstance(values, pa.FixedShapeTensorArray):
+                chunk.arrays.append((name, values.to_numpy_ndarray(), which))
+            elif pa.types.is_primitive(values.type):
+                chunk.arrays.append((name, memory.from_arrow(values), which))
+            else:
+                chunk.texts.append((name, values, which))
+        chunk.offsets = [offsets.tolist() for offsets in shared]
+        return chunk
 
     def row(self, number: int) -> Row:
         """One row: arrays are read-only views, texts are Python's."""
@@ -76,7 +123,8 @@ class Chunk:
 
 
 class Storage:
-    """The chunks of one data set.
+    """The chunks of one data set. It can be pickled: files are opened again in the other process,
+    the cache stays behind. It does not use Arrow's threads, which do not survive a fork.
 
     Attributes:
         schema: of the columns that are read, with its metadata.
@@ -89,8 +137,7 @@ class Storage:
         columns: to read besides those that tell the tokens and where numbers are; None for all
             tensors of ``FORMAT.md``.
         cache_bytes: how much Arrow data of chunks read last is kept in memory.
-        disk_bytes: how much disk the files may take that Parquet is converted to for reading at
-            random (:mod:`numtok_torch.data.arrow_cache`). 0: nothing is converted.
+        disk_bytes: how much disk converted Parquet files may take. 0: nothing is converted.
 
     Raises:
         InputError: if a file is not there, or is of another kind, or damaged.
@@ -101,23 +148,17 @@ class Storage:
     def __init__(
         self, source: Any, columns: Sequence[str] | None, cache_bytes: int, disk_bytes: int = 0
     ) -> None:
-        self.cache_bytes, self._disk_bytes = cache_bytes, disk_bytes
+        self._cache_bytes, self._disk_bytes = cache_bytes, disk_bytes
         self._memory: list[pa.RecordBatch] = []
         self._chunks: list[tuple[str, int, int]] = []  # of files: path, number, first row
-        self._converted: dict[
-            str, str
-        ] = {}  # Parquet files, to the Arrow files read in their place
+        self._converted: dict[str, str] = {}  # Parquet files, to the Arrow files in their place
         self._forget()
-        if isinstance(source, pa.RecordBatch | pa.Table):
-            whole = (
-                pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
-            )
-            self.schema = conform_schema(_selected(whole.schema, columns, "the data in memory"))
-            self._memory = [
-                conform(batch)
-                for batch in whole.select(self.schema.names).to_batches()
-                if batch.num_rows
-            ]
+        if isinstance(source, pa.RecordBatch):
+            source = pa.Table.from_batches([source])
+        if isinstance(source, pa.Table):
+            self.schema = conform_schema(_selected(source.schema, columns, "the data in memory"))
+            batches = source.select(self.schema.names).to_batches()
+            self._memory = [conform(batch) for batch in batches if batch.num_rows]
             counts = [batch.num_rows for batch in self._memory]
         else:
             counts = self._survey(_find_files(source), columns)
@@ -128,15 +169,15 @@ class Storage:
         """Rows per chunk of all files, and their common schema."""
         counts: list[int] = []
         for path in paths:
-            schema = _selected(open_encoded(path, at_random=True).schema, columns, path)
+            file = open_encoded(path, at_random=True)
+            schema = _selected(file.schema, columns, path)
             if path == paths[0]:
                 self.schema = schema
-            else:
-                _check_same(self.schema, schema, paths[0], path)
-            if (place := as_arrow(path, schema.names, self._disk_bytes)) is not None:
+            _check_same(self.schema, schema, paths[0], path)
+            if (place := as_arrow(file, schema.names, self._disk_bytes)) is not None:
                 self._converted[path] = place
             first = 0
-            for number, rows in enumerate(self._file(path).chunk_rows()):
+            for number, rows in enumerate(self._ask(path, lambda one: one.chunk_rows())):
                 if rows:
                     self._chunks.append((path, number, first))
                     counts.append(rows)
@@ -152,83 +193,59 @@ class Storage:
         return bool(self._converted)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("_files", "_cache", "_process")
-        }
+        return {name: one for name, one in vars(self).items() if name not in ("_open", "_cache")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._forget()
 
     def _forget(self) -> None:
-        self._files: OrderedDict[str, EncodedFile] = OrderedDict()
+        self._open = functools.lru_cache(OPEN_FILES)(self._opened)
         self._cache: OrderedDict[int, Chunk] = OrderedDict()
         self._cached_bytes = 0
         self._process = os.getpid()
+
+    def _opened(self, path: str) -> EncodedFile:
+        return open_encoded(self._converted.get(path, path), at_random=True)
 
     def read(self, number: int) -> Chunk:
         """A chunk, from the cache if it is there."""
         if self._process != os.getpid():  # forked: the parent's open files are its own
             self._forget()
-        if (chunk := self._cache.get(number)) is not None:
-            if self._is_there(number):
-                self._cache.move_to_end(number)
-                return chunk
-            self._cached_bytes -= self._cache.pop(number).nbytes
-        chunk = self._decode(number)
-        self._cache[number] = chunk
+        chunk = self._cache.get(number)
+        if chunk is not None:
+            self._cache.move_to_end(number)
+            return chunk
+        chunk = self._cache[number] = Chunk.of(self._batch(number))
         self._cached_bytes += chunk.nbytes
-        while len(self._cache) > 1 and self._cached_bytes > self.cache_bytes:
+        while len(self._cache) > 1 and self._cached_bytes > self._cache_bytes:
             self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
         return chunk
 
-    def _is_there(self, number: int) -> bool:
-        """Whether the map below a chunk is; of a file that cannot be made again, or else an error."""
-        path = "" if self._memory else self._chunks[number][0]
+    def _batch(self, number: int) -> pa.RecordBatch:
+        if self._memory:
+            path, first, batch = "", int(self.rows[:number].sum()), self._memory[number]
+        else:
+            path, at, first = self._chunks[number]
+            batch = self._ask(path, lambda file: file.chunk(at, self.schema.names))
+        if path not in self._converted:  # else they were checked before
+            check_rows(batch, path, first)
+        return batch
+
+    def _ask(self, path: str, what: Callable[[EncodedFile], T]) -> T:
+        """Of an open file; one in the cache that is damaged or gone is made again."""
         try:
-            if (file := self._files.get(path)) is not None:
-                file.check_size()
-        except InputError:
+            return what(self._open(path))
+        except (InputError, SchemaError):
             if path not in self._converted:
                 raise
-            return False
-        return True
-
-    def _decode(self, number: int) -> Chunk:
-        if self._memory:
-            batch, first = self._memory[number], int(self.rows[:number].sum())
-            check_rows(batch, "", first)
-            return decode(batch)
-        path, chunk, first = self._chunks[number]
-        if path not in self._converted:
-            batch = self._file(path).chunk(chunk, self.schema.names)
-            check_rows(batch, path, first)
-            return decode(batch)
-        try:
-            return decode(self._file(path).chunk(chunk, self.schema.names))
-        except (InputError, SchemaError):  # what is damaged in the cache is made again
-            self._files.pop(path, None)
-            Path(self._converted[path]).unlink(missing_ok=True)
-            return decode(self._file(path).chunk(chunk, self.schema.names))
-
-    def _file(self, path: str) -> EncodedFile:
-        if path not in self._files:
-            self._files[path] = open_encoded(self._place(path), at_random=True)
-            if len(self._files) > OPEN_FILES:
-                self._files.popitem(last=False)
-        self._files.move_to_end(path)
-        return self._files[path]
-
-    def _place(self, path: str) -> str:
-        """Where a file is read: itself, or the Arrow file made of it, made again if it is gone."""
-        place = self._converted.get(path, path)
-        if place == path or os.path.exists(place):
-            return place
-        if as_arrow(path, self.schema.names, self._disk_bytes) != place:
+        self._open.cache_clear()
+        place = self._converted[path]
+        Path(place).unlink(missing_ok=True)
+        file = open_encoded(path, at_random=True)
+        if as_arrow(file, self.schema.names, self._disk_bytes) != place:
             raise InputError("was changed, or cannot be converted any more; begin again", path)
-        return place
+        return what(self._open(path))
 
 
 def _find_files(source: Any) -> list[str]:
@@ -240,52 +257,44 @@ def _find_files(source: Any) -> list[str]:
             " streaming=True)",
             source,
         )
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if path.is_dir():
-            if (shards := shards_of(path)) is not None:
-                return shards
-            files = sorted(
-                file
-                for file in path.rglob("*")
-                if file.suffix in SUFFIXES and not _hidden(file.relative_to(path))
-            )
-            if not files:
-                raise InputError(
-                    f"the folder holds no {', '.join(SUFFIXES)} file; give what `numtok encode`"
-                    " wrote",
-                    str(path),
-                )
-            return [str(file) for file in files]
-        if not path.is_file():
-            raise InputError("no such file or folder; check the path", str(path))
-        return [str(path)]
-    if isinstance(source, Sequence) and source:
+    if isinstance(source, Sequence) and source and not isinstance(source, str):
         return [path for part in source for path in _find_files(part)]
-    raise InputError(
-        f"cannot read {type(source).__name__} as data: give a path, a folder, a list of them, a"
-        " RecordBatch or a Table"
-    )
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"cannot read {type(source).__name__} as data: give a path, a folder, a list of them, a"
+            " RecordBatch or a Table"
+        )
+    root = Path(source)
+    if root.is_file():
+        return [str(root)]
+    if not root.is_dir():
+        raise InputError("no such file or folder; check the path", str(root))
+    if (shards := shards_of(root)) is not None:
+        return shards
+    found = sorted(path for path in root.rglob("*") if path.suffix in SUFFIXES)
+    shown = [
+        str(path)
+        for path in found
+        if not any(part.startswith(".") for part in path.relative_to(root).parts)
+    ]
+    if not shown:
+        raise InputError(
+            f"the folder holds no {', '.join(SUFFIXES)} file; give what `numtok encode` wrote",
+            str(root),
+        )
+    return shown
 
 
 def _selected(schema: pa.Schema, columns: Sequence[str] | None, where: str) -> pa.Schema:
     """The part of the schema that is read."""
     metadata = read_metadata(schema, where)
-    always = ["input_ids", "number_index" if metadata["layout"] == "number" else "number_mask"]
-    always += [SEQ_LENGTHS.name] if metadata["pack"] else []
-    wanted = (
-        [name for name in schema.names if name in stored_columns()]
-        if columns is None
-        else list(columns)
-    )
-    if missing := [name for name in (*always, *wanted) if name not in schema.names]:
-        raise SchemaError(f"{where} has no column {missing[0]!r}; it has {', '.join(schema.names)}")
+    wanted = [name for name in schema.names if name in stored_columns()]
     if columns is not None:
-        wanted = [*always, *(name for name in wanted if name not in always)]
+        always = ["input_ids", "number_index" if metadata["layout"] == "number" else "number_mask"]
+        always += [SEQ_LENGTHS.name] if metadata["pack"] else []
+        wanted = list(dict.fromkeys([*always, *columns]))
+    if missing := [name for name in wanted if name not in schema.names]:
+        raise SchemaError(f"{where} has no column {missing[0]!r}; it has {', '.join(schema.names)}")
     return pa.schema(
         [schema.field(name) for name in wanted], {METADATA_KEY: schema.metadata[METADATA_KEY]}
     )
@@ -310,42 +319,73 @@ def _check_same(schema: pa.Schema, other: pa.Schema, path: str, other_path: str)
         )
 
 
-def decode(batch: pa.RecordBatch) -> Chunk:
-    """A record batch, whose rows hold together (:func:`numtok.tokenizer.stored.check_rows`), as
-    numpy arrays.
+def as_arrow(file: EncodedFile, columns: Sequence[str], disk_bytes: int) -> str | None:
+    """The path of the Arrow file for a Parquet file, converted now if need be; None if it is read
+    as it is: another kind of file, one with small row groups, without a cache folder or room, or
+    with damage, which whoever reads there is told of.
     """
-    shared: list[Ints] = []  # each of them once
-    scalars: dict[str, pa.Array] = {}
-    ids = batch.column("input_ids")
-    valid: list[bool] = ids.is_valid().to_pylist() if ids.null_count else [True] * len(ids)
-    chunk = Chunk([], [], [], scalars, valid, batch.nbytes)
-    for field in batch.schema:
-        column = batch.column(field.name)
-        if not isinstance(column, pa.ListArray | pa.LargeListArray):
-            scalars[field.name] = column
-            continue
-        values, offsets = flat(column)
-        which = next(
-            (at for at, known in enumerate(shared) if np.array_equal(known, offsets)), len(shared)
+    folder = user_folder() if disk_bytes > 0 else None
+    sizes = [file.chunk_bytes(number, columns) for number in range(len(file.chunk_rows()))]
+    if folder is None or not file.identity or max(sizes, default=0) < LEAST_BYTES:
+        return None
+    name = "\0".join([FORMAT, file.identity, *columns])
+    place = folder / "rows" / f"{hashlib.sha256(name.encode()).hexdigest()[:40]}.arrow"
+    try:
+        make_private(folder)
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        with _locked(place.parent):
+            if not place.exists():
+                logging.getLogger("numtok").warning(NOTE, file.path, place.parent)
+                _make_room(place.parent, sum(sizes), disk_bytes)
+                _convert(file, columns, place)
+        os.utime(place)  # when it was last of use
+    except (OSError, OutputError) as error:
+        logging.getLogger("numtok").warning(NO_ROOM, place.parent, file.path, error)
+        return None
+    except (InputError, SchemaError):
+        return None
+    return str(place)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process converts, the others wait for it; not on a file system without locks."""
+    with open(folder / "lock", "w") as lock:
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _convert(file: EncodedFile, columns: Sequence[str], place: Path) -> None:
+    schema = pa.schema([file.schema.field(name) for name in columns], file.schema.metadata)
+    first = 0
+    with open_writer(place, schema, "arrow", "none", overwrite=True) as writer:
+        for number, rows in enumerate(file.chunk_rows()):
+            size = max(1, file.chunk_bytes(number, columns))
+            step = max(1, rows * BATCH_BYTES // size)
+            for batch in file.parts(number, columns, step * READ_BATCHES):
+                check_rows(batch, file.path, first)
+                first += batch.num_rows
+                for start in range(0, batch.num_rows, step):
+                    writer.write(batch.slice(start, step))
+        if identity(file.path) != file.identity:
+            raise InputError("was changed while it was read; begin again", file.path)
+
+
+def _make_room(folder: Path, size: int, disk_bytes: int) -> None:
+    """Remove what nobody opened for a day, as far as there is need to.
+
+    Raises:
+        OSError: if that is not enough.
+    """
+    found = [(path.stat(), path) for path in folder.glob("*.arrow")]
+    used, disk = sum(stat.st_size for stat, _ in found), shutil.disk_usage(folder)
+    missing = size + max(used - disk_bytes, disk.total // FREE_SHARE - disk.free)
+    for stat, path in sorted(found, key=lambda one: one[0].st_mtime):
+        if missing > 0 and stat.st_mtime < time.time() - DAY:
+            path.unlink(missing_ok=True)
+            missing -= stat.st_size
+    if missing > 0:
+        raise OSError(
+            f"{size >> 20} MiB are needed, {used >> 20} MiB are taken, {disk.free >> 20} MiB free"
         )
-        shared += [offsets] if which == len(shared) else []
-        decoded = _numpy(values)
-        if isinstance(decoded, np.ndarray):
-            chunk.arrays.append((field.name, decoded, which))
-        else:
-            chunk.texts.append((field.name, decoded, which))
-    chunk.offsets = [offsets.tolist() for offsets in shared]
-    return chunk
-
-
-def _numpy(values: pa.Array) -> npt.NDArray[Any] | pa.Array:
-    """Numbers and tensors as an array, all else as it is."""
-    if isinstance(values, pa.FixedShapeTensorArray):
-        return np.asarray(values.to_numpy_ndarray())
-    if (
-        pa.types.is_integer(values.type)
-        or pa.types.is_floating(values.type)
-        or pa.types.is_boolean(values.type)
-    ):
-        return memory.from_arrow(values)
-    return values

@@ -13,7 +13,7 @@ from numtok.engines.number_tokens import OWN_SYMBOL
 from numtok.errors import TokenizerError
 from numtok.representations import END_NUM, NUM
 from numtok.tokenizer.schema import read_metadata
-from numtok_torch.data.streams import NumberTokens, inner_shapes
+from numtok_torch.data.rows import NumberTokens, inner_shapes
 
 
 def tokens_of(tokenizer: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from numtok import Tokenizer
 from numtok.representations import SpelledOut
-from numtok_torch.data.streams import number_streams
+from numtok_torch.data.rows import number_streams
 from numtok_torch.embeddings.place_values import PlaceTracker
 from numtok_torch.generation.written import decimals, doubtful, number_ids, streams_of, texts_of
 from numtok_torch.heads.base import NumberPrediction

@@ -23,7 +23,7 @@ from numtok.representations import FloatBits, FoNE, LogFourier, Representation, 
 from numtok.tokenizer.schema import METADATA_KEY
 from numtok.tokenizer.stored import conform, plain
 from numtok_torch import NumberCollator, NumberDataset
-from numtok_torch.data.streams import inner_shapes
+from numtok_torch.data.rows import inner_shapes
 
 TEXTS = ["is 28.5 or 1,234", None, "", "none", "7", "60.2 and 5 and 1e5", None]
 CASES: dict[str, list[Representation]] = {

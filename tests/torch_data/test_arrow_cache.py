@@ -29,8 +29,7 @@ from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, Pl
 pytest.importorskip("torch")
 from torch.utils.data import DataLoader
 
-from numtok_torch.data import arrow_cache
-from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
+from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset, storage
 
 ROWS = 2400
 POOLS: list[
@@ -260,7 +259,7 @@ def test_what_nobody_opened_makes_room(file: Path, cache: Path) -> None:
     check(file, columns=["number_fourier"])
     check(file)
     first = min(files(cache), key=lambda path: path.stat().st_mtime_ns)
-    os.utime(first, (time.time() - 2 * arrow_cache.DAY,) * 2)
+    os.utime(first, (time.time() - 2 * storage.DAY,) * 2)
     used = sum(path.stat().st_size for path in files(cache))
     check(file, columns=["number_fourier", "number_bin"], disk_bytes=used + (1 << 20))
     assert not first.exists()

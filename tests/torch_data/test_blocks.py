@@ -24,13 +24,9 @@ from numtok.errors import NumtokError, SchemaError
 from numtok.representations import P10, FloatBits, FoNE, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
-from numtok_torch.data.collator import (
-    IterableNumberDataset,
-    NumberCollator,
-    NumberDataset,
-)
+from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset
+from numtok_torch.data.rows import NumberTokens
 from numtok_torch.data.storage import Storage
-from numtok_torch.data.streams import NumberTokens
 
 REPRESENTATIONS: dict[str, Any] = {
     "xval": XVal(),
@@ -206,7 +202,7 @@ def test_blocks_are_the_documents_cut_up(
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow", "arrow-plain"])
 def test_blocks_of_files(kind: str, tmp_path: Path) -> None:
-    """From two files of several chunks, at random, after pickling, with texts and null documents."""
+    """From two files of several chunks, at random, after pickling, with null documents."""
     tok = tokenizer("place")
     batch = tok.encode_batch(
         [f"a {n}.5 of -{n * n}" if n % 7 else None for n in range(60)], keep_text=True
@@ -220,7 +216,7 @@ def test_blocks_of_files(kind: str, tmp_path: Path) -> None:
             for at in range(part * 30, part * 30 + 30, 6):
                 writer.write(batch.slice(at, 6))
     options = {
-        "columns": ["number_text", "number_value", "place_value"],
+        "columns": ["number_value", "place_value"],
         "block_size": 11,
         "nulls": "skip",
     }
@@ -236,7 +232,6 @@ def test_blocks_of_files(kind: str, tmp_path: Path) -> None:
                 [
                     "input_ids",
                     "number_index",
-                    "number_text",
                     "number_value",
                     "place_value",
                     "position_ids",
@@ -244,8 +239,8 @@ def test_blocks_of_files(kind: str, tmp_path: Path) -> None:
             )
             for name, values in block.items():
                 np.testing.assert_array_equal(values, expected[number][name])
-    assert [text for block in data for text in block["number_text"]] == [
-        t for n in range(60) if n % 7 for t in (f"{n}.5", f"-{n * n}")
+    assert [value for block in data for value in block["number_value"]] == [
+        value for n in range(60) if n % 7 for value in (n + 0.5, -n * n)
     ]
     with pytest.raises(IndexError, match=f"row {len(data)} of"):
         data[len(data)]

@@ -24,7 +24,7 @@ from numtok.representations import B1999, P10, Digits, FloatBits, FoNE, PlaceVal
 torch = pytest.importorskip("torch")
 from trained import config
 
-from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
+from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:max_length="

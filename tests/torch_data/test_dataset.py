@@ -29,11 +29,7 @@ from numtok.representations import ExponentBins, FloatBits, FoNE, LogFourier, XV
 torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader
 
-from numtok_torch.data.collator import (
-    IterableNumberDataset,
-    NumberCollator,
-    NumberDataset,
-)
+from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset
 from numtok_torch.data.storage import Storage
 
 TEXTS = ["It is -28.5 or 10,000", "no number", "", "7 and 0 and 1e400", "0.5"] * 4

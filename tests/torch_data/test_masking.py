@@ -20,10 +20,9 @@ from numtok.representations import FP15, P10, FloatBits, FoNE, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
 
-from numtok_torch.data.collator import NumberCollator, NumberDataset
+from numtok_torch.data import NumberCollator, NumberDataset
 from numtok_torch.data.masking import find_units
-from numtok_torch.data.rows import read_rows
-from numtok_torch.data.streams import NumberTokens, number_streams
+from numtok_torch.data.rows import NumberTokens, number_streams, read_rows
 
 PAD, MASK, VOCAB = 900, 901, 1000
 NUMBERS = NumberTokens(ids=(902, 903), own=(902, 903))

@@ -22,11 +22,7 @@ transformers = pytest.importorskip("transformers")
 import torch_models as tiny
 
 from numtok_torch import ModelError, NumberModel, embedding_from_schema
-from numtok_torch.data.collator import (
-    IterableNumberDataset,
-    NumberCollator,
-    NumberDataset,
-)
+from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset
 
 TEXTS = [f"the sum of {n} and -{n}.5 is {2 * n + 1}, " * (1 + n % 4) for n in range(30)]
 LENGTH = 48
@@ -64,7 +60,7 @@ def test_rows_say_where_documents_begin(name: str, folder: Path) -> None:
         len(tok.encode(text)) + 1 for text in TEXTS
     )
     assert all(
-        set(row) == {"input_ids", "number_mask", "number_value", "number_scaled", "position_ids"}
+        set(row) == {"input_ids", "number_index", "number_value", "number_scaled", "position_ids"}
         for row in data
     )
     assert all("position_ids" not in row for row in NumberDataset(folder / name, separate=False))
@@ -74,10 +70,7 @@ def test_rows_say_where_documents_begin(name: str, folder: Path) -> None:
             at for place in places for at in range(place.stop - place.start)
         ]
         assert all(row["input_ids"][place.stop - 1] == 0 for place in places[:-1])  # the end token
-        assert (
-            row["number_value"][row["number_mask"]]
-            == np.round(row["number_scaled"][row["number_mask"]] / 0.05, 1)
-        ).all()
+        assert (row["number_value"] == np.round(row["number_scaled"] / 0.05, 1)).all()
     with pytest.raises(
         SchemaError, match="the rows are packed already, in 48 tokens each; leave out block_size"
     ):

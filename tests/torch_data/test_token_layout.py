@@ -13,7 +13,7 @@ from numtok.corpus.write.encoded import open_writer
 from numtok.tokenizer.token_layout import to_token_layout
 
 torch = pytest.importorskip("torch")
-from numtok_torch.data.collator import IterableNumberDataset, NumberCollator, NumberDataset
+from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset
 
 TEXTS = ["is -28.5 or 1,234", "", "none", None, "7 8 9.25", *(f"{n} of 0.{n}" for n in range(20))]
 
@@ -42,9 +42,9 @@ def test_batches_and_blocks_are_the_same(numbers: str, suffix: str, tmp_path: Pa
     small = NumberDataset(
         path, ["number_value"], block_size=2, nulls="skip"
     )  # of which spelled-out numbers reach out
-    assert {"number_mask", "number_value", "input_ids", "position_ids"} == set(small[0])
+    assert {"number_index", "number_value", "input_ids", "position_ids"} == set(small[0])
     assert (
-        sum(row["number_mask"].sum() for row in small)
+        sum(len(row["number_index"]) for row in small)
         == sum(map(len, batch["number_index"].drop_null().to_pylist())) - small.cut_numbers
     )
     if suffix == "parquet":

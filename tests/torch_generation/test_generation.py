@@ -30,7 +30,7 @@ from numtok_torch import (
     embedding_from_schema,
     head_from_config,
 )
-from numtok_torch.data.collator import NumberCollator, NumberDataset
+from numtok_torch.data import NumberCollator, NumberDataset
 from numtok_torch.generation.generate_texts import Generated, generate, read_prompts
 from numtok_torch.generation.well_formed import NumberLogitsProcessor
 from numtok_torch.generation.written import number_ids, streams_of

@@ -21,7 +21,7 @@ from numtok import Tokenizer
 from numtok.representations import XVal
 from numtok_torch import BitsHead, FoNEEmbedding, FoNEHead, NumberModel, ScalarHead, XValEmbedding
 from numtok_torch.data.collator import NumberCollator
-from numtok_torch.data.streams import NumberTokens
+from numtok_torch.data.rows import NumberTokens
 from numtok_torch.embeddings.fone import digits_of_features
 from numtok_torch.generation.generate_texts import generate, read_prompts
 
