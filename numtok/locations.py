@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -83,14 +84,23 @@ def size(path: str | Path) -> int | None:
         return None
 
 
-def read(path: str | Path) -> bytes | None:
-    """All of a small file; None if it is not there."""
+def names(folder: str | Path) -> list[str]:
+    """What is right below a folder, sorted; nothing if it is not there."""
+    if is_url(folder):
+        return objects.names(str(folder))
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(os.listdir(folder))
+    return []
+
+
+def remove(path: str | Path) -> None:
+    """Remove a file, a link, or a folder with all that is in it, if it is there."""
     if is_url(path):
-        return objects.read(str(path))
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        return None
+        objects.remove(str(path))
+        return
+    with contextlib.suppress(FileNotFoundError):
+        linked = os.path.islink(path)
+        shutil.rmtree(path) if os.path.isdir(path) and not linked else os.unlink(path)
 
 
 def same_file(path: str | Path, other: str | Path) -> bool:

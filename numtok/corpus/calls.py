@@ -12,13 +12,12 @@ import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import pyarrow as pa
 
 from numtok import corpus
 from numtok.corpus.fit import ScaleFit, xval_place
-from numtok.corpus.jobs.claims import Status
 from numtok.corpus.jobs.request import Encoder, Sharding, is_folder
 from numtok.corpus.number_columns import columns_with_numbers
 from numtok.corpus.read.find import find_inputs
@@ -29,6 +28,9 @@ from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation
 from numtok.representations.chosen import for_files
 from numtok.tokenizer.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from numtok.corpus.jobs.job import Status
 
 Files = str | Path | Sequence[str | Path]
 Chosen = str | Representation | Sequence[Representation | str]
@@ -133,7 +135,7 @@ def encode_files(
             "tensors='extension' is for columns of tensors, and there is none; leave it out, or"
             " give dense=True where there can be"
         )
-    encoder = Encoder.of(made, tokenizer, engine, finding)
+    encoder = Encoder(made, tokenizer, engine, finding)
     given, sharding = _listed(inputs), Sharding(shards, shard_size, shard, ray)
     summary = _encode(given, output, encoder, sharding, progress, options)
     if summary.documents and not summary.numbers and options.get("template") is None:

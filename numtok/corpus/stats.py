@@ -21,7 +21,7 @@ import pyarrow as pa
 from numtok import locations
 from numtok.corpus.encoded_stats import is_encoded, statistics_of_encoded
 from numtok.corpus.flow import Sink, run_ordered
-from numtok.corpus.jobs.folder import MANIFEST, read_signed
+from numtok.corpus.jobs.folder import read_manifest
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
@@ -132,11 +132,7 @@ def _kept(inputs: Sequence[str]) -> tuple[list[Statistics], list[str]]:
     """(what the manifests of folders have kept, the other inputs)."""
     kept, others = [], []
     for given in inputs:
-        manifest = (
-            read_signed(locations.join(given, MANIFEST), dict)
-            if given != "-" and locations.is_folder(given)
-            else None
-        )
+        manifest = read_manifest(given) if given != "-" and locations.is_folder(given) else None
         if manifest is not None and "statistics" in manifest:
             kept.append(Statistics.from_json(manifest["statistics"]))
         else:

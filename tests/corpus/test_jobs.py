@@ -242,23 +242,37 @@ def test_a_damaged_plan_or_tokenizer_is_named(corpus: Path, done: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "itself", "pipe"])
-@pytest.mark.parametrize("name", ["plan.json", "manifest.json", "000003.json", "plan.claim"])
+@pytest.mark.parametrize(
+    "name", ["plan.json", "plan.claim", "manifest.json", "000003.json", "../000003.parquet"]
+)
 def test_links_and_pipes_are_not_followed(
-    corpus: Path, done: Path, tmp_path: Path, name: str, kind: str
+    corpus: Path, unbroken: Path, done: Path, tmp_path: Path, name: str, kind: str
 ) -> None:
-    """In a folder from somebody else, they could name any file, or wait for ever."""
+    """In a folder from somebody else, they could name any file, or wait for ever: what is read is
+    refused, what is written replaces them.
+    """
     path, victim = done / "__numtok" / name, tmp_path / "victim"
     victim.write_bytes(b"precious")
-    if path.exists():
-        path.unlink()
+    path.unlink(missing_ok=True)
     os.mkfifo(path) if kind == "pipe" else path.symlink_to(victim if kind == "link" else path)
-    if name != "000003.json":  # which is made anew
+    if name.startswith("plan"):
         with pytest.raises(NumtokError, match=r"is a symbolic link|is no plain file"):
-            encode(corpus, done, shards=7)
-    if name in ("plan.json", "manifest.json"):
+            encode(corpus, done)
+    else:
+        encode(corpus, done)
+        assert jobs.shards(done) == jobs.shards(unbroken) and not path.is_symlink()
+    if name == "plan.json":
         with pytest.raises(NumtokError, match=r"is a symbolic link|is no plain file"):
             numtok.finish_job(done, check=True)
     assert victim.read_bytes() == b"precious"
+
+
+def test_the_own_folder_is_no_link(corpus: Path, done: Path, tmp_path: Path) -> None:
+    (done / "__numtok").rename(tmp_path / "elsewhere")
+    (done / "__numtok").symlink_to(tmp_path / "elsewhere")
+    for call in (lambda: encode(corpus, done), lambda: numtok.finish_job(done)):
+        with pytest.raises(JobError, match=r"__numtok: is a symbolic link"):
+            call()
 
 
 def test_a_folder_of_the_former_version_is_read(corpus: Path, done: Path, tmp_path: Path) -> None:
@@ -275,15 +289,6 @@ def test_a_folder_of_the_former_version_is_read(corpus: Path, done: Path, tmp_pa
         encode(corpus, done)
     assert encode(corpus, done, overwrite=True).rows == 5 * jobs.ROWS
     assert not list(done.glob("*-of-*"))
-
-
-def test_a_shard_that_is_a_link_is_replaced(corpus: Path, done: Path, tmp_path: Path) -> None:
-    (tmp_path / "victim").write_bytes(b"precious")
-    (done / "000003.parquet").unlink()
-    (done / "000003.parquet").symlink_to(tmp_path / "victim")
-    assert encode(corpus, done).resumed == 6
-    assert not (done / "000003.parquet").is_symlink()
-    assert (tmp_path / "victim").read_bytes() == b"precious"
 
 
 def test_a_pipe_among_the_inputs_is_told(tmp_path: Path) -> None:
@@ -463,7 +468,7 @@ def test_a_representation_of_a_script_is_encoded_in_its_process(tmp_path: Path) 
     (tmp_path / "a.txt").write_text("is 1\n" * 50)
     kind = type("FromScript", (numtok.XVal,), {"__module__": "__main__"})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("numtok.corpus.jobs.run.Pool", None)
+        patch.setattr("numtok.corpus.jobs.run.COMMAND", None)
         made = numtok.Tokenizer.from_pretrained(numbers=[kind(0.5)])
         assert (
             numtok.encode_files(

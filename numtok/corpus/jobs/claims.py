@@ -1,10 +1,7 @@
-"""Who works on what: a claim is a file that only one process can make, and that lives as long as
-its maker does.
-
-In: names of things to do. Out: yes or no. The maker refreshes its claims; who waits for one learns
-    that its maker is dead at once on the same machine, and else when the claim was not refreshed
-    for ``LEASE`` seconds of its own clock. Should two ever have a claim, on a store that cannot
-    create in one step say, both write the same bytes.
+"""Who works on what: a claim is a file that only one process can make. Its maker refreshes it, and
+says in it how far it is; that a maker is dead is known at once on its machine, and elsewhere once
+``LEASE`` seconds went by without that. Should two ever have the same claim, both write the same
+bytes.
 """
 
 from __future__ import annotations
@@ -16,14 +13,16 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 from numtok.corpus.jobs.folder import OWN, Folder
+from numtok.corpus.summary import Progress
 from numtok.errors import JobError, NumtokError
 from numtok.options import conform
 
 LEASE, BEAT = 60.0, 10.0  # seconds
+BEAT_HERE = 1.0  # where a refreshed claim costs no request to a store
 SUFFIX = ".claim"
 
 
@@ -37,7 +36,10 @@ class Claim:
         pid, started: of the process; when that was, as the system counts it.
         run: of the command that it works for.
         since: the time, in UTC.
+        beat: another number once it was refreshed.
+        progress: how far the shard is; None at the beginning.
         error: why it failed, if it did: nobody works on it then.
+        stop: whether all others would fail alike, as on a full disk.
     """
 
     host: str
@@ -46,7 +48,10 @@ class Claim:
     started: str
     run: str
     since: str
+    beat: int = 0
+    progress: Progress | None = None
     error: str | None = None
+    stop: bool = False
 
     def is_dead(self) -> bool:
         """Whether it is known that its process is gone."""
@@ -56,59 +61,44 @@ class Claim:
         return f"process {self.pid} on {self.host}, since {self.since}"
 
 
-@dataclass(frozen=True)
-class Status:
-    """How far a job is, shard by shard.
-
-    Attributes:
-        shards: how many there are. finished: whether the manifest is there.
-        done: numbers of shards.
-        running: shards that somebody works on: who, on which machine, since when.
-        failed: shards that could not be made: why, with file and line.
-    """
-
-    shards: int
-    finished: bool
-    done: list[int] = field(default_factory=list)
-    running: dict[int, Claim] = field(default_factory=dict)
-    failed: dict[int, str] = field(default_factory=dict)
-
-
 class Claims:
-    """The claims in one folder, by one process.
-
-    Args:
-        folder: of the job.
-        run: names the command that this process works for.
-    """
+    """The claims in the folder of a job, by this process, which works for the command ``run``."""
 
     def __init__(self, folder: Folder, run: str) -> None:
         self.folder, self.run = folder, run
-        self._held: dict[str, bytes] = {}
-        self._seen: dict[str, tuple[bytes, float]] = {}
+        self._held: dict[str, Claim] = {}
+        self._seen: dict[str, tuple[Claim, float]] = {}
         self._lock = threading.Lock()
         self._beating = False
 
     def take(self, name: str) -> bool:
         """Claim it, if nobody has."""
-        content = self._content(None)
-        if not self.folder.create(_file(name), content):
+        now, pid = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.getpid()
+        claim = Claim(socket.gethostname(), _machine(), pid, _start_of(pid), self.run, now)
+        if not self.folder.create(_file(name), _content(claim)):
             return False
         with self._lock:
-            self._held[name] = content
+            self._held[name] = claim
             if not self._beating:
                 self._beating = True
                 threading.Thread(target=self._beat, name="numtok-claims", daemon=True).start()
         return True
 
-    def release(self, name: str, error: str | None = None) -> None:
+    def note(self, name: str, progress: Progress) -> None:
+        """How far it is; the others learn of that by and by."""
+        with self._lock:
+            self._held[name] = dataclasses.replace(self._held[name], progress=progress)
+
+    def release(self, name: str, error: str | None = None, stop: bool = False) -> None:
         """Give it up; with an error, so that nobody of this run takes it again."""
         with self._lock:
-            self._held.pop(name, None)
+            claim = self._held.pop(name)
         if error is None:
             self.folder.remove(_file(name))
         else:
-            self.folder.replace(_file(name), self._content(error))
+            self.folder.replace(
+                _file(name), _content(dataclasses.replace(claim, error=error, stop=stop))
+            )
 
     @contextlib.contextmanager
     def hold(self, name: str) -> Iterator[None]:
@@ -123,14 +113,6 @@ class Claims:
         finally:
             self.release(name)
 
-    def all(self) -> dict[str, Claim]:
-        """Every claim that there is, by what it is on."""
-        names = [
-            name.removesuffix(SUFFIX) for name in self.folder.names(OWN) if name.endswith(SUFFIX)
-        ]
-        found = self.folder.each(self.read, names)
-        return {name: claim for name, claim in zip(names, found, strict=True) if claim is not None}
-
     def read(self, name: str) -> Claim | None:
         """Who has it; None if nobody has."""
         stored = self.folder.read(_file(name))
@@ -141,63 +123,75 @@ class Claims:
         except (ValueError, RecursionError, JobError):  # half written, by whoever that is
             return Claim("an unknown machine", "", 0, "", "", "?")
 
+    def among(self, names: Collection[str]) -> dict[str, Claim]:
+        """Every claim among the files of a job, by what it is on."""
+        claimed = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+        found = zip(claimed, self.folder.each(self.read, claimed), strict=True)
+        with self._lock:
+            return {name: self._held.get(name, claim) for name, claim in found if claim is not None}
+
     def is_over(self, name: str, claim: Claim) -> bool:
         """Whether nobody works on it any more: its process is gone, or it failed in another run."""
         if claim.error is not None:
             return claim.run != self.run
         if claim.is_dead():
             return True
-        now, state = time.monotonic(), self.folder.state(_file(name))
-        if self._seen.get(name, (b"", 0.0))[0] != state:
-            self._seen[name] = state, now
+        now = time.monotonic()
+        if self._seen.get(name, (None, 0.0))[0] != claim:
+            self._seen[name] = claim, now
         return now - self._seen[name][1] > LEASE
 
-    def sweep(self) -> tuple[dict[str, Claim], dict[str, Claim]]:
+    def sweep(self, names: Collection[str]) -> tuple[dict[str, Claim], dict[str, Claim]]:
         """Remove claims that are over: (those that stay, those that were removed)."""
-        there = self.all()
+        there = self.among(names)
         over = {name: claim for name, claim in there.items() if self.is_over(name, claim)}
         for name in over:
             self.folder.remove(_file(name))
         return {name: claim for name, claim in there.items() if name not in over}, over
 
-    def _content(self, error: str | None) -> bytes:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        pid = os.getpid()
-        made = Claim(socket.gethostname(), _machine(), pid, _start_of(pid), self.run, now, error)
-        return json.dumps(dataclasses.asdict(made)).encode()
-
     def _beat(self) -> None:
+        """Refresh what is held, as long as anything is."""
         while True:
-            time.sleep(BEAT)
+            time.sleep(BEAT if self.folder.remote else BEAT_HERE)
             with self._lock:
-                for name, content in self._held.items():
+                self._beating = bool(self._held)
+                if not self._beating:
+                    return
+                for name, claim in self._held.items():
+                    self._held[name] = dataclasses.replace(claim, beat=claim.beat + 1)
                     with contextlib.suppress(OSError, NumtokError):  # the next may get through
-                        self.folder.touch(_file(name), content)
+                        self.folder.refresh(_file(name), _content(self._held[name]))
 
 
 def _file(name: str) -> str:
     return f"{OWN}/{name}{SUFFIX}"
 
 
+def _content(claim: Claim) -> bytes:
+    """Of one length, unless an error is told: what is refreshed is written over."""
+    return json.dumps(dataclasses.asdict(claim)).encode().ljust(1024)
+
+
 def _machine() -> str:
-    """What tells where numbers of processes mean something: the start of the system, and the
-    container.
-    """
+    """Where numbers of processes mean something: the start of the system, and the container."""
     with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
         return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
     return socket.gethostname()
 
 
 def _start_of(pid: int) -> str:
-    """When the process started, as the system counts it; nothing if there is none."""
+    """When the process started, as Linux counts it; nothing if there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
         return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
-    except FileNotFoundError:
+    except OSError:
         if os.path.exists("/proc/self/stat"):
             return ""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    try:
         os.kill(pid, 0)
-        return "there"
-    return ""
+    except ProcessLookupError:
+        return ""
+    except PermissionError:
+        pass
+    return "there"

@@ -1,16 +1,13 @@
-"""Inputs cut into shards, and cut again where they were mended.
-
-In: inputs, whose bytes are thought of as laid end to end, and how many shards there should be. Out:
-    for each shard its ``Part`` s, in order; together they hold each input exactly once. A plain
-    file of lines is cut where a line begins, a Parquet file between row groups; all others stay
-    whole, and compressed files too. A part belongs to the shard in which its middle lies, so that
-    shards are of about one size, and there may be fewer than were asked for.
+"""Inputs cut into shards, and cut again where they were mended. A plain file of lines is cut where
+a line begins, a Parquet file between row groups; all others stay whole. A part belongs to the shard
+in which its middle lies, the inputs being laid end to end, so that shards are of about one size.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +27,7 @@ Stretch = tuple[int, int | None, int]  # start, stop, bytes
 def cut(
     sources: Sequence[Source], tags: Sequence[str], count: int, text_unit: str
 ) -> list[list[Part]]:
-    """The parts of each shard.
+    """The parts of each shard, which together hold each input exactly once.
 
     Args:
         sources: files.
@@ -40,39 +37,36 @@ def cut(
     """
     total = sum(source.size or 0 for source in sources)
     shards: dict[int, list[Part]] = {}
-    begin = 0
+    done = 0
     for source, tag in zip(sources, tags, strict=True):
-        size = source.size or 0
-        inner = [at - begin for at in _boundaries(total, count, begin, begin + size)]
-        done, pieces = 0, dict[int, Stretch]()
-        for start, stop, length in _stretches(source, inner, text_unit):
-            middle = 2 * (begin + done) + length  # twice
-            place = min(middle * count // (2 * total), count - 1) if total else 0
-            first, _, before = pieces.get(place, (start, stop, 0))
-            pieces[place] = first, stop, before + length
-            done += length
-        for place, part in zip(pieces, parts_of(source, tag, iter(pieces.values())), strict=True):
-            shards.setdefault(place, []).append(part)
-        begin += size
+        stop = done + (source.size or 0)
+        ends = _ends_within(total, count, done, stop)
+        pieces: dict[int, list[Stretch]] = {}
+        for stretch in _stretches(source, [end - done for end in ends], text_unit):
+            twice_middle = 2 * done + stretch[2]
+            done += stretch[2]
+            place = min(twice_middle * count // (2 * total), count - 1) if total else 0
+            pieces.setdefault(place, []).append(stretch)
+        for place, some in pieces.items():
+            joined = (some[0][0], some[-1][1], sum(length for _, _, length in some))
+            shards.setdefault(place, []).append(_part(source, tag, joined))
+        done = stop
     return [shards[place] for place in sorted(shards)]
 
 
-def parts_of(source: Source, tag: str, stretches: Iterator[Stretch]) -> Iterator[Part]:
-    """The parts of one file."""
-    lines = FORMATS[source.format].cut == "lines"
-    for start, stop, length in stretches:
-        mark = _mark(source.path, start) if start and lines else 0
-        name, size = (source.path, source.format, source.compression), source.size or 0
-        yield Part(*name, size, tag, start, stop, length, mark)
+def _part(source: Source, tag: str, stretch: Stretch) -> Part:
+    (start, stop, length), size = stretch, source.size or 0
+    mark = _mark(source.path, start) if start and FORMATS[source.format].cut == "lines" else 0
+    kind = (source.format, source.compression)
+    return Part(source.path, *kind, size, tag, start, stop, length, mark)
 
 
-def _boundaries(total: int, count: int, start: int, stop: int) -> Iterator[int]:
+def _ends_within(total: int, count: int, start: int, stop: int) -> list[int]:
     """Where, between two bytes, shards of one size would end."""
-    if total:
-        ends = (
-            total * k // count for k in range(start * count // total, stop * count // total + 2)
-        )
-        yield from (end for end in ends if start < end < stop)
+    if not total:
+        return []
+    numbers = range(start * count // total, stop * count // total + 2)
+    return [end for k in numbers if start < (end := total * k // count) < stop]
 
 
 def _stretches(source: Source, inner: Sequence[int], text_unit: str) -> list[Stretch]:
@@ -84,11 +78,13 @@ def _stretches(source: Source, inner: Sequence[int], text_unit: str) -> list[Str
         if len(starts) > 1:
             return _between([*starts, size])
     if kind == "row groups" and len(ends := _group_ends(source)) > 2:
-        return [
-            (number, number + 1, end - start)
-            for number, (start, end) in enumerate(itertools.pairwise(ends))
-        ]
+        groups = enumerate(itertools.pairwise(ends))
+        return [(number, number + 1, end - start) for number, (start, end) in groups]
     return [(0, None, size)]
+
+
+def _between(ends: Sequence[int]) -> list[Stretch]:
+    return [(start, stop, stop - start) for start, stop in itertools.pairwise(ends)]
 
 
 def _group_ends(source: Source) -> list[int]:
@@ -102,37 +98,39 @@ def _group_ends(source: Source) -> list[int]:
     return [0]
 
 
-def _between(ends: Sequence[int]) -> list[Stretch]:
-    return [(start, stop, stop - start) for start, stop in itertools.pairwise(ends)]
-
-
 def cut_again(parts: Sequence[Part], source: Source, tag: str) -> list[Part | None]:
     """The parts of a file that has other bytes now, about as it was cut before; None for one that
     is gone. Where a cut was is told by the bytes behind it, so that what lies between two changes
     keeps its bounds.
     """
-    size, first = source.size or 0, parts[0]
-    kind = FORMATS[source.format].cut
-    if first.stop is None or kind is None or source.compression:
-        whole = next(parts_of(source, tag, iter([(0, None, size)])))
-        return [whole, *[None] * (len(parts) - 1)]
-    starts: list[int | None] = [0]
+    size, kind = source.size or 0, FORMATS[source.format].cut
+    if parts[0].stop is None or kind is None or source.compression:
+        return [_part(source, tag, (0, None, size)), *[None] * (len(parts) - 1)]
     if kind == "lines":
-        shift = 0
-        for part in parts[1:]:
-            found = _found_again(source.path, part, (shift, size - part.size), size)
-            shift = found - part.start
-            starts.append(found if max(one or 0 for one in starts) < found < size else None)
-        ends = [*(one for one in starts if one is not None), size]
-        stretches = iter(_between(ends))
+        starts = list(_starts_again(parts, source.path, size))
+        there = [start for start in starts if start is not None]
+        stretches = iter(_between([*there, size]))
     else:
-        at = _group_ends(source)
-        groups = len(at) - 1
-        starts += [part.start if part.start < groups else None for part in parts[1:]]
-        ends = [*(one for one in starts if one is not None), groups]
-        stretches = iter([(a, b, at[b] - at[a]) for a, b in itertools.pairwise(ends)])
-    made = parts_of(source, tag, stretches)
-    return [None if start is None else next(made) for start in starts]
+        ends = _group_ends(source)
+        starts = [0, *(one.start if one.start < len(ends) - 1 else None for one in parts[1:])]
+        there = [start for start in starts if start is not None]
+        bounds = itertools.pairwise([*there, len(ends) - 1])
+        stretches = iter([(a, b, ends[b] - ends[a]) for a, b in bounds])
+    return [None if start is None else _part(source, tag, next(stretches)) for start in starts]
+
+
+def _starts_again(parts: Sequence[Part], path: str, size: int) -> Iterator[int | None]:
+    """Where each part of a file of lines begins now; None for one that would be empty."""
+    last = shift = 0
+    yield 0
+    for part in parts[1:]:
+        found = _found_again(path, part, (shift, size - part.size), size)
+        shift = found - part.start
+        if last < found < size:
+            last = found
+            yield found
+        else:
+            yield None
 
 
 def _found_again(path: str, part: Part, shifts: Sequence[int], size: int) -> int:
@@ -143,10 +141,7 @@ def _found_again(path: str, part: Part, shifts: Sequence[int], size: int) -> int
         with locations.open_file(path) as file:
             file.seek(begin)
             data = file.read(2 * _NEAR + _MARK)
-        breaks, at = [], data.find(b"\n")
-        while at >= 0:
-            breaks.append(at + 1)
-            at = data.find(b"\n", at + 1)
+        breaks = [found.end() for found in re.finditer(b"\n", data)]
         for place in sorted(breaks, key=lambda one: abs(begin + one - middle)):
             if zlib.crc32(data[place : place + _MARK]) == part.mark:
                 return begin + place

@@ -1,28 +1,22 @@
-"""The folder of a job: what lies in it, read and written so that nothing is ever half there.
-
-In: names below the folder, such as ``__numtok/plan.json``. Out: their contents. JSON is written in
-    one form only, with a digest of itself: the same content gives the same bytes, and damage is
-    noticed. Nothing is written through a link, and nothing but plain files is read. What other
-    readers of a folder need is at the end.
+"""The folder of a job: what lies in it, read and written so that nothing is ever half there. JSON
+has one form and a digest of itself: the same content gives the same bytes, and damage is noticed.
+Whoever made the folder may have put links and pipes there: a job follows none.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import re
-import secrets
-import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from numtok import locations
 from numtok.errors import InputError, JobError, OutputError
-from numtok.files import is_temporary, remove_leftovers, temporary_name, write_file
+from numtok.files import is_temporary, remove_leftovers, write_file
 from numtok.options import conform
 from numtok.stores import objects
 
@@ -42,13 +36,18 @@ _CHECK = "check"
 
 
 class Folder:
-    """A folder of a file system that this machine has mounted, or of an object store, where folders
-    come and go with what is in them.
+    """A folder of this machine, or of an object store, where folders come and go with what is in
+    them.
+
+    Raises:
+        JobError: if the inner folder is a link.
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = str(path).rstrip("/") if locations.is_url(path) else str(Path(path))
         self.remote = locations.is_url(path)
+        self.path = str(path).rstrip("/") if self.remote else str(Path(path))
+        if not self.remote and os.path.islink(self.file(OWN)):
+            raise _strange(self.file(OWN))
 
     def __str__(self) -> str:
         return self.path
@@ -62,17 +61,17 @@ class Folder:
         if self.remote:
             objects.check_writable(self.path)
             return
-        with self._named("make the folder"):
+        try:
             os.makedirs(self.file(OWN), exist_ok=True)
-        self._refuse_link(OWN)
+        except OSError as error:
+            raise self._refusal("make the folder", error) from error
 
     def names(self, inner: str = "") -> list[str]:
         """What is in the folder or in one below it, sorted; nothing if it is not there."""
-        if self.remote:
-            return objects.names(self.file(inner))
-        with self._named("list the folder"), contextlib.suppress(FileNotFoundError):
-            return sorted(os.listdir(self.file(inner)))
-        return []
+        try:
+            return locations.names(self.file(inner))
+        except OSError as error:
+            raise self._refusal("list the folder", error) from error
 
     def size(self, name: str) -> int | None:
         """Bytes of a plain file; None if it is not there."""
@@ -91,70 +90,61 @@ class Folder:
 
     def remove(self, name: str) -> None:
         """Remove a file or a folder, if it is there."""
-        path = self.file(name)
-        if self.remote:
-            objects.remove(path)
-            return
-        with self._named(f"remove {name}"), contextlib.suppress(FileNotFoundError):
-            linked = os.path.islink(path)
-            shutil.rmtree(path) if os.path.isdir(path) and not linked else os.unlink(path)
+        try:
+            locations.remove(self.file(name))
+        except OSError as error:
+            raise self._refusal(f"remove {name}", error) from error
 
-    def remove_leftovers(self, here: bool = False) -> None:
-        """Remove what runs that died were writing, on whatever machine, only while nobody writes
-        here; or the shards that died on this machine, at any time.
+    def make_way(self, name: str) -> None:
+        """Remove a link or a pipe: what is to be written replaces it, and not what it names."""
+        if not self.remote and self.size(name) is None:
+            self.remove(name)
+
+    def remove_leftovers(self) -> None:
+        """Remove what runs that died had written of shards, on whatever machine; once all shards
+        are done.
         """
-        if here:
-            if not self.remote:
-                remove_leftovers(Path(self.path))
-            return
         if self.remote:
             objects.abandon_uploads(self.path)
             return
         for inner in ("", OWN):
             for name in filter(is_temporary, self.names(inner)):
-                self.remove(f"{inner}/{name}" if inner else name)
+                if re.match(r"\.\d{5,}", name):
+                    self.remove(os.path.join(inner, name))
+
+    def remove_own_leftovers(self) -> None:
+        """The same for runs that died on this machine, at any time."""
+        if not self.remote:
+            remove_leftovers(Path(self.path))
 
     def each(self, ask: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
         """The answer about each item, several at once where each takes a while."""
         return locations.each(ask, items, self.remote)
 
     def create(self, name: str, content: bytes) -> bool:
-        """Make a small file in one step; False if there is one of that name."""
-        path = self.file(name)
+        """Make a small file; False if there is one of that name. Only one of several can."""
         if self.remote:
-            return objects.create(path, content)
-        temporary = temporary_name(Path(path), secrets.token_hex(6))
-        with self._named(f"write {name}"):
-            temporary.write_bytes(content)
-            try:
-                os.link(temporary, path)
-            except FileExistsError:
-                return False
-            except OSError:  # a file system without hard links
-                return _create_plainly(path, content)
-            finally:
-                temporary.unlink(missing_ok=True)
+            return objects.create(self.file(name), content)
+        try:
+            with open(self.file(name), "xb") as file:
+                file.write(content)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise self._refusal(f"write {name}", error) from error
         return True
 
-    def touch(self, name: str, content: bytes) -> None:
-        """Have :meth:`state` tell something else; ``content`` is what the file holds."""
-        path = self.file(name)
+    def refresh(self, name: str, content: bytes) -> None:
+        """Write as many bytes over those of a small file."""
         if self.remote:
-            objects.write(path, content)
+            objects.write(self.file(name), content)
         else:
-            os.utime(path, follow_symlinks=False)
-
-    def state(self, name: str) -> bytes:
-        """What differs once the file was touched."""
-        if self.remote:
-            return str(objects.status(self.file(name))).encode()
-        with contextlib.suppress(OSError):
-            return str(os.lstat(self.file(name)).st_mtime_ns).encode()
-        return b""
+            with open(os.open(self.file(name), os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
+                file.write(content)
 
     def replace(self, name: str, content: str | bytes) -> None:
-        """Write a small file in one step, over what is there; not through a link."""
-        self._refuse_link(name)
+        """Write a small file in one step, over what is there."""
+        self.make_way(name)
         write_file(self.file(name), content)
 
     def read(self, name: str) -> bytes | None:
@@ -163,8 +153,7 @@ class Folder:
         Raises:
             JobError: for a link, a pipe or a device.
         """
-        self._refuse_link(name)
-        return _plain(self.file(name))
+        return _plain(self.file(name), os.O_NOFOLLOW)
 
     def write_json(self, name: str, content: dict[str, Any]) -> None:
         """Write JSON with a digest of itself; whole, and on the disk, when it returns."""
@@ -177,62 +166,39 @@ class Folder:
         Raises:
             JobError: if it is damaged, was changed by hand, or is of another version.
         """
-        self._refuse_link(name)
-        return read_signed(self.file(name), kind)
+        return _verified(self.read(name), self.file(name), kind)
 
-    def _refuse_link(self, name: str) -> None:
-        """``JobError`` for a link or a pipe: whoever made the folder may have it name any file, or
-        never end.
-        """
-        if self.remote:
-            return
-        with contextlib.suppress(OSError):
-            mode = os.lstat(self.file(name)).st_mode
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                what = "a symbolic link" if stat.S_ISLNK(mode) else "no plain file"
-                raise JobError(
-                    f"is {what}, and a job neither reads nor writes its own files through one;"
-                    " remove it",
-                    self.file(name),
-                )
-
-    @contextlib.contextmanager
-    def _named(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            refusal = OutputError(
-                f"{self.path}: cannot {what}: {error.strerror or error}; check the folder and its"
-                " permissions"
-            )
-            refusal.errno = error.errno
-            raise refusal from error
+    def _refusal(self, what: str, error: OSError) -> OutputError:
+        refusal = OutputError(
+            f"{self.path}: cannot {what}: {error.strerror or error}; check the folder and its"
+            " permissions"
+        )
+        refusal.errno = error.errno
+        return refusal
 
 
-def _create_plainly(path: str, content: bytes) -> bool:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
-    except FileExistsError:
-        return False
-    with open(descriptor, "wb") as file:
-        file.write(content)
-    return True
-
-
-def _plain(path: str) -> bytes | None:
-    """All of a plain file; of a pipe, which nobody may ever write to, and of a device nothing."""
+def _plain(path: str, how: int = 0) -> bytes | None:
+    """All of a plain file: nobody may ever write to a pipe."""
     if locations.is_url(path):
         return objects.read(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | how)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise JobError(f"cannot be read: {error.strerror}; remove it", path) from error
+        raise _strange(path, error.strerror or "") from error
     with open(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise JobError("is no plain file; remove it", path)
+            raise _strange(path)
         return file.read()
+
+
+def _strange(path: str, why: str = "") -> JobError:
+    if os.path.islink(path):
+        what = "is a symbolic link, and a job neither reads nor writes its own files through one"
+    else:
+        what = f"cannot be read: {why}" if why else "is no plain file"
+    return JobError(f"{what}; remove it", path)
 
 
 def digest(content: Any) -> str:
@@ -242,9 +208,7 @@ def digest(content: Any) -> str:
     ).hexdigest()
 
 
-def read_signed(path: str, kind: type[Kind]) -> Kind | None:
-    """JSON that a job has written, as what declares it; see :meth:`Folder.read_json`."""
-    stored = _plain(path)
+def _verified(stored: bytes | None, path: str, kind: type[Kind]) -> Kind | None:
     if stored is None:
         return None
     try:
@@ -267,6 +231,16 @@ def read_signed(path: str, kind: type[Kind]) -> Kind | None:
 # -------------------------------------------------------------------------------------------------
 
 
+def read_manifest(folder: str | Path) -> dict[str, Any] | None:
+    """What a finished job has made; None if there is none.
+
+    Raises:
+        JobError: if it is damaged, was changed by hand, or is of another version.
+    """
+    path = locations.join(folder, MANIFEST)
+    return _verified(_plain(path), path, dict)
+
+
 def shards_of(folder: str | Path) -> list[str] | None:
     """The files of a finished job in their order; None for a folder that is not a job's.
 
@@ -274,7 +248,7 @@ def shards_of(folder: str | Path) -> list[str] | None:
         InputError: if shards may be missing: a part of a corpus must not be taken for all of it.
         JobError: if the manifest is damaged.
     """
-    manifest = read_signed(locations.join(folder, MANIFEST), dict)
+    manifest = read_manifest(folder)
     if manifest is None:
         if locations.exists(locations.join(folder, PLAN)):
             raise InputError(

@@ -1,9 +1,6 @@
 """A corpus into a folder of shards: planned once, amended and resumed by the same call, finished
-when every shard is done.
-
-In: what is asked for, and a folder. Out: the folder, as ``FORMAT.md`` describes it, and what it
-    came to. This module puts the others together: ``planning`` says what is to be done, ``run`` has
-    it done, ``shards`` does one.
+when every shard is done. ``planning`` says what is to be done, ``run`` has it done, ``shards`` does
+one; this puts them together, and adds up.
 """
 
 from __future__ import annotations
@@ -12,16 +9,17 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from numtok.corpus.fit import Fit
-from numtok.corpus.jobs.claims import Claims, Status
+from numtok.corpus.jobs.claims import Claim, Claims
 from numtok.corpus.jobs.folder import DATA, MANIFEST, OWN, PLAN, QUARANTINE, Folder
 from numtok.corpus.jobs.plan import FORMAT, Plan, Receipt, Shard, as_json, read_plan
-from numtok.corpus.jobs.planning import planned, refuse_inputs_within
-from numtok.corpus.jobs.request import Encoder, Request, Sharding, make_request
-from numtok.corpus.jobs.run import Gauge, Run
+from numtok.corpus.jobs.planning import planned
+from numtok.corpus.jobs.request import Encoder, Sharding, make_request, refuse_inputs_within
+from numtok.corpus.jobs.run import Run
 from numtok.corpus.jobs.shards import (
     Task,
     check_shard,
@@ -48,20 +46,15 @@ def encode_folder(
     sharding: Sharding,
     progress: Callable[[Progress], None] | None = None,
 ) -> Summary:
-    """:func:`encode_job` for what is yet to be found and checked."""
-    return encode_job(make_request(inputs, encoder, settings, sharding), output, progress)
-
-
-def encode_job(
-    request: Request, output: str | Path, progress: Callable[[Progress], None] | None = None
-) -> Summary:
     """Do what is left of a job, together with whoever else does.
 
     Args:
-        request: what is to be encoded, and how. Its settings say how many ``workers`` there are:
-            processes, and threads in these where there are more of them than shards; by default one
-            per processor. ``overwrite`` begins anew.
+        inputs: as :func:`numtok.encode_files` takes them.
         output: the folder.
+        encoder: what encodes.
+        settings: how; ``workers`` are processes, and threads in these where there are more of them
+            than shards, by default one per processor. ``overwrite`` begins anew.
+        sharding: how the inputs are cut, and who does which shards.
         progress: called from the calling thread, several times a second.
 
     Raises:
@@ -69,50 +62,44 @@ def encode_job(
             failed.
         NumtokError: for inputs that cannot be planned.
     """
-    share, settings = request.sharding.share, request.settings
-    if share is not None and settings.overwrite:
+    request = make_request(inputs, encoder, settings, sharding)
+    if sharding.share is not None and settings.overwrite:
         raise JobError(
             "to begin anew would remove what the others have written; remove the folder first, or"
             " begin without a share of the shards"
         )
     folder = Folder(output)
-    refuse_inputs_within(request.sources, folder)
+    refuse_inputs_within(request.sources, folder.path)
     folder.make()
     claims = Claims(folder, secrets.token_hex(8))
     with claims.hold("plan"):
         plan, tokenizer = planned(folder, request, claims, settings.overwrite)
-        before = receipts(folder, plan)
+        before = _receipts(folder, plan)
         if len(before) < len(plan.shards):
             folder.remove(MANIFEST)
-    mine = plan.shards[share[0] - 1 :: share[1]] if share else plan.shards
-    numbers = {shard.number for shard in mine}
-    resumed = [shard for shard, _ in before if shard.number in numbers]
-    gauge = Gauge(mine, resumed, progress)
-    done = {shard.number for shard in resumed}
-    left = [shard for shard in mine if shard.number not in done]
-    run = Run(
-        Task(folder, plan, tokenizer), left, claims, gauge, settings.workers, request.sharding.ray
-    )
+    run = Run(Task(folder, plan, tokenizer), request, claims, before, progress)
     run()
-    found = receipts(folder, plan) if left else before
+    own = {shard.number for shard in run.shards}
+    found = _receipts(folder, plan) if run.resumed < len(own) else before
+    lost = sorted(own - {shard.number for shard, _ in found})
     if run.failures:
-        raise _failed(folder, plan, run.failures, numbers - {one.number for one, _ in found})
-    if lost := numbers - {shard.number for shard, _ in found}:
+        raise _failed(folder, plan, run.failures, len(lost))
+    if lost:
         raise JobError(
-            f"shards {_listed(sorted(lost))} were made, but are not what their receipts say; run"
-            " the same command again",
+            f"shards {_listed(lost)} were made, but are not what their receipts say; run the same"
+            " command again",
             str(folder),
         )
     if len(found) == len(plan.shards):
         summary = _complete(folder, plan, found)
     else:
-        summary = summarize(folder, plan, [one for one in found if one[0].number in numbers])
+        summary = _summarize(folder, plan, [one for one in found if one[0].number in own])
         summary.share, summary.shards_done = True, len(found)
-    summary.resumed, summary.seconds = len(resumed), gauge.seconds
+    summary.resumed, summary.seconds = run.resumed, run.seconds
     return summary
 
 
-def receipts(folder: Folder, plan: Plan) -> Done:
+def _receipts(folder: Folder, plan: Plan) -> Done:
     """Of the shards that are done; what vouches for something else is removed."""
     names = set(folder.names(OWN))
     there = [shard for shard in plan.shards if f"{shard.name}.json" in names]
@@ -128,9 +115,9 @@ def receipts(folder: Folder, plan: Plan) -> Done:
     return done
 
 
-def _failed(folder: Folder, plan: Plan, failures: dict[int, str], left: set[int]) -> JobError:
+def _failed(folder: Folder, plan: Plan, failures: dict[int, str], left: int) -> JobError:
     """The error that tells which shards failed, why, and what to do."""
-    untried = len(left - set(failures))
+    untried = left - len(failures)
     others = (
         f"{untried} were not tried, as they would fail alike" if untried else "the others are done"
     )
@@ -167,7 +154,7 @@ def finish_folder(output: str | Path, check: bool = False) -> Summary:
         JobError: if shards are missing or damaged.
     """
     folder, plan = _job_in(output)
-    done = receipts(folder, plan)
+    done = _receipts(folder, plan)
     if missing := {shard.number for shard in plan.shards} - {shard.number for shard, _ in done}:
         raise JobError(
             f"{len(missing)} of {len(plan.shards)} shards are not done: {_listed(sorted(missing))};"
@@ -214,8 +201,8 @@ def _complete(folder: Folder, plan: Plan, done: Done) -> Summary:
         folder.replace(QUARANTINE, quarantine(left_out))
     else:
         folder.remove(QUARANTINE)
-    folder.write_json(MANIFEST, manifest(plan, done))
-    return summarize(folder, plan, done)
+    folder.write_json(MANIFEST, _manifest(plan, done))
+    return _summarize(folder, plan, done)
 
 
 def _left_out(done: Done) -> Iterator[tuple[str, int | None, str]]:
@@ -229,7 +216,7 @@ def _left_out(done: Done) -> Iterator[tuple[str, int | None, str]]:
             lines[part.path] += read.lines
 
 
-def manifest(plan: Plan, done: Done) -> dict[str, Any]:
+def _manifest(plan: Plan, done: Done) -> dict[str, Any]:
     """What a job has made, of what, and how."""
     ordered = [receipt for _, receipt in done]
     inputs: dict[str, dict[str, Any]] = {}
@@ -271,7 +258,7 @@ def _statistics(done: Sequence[Receipt]) -> Statistics | None:
     return no_statistics().merge(map(no_statistics().from_json, parts)) if parts else None
 
 
-def summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
+def _summarize(folder: Folder, plan: Plan, done: Done) -> Summary:
     """What became of the shards that these receipts are of."""
     ordered = [receipt for _, receipt in done]
     totals = _total(ordered)
@@ -309,6 +296,24 @@ def _first_without_text(done: Done) -> str:
 # -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Status:
+    """How far a job is, shard by shard.
+
+    Attributes:
+        shards: how many there are. finished: whether the manifest is there.
+        done: numbers of shards.
+        running: shards that somebody works on: who, on which machine, since when.
+        failed: shards that could not be made: why, with file and line.
+    """
+
+    shards: int
+    finished: bool
+    done: list[int] = field(default_factory=list)
+    running: dict[int, Claim] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+
+
 def job_status(output: str | Path) -> Status:
     """How far the job in a folder is; nothing is changed there.
 
@@ -316,7 +321,8 @@ def job_status(output: str | Path) -> Status:
         JobError: if there is none.
     """
     folder, plan = _job_in(output)
-    names, claims = set(folder.names(OWN)), Claims(folder, "").all()
+    names = set(folder.names(OWN))
+    claims = Claims(folder, "").among(names)
     status = Status(len(plan.shards), os.path.basename(MANIFEST) in names)
     for shard in plan.shards:
         claim = claims.get(shard.name)

@@ -1,10 +1,6 @@
-"""The plan of a job: what its output depends on, settled before the first shard; and the receipts,
-by which a shard is done.
-
-In: JSON of a folder. Out: ``Plan``, ``Receipt``, and back. A shard has all that is to be known of
-    its own inputs, so that a plan can be amended: what is added, dropped or mended makes other
-    shards of those that it touches, and the receipts of all others stay. Who has the plan and the
-    inputs writes the same bytes, on any machine, in any order.
+"""The plan of a job, and the receipts, by which a shard is done: who has the plan and the inputs
+writes the same bytes, on any machine, in any order. A shard has all that is to be known of its own
+inputs, so that a plan can be amended: the receipts of shards that nothing concerns stay.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ import base64
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, NamedTuple
@@ -27,7 +23,7 @@ from numtok.corpus.read.sources import COMPRESSIONS, Source, identify
 from numtok.corpus.settings import EncodeSettings
 from numtok.errors import JobError, MissingInputError, NumtokError
 from numtok.numbers.grammar import Grammar
-from numtok.representations import from_dict
+from numtok.representations import Representation, from_dict
 
 FORMAT = 2
 METADATA_KEY = b"numtok_job"
@@ -88,6 +84,7 @@ class Shard(NamedTuple):
 
     @property
     def receipt(self) -> str:
+        """Where its receipt is."""
         return f"{OWN}/{self.name}.json"
 
     @property
@@ -96,11 +93,7 @@ class Shard(NamedTuple):
         return sum(part.length for part in self.parts)
 
     def check_inputs(self) -> None:
-        """Refuse inputs that are not what they were when they were planned.
-
-        Raises:
-            MissingInputError: naming the first.
-        """
+        """``MissingInputError`` for the first that is not what it was when it was planned."""
         for part in self.parts:
             size, tag = identify(part.path)
             if (size, tag) != (part.size, part.tag):
@@ -140,10 +133,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         """ValueError for what no plan of ours holds."""
+        numbers_of(self.options)
         try:
             self.settings()
-            [from_dict(one) for one in self.options["numbers"]]
-            Grammar.from_dict(self.options["grammar"])
             base64.b64decode(self.kept, validate=True)
             FILE_SUFFIXES[self.options["output_format"]]
         except (NumtokError, TypeError, LookupError, ValueError) as error:
@@ -168,9 +160,13 @@ class Plan:
         return list(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.kept))))
 
     @property
-    def parts(self) -> Iterator[Part]:
-        """Of all shards."""
-        return (part for shard in self.shards for part in shard.parts)
+    def paths(self) -> list[str]:
+        """Of the inputs, sorted."""
+        return sorted({part.path for shard in self.shards for part in shard.parts})
+
+    def share(self, share: tuple[int, int]) -> list[Shard]:
+        """(i, n): every n-th shard from the i-th on, counted from 1."""
+        return self.shards[share[0] - 1 :: share[1]]
 
     def file(self, shard: Shard) -> str:
         """The name of the shard's file."""
@@ -178,9 +174,7 @@ class Plan:
 
     @functools.cached_property
     def bound(self) -> dict[str, Any]:
-        """What every byte of a shard depends on, besides its inputs; nothing that has a name of a
-        folder in it.
-        """
+        """What every byte of a shard depends on besides its inputs; no name of a folder is in it."""
         return {
             "format": FORMAT,
             "tokenizer": self.tokenizer.fingerprint,
@@ -278,10 +272,6 @@ class Receipt:
         if len(self.read) != len(self.parts) or not parts <= set(range(len(self.parts))):
             raise ValueError("read: not one for each part")
 
-    def with_parts(self, parts: list[Part]) -> Receipt:
-        """The same for the same content at other places."""
-        return dataclasses.replace(self, parts=parts)
-
 
 def read_plan(folder: Folder) -> Plan | None:
     """The plan of the job in a folder; None if there is none.
@@ -300,13 +290,21 @@ def read_plan(folder: Folder) -> Plan | None:
 
 
 def as_json(content: Plan | Receipt) -> dict[str, Any]:
-    """JSON-ready; fields that are None by default are left out then."""
-    found = {field.name: getattr(content, field.name) for field in dataclasses.fields(content)}
-    return {
-        name: dataclasses.asdict(value) if isinstance(value, Report | TokenizerName) else value
-        for name, value in found.items()
-        if not (name == "statistics" and value is None)
-    }
+    """JSON-ready."""
+    import msgspec  # takes longer to load than most starts may
+
+    return msgspec.to_builtins(content)  # type: ignore[no-any-return,unused-ignore]
+
+
+def numbers_of(options: Mapping[str, Any]) -> tuple[list[Representation], Grammar]:
+    """What becomes of numbers, and what counts as one, by the options of a job; ValueError if they
+    make no sense.
+    """
+    try:
+        numbers = [from_dict(one) for one in options["numbers"]]
+        return numbers, Grammar.from_dict(options["grammar"])
+    except (NumtokError, TypeError, LookupError, AttributeError) as error:
+        raise ValueError(f"holds options that make no sense ({error})") from None
 
 
 def versions() -> dict[str, str]:
@@ -318,11 +316,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[package] = "unknown"
     return found
-
-
-def kept_to_text(fields: Iterable[pa.Field]) -> str:
-    """The inverse of :attr:`Plan.kept_fields`."""
-    return base64.b64encode(pa.schema(list(fields)).serialize().to_pybytes()).decode()
 
 
 def differences(plan: Plan, options: Mapping[str, Any], before_fit: str) -> Iterator[str]:

@@ -1,19 +1,17 @@
-"""From what a call asks for to a plan: a new one, or the one in the folder, amended where inputs
-were added, dropped or mended.
-
-In: a :class:`numtok.corpus.jobs.request.Request`. Out: a ``Plan`` on the disk, with the tokenizer
-    beside it, and that tokenizer. All that depends on the whole corpus is settled here, once: where
-    it is cut, the types of the kept columns, xVal's scale (by a sample from all over the inputs).
+"""From a request to the plan on the disk: a new one, or the one in the folder, amended where inputs
+were added, dropped or mended. All that depends on the whole corpus is settled here, once: where it
+is cut, the types of the kept columns, xVal's scale.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
@@ -39,7 +37,6 @@ from numtok.corpus.jobs.plan import (
     TokenizerName,
     as_json,
     differences,
-    kept_to_text,
     read_plan,
     versions,
 )
@@ -49,14 +46,11 @@ from numtok.corpus.pieces import Reader
 from numtok.corpus.read.batches import ReadOptions
 from numtok.corpus.read.jsonl import columns_of_head
 from numtok.corpus.read.sources import Source, identify
-from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import SAMPLE_BYTES, Summary
 from numtok.errors import InputError, JobError, OutputError, RepresentationError
 from numtok.tokenizer.tokenizer import Tokenizer
 
 Item = TypeVar("Item")
-
-_RECEIPT = re.compile(r"\d{5,}\.json")
 
 
 def planned(
@@ -70,7 +64,7 @@ def planned(
     """
     if overwrite:
         _refuse_beside_others(folder, claims)
-        clear(folder)
+        _clear(folder)
     plan = read_plan(folder)
     if plan is None:
         return _new(folder, request)
@@ -80,12 +74,13 @@ def planned(
             " anew with overwrite=True",
             str(folder),
         )
-    amended = amend(plan, request)
+    amended = _amended(plan, request)
     if amended != plan:
         _refuse_beside_others(folder, claims)
         folder.remove(MANIFEST)
-        for shard in {shard.number: shard for shard in plan.shards}.values():
-            if shard.number not in {one.number for one in amended.shards}:
+        left = {shard.number for shard in amended.shards}
+        for shard in plan.shards:
+            if shard.number not in left:
                 folder.remove(shard.receipt)
                 folder.remove(plan.file(shard))
         folder.write_json(PLAN, as_json(amended))
@@ -94,7 +89,7 @@ def planned(
 
 def _refuse_beside_others(folder: Folder, claims: Claims) -> None:
     """``JobError`` if somebody works in the folder."""
-    for name, claim in claims.sweep()[0].items():
+    for name, claim in claims.sweep(folder.names(OWN))[0].items():
         if claim.error is None and name != "plan":
             raise JobError(
                 f"another run is working on this folder ({claim}), and by other inputs or options;"
@@ -103,17 +98,12 @@ def _refuse_beside_others(folder: Folder, claims: Claims) -> None:
             )
 
 
-def clear(folder: Folder) -> None:
+def _clear(folder: Folder) -> None:
     """Remove what a job left; the plan last, so that it can be resumed up to there."""
-    for name in (MANIFEST, QUARANTINE):
+    receipts = [f"{OWN}/{name}" for name in folder.names(OWN) if re.fullmatch(r"\d+\.json", name)]
+    shards = [name for name in folder.names() if SHARD.fullmatch(name)]
+    for name in (MANIFEST, QUARANTINE, *receipts, *shards, PLAN, TOKENIZER):
         folder.remove(name)
-    for name in folder.names(OWN):
-        if _RECEIPT.fullmatch(name):
-            folder.remove(f"{OWN}/{name}")
-    for name in filter(SHARD.fullmatch, folder.names()):
-        folder.remove(name)
-    folder.remove(PLAN)
-    folder.remove(TOKENIZER)
 
 
 def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
@@ -123,68 +113,60 @@ def _new(folder: Folder, request: Request) -> tuple[Plan, Tokenizer]:
             " is no plan of a job; choose another folder, move the file away, or remove shards of"
             " an earlier job with overwrite=True"
         )
-    plan, tokenizer = make_plan(request)
+    sources, options, encoder = request.sources, request.options, request.encoder
+    total = sum(source.size or 0 for source in sources)
+    count = options["shards"] or max(1, -(-total // options["shard_size"]))
+    kept = base64.b64encode(pa.schema(_kept_fields(request)).serialize().to_pybytes()).decode()
+    tokenizer, fit = _fitted(request)
+    named = isinstance(encoder.source, str | Path)
+    plan = Plan(
+        shards=_shards(0, request, sources, _tags(sources), count),
+        shard_bytes=max(1, -(-total // count)),
+        options=options,
+        tokenizer=TokenizerName(
+            source=str(encoder.source) if named else None,
+            given=not named and encoder.source is not None,
+            fingerprint=tokenizer.fingerprint,
+            before_fit=encoder.tokenizer.fingerprint,
+        ),
+        versions=versions(),
+        kept=kept,
+        fit=None if fit is None else vars(fit) | {"xval": fit.xval.to_dict()},
+        costs=_costs(request, tokenizer),
+    )
     tokenizer.save_pretrained(folder.file(TOKENIZER))
     folder.write_json(PLAN, as_json(plan))
     return plan, tokenizer
 
 
-def make_plan(request: Request) -> tuple[Plan, Tokenizer]:
-    """The plan, and the tokenizer with its scale."""
-    tokenizer, options = request.encoder.tokenizer, request.options
-    total = sum(source.size or 0 for source in request.sources)
-    count = options["shards"] or max(1, -(-total // options["shard_size"]))
-    kept = _kept_fields(request)
-    found: Fit | None = None
-    if request.encoder.fit is not None:
-        texts = _readable(sample_files(request.sources, **_how(request)))
-        scaled, found = request.encoder.fit(tokenizer.representations, tokenizer.grammar, texts)
-        tokenizer = tokenizer.with_options(scaled)
-    plan = Plan(
-        shards=_shards(0, request, request.sources, _tags(request.sources), count),
-        shard_bytes=max(1, -(-total // count)),
-        options=options,
-        tokenizer=TokenizerName(
-            request.encoder.source,
-            request.encoder.given,
-            tokenizer.fingerprint,
-            request.encoder.tokenizer.fingerprint,
-        ),
-        versions=versions(),
-        kept=kept_to_text(kept),
-        fit=None if found is None else vars(found) | {"xval": found.xval.to_dict()},
-        costs=_costs(request, tokenizer),
-    )
-    return plan, tokenizer
-
-
-def amend(plan: Plan, request: Request) -> Plan:
+def _amended(plan: Plan, request: Request) -> Plan:
     """The plan for the inputs as they are now: mended ones are cut again where they were cut
     before, dropped ones leave their shards, new ones get shards behind all others.
     """
-    before: dict[str, list[tuple[int, Part]]] = defaultdict(list)
+    before: dict[str, list[Part]] = defaultdict(list)
     for shard in plan.shards:
         for part in shard.parts:
-            before[part.path].append((shard.number, part))
-    tags = dict(zip(request.sources, _tags(request.sources), strict=True))
-    changed: dict[tuple[int, str], Part | None] = {}
-    for source, tag in tags.items():
-        parts = [part for _, part in before.get(source.path, [])]
-        if parts and not _as_planned(parts[0], source, tag):
-            again = cut_again(parts, source, tag)
-            for (number, _), new in zip(before[source.path], again, strict=True):
-                changed[number, source.path] = new and _with_column(new, request)
-    there = {source.path for source in request.sources}
+            before[part.path].append(part)
+    added, tags = [], []
+    now: dict[Part, Part] = {}
+    for source, tag in zip(request.sources, _tags(request.sources), strict=True):
+        parts = before.get(source.path, [])
+        if not parts:
+            added.append(source)
+            tags.append(tag)
+        elif _as_planned(parts[0], source, tag):
+            now.update(zip(parts, parts, strict=True))
+        else:
+            again = zip(parts, cut_again(parts, source, tag), strict=True)
+            now.update({old: _with_column(new, request) for old, new in again if new is not None})
     shards = []
     for shard in plan.shards:
-        now = [changed.get((shard.number, part.path), part) for part in shard.parts]
-        if kept := [part for part in now if part is not None and part.path in there]:
+        if kept := [now[part] for part in shard.parts if part in now]:
             shards.append(Shard(shard.number, kept))
-    added = [source for source in request.sources if source.path not in before]
     if added:
         count = max(1, -(-sum(source.size or 0 for source in added) // plan.shard_bytes))
         first = 1 + max((shard.number for shard in plan.shards), default=-1)
-        shards += _shards(first, request, added, [tags[source] for source in added], count)
+        shards += _shards(first, request, added, tags, count)
     options = plan.options | {"on_error": request.options["on_error"]}
     return dataclasses.replace(plan, shards=shards, options=options)
 
@@ -220,13 +202,29 @@ def _tags(sources: Sequence[Source]) -> list[str]:
     return locations.each(lambda source: identify(source.path)[1], sources, remote)
 
 
-def _how(request: Request) -> dict[str, object]:
-    return Reader(request.sources, _lenient(request.settings)).how
+# What is settled on a sample; the shard that has a row that cannot be read says why
+# -------------------------------------------------------------------------------------------------
 
 
-def _lenient(settings: EncodeSettings) -> EncodeSettings:
-    """A row that cannot be read is told by the shard that has it."""
-    return dataclasses.replace(settings, on_error="skip")
+def _reader(request: Request, sources: Sequence[Source]) -> Reader:
+    return Reader(sources, dataclasses.replace(request.settings, on_error="skip"))
+
+
+def _readable(items: Iterable[Item]) -> Iterator[Item]:
+    """The items up to one that cannot be read."""
+    with contextlib.suppress(InputError):
+        yield from items
+
+
+def _fitted(request: Request) -> tuple[Tokenizer, Fit | None]:
+    """The tokenizer with its scale, and what that was found on."""
+    tokenizer, fit = request.encoder.tokenizer, request.encoder.fit
+    if fit is None:
+        return tokenizer, None
+    how = _reader(request, request.sources).how
+    texts = _readable(sample_files(request.sources, **how))
+    scaled, found = fit(tokenizer.representations, tokenizer.grammar, texts)
+    return tokenizer.with_options(scaled), found
 
 
 def _kept_fields(request: Request) -> list[pa.Field]:
@@ -235,9 +233,10 @@ def _kept_fields(request: Request) -> list[pa.Field]:
     """
     first: InputError | None = None
     for source in request.sources[:FIT_FILES]:
-        reader = Reader([source], _lenient(request.settings))
         try:
-            pieces, kept = reader.with_kept_columns(request.settings.keep_columns)
+            pieces, kept = _reader(request, [source]).with_kept_columns(
+                request.settings.keep_columns
+            )
             if any(len(piece.batch.texts) for piece in pieces):
                 return kept
         except InputError as error:
@@ -249,33 +248,14 @@ def _kept_fields(request: Request) -> list[pa.Field]:
 
 def _costs(request: Request, tokenizer: Tokenizer) -> tuple[float, float] | None:
     """Tokens per number before and after, on the first megabyte."""
-    reader, texts = Reader(request.sources[:FIT_FILES], _lenient(request.settings)), 0
-    pieces, _ = reader.with_kept_columns(())
-    for piece in _readable(pieces):
+    reader, texts = _reader(request, request.sources[:FIT_FILES]), 0
+    for piece in _readable(reader.with_kept_columns(())[0]):
         texts += piece.batch.texts.nbytes
         if texts >= SAMPLE_BYTES:
             break
     summary = Summary()
-    with contextlib.suppress(RepresentationError):  # the shard that has such a number says which
+    with contextlib.suppress(RepresentationError):
         summary.costs(reader.sampled, tokenizer)
     if summary.tokens_before is None or summary.tokens_after is None:
         return None
     return summary.tokens_before, summary.tokens_after
-
-
-def _readable(items: Iterable[Item]) -> Iterator[Item]:
-    """The items up to one that cannot be read; the shard that has it says why."""
-    with contextlib.suppress(InputError):
-        yield from items
-
-
-def refuse_inputs_within(sources: Sequence[Source], folder: Folder) -> None:
-    """``OutputError`` if an input lies in the folder that is written."""
-    root = folder.path if folder.remote else os.path.realpath(folder.path)
-    for source in sources:
-        path = source.path if locations.is_url(source.path) else os.path.realpath(source.path)
-        if path.startswith(root.rstrip("/") + "/"):
-            raise OutputError(
-                f"{source.path} is an input, but lies in the output folder {folder}; choose another"
-                " folder"
-            )

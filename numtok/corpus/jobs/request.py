@@ -1,7 +1,5 @@
-"""What a call on a folder asks for, checked before anything is written.
-
-In: the name of an output, inputs, what encodes them, options. Out: whether the output is a folder
-    of shards, and a ``Request``.
+"""What a call on a folder asks for, checked before anything is written: inputs, what encodes them,
+options, and how they are cut.
 """
 
 from __future__ import annotations
@@ -56,10 +54,9 @@ class Sharding(NamedTuple):
             raise InputError(
                 "shards and shard_size both say how large a shard is; leave out one of them"
             )
-        if self.share is not None:
+        if self.share is not None and not 1 <= self.share[0] <= self.share[1]:
             i, n = self.share
-            if not 1 <= i <= n:
-                raise InputError(f"shard={i}/{n} must be one of 1/{n} to {n}/{n}")
+            raise InputError(f"shard={i}/{n} must be one of 1/{n} to {n}/{n}")
 
 
 class Encoder(NamedTuple):
@@ -67,23 +64,15 @@ class Encoder(NamedTuple):
 
     Attributes:
         tokenizer: with the representations that were asked for.
-        source: its name; None for the default one, or for one that was given as an object.
-        given: whether it was.
+        source: what it was made of: a name, an object, or None for the default one.
         engine: as :meth:`numtok.Tokenizer.from_pretrained` takes it.
         fit: how to find the scale; None for the one that there is.
     """
 
     tokenizer: Tokenizer
-    source: str | None = None
-    given: bool = False
+    source: Any = None
     engine: str = "auto"
     fit: ScaleFit | None = None
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer, source: Any, engine: str, fit: ScaleFit | None) -> Encoder:
-        """The encoder for a tokenizer that was made of ``source``."""
-        name = str(source) if isinstance(source, str | Path) else None
-        return cls(tokenizer, name, source is not None and name is None, engine, fit)
 
 
 def is_folder(output: str | Path, sharding: Sharding, settings: EncodeSettings) -> bool:
@@ -126,13 +115,9 @@ class Request:
         """All that changes the output, JSON-ready, by the names that :func:`numtok.encode_files`
         has for it.
         """
-        settings = {
-            name: value
-            for name, value in dataclasses.asdict(self.settings).items()
-            if name not in _NOT_SETTLED
-        }
+        given = dataclasses.asdict(self.settings)
         tokenizer, fit = self.encoder.tokenizer, self.encoder.fit
-        return settings | {
+        return {name: value for name, value in given.items() if name not in _NOT_SETTLED} | {
             "keep_columns": list(self.settings.keep_columns),
             "output_format": self.settings.output_format or "parquet",
             "numbers": [representation.to_dict() for representation in tokenizer.representations],
@@ -161,11 +146,8 @@ def make_request(
         raise OutputError(f"unknown output format {kind!r}; choose {' or '.join(FILE_SUFFIXES)}")
     check_options(f"shard{FILE_SUFFIXES[kind]}", kind, settings.compression, settings.tensors)
     refuse_own_names(settings.keep_columns, encoder.tokenizer)
-    rows_for(
-        settings,
-        encoder.tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens),
-        encoder.tokenizer,
-    )
+    schema = encoder.tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
+    rows_for(settings, schema, encoder.tokenizer)
     sources = sorted(find_inputs(inputs, settings.input_format), key=lambda source: source.path)
     check_text_unit(sources, settings.text_unit)
     for source in sources:
@@ -176,3 +158,17 @@ def make_request(
             )
             raise InputError(message, source.name)
     return Request(sources, encoder, settings, sharding)
+
+
+def refuse_inputs_within(sources: Sequence[Source], folder: str) -> None:
+    """``OutputError`` if an input lies in the folder that is written."""
+
+    def resolved(path: str) -> str:
+        return path if locations.is_url(path) else os.path.realpath(path)
+
+    for source in sources:
+        if resolved(source.path).startswith(resolved(folder).rstrip("/") + "/"):
+            raise OutputError(
+                f"{source.path} is an input, but lies in the output folder {folder}; choose another"
+                " folder"
+            )

@@ -1,9 +1,6 @@
-"""Who runs the shards: this process, several of this machine, or tasks on a Ray cluster. All of
-them run the same loop, :func:`numtok.corpus.jobs.work.work`, and so do those of other machines that
-were started with the same command; a claim keeps two from doing the same.
-
-In: a task and the shards to be done. Out: a folder in which each of them is done, or has failed;
-    what died was begun again, ``TRIES`` times in all.
+"""Who does the shards: this process, several of this machine, or tasks on a Ray cluster. All run the
+loop of :mod:`numtok.corpus.jobs.work`, and so do other machines that were given the same command;
+how far they all are is read from the folder.
 """
 
 from __future__ import annotations
@@ -13,164 +10,153 @@ import importlib
 import json
 import logging
 import os
-import queue
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 from numtok import locations
 from numtok.arrays import memory
-from numtok.corpus.jobs.claims import Claims
+from numtok.corpus.jobs.claims import Claim, Claims
 from numtok.corpus.jobs.folder import OWN
-from numtok.corpus.jobs.plan import Shard
-from numtok.corpus.jobs.shards import Outcome, Task
-from numtok.corpus.jobs.work import task_in, work
+from numtok.corpus.jobs.plan import Receipt, Shard
+from numtok.corpus.jobs.request import Request
+from numtok.corpus.jobs.shards import Task, read_receipt
+from numtok.corpus.jobs.work import do_share, work
 from numtok.corpus.summary import Progress, processors
 from numtok.errors import JobError
 
 WORTH_A_PROCESS = 16 << 20  # bytes of input; less takes no longer than a process takes to start
 TRIES = 3  # of a shard whose process dies
-START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from numtok.corpus.jobs.work import"
-    " main; main()"
-)
+LOOK, LOOK_AWAY = 0.2, 2.0  # seconds between two looks at a folder, and at one in a store
+PATIENCE = 10.0  # seconds that a worker has for tidying up
+COMMAND = ["-m", "numtok.corpus.jobs.work"]
 # a quarter less memory in each worker, for no more time
 THRIFTY = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
-PATIENCE = 10.0  # seconds that a worker has for tidying up
-LOOK = 1.0  # seconds between two looks at what others do
 _LONGEST = 500  # characters of what a dead worker said last
 
 
-class Gauge:
-    """How far a job is: adds up what its shards say.
+class Run:
+    """One command at work on a job: has its shards done, and tells how far they are.
 
     Args:
-        shards: those that count. done: those of them that were done before.
-        progress: is told, from the thread that tells the gauge.
+        task: the job.
+        request: how many workers, which share of the shards, which Ray cluster.
+        claims: of this process.
+        before: the receipts of the job's shards that are done already.
+        progress: is told how far all is, from the calling thread.
+
+    Attributes:
+        left: shards that are to be done. failures: those that failed, with the reason.
     """
 
     def __init__(
         self,
-        shards: Sequence[Shard],
-        done: Sequence[Shard],
+        task: Task,
+        request: Request,
+        claims: Claims,
+        before: Sequence[tuple[Shard, Receipt]],
         progress: Callable[[Progress], None] | None,
     ) -> None:
-        self._progress, self._started = progress, time.perf_counter()
-        self._total, self._shards = sum(shard.size for shard in shards), len(shards)
-        self._resumed = sum(shard.size for shard in done)
-        self._done = {shard.number: Progress(shard.size, None, 0, 0, 0, 0.0) for shard in done}
-        self._running: dict[int, Progress] = {}
+        self.task, self.claims, self._progress = task, claims, progress
+        self.share = request.sharding.share or (1, 1)
+        self.ray, self.workers = request.sharding.ray, request.settings.workers
+        self.shards = task.plan.share(self.share)
+        own = {shard.number for shard in self.shards}
+        self._done = {one.number: _made(one, got) for one, got in before if one.number in own}
+        self._total = sum(shard.size for shard in self.shards)
+        self.resumed = len(self._done)
+        self._resumed_bytes = sum(one.read for one in self._done.values())
+        self.left = [shard for shard in self.shards if shard.number not in self._done]
+        self.failures: dict[int, str] = {}
+        self.last_words = "was killed"
+        self._claimed: dict[str, Claim] = {}
+        self._deaths: Counter[str] = Counter()
+        self._dead: set[int] = set()
+        self._stopped = False
+        self._pause = LOOK_AWAY if task.folder.remote else LOOK
+        self._started, self._next_look = time.perf_counter(), 0.0
 
     @property
     def seconds(self) -> float:
         """Since the start."""
         return time.perf_counter() - self._started
 
-    def watch(self, shard: Shard, said: Progress | Outcome) -> None:
-        """A shard is so far, or has ended."""
-        if isinstance(said, Progress):
-            self._running[shard.number] = said
-        elif said.error is None:
-            self.end(shard)
-        self.tell()
-
-    def end(self, shard: Shard) -> None:
-        """A shard is done."""
-        last = self._running.pop(shard.number, Progress(0, None, 0, 0, 0, 0.0))
-        self._done.setdefault(shard.number, last._replace(read=shard.size))
-
-    def tell(self) -> None:
-        """Call back."""
-        if self._progress is not None:
-            every = [*self._done.values(), *self._running.values()]
-            self._progress(
-                Progress(
-                    read=sum(one.read for one in every),
-                    total=self._total,
-                    documents=sum(one.documents for one in every),
-                    tokens=sum(one.tokens for one in every),
-                    written=sum(one.written for one in every),
-                    seconds=self.seconds,
-                    shards=(len(self._done), self._shards),
-                    resumed=self._resumed,
-                )
-            )
-
-
-class Run:
-    """One command at work on a job.
-
-    Args:
-        task: the job. shards: of it, that are to be done.
-        claims: of this process. gauge: is told how far all is.
-        workers: threads and processes; by default one per processor, as far as they pay.
-        ray: the address of the cluster that does it; None for this machine.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        shards: Sequence[Shard],
-        claims: Claims,
-        gauge: Gauge,
-        workers: int | None,
-        ray: str | None,
-    ) -> None:
-        self.task, self.shards, self.claims, self.gauge = task, shards, claims, gauge
-        self.workers, self.ray = workers, ray
-        self.modules = sorted(
-            {type(one).__module__ for one in task.tokenizer.representations}
-        )  # where representations are defined
-        self.failures: dict[int, str] = {}
-        self._by_number = {shard.number: shard for shard in shards}
-        self._deaths: Counter[str] = Counter()
-        self._last_words = "was killed"
-        self._stopped = False
-
     def __call__(self) -> None:
         """Until every shard is done, or has failed in this run, or all would fail alike."""
-        while left := self.look():
-            free = [shard for shard in left if shard.name not in self._claimed]
-            if self._stopped:
-                return
+        self.look()
+        while self.left and not self._stopped:
+            free = [shard for shard in self.left if shard.name not in self._claimed]
             if not free:
-                time.sleep(LOOK)  # others work on them, or have died
+                time.sleep(self._pause)  # others work on them, or have died
             elif self.ray is not None:
-                on_ray(self, free)
+                _on_ray(self, len(free))
             else:
                 self._here(free)
+            self.look()
 
-    def look(self) -> list[Shard]:
-        """The shards that are yet to be done; claims of the dead are taken away."""
-        self._claimed, over = self.claims.sweep()
-        for name, claim in over.items():
-            self._deaths[name] += claim.run == self.claims.run
-            if self._deaths[name] >= TRIES and self.claims.take(name):
-                error = (
-                    f"its worker {self._last_words}, {TRIES} times; if there was too little memory,"
-                    " take fewer workers"
-                )
-                self.claims.release(name, error)
-                self._claimed = self.claims.all()
-        names = set(self.task.folder.names(OWN))
+    def look(self) -> None:
+        """What is done, and who works on what; claims of the dead are taken away."""
+        folder, plan = self.task.folder, self.task.plan
+        names = set(folder.names(OWN))
+        self._claimed, over = self.claims.sweep(names)
+        for name, dead in over.items():
+            self._bury(name, dead)
         left = []
-        for shard in self.shards:
-            held = self._claimed.get(shard.name)
+        for shard in self.left:
+            claim = self._claimed.get(shard.name)
             if f"{shard.name}.json" in names:
-                self.gauge.end(shard)
-            elif held is not None and held.error is not None and held.run == self.claims.run:
-                self.failures[shard.number] = held.error
+                self._done[shard.number] = _made(shard, read_receipt(folder, plan, shard))
+            elif claim is not None and claim.error is not None:
+                self.failures[shard.number] = claim.error
+                self._stopped = self._stopped or claim.stop
             else:
                 left.append(shard)
-        self.gauge.tell()
-        return left
+        self.left = left
+        self._next_look = self.seconds + self._pause
+        self._tell()
+
+    def _bury(self, name: str, claim: Claim) -> None:
+        """A worker of this run died over a shard; after so many, the shard has failed."""
+        if claim.run != self.claims.run:
+            return
+        self._dead.add(claim.pid)
+        self._deaths[name] += 1
+        if self._deaths[name] >= TRIES and self.claims.take(name):
+            error = (
+                f"its worker {self.last_words}, {TRIES} times; if there was too little memory,"
+                " take fewer workers"
+            )
+            self.claims.release(name, error)
+            if (failed := self.claims.read(name)) is not None:
+                self._claimed[name] = failed
+
+    def _tell(self) -> None:
+        if self._progress is None:
+            return
+        running = [self._claimed[one.name] for one in self.left if one.name in self._claimed]
+        every = [*self._done.values(), *(claim.progress for claim in running if claim.progress)]
+        self._progress(
+            Progress(
+                read=sum(one.read for one in every),
+                total=self._total,
+                documents=sum(one.documents for one in every),
+                tokens=sum(one.tokens for one in every),
+                written=sum(one.written for one in every),
+                seconds=self.seconds,
+                shards=(len(self._done), len(self.shards)),
+                resumed=self._resumed_bytes,
+            )
+        )
+
+    def _watch(self, ended: bool) -> None:
+        if ended or self.seconds >= self._next_look:
+            self.look()
 
     def _here(self, free: Sequence[Shard]) -> None:
         """By this process, or by several. Without a number, no more are started than pay. A
@@ -179,181 +165,136 @@ class Run:
         """
         most = len(free) if self.workers else sum(shard.size for shard in free) // WORTH_A_PROCESS
         workers = self.workers or processors()
-        places = (self.task.folder.path, *(part.path for part in self.task.plan.parts))
+        places = (self.task.folder.path, *self.task.plan.paths)
         alone = "__main__" in self.modules or any(map(locations.only_here, places))
         processes = 1 if alone else min(workers, len(free), most)
         threads = max(1, workers // max(processes, 1))
         if processes <= 1:
-            work(self.task, free, self.claims, threads, self._told)
+            work(self.task, free, self.claims, threads, self._watch)
         else:
-            self._in_processes(free, processes, threads)
-
-    def _told(self, shard: Shard, said: Progress | Outcome) -> None:
-        self._stopped = self._stopped or (isinstance(said, Outcome) and said.stop)
-        self.gauge.watch(shard, said)
-
-    def _in_processes(self, free: Sequence[Shard], processes: int, threads: int) -> None:
-        """By processes of their own, until one of them has died or all have ended."""
-        memory.release()  # what planning took, as this process does little from now on
-        given = {
-            "folder": str(self.task.folder),
-            "run": self.claims.run,
-            "shards": [shard.number for shard in free],
-            "threads": threads,
-            "modules": self.modules,
-        }
-        try:
-            with Pool(given, processes) as pool:
-                self._follow(pool)
-        finally:
-            self.task.folder.remove_leftovers(here=True)  # of workers that could not tidy up
-
-    def _follow(self, pool: Pool) -> None:
-        """What workers say, until none is left; one that dies is begun again."""
-        for worker, content in pool.messages():
-            if content is None and worker.failed():
-                self._last_words = worker.last_words()
-                if not worker.ready and self._stillborn():
-                    raise JobError(f"a worker {self._last_words}, before it could begin")
-                if self.look():
-                    pool.start()
-            elif content is not None and "progress" in content:
-                self._told(self._by_number[content["shard"]], Progress(*content["progress"]))
-            elif content is not None and "shard" in content:
-                outcome = Outcome(content["error"], content["stop"])
-                self._told(self._by_number[content["shard"]], outcome)
-
-    def _stillborn(self) -> bool:
-        self._deaths[""] += 1
-        return self._deaths[""] >= TRIES
-
-
-# Processes of this machine
-# -------------------------------------------------------------------------------------------------
-
-
-class Worker:
-    """A process: a plain child, neither a fork nor what ``multiprocessing`` spawns, so that no
-    lock, no thread and no script of the parent comes along. It ends when its input does, and so
-    with the parent, however that ends.
-    """
-
-    def __init__(self, given: dict[str, Any], messages: queue.SimpleQueue[Any]) -> None:
-        self.ready = False
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115
-        environment = {**THRIFTY, "RAYON_NUM_THREADS": str(given["threads"]), **os.environ}
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", START, json.dumps(sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._said,
-                text=True,
-                env=environment,
-            )
-        except OSError as error:
-            raise JobError(
-                f"cannot start a worker: {error.strerror or error}; take fewer workers"
-            ) from error
-        with contextlib.suppress(OSError):  # it is dead, which its messages will tell
-            self._input.write(json.dumps(given) + "\n")
-            self._input.flush()
-        self._listener = threading.Thread(target=self._listen, args=(messages,), daemon=True)
-        self._listener.start()
+            self._in_processes(processes, self.given(os.getcwd(), threads))
 
     @property
-    def _input(self) -> Any:
-        return self._process.stdin
+    def modules(self) -> list[str]:
+        """Where representations are defined."""
+        return sorted({type(one).__module__ for one in self.task.tokenizer.representations})
 
-    def _listen(self, messages: queue.SimpleQueue[Any]) -> None:
-        for line in self._process.stdout or ():
-            self.ready = True
-            messages.put((self, json.loads(line)))
-        messages.put((self, None))
+    def given(self, here: str, threads: int) -> dict[str, Any]:
+        """What :func:`do_share` is told elsewhere."""
+        folder = str(self.task.folder)
+        return {
+            "folder": folder if self.task.folder.remote else os.path.abspath(folder),
+            "here": here,
+            "modules": self.modules,
+            "run": self.claims.run,
+            "share": self.share,
+            "threads": threads,
+        }
 
-    def failed(self) -> bool:
-        """Whether it ended otherwise than by having done all."""
-        self._wait()
-        return self._process.returncode != 0
-
-    def stop(self) -> None:
-        """Have it tidy up at once."""
-        with contextlib.suppress(OSError):
-            self._process.terminate()
-
-    def _wait(self) -> None:
+    def _in_processes(self, processes: int, given: dict[str, Any]) -> None:
+        """Until all have ended; one that dies is begun again."""
+        memory.release()  # what planning took, as this process does little from now on
+        workers: list[_Worker] = []
         try:
-            self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            for _ in range(processes):
+                workers.append(_start(given))
+            while workers:
+                ended = [worker for worker in workers if worker.process.poll() is not None]
+                self.look()
+                for worker in ended:
+                    workers.remove(worker)
+                    if self._has_died(worker) and self.left and not self._stopped:
+                        workers.append(_start(given))
+                time.sleep(self._pause if workers else 0)
+        finally:
+            for worker in workers:  # an error or an interrupt
+                worker.process.terminate()
+            for worker in workers:
+                worker.close()
+            self.task.folder.remove_own_leftovers()  # of workers that could not tidy up
 
-    def close(self) -> None:
-        """Wait for it, and let go of what it wrote to."""
-        self._wait()
-        self._listener.join()
-        for file in (self._process.stdin, self._process.stdout, self._said):
-            with contextlib.suppress(OSError):
-                file.close()  # type: ignore[union-attr]  # they are pipes
+    def _has_died(self, worker: _Worker) -> bool:
+        """Whether a worker ended otherwise than by having done all.
 
-    def last_words(self) -> str:
-        """How it ended, and the last that it said."""
-        self._said.seek(0)
-        lines = self._said.read().decode("utf-8", "replace").strip().splitlines()
-        code = self._process.returncode
-        how = (
-            f"was killed ({signal.Signals(-code).name})"
-            if code < 0
-            else f"ended with status {code}"
-        )
-        return how + (f": {lines[-1][-_LONGEST:]}" if lines else "")
-
-
-class Pool:
-    """Processes that are all told the same; a context that none of them outlives."""
-
-    def __init__(self, given: dict[str, Any], processes: int) -> None:
-        self._given, self._queue = given, queue.SimpleQueue[Any]()
-        self._workers: list[Worker] = []
-        self._left = 0
-        for _ in range(processes):
-            self.start()
-
-    def start(self) -> None:
-        """One more."""
-        self._workers.append(Worker(self._given, self._queue))
-        self._left += 1
-
-    def messages(self) -> Iterator[tuple[Worker, dict[str, Any] | None]]:
-        """What they say, None for one that will say no more, until none is left."""
-        while self._left:
-            with contextlib.suppress(queue.Empty):  # waking up lets an interrupt through
-                worker, content = self._queue.get(timeout=1.0)
-                self._left -= content is None
-                yield worker, content
-
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        for worker in self._workers:
-            if kind is not None:
-                worker.stop()
-        for worker in self._workers:
+        Raises:
+            JobError: if too many did so before they had a shard.
+        """
+        if worker.process.returncode == 0:
             worker.close()
+            return False
+        self.last_words = worker.close()
+        if worker.process.pid not in self._dead:
+            self._deaths[""] += 1
+            if self._deaths[""] >= TRIES:
+                raise JobError(f"a worker {self.last_words}, before it could begin")
+        return True
+
+
+def _made(shard: Shard, receipt: Receipt | None) -> Progress:
+    """How far a shard is that is done."""
+    if receipt is None:  # it vouches for something else, which the end of the run will tell
+        return Progress(shard.size, None, 0, 0, 0, 0.0)
+    report = receipt.report
+    return Progress(shard.size, None, report.documents, report.tokens, receipt.bytes, 0.0)
+
+
+class _Worker(NamedTuple):
+    """A process, and what it says. It is a plain child, neither a fork nor what ``multiprocessing``
+    spawns, so that no lock, no thread and no script of the parent comes along.
+    """
+
+    process: subprocess.Popen[bytes]
+    said: BinaryIO
+
+    def close(self) -> str:
+        """Wait for its end; how it ended, and the last that it said."""
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
+        try:
+            code = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        self.said.seek(0)
+        lines = self.said.read().decode("utf-8", "replace").strip().splitlines()
+        self.said.close()
+        killed = f"was killed ({signal.Signals(-code).name})" if code < 0 else ""
+        return (killed or f"ended with status {code}") + (
+            f": {lines[-1][-_LONGEST:]}" if lines else ""
+        )
+
+
+def _start(given: dict[str, Any]) -> _Worker:
+    said = tempfile.TemporaryFile()  # noqa: SIM115
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONSAFEPATH": "1"}
+    threads = {"RAYON_NUM_THREADS": str(given["threads"])}
+    try:
+        process = subprocess.Popen(
+            [sys.executable, *COMMAND, json.dumps(given)],
+            stdin=subprocess.PIPE,  # it ends with this process, however that ends
+            stdout=said,
+            stderr=said,
+            env={**THRIFTY, **threads, **os.environ, **paths},
+        )
+    except OSError as error:
+        said.close()
+        raise JobError(
+            f"cannot start a worker: {error.strerror or error}; take fewer workers"
+        ) from error
+    return _Worker(process, said)
 
 
 # A Ray cluster
 # -------------------------------------------------------------------------------------------------
 
 
-def on_ray(run: Run, free: Sequence[Shard]) -> None:
-    """By tasks that run the loop, twice as many as the cluster has processors: those that wait
-    begin on nodes that come later, or find nothing left. The folder and the inputs must be where
-    they are on every node, as on a shared file system.
+def _on_ray(run: Run, free: int) -> None:
+    """By tasks, twice as many as the cluster has processors: those that wait begin on nodes that
+    come later, or find nothing left. The folder and the inputs must be where they are on every
+    node, as on a shared file system.
 
     Raises:
-        JobError: if Ray is not installed, or there is no cluster.
+        JobError: if Ray is not installed, or there is no cluster, or a node does not see the job.
     """
     try:
         ray = importlib.import_module("ray")
@@ -361,48 +302,36 @@ def on_ray(run: Run, free: Sequence[Shard]) -> None:
         raise JobError(
             "Ray is not installed here; pip install 'numtok[ray]', on every node of the cluster too"
         ) from error
-    folder, here = _as_nodes_see_it(run.task)
-    given = (folder, here, run.modules, run.claims.run, [shard.number for shard in free])
-    with _connected(ray, str(run.ray)):
-        loop = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_loop_there)
-        count = run.workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        waiting = [loop.remote(*given) for _ in range(min(count, len(free)))]
-        while waiting:
-            ended, waiting = ray.wait(waiting, num_returns=1, timeout=LOOK)
-            for reference in ended:
-                run._last_words = _said(ray, reference) or run._last_words
-            run.look()
-
-
-def _said(ray: Any, reference: Any) -> str:
-    """How the task died, if it did.
-
-    Raises:
-        JobError: if it could not begin.
-    """
-    try:
-        if error := ray.get(reference):
-            raise JobError(error)
-    except ray.exceptions.RayError as error:
-        return f"died: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    return ""
-
-
-def _as_nodes_see_it(task: Task) -> tuple[str, str]:
-    """The folder as all nodes name it, and where paths begin; nowhere, if there are none but URLs.
-
-    Raises:
-        JobError: for what lies in the memory of this process.
-    """
-    named = [str(task.folder), *(part.path for part in task.plan.parts)]
-    if any(map(locations.only_here, named)):
+    places = (run.task.folder.path, *run.task.plan.paths)
+    if any(map(locations.only_here, places)):
         raise JobError(
             "memory:// is the memory of one process, and no node of a cluster sees it; use a store"
             " that all of them reach",
-            named[0],
+            places[0],
         )
-    folder = named[0] if locations.is_url(named[0]) else os.path.abspath(named[0])
-    return folder, "" if all(map(locations.is_url, named)) else os.getcwd()
+    given = run.given("/" if all(map(locations.is_url, places)) else os.getcwd(), threads=1)
+    with _connected(ray, str(run.ray)):
+        task = ray.remote(num_cpus=1, max_retries=TRIES - 1)(do_share)
+        count = run.workers or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+        waiting = [task.remote(**given) for _ in range(min(count, free))]
+        while waiting:
+            ended, waiting = ray.wait(waiting, num_returns=1, timeout=LOOK_AWAY)
+            for reference in ended:
+                _note_death(run, ray, reference)
+            run.look()
+
+
+def _note_death(run: Run, ray: Any, reference: Any) -> None:
+    try:
+        ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        raise JobError(
+            f"a node cannot go on ({' '.join(str(error.cause).split())[:300]}); the folders of a"
+            " job must be the same on all of them, as on a shared file system"
+        ) from error
+    except ray.exceptions.RayError as error:
+        reason = " ".join(str(error).split())[:300]
+        run.last_words = f"died: {type(error).__name__}: {reason}"
 
 
 @contextlib.contextmanager
@@ -426,24 +355,3 @@ def _connected(ray: Any, address: str) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
-
-
-def _loop_there(
-    folder: str, here: str, modules: Sequence[str], run: str, numbers: Sequence[int]
-) -> str:
-    """What a node does; why it cannot begin, or nothing."""
-    try:
-        if here:
-            os.chdir(here)  # inputs may be named from there
-        task = task_in(folder, modules)
-    except OSError as error:
-        return (
-            f"a node does not have the folder {here} ({error.strerror}); the folders of a job must"
-            " be the same on all nodes"
-        )
-    except JobError as error:
-        return f"a node: {error}"
-    wanted = set(numbers)
-    shards = [shard for shard in task.plan.shards if shard.number in wanted]
-    work(task, shards, Claims(task.folder, run), 1, lambda *_: None)
-    return ""

@@ -1,8 +1,5 @@
 """One shard: encoded to a temporary name, forced to the disk, renamed, and then vouched for by a
 receipt, by whose presence alone it is done.
-
-In: a ``Task`` and a shard of its plan. Out: the file and its receipt; or, of :func:`attempt`, a
-    sentence that says what went wrong, so that the others can go on.
 """
 
 from __future__ import annotations
@@ -21,14 +18,13 @@ from numtok.corpus.jobs.folder import TOKENIZER, Folder
 from numtok.corpus.jobs.plan import LeftOut, Part, Plan, Read, Receipt, Report, Shard, as_json
 from numtok.corpus.read.formats import FORMATS
 from numtok.corpus.summary import Progress, Run
-from numtok.errors import JobError, NumtokError
+from numtok.errors import JobError
 from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numtok.statistics import Statistics
 
 _CHUNK = 1 << 20
-Watch = Callable[[Shard, Progress], None]  # is told how far a shard is
 
 
 @dataclass(frozen=True)
@@ -112,8 +108,7 @@ def encode_shard(
     shard.check_inputs()
     name, sources = plan.file(shard), [part.source for part in shard.parts]
     place = {source: number for number, source in enumerate(sources)}
-    if folder.size(name) is None:
-        folder.remove(name)  # a link: it is replaced, not what it names
+    folder.make_way(name)
     run = Run.start(sources, folder.file(name), progress)
     settings = plan.settings(workers=threads, overwrite=True)
     encode_sources(run, task.tokenizer, settings, settled=Settled(plan.kept_fields, plan.metadata))
@@ -144,33 +139,6 @@ def encode_shard(
     folder.write_json(shard.receipt, as_json(receipt))
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a shard ended.
-
-    Attributes:
-        error: None if it is done.
-        stop: whether the others would fail alike, as on a full disk.
-    """
-
-    error: str | None = None
-    stop: bool = False
-
-
-def attempt(task: Task, shard: Shard, threads: int, watch: Watch) -> Outcome:
-    """Encode a shard with so many threads; whatever goes wrong becomes a sentence."""
-    try:
-        encode_shard(task, shard, threads, lambda progress: watch(shard, progress))
-    except NumtokError as error:
-        return Outcome(str(error), isinstance(error, OSError))
-    except MemoryError:
-        return Outcome("out of memory; take fewer workers")
-    except Exception as error:
-        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-        return Outcome(f"this is a bug in numtok: {type(error).__name__}: {error}{notes}")
-    return Outcome()
-
-
 def read_receipt(folder: Folder, plan: Plan, shard: Shard) -> Receipt | None:
     """The receipt of a shard; None if it is not done, or what there is belongs to other inputs,
     other options, or another file than the one that lies there.
@@ -190,7 +158,7 @@ def read_receipt(folder: Folder, plan: Plan, shard: Shard) -> Receipt | None:
         _same_content(old, read, new)
         for old, read, new in zip(receipt.parts, receipt.read, shard.parts, strict=True)
     )
-    return receipt.with_parts(shard.parts) if alike else None
+    return dataclasses.replace(receipt, parts=shard.parts) if alike else None
 
 
 def _same_content(old: Part, read: Read, new: Part) -> bool:

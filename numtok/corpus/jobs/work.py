@@ -1,14 +1,11 @@
 """What does shards, wherever it runs: it claims the next one that has no receipt, makes it, and goes
-on until there is none that nobody works on.
-
-In: a task, the shards that are to be done, the claims of this process. Out: files, receipts, and
-    the claims of those that failed, with the reason. :func:`main` is a process of its own that does
-    so, for :mod:`numtok.corpus.jobs.run`: its standard input says what, and ends when it is to end;
-    its standard output says how far it is, in lines of JSON.
+on until there is none that nobody works on. As a program, it is a worker that another process has
+started, and ends with that.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import logging
@@ -16,33 +13,28 @@ import os
 import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 from numtok.corpus.jobs.claims import SUFFIX, Claims
 from numtok.corpus.jobs.folder import OWN, Folder
 from numtok.corpus.jobs.plan import Shard, read_plan
-from numtok.corpus.jobs.shards import Outcome, Task, attempt, saved_tokenizer
+from numtok.corpus.jobs.shards import Task, encode_shard, saved_tokenizer
 from numtok.corpus.summary import Progress
-from numtok.errors import JobError
+from numtok.errors import JobError, NumtokError
 
-_EVERY = 0.2  # seconds between two reports
-_ENDED = 128 + signal.SIGTERM
-
-Told = Callable[[Shard, Progress | Outcome], None]
+Watch = Callable[[bool], None]  # is told now and then, and by True that a shard has ended
 
 
-def work(task: Task, shards: Sequence[Shard], claims: Claims, threads: int, tell: Told) -> None:
+def work(task: Task, shards: Sequence[Shard], claims: Claims, threads: int, watch: Watch) -> None:
     """Do what nobody does.
 
     Args:
         task: the job.
         shards: of it, that are to be done, by whomever.
-        claims: of this process.
+        claims: of this process; they say how far a shard is, and why it failed.
         threads: that encode.
-        tell: is called with how far a shard is, and with how it ended.
+        watch: may raise, which stops the work.
     """
     folder, left = task.folder, list(shards)
     while left:
@@ -51,18 +43,18 @@ def work(task: Task, shards: Sequence[Shard], claims: Claims, threads: int, tell
         shard = next((shard for shard in left if claims.take(shard.name)), None)
         if shard is None:
             return
-        outcome = Outcome()
+        error, stop = None, False
         try:
             if folder.size(shard.receipt) is None:  # nobody was quicker
-                outcome = attempt(task, shard, threads, tell)
-                if outcome.error is not None and folder.size(shard.receipt) is not None:
-                    outcome = Outcome()  # somebody else has done it meanwhile
+                error, stop = _attempt(task, shard, claims, threads, watch)
+                if error is not None and folder.size(shard.receipt) is not None:
+                    error = None  # somebody else has done it meanwhile
         except BaseException:
             claims.release(shard.name)
             raise
-        claims.release(shard.name, outcome.error)
-        tell(shard, outcome)
-        if outcome.stop:
+        claims.release(shard.name, error, stop)
+        watch(True)
+        if stop:
             return
 
 
@@ -70,60 +62,66 @@ def _taken(shard: Shard, names: Collection[str]) -> bool:
     return f"{shard.name}.json" in names or f"{shard.name}{SUFFIX}" in names
 
 
-def task_in(folder: str, modules: Sequence[str]) -> Task:
-    """The job that lies in a folder, for a process that knows nothing of it yet."""
+def _attempt(
+    task: Task, shard: Shard, claims: Claims, threads: int, watch: Watch
+) -> tuple[str | None, bool]:
+    """(what went wrong, whether all others would fail alike, as on a full disk)."""
+    try:
+        encode_shard(task, shard, threads, functools.partial(_note, claims, shard.name, watch))
+    except NumtokError as error:
+        return str(error), isinstance(error, OSError)
+    except MemoryError:
+        return "out of memory; take fewer workers", False
+    except Exception as error:
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        return f"this is a bug in numtok: {type(error).__name__}: {error}{notes}", False
+    return None, False
+
+
+def _note(claims: Claims, name: str, watch: Watch, progress: Progress) -> None:
+    claims.note(name, progress)
+    watch(False)
+
+
+def do_share(
+    folder: str, here: str, modules: Sequence[str], run: str, share: tuple[int, int], threads: int
+) -> None:
+    """The work of a process that knows nothing of the job yet.
+
+    Args:
+        folder: of the job.
+        here: where paths begin.
+        modules: in which representations are defined.
+        run: the command that it works for.
+        share: of the shards, that this command does.
+        threads: that encode.
+    """
+    os.chdir(here)
     logging.getLogger("numtok").setLevel(logging.ERROR)  # who began it has said it
     warnings.simplefilter("ignore")
     for module in modules:
         importlib.import_module(module)
-    plan = read_plan(Folder(folder))
+    there = Folder(folder)
+    plan = read_plan(there)
     if plan is None:
-        raise JobError(
-            f"there is no plan in {folder} as this machine sees it; the folder must be the same on"
-            " all of them, as on a shared file system"
-        )
-    return Task(Folder(folder), plan, saved_tokenizer(Folder(folder), plan))
+        raise JobError(f"there is no plan in {folder} as this machine sees it")
+    task, claims = Task(there, plan, saved_tokenizer(there, plan)), Claims(there, run)
+    work(task, plan.share(share), claims, threads, lambda ended: None)
 
 
-class _Parent:
-    """The one that started this process."""
-
-    def __init__(self) -> None:
-        self._channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-        os.dup2(2, 1)  # whatever prints must not speak in between
-        self._next_report = 0.0
-
-    def listen(self) -> None:
-        """The end of the input is the end of the parent, or of its patience."""
-        while os.read(0, 1):  # not by sys.stdin, whose lock the end of Python would wait for
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    def tell(self, content: dict[str, Any]) -> None:
-        self._channel.write(json.dumps(content) + "\n")
-        self._channel.flush()
-
-    def watch(self, shard: Shard, said: Progress | Outcome) -> None:
-        """Say now and then how far the shard is, and how it ended."""
-        if isinstance(said, Outcome):
-            self.tell({"shard": shard.number, "error": said.error, "stop": said.stop})
-        elif (now := time.monotonic()) >= self._next_report:
-            self._next_report = now + _EVERY
-            self.tell({"shard": shard.number, "progress": said})
+def _end_with_parent() -> None:
+    """Its end is that of the standard input."""
+    while os.read(0, 1):  # not by sys.stdin, whose lock the end of Python would wait for
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def main() -> None:
-    """The whole life of the process."""
+    """The whole life of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's business
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_ENDED))  # an exit tidies up
-    parent = _Parent()
-    given = json.loads(sys.stdin.readline())
-    task = task_in(given["folder"], given["modules"])
-    threading.Thread(target=parent.listen, daemon=True).start()
-    parent.tell({"ready": True})
-    wanted = set(given["shards"])
-    shards = [shard for shard in task.plan.shards if shard.number in wanted]
-    work(task, shards, Claims(task.folder, given["run"]), given["threads"], parent.watch)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # an exit tidies up
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    do_share(**json.loads(sys.argv[1]))
 
 
 if __name__ == "__main__":
