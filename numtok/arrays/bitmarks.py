@@ -1,19 +1,57 @@
 """Bit marks: one bit a byte of text says that something may begin there, so that a loop can jump
-from mark to mark.
-
-In: uint64[bytes // 64 + 1], bit k of ``marks[b]`` for byte 64 b + k. Marking 64 bytes at a time
-    becomes vector compares; which bytes are marked is the business of whoever marks them.
+from mark to mark. In: text and ranges of bytes. Out: uint64[bytes // 64 + 2], bit k of ``marks[b]``
+for byte 64 b + k.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from numtok.arrays.kernels import merged_kernel
+from numtok.arrays import memory
+from numtok.arrays.kernels import kernel, merged_kernel
 
 # Positions are unsigned: Numba then leaves out the check for negative indices, in loops that see
 # every number.
-ONE, SIX, SIXTY_THREE = np.uint64(1), np.uint64(6), np.uint64(63)
+ZERO, ONE, SIX, EIGHT, SIXTY_THREE = (np.uint64(value) for value in (0, 1, 6, 8, 63))
+BLOCK = 32  # bytes that are copied in one go
+_CHUNK = 1 << 12  # bytes whose flags stay in the first-level cache
+_GATHER = np.uint64(0x0102040810204080)  # the product's highest byte has the lowest bits of all
+
+
+def marks_of(text: npt.NDArray[np.uint8], *ranges: tuple[int, int]) -> npt.NDArray[np.uint64]:
+    """The marks of all bytes that are in one of up to three ranges, both ends included."""
+    marks = memory.empty(len(text) // 64 + 2, np.uint64)
+    flags = np.empty(min(len(text) // 64 * 64 + 64, _CHUNK), np.uint8)
+    three = tuple((np.uint8(low), np.uint8(high - low)) for low, high in (ranges * 3)[:3])
+    _mark(text, three, flags, flags.view(np.uint64), marks)
+    return marks
+
+
+@kernel
+def _mark(text, ranges, flags, words, marks):  # type: ignore[no-untyped-def]
+    """Two loops that LLVM makes vector instructions of: a flag for each byte, and a bit for each
+    flag. ``ranges``: lowest byte and width of each; ``words``: the flags, eight at a time.
+    """
+    (low, width), (other_low, other_width), (third_low, third_width) = ranges
+    size, block = np.uint64(text.size), ZERO
+    for begin in range(ZERO, size, np.uint64(_CHUNK)):
+        count = min(size - begin, np.uint64(_CHUNK))
+        for k in range(count):
+            byte = text[begin + k]
+            first, other = np.uint8(byte - low) <= width, np.uint8(byte - other_low) <= other_width
+            flags[k] = first | other | (np.uint8(byte - third_low) <= third_width)
+        for k in range(count, (count + SIXTY_THREE) >> SIX << SIX):
+            flags[k] = 0
+        for at in range(ZERO, count, np.uint64(64)):
+            bits = ZERO
+            for k in range(EIGHT):
+                word = words[(at >> np.uint64(3)) + k]
+                bits |= (word * _GATHER >> np.uint64(56)) << (EIGHT * k)
+            marks[block] = bits
+            block += ONE
+    for rest in range(block, np.uint64(marks.size)):
+        marks[rest] = ZERO
 
 
 @merged_kernel
@@ -29,9 +67,8 @@ def set_bits(bits):  # type: ignore[no-untyped-def]
 
 @merged_kernel
 def lowest_bit(bits):  # type: ignore[no-untyped-def]
-    """uint64: the number of the lowest bit that is set; 64 for none.
-
-    It is that of the zeros below it.
+    """uint64: the number of the lowest bit that is set, as that of the zeros below it; 64 for
+    none.
     """
     return set_bits(~bits & (bits - ONE))
 
@@ -50,3 +87,21 @@ def next_mark(marks, at, stop):  # type: ignore[no-untyped-def]
             return at
         ahead = marks[block]
     return at + lowest_bit(ahead)
+
+
+@merged_kernel
+def eight_bytes(text, at):  # type: ignore[no-untyped-def]
+    """uint64: eight bytes of text, the first lowest. LLVM makes one load of it."""
+    word = ZERO
+    for k in range(EIGHT):
+        word |= np.uint64(text[at + k]) << (EIGHT * k)
+    return word
+
+
+@merged_kernel
+def copy_block(text, at, out, to):  # type: ignore[no-untyped-def]
+    """Copy ``text[at:at + 32]`` to ``out[to:to + 32]``, in four loads and stores."""
+    for part in range(ZERO, np.uint64(BLOCK), EIGHT):
+        word = eight_bytes(text, at + part)
+        for k in range(EIGHT):
+            out[to + part + k] = np.uint8(word >> (EIGHT * k))

@@ -14,17 +14,15 @@ inner_kernel          called by kernels alone
 inline_kernel         short, copied into its callers before types are inferred
 merged_kernel         copied into its callers by LLVM: for one that takes NamedTuples of arrays, which are costly to hand over
 allocating_kernel     may allocate, and counts references
-instructions          written for LLVM by hand; the function says in Python what they do
 ===================== ==================================================================================================
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 _making = threading.RLock()
@@ -83,55 +81,6 @@ def _cache(dispatcher: Any) -> None:
         dispatcher._cache = KernelCache(dispatcher.py_func)
     except Exception as error:
         warnings.warn(f"compiled functions cannot be cached: {error}", UserWarning, stacklevel=2)
-
-
-class Instructions(Kernel):
-    """A function that kernels call, and that Numba does not compile: it is written for LLVM.
-
-    Args:
-        function: that does the same in Python.
-        write: of (context, builder, types, *values) as Numba's code generators take them; the value
-            of the result.
-        kinds: Numba's names of the types, those of the result first, in order; one that it does not
-            name is an array of any kind.
-    """
-
-    def __init__(
-        self, function: Callable[..., Any], write: Callable[..., Any], kinds: Sequence[str]
-    ) -> None:
-        super().__init__(function, {})
-        self.write, self.kinds = write, kinds
-
-    @functools.cached_property
-    def compiled(self) -> Any:
-        """Numba's intrinsic; with NUMBA_DISABLE_JIT the function itself."""
-        import numba
-        from numba import types
-        from numba.extending import intrinsic
-
-        if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-            return self.function
-        result, kinds = (
-            getattr(types, self.kinds[0]),
-            [getattr(types, kind, None) for kind in self.kinds[1:]],
-        )
-
-        def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            return self.write(context, builder, signature.args, *values)
-
-        def typed(_: Any, *given: Any) -> Any:
-            return result(*(kind or own for kind, own in zip(kinds, given, strict=True))), code
-
-        own = inspect.signature(self.function)
-        context = inspect.Parameter("_", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        functools.update_wrapper(typed, self.function)
-        typed.__signature__ = own.replace(parameters=[context, *own.parameters.values()])  # type: ignore[attr-defined]
-        return intrinsic(typed)
-
-
-def instructions(write: Callable[..., Any], *kinds: str) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: see :class:`Instructions`."""
-    return lambda function: Instructions(function, write, kinds)
 
 
 def _kernels(**options: Any) -> Callable[[Callable[..., Any]], Any]:

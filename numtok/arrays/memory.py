@@ -15,8 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from numtok.arrays.kernels import kernel
-
 SMALL = 1 << 12  # bytes; below, NumPy is the quicker one to ask
 MOST_KEPT = 1 << 24  # bytes of one array; larger ones come from Arrow's pool every time
 LONG = (
@@ -123,37 +121,6 @@ def full(count: int, value: Any, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     array = empty(count, kind)
     array.fill(value)
     return array
-
-
-_constants: dict[Any, npt.NDArray[Any]] = {}
-
-
-def constant(count: int, value: Any, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Like :func:`full`, for what nobody writes to: it is made once, and given again."""
-    kind = np.dtype(kind)
-    if count * kind.itemsize > MOST_KEPT:
-        return full(count, value, kind)
-    kept = _constants.get((value, kind))
-    if kept is None or len(kept) < count:
-        kept = _constants[value, kind] = full(max(SMALL, 2 * count), value, kind)
-    return kept[:count]
-
-
-def iota(count: int) -> npt.NDArray[np.int64]:
-    """Like ``numpy.arange``, for what nobody writes to, as :func:`constant`."""
-    kept = _constants.get("iota")
-    if kept is None or len(kept) < count:
-        kept = empty(max(SMALL, 2 * count), np.int64)
-        _iota(kept)
-        if kept.nbytes <= MOST_KEPT:
-            _constants["iota"] = kept
-    return kept[:count]
-
-
-@kernel
-def _iota(out):  # type: ignore[no-untyped-def]
-    for k in range(out.size):
-        out[k] = k
 
 
 def offsets_of(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -19,12 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.valid_utf8 import is_utf8
 from numtok.errors import InputError
 
 _TEXT = frozenset((str, type(None)))
 FEW = 1 << 20  # characters
-LARGE = 1 << 16  # bytes
 
 
 class ArrowArray(Protocol):
@@ -78,7 +76,7 @@ class TextRows:
         if isinstance(texts, TextRows):
             return texts
         array = _from_strings(texts) if isinstance(texts, list) else _as_string_array(texts)
-        nulls, offsets, data = array.buffers()
+        _, offsets, data = array.buffers()
         width = np.int64 if pa.types.is_large_string(array.type) else np.int32
         rows = len(array)
         if offsets is None or offsets.size == 0:
@@ -94,9 +92,11 @@ class TextRows:
         where = where.astype(np.int64, copy=False)
         if array.null_count and np.diff(where)[~valid].any():  # bytes that are no text
             return cls.of(array.take(memory.to_arrow(np.arange(rows))))
-        whole = nulls is None and len(where) == rows + 1 and len(text) > LARGE
-        if not isinstance(texts, list) and not (whole and is_utf8(text, where)):
-            _check_valid(array)
+        if not isinstance(texts, list):
+            try:
+                array.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise _not_utf8(array) from error
         for column in (text, where, valid):
             # all alike, wherever they came from: Numba compiles for one kind of array only
             column.flags.writeable = False
@@ -113,16 +113,6 @@ class TextRows:
 
 
 Texts: TypeAlias = Iterable[str | None] | ArrowArray | ArrowStream | TextRows
-
-
-def _check_valid(array: pa.Array) -> None:
-    """Arrow's own check, which does not ask what stands in the place of a null, and takes three
-    times as long as ours for much text.
-    """
-    try:
-        array.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise _not_utf8(array) from error
 
 
 def _as_string_array(texts: Any) -> pa.Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, overload
@@ -22,14 +22,12 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError, MissingDependencyError
-from numtok.numbers.decimals import Decimals, close_up, gather, take, without
+from numtok.numbers.decimals import Decimals, gather, take
 from numtok.numbers.grammar import Grammar
 from numtok.numbers.rules import MAX_EXPONENT_DIGITS
-from numtok.numbers.scanner import Columns, scan_columns
-from numtok.numbers.to_float import LOST, Fast, fast_floats, settled_float32, settled_float64
+from numtok.numbers.scanner import Columns, scan_columns, whole_rows
+from numtok.numbers.to_float import to_floats
 from numtok.numbers.to_text import LARGEST_EXPONENT, to_text
-
-_FEW = 64  # numbers left out in `select`, up to which copying whole stretches is faster
 
 
 @dataclass(frozen=True)
@@ -96,15 +94,11 @@ class Numbers:
 
     def __iter__(self) -> Iterator[Number]:
         starts, stops = self.start, self.stop
-        if (
-            self.rows.text >= 0x80
-        ).any():  # byte offsets to character offsets: count the bytes that begin a character
+        if (self.rows.text >= 0x80).any():  # count the bytes that begin a character
             before = np.concatenate([[0], np.cumsum((self.rows.text & 0xC0) != 0x80)])
             begins = self.rows.offsets[self.document]
-            starts, stops = (
-                before[begins + starts] - before[begins],
-                before[begins + stops] - before[begins],
-            )
+            starts = before[begins + starts] - before[begins]
+            stops = before[begins + stops] - before[begins]
         columns = zip(
             self.text().to_pylist(), starts.tolist(), stops.tolist(), self.to_decimal(), strict=True
         )
@@ -148,29 +142,18 @@ class Numbers:
                 str(Decimal(literal) if type(literal) is int else literal) for literal in literals
             ]
         rows = TextRows.of(literals)
-        numbers = cls.of_columns(scan_columns(rows, Grammar()), rows)
-        whole = (
-            len(numbers) == len(rows)
-            and bool(np.all(numbers.document == np.arange(len(rows))))
-            and bool(np.all(numbers.start == 0))
-        )
-        if not whole or not np.array_equal(numbers.stop, np.diff(rows.offsets)):
-            raise cls._not_a_number(rows, numbers)
-        return numbers
+        columns = scan_columns(rows, Grammar())
+        if not (whole := whole_rows(columns, rows)).all():
+            row = int(np.flatnonzero(~whole)[0])
+            raise InputError(
+                f"row {row}: {str(rows.array[row].as_py())[:60]!r} is not one finite decimal number"
+            )
+        return cls.of_columns(columns, rows)
 
     @classmethod
     def of_columns(cls, columns: Columns, rows: TextRows, decimal: str = ".") -> Numbers:
         """What the scanner found in ``rows``, with this decimal mark."""
-        places = (columns.document, columns.start, columns.stop)
-        return cls(
-            *places,
-            columns.negative,
-            columns.digits,
-            columns.digit_ends,
-            columns.exponent,
-            rows,
-            decimal,
-        )
+        return cls(*columns, rows, decimal)
 
     @classmethod
     def from_digits(
@@ -188,12 +171,8 @@ class Numbers:
                 below -(10**17 - 1) as no fraction of the digits is.
         """
         count = len(negative)
-        if (
-            beyond := np.flatnonzero(
-                (exponent > LARGEST_EXPONENT)
-                | (exponent < -LARGEST_EXPONENT - np.diff(digit_offsets))
-            )
-        ).size:
+        lowest = -LARGEST_EXPONENT - np.diff(digit_offsets)
+        if (beyond := np.flatnonzero((exponent > LARGEST_EXPONENT) | (exponent < lowest))).size:
             raise InputError(
                 f"number {beyond[0]}: its exponent {exponent[beyond[0]]} has more than"
                 f" {MAX_EXPONENT_DIGITS} digits"
@@ -212,56 +191,18 @@ class Numbers:
         rows = TextRows.of(bare.format())
         return dataclasses.replace(bare, stop=np.diff(rows.offsets), rows=rows)
 
-    @staticmethod
-    def _not_a_number(rows: TextRows, numbers: Numbers) -> InputError:
-        whole = np.zeros(len(rows), np.bool_)
-        whole[
-            numbers.document[
-                (numbers.start == 0) & (numbers.stop == np.diff(rows.offsets)[numbers.document])
-            ]
-        ] = True
-        row = int(np.flatnonzero(~whole)[0])
-        return InputError(
-            f"row {row}: {str(rows.array[row].as_py())[:60]!r} is not one finite decimal number"
-        )
-
     def select(self, which: npt.NDArray[Any]) -> Numbers:
         """The numbers at the given indices, or where the bool[n] mask is True."""
-        if which.dtype == np.bool_ and len(which) - np.count_nonzero(which) <= _FEW:
-            few = np.flatnonzero(~which)
-            return self._chosen(
-                lambda values: without(values, few, few + 1), self._decimals.without(few)
-            )
-        indices = (
-            np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64, copy=False)
-        )
-        return self._chosen(lambda values: take(values, indices), self._decimals.take(indices))
-
-    def less(self, which: npt.NDArray[np.bool_]) -> Numbers:
-        """:meth:`select` of all but those where the mask is True, in the memory of these numbers if
-        they are few: nobody may use this object any more.
-        """
-        few = np.flatnonzero(which)
-        if not 0 < len(few) <= _FEW:
-            return self.select(~which) if len(few) else self
-        return self._chosen(lambda values: close_up(values, few), self._decimals.close_up(few))
-
-    def _chosen(
-        self, choose: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], decimals: Decimals
-    ) -> Numbers:
-        """Some of the numbers, given how to choose from a column, and their digits."""
-        document, start, stop = (
-            choose(column) for column in (self.document, self.start, self.stop)
-        )
-        digits, offsets, exponent, negative = decimals
+        indices = np.flatnonzero(which) if which.dtype == np.bool_ else which.astype(np.int64)
+        document, start, stop = (take(of, indices) for of in (self.document, self.start, self.stop))
+        digits, offsets, exponent, negative = self._decimals.take(indices)
         chosen = Numbers(
             document, start, stop, negative, digits, offsets, exponent, self.rows, self.decimal
         )
-        for name in ("_float64", "_float32"):  # carry over what is known already
-            if name in self.__dict__:
-                values = choose(self.__dict__[name])
+        if "_floats" in self.__dict__:  # carry over what is known already
+            chosen.__dict__["_floats"] = tuple(take(values, indices) for values in self._floats)
+            for values in chosen._floats:
                 values.flags.writeable = False
-                chosen.__dict__[name] = values
         return chosen
 
     def without_sign(self) -> Numbers:
@@ -291,35 +232,25 @@ class Numbers:
 
     def to_float64(self) -> npt.NDArray[np.float64]:
         """float64[n], read-only, correctly rounded from the decimal; infinite beyond the range."""
-        return self._float64
+        return self._floats[0]
 
     def to_float32(self) -> npt.NDArray[np.float32]:
         """float32[n], read-only, correctly rounded from the decimal in one step (not through
         float64); infinite beyond the range.
         """
-        return self._float32
+        return self._floats[1]
 
     def fit_float32(self) -> npt.NDArray[np.bool_]:
         """bool[n]: neither infinite as float32 nor rounded to zero without being zero."""
-        self.to_float32()
-        settled_float32(
-            self._decimals, self._fast
-        )  # nothing to do, but where the floats are known from elsewhere
-        fits: npt.NDArray[np.bool_] = memory.full(len(self), True, np.bool_)
-        fits[self._fast.marked(LOST)] = False
+        singles = self.to_float32()
+        fits: npt.NDArray[np.bool_] = np.isfinite(singles)
+        if not singles.all():
+            fits &= (singles != 0) | self.is_zero()
         return fits
 
     @functools.cached_property
-    def _fast(self) -> Fast:
-        return fast_floats(self._decimals)
-
-    @functools.cached_property
-    def _float64(self) -> npt.NDArray[np.float64]:
-        return settled_float64(self._decimals, self._fast)
-
-    @functools.cached_property
-    def _float32(self) -> npt.NDArray[np.float32]:
-        return settled_float32(self._decimals, self._fast)
+    def _floats(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
+        return to_floats(self._decimals)
 
     def to_decimal(self) -> list[Decimal]:
         """The exact values as ``decimal.Decimal``, whatever the precision of the current context."""
@@ -342,10 +273,8 @@ class Numbers:
     def text(self) -> pa.LargeStringArray:
         """The surfaces, as written."""
         first = self.rows.offsets[self.document] + self.start
-        lengths = self.stop - self.start
-        offsets = memory.offsets_of(lengths)
-        out = memory.empty(offsets[-1], np.uint8)
-        gather(self.rows.text, first, offsets, out)
+        offsets = memory.offsets_of(self.stop - self.start)
+        out = gather(self.rows.text, first, offsets)
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(out))
 
     def to_arrow(self) -> pa.RecordBatch:
@@ -381,11 +310,7 @@ class Numbers:
 
     @functools.cached_property
     def _per_document(self) -> npt.NDArray[np.int64]:
-        if len(self.rows) == 1:
-            offsets = np.array([0, len(self)], np.int64)
-        else:
-            offsets = np.searchsorted(
-                self.document, np.arange(len(self.rows) + 1, dtype=np.int32)
-            ).astype(np.int64)
+        rows = np.arange(len(self.rows) + 1, dtype=np.int32)
+        offsets = np.searchsorted(self.document, rows).astype(np.int64)
         offsets.flags.writeable = False
         return offsets

@@ -1,172 +1,120 @@
 """Exact decimals to floats, each rounded once, from the decimal, to nearest even (IEEE 754).
 
-In: :class:`~numtok.numbers.decimals.Decimals`. Out: float64[n] or float32[n]. Clinger's fast path
-    settles nearly all, up to 15 digits; that of Eisel and Lemire
-    (:mod:`numtok.numbers.long_floats`) most of those with up to 19; Arrow's correctly rounding
-    parser reads the others from their text.
+In: :class:`~numtok.numbers.decimals.Decimals`. Out: float64[n] and float32[n]. Clinger's fast path
+settles nearly all, up to 15 digits; that of Eisel and Lemire (D. Lemire, "Number parsing at a
+gigabyte per second", Software: Practice and Experience 51 (2021), section 5 and algorithm 1) most
+of the others; Arrow's correctly rounding parser reads the rest from their text.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.arrays.kernels import kernel, merged_kernel
+from numtok.arrays.bitmarks import EIGHT, ONE, ZERO
+from numtok.arrays.kernels import inline_kernel, inner_kernel, kernel, merged_kernel
 from numtok.numbers.decimals import Decimals
-from numtok.numbers.long_floats import settle_long
 from numtok.numbers.to_text import to_text
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 # Clinger's fast path: w * 10**e is correctly rounded when w < 2**53 and |e| <= 22, as both are
 # exact doubles.
 _POWERS_OF_TEN = np.array([float(10**power) for power in range(23)])
-DOUBLE_OPEN, SINGLE_OPEN, LOST = 1, 2, 4  # bits in Fast.marks
+LARGEST_POWER = 128  # of ten, up or down, that Eisel's and Lemire's takes
+_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+_UNKNOWN = np.uint64(0xFFFFFFFFFFFFFFFF)  # bits of no finite double
+_TEN, _MOST = np.uint64(10), np.uint64((2**64 - 10) // 10)  # ten times it, and a digit: 64 bits
 
 
-class Fast(NamedTuple):
-    """What the fast paths tell of n numbers, in one go: nearly all.
-
-    Attributes:
-        doubles: float64[n]. singles: float32[n], each rounded in one step, not through float64.
-        places: int64[m], ascending, of those that something is to be said about.
-        marks: uint8[m], bit flags: the decimal must decide what the double, or the single, is; or
-            the single is infinite, or zero for another number.
+@functools.cache
+def powers_of_five() -> npt.NDArray[np.uint64]:
+    """uint64[257, 2]: 5**q for q from -128 to 128 as the first 128 bits of its binary digits, high
+    and low; rounded up where 5**-q has at most 64 bits.
     """
+    table = np.empty((2 * LARGEST_POWER + 1, 2), np.uint64)
+    for q in range(-LARGEST_POWER, LARGEST_POWER + 1):
+        power = 5 ** abs(q)
+        size = power.bit_length()
+        if q >= 0:
+            bits = power << 128 >> size
+        elif q >= -27:
+            bits = (1 << (size + 127)) // power + 1
+        else:
+            bits = ((1 << (2 * size + 128)) // power + 1) >> (size + 1)
+        table[q + LARGEST_POWER] = bits >> 64, bits & (2**64 - 1)
+    return table
 
-    doubles: Floats
-    singles: npt.NDArray[np.float32]
-    places: npt.NDArray[np.int64]
-    marks: npt.NDArray[np.uint8]
 
-    def marked(self, which: int) -> npt.NDArray[np.int64]:
-        """The places with this mark."""
-        return np.asarray(self.places[self.marks & which != 0])
-
-
-def fast_floats(decimals: Decimals) -> Fast:
-    """The floats, as far as the fast paths settle them."""
+def to_floats(decimals: Decimals) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float32]]:
+    """(float64[n], float32[n]), read-only; neither is rounded through the other."""
     count = len(decimals.exponent)
     doubles, singles = memory.empty(count, np.float64), memory.empty(count, np.float32)
-    places, marks = memory.empty(count, np.int64), memory.empty(count, np.uint8)
-    found = _to_floats(decimals, _POWERS_OF_TEN, doubles, singles, places, marks)
-    fast = Fast(doubles, singles, places[:found].copy(), marks[:found].copy())
-    if len(long := fast.marked(DOUBLE_OPEN)):
-        few, of_few, unsettled = decimals.take(long), doubles[long], np.ones(len(long), np.bool_)
-        settle_long(few, of_few, unsettled)
-        narrow, unsure = np.empty(len(long), np.float32), np.empty(len(long), np.bool_)
-        _narrow(of_few, few.exponent, unsettled, narrow, unsure)
-        doubles[long], singles[long] = of_few, narrow
-        open_still = unsettled * np.uint8(DOUBLE_OPEN) | unsure * np.uint8(SINGLE_OPEN)
-        fast.marks[fast.marks & DOUBLE_OPEN != 0] = open_still | _lost(narrow, few) * np.uint8(LOST)
-    return fast
-
-
-def settled_float64(decimals: Decimals, fast: Fast) -> Floats:
-    """float64[n], read-only: the doubles with the rest filled in, in place."""
-    if len(which := fast.marked(DOUBLE_OPEN)):
-        _round(decimals.take(which), fast.doubles, which)
-        fast.marks[:] &= ~np.uint8(DOUBLE_OPEN)
-    fast.doubles.flags.writeable = False
-    return fast.doubles
-
-
-def settled_float32(decimals: Decimals, fast: Fast) -> npt.NDArray[np.float32]:
-    """float32[n], read-only: the singles with the rest filled in, in place, and marked as lost if
-    they are.
-    """
-    if len(which := fast.marked(SINGLE_OPEN)):
-        few, now_known = decimals.take(which), fast.marks & SINGLE_OPEN != 0
-        _round(few, fast.singles, which)
-        fast.marks[now_known] = fast.marks[now_known] & np.uint8(DOUBLE_OPEN) | _lost(
-            fast.singles[which], few
-        ) * np.uint8(LOST)
-    fast.singles.flags.writeable = False
-    return fast.singles
-
-
-def _lost(singles: npt.NDArray[np.float32], decimals: Decimals) -> Mask:
-    return np.asarray(np.isinf(singles) | ((singles == 0) & ~decimals.is_zero()))
-
-
-def _round(few: Decimals, values: npt.NDArray[Any], which: npt.NDArray[np.int64]) -> None:
-    """Fill in the values at those places from their decimals."""
-    values[which] = memory.from_arrow(to_text(few).cast(pa.from_numpy_dtype(values.dtype)))
+    left = memory.empty(count, np.int64)
+    tables = (_POWERS_OF_TEN, powers_of_five())
+    left = left[: _to_floats(decimals, tables, doubles, singles, left)]
+    if len(left):
+        texts = to_text(decimals.take(left))
+        doubles[left] = memory.from_arrow(texts.cast(pa.float64()))
+        singles[left] = memory.from_arrow(texts.cast(pa.float32()))
+    doubles.flags.writeable = singles.flags.writeable = False
+    return doubles, singles
 
 
 @kernel
-def _to_floats(decimals, powers, doubles, singles, places, marks):  # type: ignore[no-untyped-def]
-    """Fill the columns of :class:`Fast`; the number of places."""
+def _to_floats(decimals, tables, doubles, singles, left):  # type: ignore[no-untyped-def]
+    """Fill in what can be told; the count of those in ``left`` of which something cannot."""
     digits, offsets, exponent, negative = decimals
-    zero, one, eight, ten = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(10)
-    found = zero
-    safe = np.uint64(max(0, digits.size - 8))
+    powers, fives = tables
+    found = ZERO
     for i in range(np.uint64(exponent.size)):
-        first, last = np.uint64(offsets[i]), np.uint64(offsets[i + one])
-        count = last - first
-        unsettled = False
-        if count <= eight and first < safe:
-            # Eight digits at once, whatever their count: those too many are shifted out, and zeros
-            # in front.
-            word = np.uint64(digits[first])
-            for k in range(one, eight):
-                word |= np.uint64(digits[first + k]) << (eight * k)
-            word <<= eight * (eight - count)
-            word = word * ten + (word >> eight)  # bytes 0, 2, 4, 6: two digits each
-            pairs, others = (
-                word & np.uint64(0x000000FF000000FF),
-                (word >> np.uint64(16)) & np.uint64(0x000000FF000000FF),
-            )
-            whole = (
-                pairs * np.uint64(0x000F424000000064) + others * np.uint64(0x0000271000000001)
-            ) >> np.uint64(32)
-        else:
-            whole = zero
-            for k in range(first, last):
-                whole = whole * ten + np.uint64(digits[k])
-                if whole > one << np.uint64(53):
-                    unsettled = True
-                    break
-        power = exponent[i]
+        whole, exact = _whole(digits, np.uint64(offsets[i]), np.uint64(offsets[i + ONE]))
+        power = exponent[i] if whole != ZERO else np.int64(0)
         value = np.float64(whole)
-        if power == 0 and whole <= one << np.uint64(
-            24
-        ):  # most numbers are such integers, which both hold
+        if exact and power == 0 and whole <= ONE << np.uint64(24):
+            # Most numbers are such integers, which both hold.
             doubles[i] = -value if negative[i] else value
             singles[i] = np.float32(doubles[i])
             continue
-        if -22 <= power <= 0:
+        known = exact and -22 <= power <= 22
+        if not known:
+            nearest = _eisel_lemire(digits, offsets[i], offsets[i + 1], power, fives)
+            known, value = nearest != _UNKNOWN, np.uint64(nearest).view(np.float64)
+        elif power < 0:
             value /= powers[np.uint64(-power)]
-        elif 0 < power <= 22:
+        else:
             value *= powers[np.uint64(power)]
-        elif whole != zero:
-            unsettled = True
-        single = np.float32(value)
-        doubles[i], singles[i] = (-value, -single) if negative[i] else (value, single)
-        unsure = unsettled | _is_unsure(value, power)
-        lost = (single == np.inf) | ((single == 0) & (whole != zero))
-        if unsure | lost:
-            places[found], marks[found] = (
-                i,
-                np.uint8(unsettled) | np.uint8(unsure) << 1 | np.uint8(lost) << 2,
-            )
-            found += one
+        doubles[i] = -value if negative[i] else value
+        singles[i] = np.float32(doubles[i])
+        if not known or _is_unsure(value, power):
+            left[found] = i
+            found += ONE
     return np.int64(found)
 
 
-@kernel
-def _narrow(doubles, exponent, unsettled, values, unsure):  # type: ignore[no-untyped-def]
-    """Fill ``values`` (float32[n]) from correctly rounded doubles, and mark in ``unsure`` where the
-    decimal must decide: where the double is open too.
-    """
-    for i in range(doubles.size):
-        values[i] = np.float32(doubles[i])
-        unsure[i] = unsettled[i] | _is_unsure(abs(doubles[i]), exponent[i])
+@merged_kernel
+def _whole(digits, first, last):  # type: ignore[no-untyped-def]
+    """(the digits as an integer, whether they are at most 2**53)."""
+    count, whole = last - first, ZERO
+    if count <= EIGHT and first + EIGHT <= np.uint64(digits.size):
+        # Eight digits at once, whatever their count: those too many are shifted out, and zeros in
+        # front.
+        word = np.uint64(digits[first])
+        for k in range(ONE, EIGHT):
+            word |= np.uint64(digits[first + k]) << (EIGHT * k)
+        word <<= EIGHT * (EIGHT - count)
+        word = word * _TEN + (word >> EIGHT)  # bytes 0, 2, 4, 6: two digits each
+        pairs = word & np.uint64(0x000000FF000000FF)
+        others = (word >> np.uint64(16)) & np.uint64(0x000000FF000000FF)
+        whole = pairs * np.uint64(0x000F424000000064) + others * np.uint64(0x0000271000000001)
+        return whole >> _HALF, True
+    for k in range(first, last):
+        whole = whole * _TEN + np.uint64(digits[k])
+        if whole > ONE << np.uint64(53):
+            return whole, False
+    return whole, True
 
 
 @merged_kernel
@@ -177,8 +125,85 @@ def _is_unsure(magnitude, power):  # type: ignore[no-untyped-def]
     integer as it was written, and has no more than 53 bits), and below float32's normal range.
     """
     small = (magnitude < 2.0**-125) & (magnitude != 0.0)
-    halfway = (np.float64(magnitude).view(np.uint64) & np.uint64(0x1FFFFFFF)) == np.uint64(
-        0x10000000
-    )
+    rest = np.float64(magnitude).view(np.uint64) & np.uint64(0x1FFFFFFF)
     exact = (power == 0) & (magnitude <= 2.0**53)
-    return small | (halfway & (not exact))
+    return small | ((rest == np.uint64(0x10000000)) & (not exact))
+
+
+@inner_kernel
+def _eisel_lemire(digits, first, last, power, fives):  # type: ignore[no-untyped-def]
+    """The bits of the double nearest to the digits times that power of ten, or _UNKNOWN.
+
+    Of more than 19 digits the first ones are taken, and the next larger number: if both have the
+    same nearest double, so has what lies between (section 11).
+    """
+    whole, dropped, rest = ZERO, 0, False
+    for k in range(first, last):
+        if dropped or whole > _MOST:
+            dropped += 1
+            rest = rest or digits[k] != 0
+        else:
+            whole = whole * _TEN + np.uint64(digits[k])
+    if abs(power) > LARGEST_POWER or abs(power + dropped) > LARGEST_POWER:
+        return _UNKNOWN
+    nearest = _nearest(whole, power + dropped, fives, 1 if rest else 0)
+    if rest and nearest != _nearest(whole + ONE, power + dropped, fives, -1):
+        return _UNKNOWN  # it lies between the two, and is neither
+    return nearest
+
+
+@inner_kernel
+def _nearest(whole, power, fives, beside):  # type: ignore[no-untyped-def]
+    """The bits of the double nearest to ``whole``, which is not 0, times that power of ten;
+    _UNKNOWN if this does not tell, or if it is infinite or subnormal.
+
+    ``beside``: 1 or -1 if what is meant is a little more, or less, which matters half-way between
+    two doubles; 0 if it is this.
+    """
+    zeros = _leading_zeros(whole)
+    whole <<= zeros
+    high, low = _multiply(whole, fives[power + LARGEST_POWER, 0])
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):  # what is cut off may change the rounding
+        more, _ = _multiply(whole, fives[power + LARGEST_POWER, 1])
+        low += more
+        if low < more:
+            high += ONE
+    if low == _UNKNOWN and (power < -27 or power > 55):
+        return _UNKNOWN
+    top = high >> np.uint64(63)
+    shift = top + np.uint64(9)
+    mantissa = high >> shift  # 54 bits: one more than are kept
+    # 217706 / 65536 is a little less than log2(10).
+    binary = ((power * 217706) >> 16) + 63 + np.int64(top) - np.int64(zeros) + 1023
+    if binary <= 0 or binary >= 0x7FE:
+        return _UNKNOWN
+    halfway = low <= ONE and -4 <= power <= 23 and mantissa & ONE and mantissa << shift == high
+    if halfway and (beside < 0 or (beside == 0 and mantissa & np.uint64(3) == ONE)):
+        mantissa &= ~ONE  # down, or to even
+    mantissa = (mantissa + (mantissa & ONE)) >> ONE
+    if mantissa >> np.uint64(53) != ZERO:
+        mantissa >>= ONE
+        binary += 1
+    return np.uint64(binary) << np.uint64(52) | (mantissa & np.uint64((1 << 52) - 1))
+
+
+@inline_kernel
+def _multiply(a, b):  # type: ignore[no-untyped-def]
+    """(high, low) 64 bits of the product of two of 64 bits."""
+    a_high, a_low, b_high, b_low = a >> _HALF, a & _LOW, b >> _HALF, b & _LOW
+    low, high, first, second = a_low * b_low, a_high * b_high, a_high * b_low, a_low * b_high
+    middle = (low >> _HALF) + (first & _LOW) + (second & _LOW)
+    carried = (first >> _HALF) + (second >> _HALF) + (middle >> _HALF)
+    return high + carried, (middle << _HALF) | (low & _LOW)
+
+
+@inline_kernel
+def _leading_zeros(word):  # type: ignore[no-untyped-def]
+    """How many of the 64 bits are zero before the first that is set."""
+    count, step = ZERO, _HALF
+    while step != ZERO:
+        if word >> (np.uint64(64) - step) == ZERO:
+            word <<= step
+            count += step
+        step >>= ONE
+    return count

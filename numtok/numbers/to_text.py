@@ -1,7 +1,7 @@
-"""Exact decimals to canonical text: ASCII digits, no grouping, ``-`` if negative, never ``+``.
+"""Exact decimals to canonical text: ASCII digits, no grouping, ``-`` if negative, never ``+``; and
+that text in the marks of another grammar.
 
-In: :class:`~numtok.numbers.decimals.Decimals`. Out: a string array. The inverse is
-    ``Numbers.parse``.
+In: :class:`~numtok.numbers.decimals.Decimals`. Out: strings. The inverse is ``Numbers.parse``.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import pyarrow as pa
 from numtok.arrays import memory
 from numtok.arrays.kernels import inner_kernel, kernel
 from numtok.numbers.decimals import Decimals
+from numtok.numbers.grammar import Grammar
 from numtok.numbers.rules import MAX_EXPONENT_DIGITS
 
 LARGEST_EXPONENT = 10**MAX_EXPONENT_DIGITS - 1  # what is written here, `scan` reads
-_PLAIN_INTEGER_DIGITS = (
-    21  # above this, and only if zeros would have to be filled in, an exponent is written
-)
-_PLAIN_LEADING_ZEROS = 6  # likewise below 1e-7
+# An exponent is written only if more zeros than these would have to be filled in.
+_PLAIN_INTEGER_DIGITS, _PLAIN_LEADING_ZEROS = 21, 6
 
 
 def to_text(decimals: Decimals) -> pa.LargeStringArray:
@@ -35,6 +34,22 @@ def to_text(decimals: Decimals) -> pa.LargeStringArray:
     out = memory.empty(offsets[-1], np.uint8)
     _write(*decimals, offsets, out)
     return pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(out))
+
+
+def in_marks_of(grammar: Grammar, texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Numbers in the default's marks as the grammar writes and reads them, 1.234,56 for 1,234.56:
+    each ``.`` as its decimal mark, and each ``,``, if commas do not group digits there, as the
+    first character that does.
+    """
+    separator = (grammar.grouping or ",")[0] if "," not in (grammar.grouping or "") else ","
+    if (separator, grammar.decimal) == (",", "."):
+        return texts
+    import pyarrow.compute as pc
+
+    meanwhile = "\0"
+    for mark, other in ((".", meanwhile), (",", separator), (meanwhile, grammar.decimal)):
+        texts = pc.replace_substring(texts, mark, other)
+    return texts
 
 
 @inner_kernel

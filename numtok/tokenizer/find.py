@@ -92,7 +92,7 @@ class NumberFinder:
                 outside = keep
             else:
                 outside[outside] = keep
-            numbers = numbers.less(~keep)
+            numbers = numbers.select(keep)
         self._count_inexact(numbers, report)
         memory.release_after(rows.nbytes)
         return Taken(numbers, outside, report)
@@ -109,7 +109,8 @@ class NumberFinder:
         if not data or not self._surely_held or tokens is None:
             return None
         columns = scan_one(data, self.grammar)
-        lists = (columns.start, columns.stop, columns.digit_ends, columns.exponent)
+        ends = columns.digit_offsets[1:]
+        lists = (columns.start, columns.stop, ends, columns.exponent)
         pieces, own, at, before = [], mark.encode(), 0, 0
         for start, stop, end, lowest in zip(*map(np.ndarray.tolist, lists), strict=True):
             if lowest < self._surely_held.start or lowest + end - before > self._surely_held.stop:

@@ -44,7 +44,7 @@ def with_ends(batch: pa.RecordBatch, end: int | None) -> pa.RecordBatch:
     shift = memory.offsets_of(
         np.zeros(len(ids), np.int64) if end is None else valid.astype(np.int64)
     )
-    places = memory.iota(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
+    places = np.arange(int(offsets[-1])) + np.repeat(shift[:-1], np.diff(offsets))
     all_valid, columns, fields = np.ones(len(ids), np.bool_), [], []
     for field in batch.schema:
         if field.name not in known or known[field.name].per not in ("token", "number"):
@@ -151,7 +151,7 @@ class _Stretches:
             self._whole = slice(int(starts[0]), int(stops[-1])) if len(starts) else slice(0, 0)
             return
         edges = memory.offsets_of(stops - starts)
-        self._places = memory.iota(int(edges[-1])) + np.repeat(starts - edges[:-1], stops - starts)
+        self._places = np.arange(int(edges[-1])) + np.repeat(starts - edges[:-1], stops - starts)
 
     def of(self, values: Ints) -> Ints:
         return values[self._whole] if self._whole is not None else values[self._places]

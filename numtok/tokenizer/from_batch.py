@@ -22,8 +22,8 @@ from numtok.arrays import memory
 from numtok.engines.choose import TokenizersEngine
 from numtok.errors import InputError, NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.marks import in_marks_of
 from numtok.numbers.numbers import Numbers
+from numtok.numbers.to_text import in_marks_of
 from numtok.representations import NUM, Representation, SingleToken, SpelledOut, from_dict
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import detokenize, schema, stored

@@ -65,10 +65,10 @@ def number_tokens(
         if isinstance(representation, SingleToken):
             columns |= representation.encode(numbers)
     plain, spaced = (
-        memory.constant(len(numbers), token, np.int32) for token in (tokens.plain, tokens.spaced)
+        memory.full(len(numbers), token, np.int32) for token in (tokens.plain, tokens.spaced)
     )
     return NumberTokensInText(
-        columns, Slots.of(numbers, plain, spaced, memory.iota(len(numbers) + 1)), None
+        columns, Slots.of(numbers, plain, spaced, np.arange(len(numbers) + 1)), None
     )
 
 

@@ -25,9 +25,9 @@ from torch import Tensor
 
 from numtok import Tokenizer
 from numtok.numbers.grammar import Grammar
-from numtok.numbers.marks import in_marks_of
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
+from numtok.numbers.to_text import in_marks_of
 from numtok.representations import Representation, SingleToken, SpelledOut
 from numtok.representations.values import numbers_from_floats
 from numtok.tokenizer import detokenize

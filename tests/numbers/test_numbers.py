@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import numtok
 from numtok import Grammar, Numbers
 from numtok.errors import InputError
-from numtok.numbers.long_floats import LARGEST_POWER, powers_of_five
+from numtok.numbers.to_float import LARGEST_POWER, powers_of_five
 
 # ---- References, written from IEEE 754 and from the docstring of `format`
 
@@ -603,41 +603,18 @@ def test_select() -> None:
     assert dtypes(picked) == dtypes(numbers)
 
 
-@given(st.lists(literals(), min_size=1, max_size=20), st.data(), st.booleans())
-@example(["7"] * 80, None, True)  # more than are few
-def test_less_is_select_of_the_others(
-    given_literals: list[str], data: st.DataObject | None, floats: bool
-) -> None:
-    def numbers() -> Numbers:
-        found = numtok.scan([" ".join(given_literals)])
-        if floats:
-            found.to_float64(), found.fit_float32()
-        return found
-
-    count = len(numbers())
-    drawn = (
-        [True] * count
-        if data is None
-        else data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
-    )
-    expected, less = (
-        numbers().select(~np.array(drawn, np.bool_)),
-        numbers().less(np.array(drawn, np.bool_)),
-    )
-    assert less == expected
-    assert bits(less.to_float64()) == bits(expected.to_float64()) and bits(
-        less.to_float32()
-    ) == bits(expected.to_float32())
-    assert less.fit_float32().tolist() == expected.fit_float32().tolist()
-
-
 @pytest.mark.thorough
 @given(st.lists(literals(), min_size=1, max_size=20), st.data())
 def test_select_equals_a_loop(given_literals: list[str], data: st.DataObject) -> None:
     numbers = Numbers.parse(given_literals)
     which = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=20))
     everything = columns(numbers)
-    assert columns(numbers.select(np.array(which, np.int64))) == [everything[i] for i in which]
+    chosen = numbers.select(np.array(which, np.int64))
+    assert columns(chosen) == [everything[i] for i in which]
+    values, singles = numbers.to_float64(), numbers.to_float32()
+    known = numbers.select(np.array(which, np.int64))
+    assert bits(chosen.to_float64()) == bits(known.to_float64()) == bits(values[which])
+    assert bits(chosen.to_float32()) == bits(known.to_float32()) == bits(singles[which])
 
 
 def test_per_document() -> None:

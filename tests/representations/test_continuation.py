@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import numtok
 from numtok import Grammar, Numbers
-from numtok.numbers.marks import in_marks_of
+from numtok.numbers.to_text import in_marks_of
 from numtok.representations import B1999, FP15, P10, P1000, Digits, PlaceValue, Spelled
 from numtok.representations.continuation import NEVER
 

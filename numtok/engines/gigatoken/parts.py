@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.blocks import BLOCK
+from numtok.arrays.bitmarks import BLOCK
 from numtok.arrays.kernels import kernel
 from numtok.arrays.unicode_classes import flags
 from numtok.engines.interface import Ints, Slots

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays.bitmarks import ONE, SIXTY_THREE, lowest_bit
+from numtok.arrays.bitmarks import EIGHT, ONE, SIXTY_THREE, lowest_bit
 from numtok.arrays.kernels import inner_kernel, merged_kernel
 from numtok.arrays.utf8 import class_at, class_before
 from numtok.engines.gigatoken.parts import (
@@ -35,7 +35,7 @@ UNKNOWN, TOO_LONG = -1, -2
 EMPTY = 0  # the entry of a piece without bytes
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(64 - BITS)
-_NOTHING, _THREE, _FIVE, EIGHT = np.uint64(0), np.uint64(3), np.uint64(5), np.uint64(8)
+_NOTHING, _THREE, _FIVE = np.uint64(0), np.uint64(3), np.uint64(5)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ASCII = 0x80
 _SLOTS = np.uint64(MISSING_SLOTS - 1)

@@ -33,8 +33,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from numtok.arrays.bitmarks import ONE
-from numtok.arrays.blocks import BLOCK, copy_block
+from numtok.arrays.bitmarks import BLOCK, ONE, copy_block
 from numtok.arrays.kernels import inner_kernel, kernel, merged_kernel
 from numtok.arrays.text_rows import TextRows
 from numtok.arrays.utf8 import class_at, class_before

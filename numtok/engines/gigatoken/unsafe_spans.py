@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.arrays import memory
-from numtok.arrays.bitmarks import ONE, SIX, SIXTY_THREE, lowest_bit
-from numtok.arrays.blocks import BLOCK, bytes_between
+from numtok.arrays.bitmarks import ONE, SIXTY_THREE, lowest_bit, marks_of
 from numtok.arrays.kernels import kernel
 from numtok.arrays.utf8 import decode
 from numtok.engines.interface import Ints
@@ -31,8 +30,13 @@ def unsafe_places(text: Bytes, runs_of_spaces: bool, unsafe: Bytes) -> Ints:
     """
     if text.size == 0 or not (runs_of_spaces or unsafe.size):
         return np.empty(0, np.int64)
-    marks = memory.empty((text.size - 1) // 64 + 1, np.uint64)
-    _mark(text, runs_of_spaces, marks)
+    marks = marks_of(text, (0xCA, 0xFF))  # of characters from U+0280 on
+    if runs_of_spaces:
+        spaces = marks_of(text, (SPACE, SPACE))
+        before, behind = spaces << ONE, spaces >> ONE
+        before[1:] |= spaces[:-1] >> SIXTY_THREE
+        behind[:-1] |= spaces[1:] << SIXTY_THREE
+        marks |= spaces & behind & ~before
     places = memory.empty(int(np.bitwise_count(marks).sum()), np.int64)
     return places[: _check(text, unsafe, marks, places)]
 
@@ -64,34 +68,6 @@ def without_normalized(text: Bytes, places: Ints, left: Bytes) -> Ints:
     if left.size:
         _keep_flagged(text, places, left, stays)
     return np.asarray(places[stays])
-
-
-@kernel
-def _mark(text, runs_of_spaces, marks):  # type: ignore[no-untyped-def]
-    """Bit k of ``marks[b]`` says that there may be an event at ``text[64 * b + k]``: a run of
-    spaces begins, or a character from U+0280 on.
-    """
-    size = np.uint64(text.size)
-    space_before = np.uint64(0)
-    for block in range(np.uint64(marks.size)):
-        at = block << SIX
-        spaces, high = np.uint64(0), np.uint64(0)
-        if at + np.uint64(BLOCK) < size:
-            high = bytes_between(text, at, 0xCA, 0xFF)
-            if runs_of_spaces:
-                spaces = bytes_between(text, at, SPACE, SPACE)
-        else:
-            for k in range(size - at):
-                high |= np.uint64(text[at + k] >= 0xCA) << k
-                spaces |= np.uint64(runs_of_spaces and text[at + k] == SPACE) << k
-        space_behind = (
-            np.uint64(at + np.uint64(BLOCK) < size and text[at + np.uint64(BLOCK)] == SPACE)
-            << SIXTY_THREE
-        )
-        marks[block] = high | (
-            spaces & (spaces >> ONE | space_behind) & ~(spaces << ONE | space_before)
-        )
-        space_before = spaces >> SIXTY_THREE
 
 
 @kernel
