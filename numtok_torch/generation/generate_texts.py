@@ -61,6 +61,9 @@ REFUSED = (
 )
 
 
+GREEDY = {"do_sample": False, "num_beams": 1, "num_return_sequences": 1, "use_cache": True}
+
+
 @dataclass(frozen=True)
 class Generated:
     """What was written.
@@ -86,20 +89,13 @@ def generate(
     prompts: Sequence[str],
     *,
     max_new_tokens: int = 64,
-    do_sample: bool = False,
-    num_beams: int = 1,
-    num_return_sequences: int = 1,
-    use_cache: bool = True,
     sample_numbers: bool = False,
-    eos_token_id: int | Sequence[int] | None = None,
-    pad_token_id: int | None = None,
     add_special_tokens: bool = False,
     full_text: bool = False,
     details: bool = False,
     batch_size: int | None = None,
     well_formed: bool = True,
     longest: int = LONGEST,
-    streamer: Any = None,
     **options: Any,
 ) -> list[str] | Generated:
     """Continue texts.
@@ -109,80 +105,47 @@ def generate(
         tokenizer: the ``numtok.Tokenizer`` that the model was trained with, or a transformers
             tokenizer made from one.
         prompts: texts, none of them empty; their numbers are read as in training.
-        max_new_tokens: at most so many behind each prompt, fewer where the model's table of
-            positions ends.
-        do_sample: draw tokens, else take the most likely one.
-        num_beams: more than one: look for the most likely sequence with so many at once.
-        num_return_sequences: texts per prompt, with sampling or beams.
-        use_cache: keep keys and values; the result is the same without.
-        sample_numbers: draw values too, from a head that can (``MixtureHead``); else they are its
-            most fitting ones.
-        eos_token_id: end tokens; a number token among them ends the text with its number. None:
-            the tokenizer's (``<|endoftext|>``, ``</s>``, ...) and those of the backbone's
-            generation config. ``[]``: none.
-        pad_token_id: in front of shorter prompts, where the model does not look. None: any.
+        max_new_tokens: fewer where the model's table of positions ends.
+        sample_numbers: draw values too, from a head that can (``MixtureHead``).
         add_special_tokens: put the tokenizer's special tokens in front of each prompt (``<s>``).
         full_text: return the prompt too.
-        details: return :class:`Generated`, with ids and values, instead of texts.
+        details: return :class:`Generated`, with ids and values.
         batch_size: prompts at once; None for all.
         well_formed: continue spelled-out numbers as numbers only, begin none that
             ``max_new_tokens`` would cut, and write none directly behind another
             (:class:`~numtok_torch.NumberLogitsProcessor`).
         longest: symbols that a spelled-out number has at most.
-        streamer: of transformers, for one prompt and one text of it. A ``TextStreamer`` or
-            ``TextIteratorStreamer`` is given the text that is returned
-            (:class:`numtok_torch.generation.stream.TextStream`), whatever its own tokenizer; any
-            other, what transformers gives it: ids.
-        options: further ones of transformers' ``generate``: ``temperature``, ``top_k``, ``top_p``,
-            ``length_penalty``, ``logits_processor`` and so on.
+        options: those of transformers' ``generate``: ``do_sample``, ``num_beams``,
+            ``num_return_sequences``, ``temperature``, ``logits_processor`` and so on; greedy if
+            they do not say. ``eos_token_id`` are by default the tokenizer's (``<|endoftext|>``,
+            ``</s>``, ...) and those of the backbone's generation config, ``[]`` for none; a number
+            token among them ends the text with its number. ``streamer``, for one prompt and one
+            text: a ``TextStreamer`` or ``TextIteratorStreamer`` is given the text that is returned
+            (:class:`~numtok_torch.generation.stream.TextStream`), any other ids.
 
     Returns:
         ``num_return_sequences`` texts for each prompt, those of the first prompt first.
 
     Raises:
-        ModelError: if the model cannot generate, has fewer word vectors than the tokenizer has
-            tokens, or with an option under which it does not see each token in its turn.
+        ModelError: if the model cannot generate, or not with this tokenizer or these options.
         InputError: for an empty prompt, and one that is longer than the model's table of positions.
         RepresentationError: if the head predicts NaN.
     """
     model = unwrapped(model)  # of peft's get_peft_model(NumberModel(...), ...)
-    known = _checked(model, tokenizer, prompts, options)
-    if sample_numbers and not hasattr(model.head, "sample"):
-        raise ModelError(
-            f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take"
-            " MixtureHead"
-        )
-    if streamer is not None and (len(prompts), num_beams, num_return_sequences) != (1, 1, 1):
-        raise ModelError(
-            "a streamer shows one text as it is written: give one prompt, and neither num_beams nor"
-            " num_return_sequences"
-        )
-    options |= {
-        "do_sample": do_sample,
-        "num_beams": num_beams,
-        "num_return_sequences": num_return_sequences,
-        "use_cache": use_cache,
-        "max_new_tokens": max_new_tokens,
-        "eos_token_id": eos_token_id,
-        "pad_token_id": pad_token_id,
-    }
+    options = GREEDY | options | {"max_new_tokens": max_new_tokens}
+    known = _checked(model, tokenizer, prompts, sample_numbers, options)
     options |= _special_tokens(model, tokenizer, known, options)
-    if model.head is None and isinstance(known.representations[0], SingleToken):
-        suppressed = [*(options.get("suppress_tokens") or []), *number_ids(known)]
-        options["suppress_tokens"] = suppressed
     held = NumberLogitsProcessor(known, longest) if well_formed and Rules.of(known) else None
-    call = _Call(
-        model, known, options, sample_numbers, add_special_tokens, full_text, held, streamer
-    )
+    call = _Call(model, known, options, sample_numbers, add_special_tokens, full_text, held)
     size, found = batch_size or max(len(prompts), 1), Generated([], [], [])
-    with evaluating(model):
+    with _evaluating(model):
         for first in range(0, len(prompts), size):
             found += call.continue_prompts(list(prompts[first : first + size]), first)
     return found if details else found.texts
 
 
 def _checked(
-    model: Any, tokenizer: Any, prompts: Sequence[str], options: Mapping[str, Any]
+    model: Any, tokenizer: Any, prompts: Sequence[str], sample: bool, options: Mapping[str, Any]
 ) -> Tokenizer:
     """The numtok tokenizer in what is given, if model, tokenizer, prompts and options fit."""
     if isinstance(prompts, str):
@@ -199,6 +162,19 @@ def _checked(
             f"{type(model.transformer).__name__} cannot generate text; wrap a Hugging Face model"
             " that can (...ForCausalLM, ...ForConditionalGeneration)"
         )
+    if sample and not hasattr(model.head, "sample"):
+        raise ModelError(
+            f"{type(model.head).__name__} cannot draw values; leave sample_numbers out, or take"
+            " MixtureHead"
+        )
+    _check_options(model, len(prompts), options)
+    known = numtok_tokenizer(tokenizer)
+    check_rows(model.transformer, known.vocab_size)
+    _check_places(model, known)
+    return known
+
+
+def _check_options(model: NumberModel, prompts: int, options: Mapping[str, Any]) -> None:
     if refused := [name for name in REFUSED if options.get(name) is not None]:
         raise ModelError(
             f"generate does not support {', '.join(refused)}: each token must be seen in its turn,"
@@ -209,9 +185,17 @@ def _checked(
             "generate does not support prefill_chunk_size; set it to None in the backbone's"
             " generation_config"
         )
-    known = numtok_tokenizer(tokenizer)
-    check_rows(model.transformer, known.vocab_size)
-    first = known.representations[0]
+    texts = (prompts, options["num_beams"], options["num_return_sequences"])
+    if options.get("streamer") is not None and texts != (1, 1, 1):
+        raise ModelError(
+            "a streamer shows one text as it is written: give one prompt, and neither num_beams nor"
+            " num_return_sequences"
+        )
+
+
+def _check_places(model: NumberModel, tokenizer: Tokenizer) -> None:
+    """Whether the layer was trained on the places that it will see while numbers are written."""
+    first = tokenizer.representations[0]
     order = first.order if isinstance(first, SpelledOut) else None
     for layer in () if model.embedding is None else model.embedding.modules():
         if not isinstance(layer, PlaceValueEmbedding) or layer.written == order:
@@ -224,28 +208,32 @@ def _checked(
         warnings.warn(
             "written=None showed true places in training, which are not known while a number is"
             f" written; train with written={order!r}, as embedding_from_schema does by itself",
-            stacklevel=3,
+            stacklevel=4,
         )
-    return known
 
 
 def _special_tokens(
     model: NumberModel, given: Any, tokenizer: Tokenizer, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """The end tokens, the padding, and what a decoder begins with."""
+    """The end tokens, the padding, what a decoder begins with, and what is never written: numbers
+    that are one token, without a head that has a value for them.
+    """
     config: Any = options.get("generation_config") or model.transformer.generation_config
-    ends = _as_list(options["eos_token_id"])
-    if options["eos_token_id"] is None:
+    ends = _as_list(options.get("eos_token_id"))
+    if options.get("eos_token_id") is None:
         both = [*_as_list(_end_of(given, tokenizer)), *_as_list(config.eos_token_id)]
         ends = list(dict.fromkeys(both))
-    paddings = (options["pad_token_id"], config.pad_token_id, getattr(given, "pad_token_id", None))
+    own = (options.get("pad_token_id"), config.pad_token_id, getattr(given, "pad_token_id", None))
     tokens: dict[str, Any] = {
         "eos_token_id": ends or None,
-        "pad_token_id": next(ids[0] for some in (*paddings, ends, 0) if (ids := _as_list(some))),
+        "pad_token_id": next(ids[0] for some in (*own, ends, 0) if (ids := _as_list(some))),
     }
     if model.decodes:
         start = options.get("decoder_start_token_id", start_token(model.transformer))
         tokens["decoder_start_token_id"] = start
+    if model.head is None and isinstance(tokenizer.representations[0], SingleToken):
+        suppressed = options.get("suppress_tokens") or []
+        tokens["suppress_tokens"] = [*suppressed, *number_ids(tokenizer)]
     return tokens
 
 
@@ -253,20 +241,17 @@ def _end_of(given: Any, tokenizer: Tokenizer) -> int | None:
     """The end token of a transformers tokenizer, as it says, or of numtok's own."""
     if (said := getattr(given, "eos_token_id", None)) is not None:
         return int(said)
-    try:
+    with contextlib.suppress(TokenizerError):
         return end_token(tokenizer)
-    except TokenizerError:
-        return None
+    return None
 
 
 def _as_list(ids: Any) -> list[int]:
-    if ids is None:
-        return []
-    return [int(ids)] if np.ndim(ids) == 0 else [int(number) for number in ids]
+    return [] if ids is None else np.ravel(ids).astype(int).tolist()
 
 
 @contextlib.contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
+def _evaluating(model: nn.Module) -> Iterator[None]:
     """Without dropout, and back to how it was."""
     was = model.training
     model.train(False) if was else None
@@ -337,7 +322,6 @@ class _Call:
     add_special_tokens: bool
     full_text: bool
     well_formed: NumberLogitsProcessor | None
-    streamer: Any
 
     def continue_prompts(self, prompts: list[str], first: int) -> Generated:
         """What the model writes behind each; ``first`` is the number of the first prompt in
@@ -369,16 +353,16 @@ class _Call:
             forced = options.get("forced_eos_token_id", config.forced_eos_token_id)  # as of BART
             held = self.well_formed.within(writing.width + new - (forced is not None))
             given["logits_processor"] = [*(options.get("logits_processor") or []), held]
-        given["streamer"] = self.streamer
-        if hasattr(self.streamer, "on_finalized_text"):
-            given["streamer"] = TextStream(
-                self.streamer,
-                writing,
-                [] if model.decodes else writing.prompt_ids(0),
-                options["eos_token_id"] or [],
-                prompts[0] if self.full_text else "",
-            )
+        if hasattr(streamer := options.get("streamer"), "on_finalized_text"):
+            before = self._before(writing, 0)
+            shown = prompts[0] if self.full_text else ""
+            ends = options["eos_token_id"] or []
+            given["streamer"] = TextStream(streamer, writing, before, ends, shown)
         return self._read(writing, writer(model, writing).generate(**given), prompts)
+
+    def _before(self, writing: Writing, prompt: int) -> list[int]:
+        """The ids that the text goes on from."""
+        return [] if self.model.decodes else writing.prompt_ids(prompt)
 
     def _read(self, writing: Writing, sequences: Tensor, prompts: list[str]) -> Generated:
         """What stands behind the prompts in ids (rows, seq)."""
@@ -396,7 +380,7 @@ class _Call:
                 words = writing.surfaces([(owner, ids[:place]) for place in places.tolist()])
             else:
                 grammar, words = self.tokenizer.grammar, spelled(self.tokenizer, ids, places)
-            before = [] if self.model.decodes else writing.prompt_ids(prompt)
+            before = self._before(writing, prompt)
             text = continuation(self.tokenizer, before, ids.tolist(), words)
             found.texts.append(prompts[prompt] + text if self.full_text else text)
             found.ids.append(ids.tolist())

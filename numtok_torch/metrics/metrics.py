@@ -16,6 +16,7 @@ Errors are ``InputError`` (a ``ValueError``), and say which value is wrong.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy.typing as npt
 import torch
 
 from numtok.errors import InputError
-from numtok_torch.metrics.decimals import Decimals, Floats, decimals, deviations, differences
+from numtok_torch.metrics.decimals import Floats, decimals, differences, log10
 
 IGNORED = -100
 
@@ -42,17 +43,13 @@ def exact_match(predictions: Any, references: Any, canonical: bool = False) -> f
             and ``1,234`` is 1234; minus zero is zero. Else the texts have to be the same, character
             by character.
     """
-    if not canonical:
+    if canonical:
+        pairs = _read(predictions, references)
+    else:
         pairs = _equally_long(
             _text_list(predictions, "predictions"), _text_list(references, "references")
         )
-        return float(
-            np.mean([prediction == reference for prediction, reference in zip(*pairs, strict=True)])
-        )
-    predicted, expected = _read(predictions, references)
-    answers = iter(predicted.keys)
-    keys = [next(answers) if valid else None for valid in predicted.valid.tolist()]
-    return float(np.mean([key == right for key, right in zip(keys, expected.keys, strict=True)]))
+    return float(np.mean([one == right for one, right in zip(*pairs, strict=True)]))
 
 
 def digit_accuracy(predictions: Any, references: Any) -> float:
@@ -70,18 +67,17 @@ def digit_accuracy(predictions: Any, references: Any) -> float:
     Every pair weighs the same, so that one very long prediction does not outweigh the others; the
     time taken goes by the digits written, not by the exponent.
     """
-    predicted, expected = _read(predictions, references)
-    shares = np.zeros(len(expected))
-    for place, row in enumerate(np.flatnonzero(predicted.valid).tolist()):
-        shares[row] = _same_digits(_places(predicted, place), _places(expected, row))
-    return float(shares.mean())
+    pairs = zip(*_read(predictions, references), strict=True)
+    return float(
+        np.mean([0.0 if one is None else _same_digits(one, right) for one, right in pairs])
+    )
 
 
 def share_unparseable(predictions: Any) -> float:
     """The share of predictions that are not one finite number: 1 - 1/n · Σ [p_i is a number]."""
     predicted = decimals(predictions, "predictions")
     _something(len(predicted))
-    return float(1 - predicted.valid.mean())
+    return float(np.mean([one is None for one in predicted]))
 
 
 def mean_squared_error(predictions: Any, references: Any, invalid: str = "error") -> float:
@@ -104,12 +100,10 @@ def log_error(predictions: Any, references: Any, invalid: str = "error") -> floa
     Two zeros differ by 0, zero and another number by infinity. Values beyond the range of float64
     have their true logarithm. The log-MAE of Berg-Kirkpatrick and Spokoyny (2020), section 5.
     """
-    predicted, expected = _values(predictions, references, invalid)
-    predicted_log, expected_log = predicted.log10(), expected.log10()
-    difference = np.zeros(len(predicted_log))
+    pairs = zip(*_values(predictions, references, invalid), strict=True)
+    logs = [(log10(one), log10(right)) for one, right in pairs]
     # equal infinities would give nan
-    np.subtract(predicted_log, expected_log, out=difference, where=predicted_log != expected_log)
-    return float(np.mean(np.abs(difference)))
+    return float(np.mean([0.0 if one == right else abs(one - right) for one, right in logs]))
 
 
 def r_squared(predictions: Any, references: Any, invalid: str = "error") -> float:
@@ -135,16 +129,15 @@ def adjusted_r_squared(
     if predictors < 0:
         raise InputError(f"predictors={predictors} must not be negative")
     predicted, expected = _values(predictions, references, invalid)
-    n, score = len(predicted.numbers), _r_squared(predicted, expected)
-    return (
-        float(1 - (1 - score) * (n - 1) / (n - predictors - 1))
-        if n > predictors + 1
-        else float("nan")
-    )
+    n, score = len(predicted), _r_squared(predicted, expected)
+    if n <= predictors + 1:
+        return float("nan")
+    return float(1 - (1 - score) * (n - 1) / (n - predictors - 1))
 
 
-def _r_squared(predicted: Decimals, expected: Decimals) -> float:
-    spread, residuals = deviations(expected), differences(predicted, expected)
+def _r_squared(predicted: list[Decimal], expected: list[Decimal]) -> float:
+    spread = differences(expected, expected[:1] * len(expected))
+    residuals = differences(predicted, expected)
     scale = np.abs(spread).max()
     if scale == 0:
         return float("nan")
@@ -250,55 +243,47 @@ def top_k_accuracy(logits: Any, labels: Any, k: int = 5, ignore_index: int = IGN
     return float(np.mean(before.sum(axis=-1) < k))
 
 
-def _read(predictions: Any, references: Any) -> tuple[Decimals, Decimals]:
+def _read(predictions: Any, references: Any) -> tuple[list[Decimal | None], list[Decimal]]:
     """Both as decimals; every reference is one."""
     predicted, expected = _equally_long(
         decimals(predictions, "predictions"), decimals(references, "references")
     )
-    if not expected.valid.all():
+    if None in expected:
         raise InputError(
-            f"reference {_first(~expected.valid)} is not one finite number; leave this pair out"
+            f"reference {expected.index(None)} is not one finite number; leave this pair out"
         )
     return predicted, expected
 
 
-def _values(predictions: Any, references: Any, invalid: str) -> tuple[Decimals, Decimals]:
+def _values(predictions: Any, references: Any, invalid: str) -> tuple[list[Decimal], list[Decimal]]:
     """Both as decimals, without the pairs that are left out."""
     if invalid not in ("error", "skip"):
         raise InputError(f"invalid={invalid!r} is unknown; use 'error' or 'skip'")
     predicted, expected = _read(predictions, references)
-    if predicted.valid.all():
-        return predicted, expected
-    if invalid == "error":
+    if None in predicted and invalid == "error":
         raise InputError(
-            f"prediction {_first(~predicted.valid)} is not one finite number; leave such pairs out"
+            f"prediction {predicted.index(None)} is not one finite number; leave such pairs out"
             " with invalid='skip', and report share_unparseable beside it"
         )
-    _something(int(predicted.valid.sum()))
-    kept = Decimals(
-        expected.numbers.select(predicted.valid), np.ones(int(predicted.valid.sum()), np.bool_)
-    )
-    return predicted, kept
+    pairs = zip(predicted, expected, strict=True)
+    kept = [(one, right) for one, right in pairs if one is not None]
+    _something(len(kept))
+    return [one for one, _ in kept], [right for _, right in kept]
 
 
-def _places(numbers: Decimals, number: int) -> tuple[dict[int, int], int, int]:
+def _digits(value: Decimal) -> tuple[dict[int, int], int, int]:
     """({power of ten: digit, if it is not 0}, the power of the first digit, that of the last, each
-    seen from the units) of one valid number.
+    seen from the units).
     """
-    first, last = numbers.numbers.digit_offsets[number : number + 2].tolist()
-    power = int(numbers.numbers.exponent[number])
-    digits = {
-        power + place: digit
-        for place, digit in enumerate(numbers.numbers.digits[first:last][::-1].tolist())
-        if digit
-    }
+    _, written, power = value.as_tuple()
+    assert isinstance(power, int)  # it is finite
+    digits = {power + place: digit for place, digit in enumerate(reversed(written)) if digit}
     return digits, max(0, *digits) if digits else 0, min(0, power)
 
 
-def _same_digits(
-    prediction: tuple[dict[int, int], int, int], reference: tuple[dict[int, int], int, int]
-) -> float:
-    (given, given_first, _), (right, right_first, last) = prediction, reference
+def _same_digits(prediction: Decimal, reference: Decimal) -> float:
+    given, given_first, _ = _digits(prediction)
+    right, right_first, last = _digits(reference)
     below = sum(1 for place in given if place < last)
     common = min(given_first, right_first)
     wrong = sum(

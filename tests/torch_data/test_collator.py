@@ -24,7 +24,7 @@ from numtok.representations import B1999, P10, Digits, FloatBits, FoNE, PlaceVal
 torch = pytest.importorskip("torch")
 from trained import config
 
-from numtok_torch.data import IterableNumberDataset, NumberCollator, NumberDataset
+from numtok_torch.data import NumberCollator, NumberDataset
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:max_length="
@@ -40,30 +40,37 @@ def tokenizer(*numbers: Any) -> numtok.Tokenizer:
     return numtok.Tokenizer.from_pretrained(None, list(numbers) or None)
 
 
+SIDES = st.sampled_from(["right", "left"])
+SOME = st.lists(ROWS, min_size=1, max_size=6)
+
+
 @given(
-    st.lists(ROWS, min_size=1, max_size=6),
-    st.sampled_from(["right", "left"]),
+    SOME,
+    SIDES,
+    SIDES,
     st.sampled_from([1, 4]),
+    st.one_of(st.none(), st.integers(1, 10)),
     st.booleans(),
 )
-def test_batch_is_the_loop(rows: list[Any], side: str, multiple: int, compact: bool) -> None:
+def test_batch_is_the_loop(
+    rows: list[Any], side: str, cut_at: str, multiple: int, max_length: int | None, compact: bool
+) -> None:
+    """And to truncate is to truncate first."""
     made = [sparse(row, compact) for row in rows]
-    found = collator(padding_side=side, pad_to_multiple_of=multiple)(made)
-    assert_same(found, slow_batch(made, side, multiple))
+    options = {"padding_side": side, "truncation_side": cut_at, "pad_to_multiple_of": multiple}
+    found = collator(max_length=max_length, **options)(made)
+    short = made if max_length is None else [cut(row, max_length, cut_at) for row in made]
+    assert_same(found, slow_batch(short, side, multiple))
 
 
-@given(
-    st.lists(ROWS, min_size=1, max_size=4),
-    st.sampled_from(["numpy", "lists", "tensors"]),
-    st.booleans(),
-)
+@given(SOME, st.sampled_from(["numpy", "lists", "tensors"]), st.booleans())
 def test_dense_rows_give_the_same_batch(rows: list[Any], kind: str, compact: bool) -> None:
     made = [sparse(row, compact) for row in rows if row[0]]
     if made:  # lists of rows without tokens have no shape to see
         assert_same(collator()([dense(row, kind) for row in made]), slow_batch(made))
 
 
-@given(st.lists(ROWS, min_size=1, max_size=5), st.sampled_from(["right", "left"]))
+@given(SOME, SIDES)
 def test_collate_then_take_apart(rows: list[Any], side: str) -> None:
     """The masks of a batch give the rows back."""
     made = [sparse(row) for row in rows]
@@ -79,69 +86,28 @@ def test_collate_then_take_apart(rows: list[Any], side: str) -> None:
         np.testing.assert_array_equal(batch["place_value"][number][real], row["place_value"])
 
 
-@given(
-    st.lists(ROWS, min_size=1, max_size=5), st.integers(1, 10), st.sampled_from(["right", "left"])
-)
-def test_truncation_is_truncating_first(rows: list[Any], max_length: int, side: str) -> None:
-    made = [sparse(row) for row in rows]
-    found = collator(max_length=max_length, truncation_side=side)(made)
-    assert_same(found, slow_batch([cut(row, max_length, side) for row in made]))
-
-
-@given(st.lists(ROWS, min_size=1, max_size=3), ROWS)
-def test_padding_never_changes_another_entry(rows: list[Any], longer: Any) -> None:
-    made = [sparse(row) for row in rows]
-    alone, together = (
-        collator()(made),
-        collator()([*made, sparse((longer[0] * 3, longer[1], longer[2]))]),
-    )
-    width = alone["input_ids"].shape[1]
-    for name, tensor in alone.items():
-        assert torch.equal(together[name][: len(made), :width], tensor), name
-
-
-@given(
-    st.lists(ROWS, min_size=1, max_size=8), st.integers(4, 12), st.sampled_from(["right", "left"])
-)
+@given(SOME, st.integers(4, 12), SIDES)
 def test_packing_keeps_every_row(rows: list[Any], max_length: int, side: str) -> None:
     """Each row lies somewhere in one piece, once, with its streams, and its first label ignored."""
     made = [cut(sparse(row), max_length, "right") for row in rows]
-    options = {
-        "max_length": max_length,
-        "pack": True,
-        "pack_attention_mask": True,
-        "padding_side": side,
-    }
-    packed = {name: tensor.numpy() for name, tensor in collator(**options)(made).items()}
-    real = packed["attention_mask"] == 1
-    assert packed["input_ids"].shape[1] == max_length
-    assert real.sum() == sum(len(row["input_ids"]) for row in made)
-    assert (packed["labels"][real & (packed["position_ids"] == 0)] == -100).all()
+    packer = collator(max_length=max_length, pack=True, pack_attention_mask=True, padding_side=side)
+    packed = {name: tensor.numpy() for name, tensor in packer(made).items()}
+    real, places = packed["attention_mask"] == 1, packed["position_ids"]
+    assert real.shape[1] == max_length and real.sum() == sum(len(row["input_ids"]) for row in made)
+    assert (packed["labels"][real & (places == 0)] == -100).all()
+    assert (packed["labels"] == packed["input_ids"])[real & (places > 0)].all()
     found = []
     for line in range(len(real)):
-        assert real[line].tolist() == sorted(
-            real[line].tolist(), reverse=side == "right"
-        )  # padding is on its side
-        begins = np.flatnonzero(real[line] & (packed["position_ids"][line] == 0)).tolist()
+        assert real[line].tolist() == sorted(real[line].tolist(), reverse=side == "right")
+        begins = np.flatnonzero(real[line] & (places[line] == 0)).tolist()
         edge = np.flatnonzero(real[line])[-1] + 1 if real[line].any() else 0
         for first, last in itertools.pairwise([*begins, edge]):
-            assert packed["position_ids"][line, first:last].tolist() == list(range(last - first))
-            assert (
-                packed["labels"][line, first + 1 : last].tolist()
-                == packed["input_ids"][line, first + 1 : last].tolist()
-            )
-            marked = packed["number_mask"][line, first:last]
-            found.append(
-                (
-                    packed["input_ids"][line, first:last].tolist(),
-                    packed["number_value"][line, first:last][marked].tolist(),
-                )
-            )
-    assert sorted(found) == sorted(
-        (row["input_ids"].tolist(), row["number_value"].tolist())
-        for row in made
-        if len(row["input_ids"])
-    )
+            assert places[line, first:last].tolist() == list(range(last - first))
+            ids = packed["input_ids"][line, first:last].tolist()
+            values = packed["number_value"][line, first:last]
+            found.append((ids, values[packed["number_mask"][line, first:last]].tolist()))
+    expected = [(row["input_ids"].tolist(), row["number_value"].tolist()) for row in made]
+    assert sorted(found) == sorted(one for one in expected if one[0])
 
 
 def test_packing_for_models_that_read_position_ids() -> None:
@@ -151,89 +117,87 @@ def test_packing_for_models_that_read_position_ids() -> None:
     assert batch["position_ids"].tolist() == [[0, 1, 2, 0, 1, 0]]
 
 
-def test_packed_rows_do_not_see_each_other_in_a_transformers_model() -> None:
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    tiny = transformers.LlamaConfig(
-        vocab_size=50,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-    )
-    model = transformers.LlamaModel(tiny).eval()
-    rows = [{"input_ids": [1, 2, 3]}, {"input_ids": [4, 5]}]
-    batch = NumberCollator(0, max_length=6, pack=True, objective=None)(rows)
-    with torch.no_grad():
-        packed = model(**batch, use_cache=False).last_hidden_state
-        alone = model(input_ids=torch.tensor([[4, 5]])).last_hidden_state
-    torch.testing.assert_close(packed[:, 3:5], alone)
-
-
-def test_labels_of_the_rows_are_kept() -> None:
-    row = {
-        "input_ids": [1, 2, 3],
-        "labels": [-100, 2, 3],
-        "token_type_ids": [0, 1, 1],
-        "special_tokens_mask": [1, 0, 0],
-    }
-    batch = collator()([row, {name: part[:1] for name, part in row.items()}])
-    assert batch["labels"].tolist() == [[-100, 2, 3], [-100, -100, -100]]
-    assert batch["token_type_ids"].tolist() == [[0, 1, 1], [0, 0, 0]]
-    assert set(batch) == {"input_ids", "attention_mask", "labels", "token_type_ids"}
-
-
-def test_one_label_per_row() -> None:
-    rows = [{"input_ids": [1, 2], "labels": 3}, {"input_ids": [1], "labels": 0}]
-    batch = NumberCollator(0, objective=None)(rows)
-    assert batch["labels"].dtype == torch.int64
-    assert batch["labels"].tolist() == [3, 0]
-    assert (
-        NumberCollator(0, objective=None)([row | {"labels": 0.5} for row in rows])["labels"].dtype
-        == torch.float32
-    )
-
-
-def test_no_loss_on_padding_that_the_rows_have() -> None:
-    batch = collator()([{"input_ids": [5, 6, PAD], "attention_mask": [1, 1, 0]}])
-    assert batch["labels"].tolist() == [[5, 6, -100]]
-    assert batch["attention_mask"].tolist() == [[1, 1, 0]]
-
-
-def test_the_padding_id_may_be_a_word() -> None:
-    """GPT-2 pads with the end of text: one that ends a document is still to be learned."""
-    batch = NumberCollator(2, objective="causal")([{"input_ids": [1, 2]}, {"input_ids": [1]}])
-    assert batch["labels"].tolist() == [[1, 2], [1, -100]]
-
-
-def test_fillers_that_are_not_numbers_do_not_come_through() -> None:
-    row = {
-        "input_ids": [1, 2],
-        "number_mask": [False, True],
-        "number_value": np.array([np.nan, 0.0]),
-        "number_scaled": [float("inf"), -0.0],
-    }
-    batch = collator()([row])
-    assert batch["number_value"].tolist() == [[1.0, 0.0]]
-    assert batch["number_scaled"].tolist() == [[1.0, -0.0]]
-    assert batch["number_mask"].tolist() == [[False, True]]  # zero is a number
-
-
-def test_values_keep_their_precision() -> None:
-    """Lists of Python floats must not come out as float32, let alone float16."""
-    hard = [70000.0, 1e-9, 2049.0, 0.1, 1e300]
-    batch = collator()(
+HARD = [70000.0, 1e-9, 2049.0, 0.1, 1e300]
+TYPED = {"token_type_ids": [0, 1, 1], "special_tokens_mask": [1, 0, 0]}
+BY_HAND: dict[str, tuple[Any, list[dict[str, Any]], dict[str, Any]]] = {
+    "labels of the rows are kept": (
+        "causal",
+        [{"input_ids": [1, 2, 3], "labels": [-100, 2, 3], **TYPED}],
+        {
+            "input_ids": [[1, 2, 3]],
+            "attention_mask": [[1, 1, 1]],
+            "labels": [[-100, 2, 3]],
+            "token_type_ids": [[0, 1, 1]],
+        },
+    ),
+    "a label for each row": (
+        None,
+        [{"input_ids": [1, 2], "labels": 3}, {"input_ids": [1], "labels": 0}],
+        {"labels": [3, 0], "input_ids": [[1, 2], [1, 2]], "attention_mask": [[1, 1], [1, 0]]},
+    ),
+    "no loss on padding that the rows have": (
+        "causal",
+        [{"input_ids": [5, 6, 2], "attention_mask": [1, 1, 0]}],
+        {"input_ids": [[5, 6, 2]], "labels": [[5, 6, -100]], "attention_mask": [[1, 1, 0]]},
+    ),
+    "the padding id may be a word, as the end of text is for GPT-2": (
+        "causal",
+        [{"input_ids": [1, 2]}, {"input_ids": [1]}],
+        {
+            "input_ids": [[1, 2]] * 2,
+            "labels": [[1, 2], [1, -100]],
+            "attention_mask": [[1, 1], [1, 0]],
+        },
+    ),
+    "places of the rows, and their mask, are kept": (
+        None,
+        [{"input_ids": [5, 6, 7], "position_ids": [4, 5, 6], "attention_mask": [1, 1, 0]}],
+        {"input_ids": [[5, 6, 7]], "position_ids": [[4, 5, 6]], "attention_mask": [[1, 1, 0]]},
+    ),
+    "fillers that are no numbers do not come through, and zero is a number": (
+        None,
         [
             {
-                "input_ids": [1] * 5,
-                "number_index": list(range(5)),
-                "number_value": hard,
-                "number_scaled": [*hard[:4], 1.0],
+                "input_ids": [1, 2],
+                "number_mask": [False, True],
+                "number_value": np.array([np.nan, 0.0]),
+                "number_scaled": [float("inf"), -0.0],
             }
-        ]
-    )
-    assert batch["number_value"][0].tolist() == hard
-    assert batch["number_scaled"][0].tolist() == np.array([*hard[:4], 1.0], np.float32).tolist()
+        ],
+        {
+            "input_ids": [[1, 2]],
+            "attention_mask": [[1, 1]],
+            "number_mask": [[False, True]],
+            "number_value": [[1.0, 0.0]],
+            "number_scaled": [[1.0, -0.0]],
+        },
+    ),
+    "values keep their precision": (
+        None,
+        [{"input_ids": [1] * 5, "number_index": list(range(5)), "number_value": HARD}],
+        {
+            "input_ids": [[1] * 5],
+            "attention_mask": [[1] * 5],
+            "number_mask": [[True] * 5],
+            "number_value": [HARD],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_by_hand(case: str) -> None:
+    objective, rows, expected = BY_HAND[case]
+    batch = NumberCollator(2, objective)(rows)
+    assert {name: tensor.tolist() for name, tensor in batch.items()} == expected
+
+
+def test_one_label_per_row_may_be_a_value() -> None:
+    batch = NumberCollator(0, objective=None)([{"input_ids": [1, 2], "labels": 0.5}])
+    assert batch["labels"].dtype == torch.float32
+
+
+ONE, TWO = {"input_ids": [1], "number_index": [0]}, {"input_ids": [1, 2]}
 
 
 @pytest.mark.parametrize(
@@ -245,30 +209,24 @@ def test_values_keep_their_precision() -> None:
         ([{"input_ids": [1], "id": "x"}], "'id'.*drop"),
         ([{"input_ids": 1}], "single value"),
         ([{"input_ids": [1], "number_value": [1.0]}], "neither 'number_index'"),
-        ([{"input_ids": [1], "number_index": [0], "number_mask": [True]}], "both"),
-        ([{"input_ids": [1, 2], "number_index": [2], "number_value": [1.0]}], "ascending places"),
-        ([{"input_ids": [1, 2], "number_index": [-1], "number_value": [1.0]}], "ascending places"),
-        (
-            [{"input_ids": [1, 2], "number_index": [1, 0], "number_value": [1.0, 2.0]}],
-            "ascending places",
-        ),
-        (
-            [{"input_ids": [1, 2], "number_index": [1], "number_value": []}],
-            "row 0: 'number_value' has 0 values.*1 numbers",
-        ),
-        ([{"input_ids": [1, 2], "number_mask": [True]}], "row 0: 'number_mask' has 1"),
-        ([{"input_ids": [1, 2], "place_value": [0]}], "row 0: 'place_value' has 1"),
-        ([{"input_ids": [1], "number_index": [0], "number_bits": [[1, [0]]]}], "nested lists"),
-        (
-            [{"input_ids": [1], "number_index": [0], "number_bits": [[1] * k]} for k in (32, 31)],
-            "same shape",
-        ),
+        ([ONE | {"number_mask": [True]}], "both"),
+        ([TWO | {"number_index": [2], "number_value": [1.0]}], "ascending places"),
+        ([TWO | {"number_index": [-1], "number_value": [1.0]}], "ascending places"),
+        ([TWO | {"number_index": [1, 0], "number_value": [1.0, 2.0]}], "ascending places"),
+        ([TWO | {"number_index": [1], "number_value": []}], "row 0: .* has 0 values.*1 numbers"),
+        ([TWO | {"number_mask": [True]}], "row 0: 'number_mask' has 1"),
+        ([TWO | {"place_value": [0]}], "row 0: 'place_value' has 1"),
+        ([ONE | {"number_bits": [[1, [0]]]}], "nested lists"),
+        ([ONE | {"number_bits": [[1] * k]} for k in (32, 31)], "same shape"),
         ([{"input_ids": [1], "number_index": [], "number_fourier": []}], "from_schema"),
     ],
 )
 def test_rows_that_do_not_fit_together(rows: list[Any], message: str) -> None:
     with pytest.raises(NumtokError, match=message):
         collator()(rows)
+
+
+MASKED = {"objective": "masked", "mask_token_id": 1, "vocab_size": 9}
 
 
 @pytest.mark.parametrize(
@@ -284,22 +242,10 @@ def test_rows_that_do_not_fit_together(rows: list[Any], message: str) -> None:
         ({"max_length": 2, "frame": (1, 1)}, "special tokens"),
         ({"pad_to_multiple_of": 0}, "pad_to_multiple_of"),
         ({"objective": "masked"}, "mask_token_id"),
-        (
-            {"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mask": "digits"},
-            "mask='digits'",
-        ),
-        (
-            {"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mlm_probability": 2},
-            "mlm_probability",
-        ),
-        (
-            {"objective": "masked", "mask_token_id": 1, "vocab_size": 9, "mask_share": 0.95},
-            "mask_share",
-        ),
-        (
-            {"objective": "masked", "mask_token_id": 1, "vocab_size": 2, "special_token_ids": (0,)},
-            "no word",
-        ),
+        (MASKED | {"mask": "digits"}, "mask='digits'"),
+        (MASKED | {"mlm_probability": 2}, "mlm_probability"),
+        (MASKED | {"mask_share": 0.95}, "mask_share"),
+        (MASKED | {"vocab_size": 2, "special_token_ids": (0,)}, "no word"),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> None:
@@ -488,15 +434,6 @@ def test_a_cut_is_told_once_with_what_is_lost() -> None:
         made(rows)
 
 
-def test_rows_with_positions_of_their_own_keep_them_and_their_mask() -> None:
-    row = {"input_ids": [5, 6, 7], "position_ids": [4, 5, 6], "attention_mask": [1, 1, 0]}
-    batch = NumberCollator(0, objective=None)([row])
-    assert (batch["position_ids"].tolist(), batch["attention_mask"].tolist()) == (
-        [[4, 5, 6]],
-        [[1, 1, 0]],
-    )
-
-
 @pytest.mark.parametrize(
     "texts",
     [
@@ -537,11 +474,3 @@ def test_what_is_trained_must_be_said() -> None:
         with pytest.raises(SchemaError, match=r"'causal'.*'masked'.*Seq2SeqNumberCollator"):
             make()
         assert make(objective=None).objective is None
-
-
-@pytest.mark.parametrize("block_size", [None, 3])
-@pytest.mark.parametrize("kind", [NumberDataset, IterableNumberDataset])
-def test_torchs_own_batches_are_refused_by_name(kind: Any, block_size: int | None) -> None:
-    data = kind(tokenizer(XVal()).encode_batch(["5 and 6", "7"]), block_size=block_size)
-    with pytest.raises(SchemaError, match=r"collate_fn=NumberCollator\.from_schema"):
-        next(iter(torch.utils.data.DataLoader(data, batch_size=2)))

@@ -16,13 +16,12 @@ from trained import config
 
 import numtok
 from numtok.errors import SchemaError
-from numtok.representations import FP15, P10, FloatBits, FoNE, PlaceValue, XVal
+from numtok.representations import FP15, P10, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
 
 from numtok_torch.data import NumberCollator, NumberDataset
-from numtok_torch.data.masking import find_units
-from numtok_torch.data.rows import NumberTokens, number_streams, read_rows
+from numtok_torch.data.rows import NumberTokens, number_streams
 
 PAD, MASK, VOCAB = 900, 901, 1000
 NUMBERS = NumberTokens(ids=(902, 903), own=(902, 903))
@@ -119,18 +118,6 @@ def test_shares_are_80_10_10() -> None:
     stays = (ids == 902) & (new == 902)
     assert (batch["number_mask"][0].numpy() == stays).all()
     assert (batch["number_scaled"][0].numpy() == np.where(stays, 5.0, 1.0)).all()
-
-
-def test_all_random_and_all_kept() -> None:
-    row = {"input_ids": [902, 5, 6], "number_index": [0], "number_value": [4.5]}
-    drawn = masker(mlm_probability=1.0, mask_share=0.0, random_share=1.0)([row])
-    assert not drawn["number_mask"].any()
-    assert drawn["number_value"].tolist() == [[1.0] * 3]
-    assert drawn["number_value_labels"].tolist() == [[4.5, 1.0, 1.0]]
-    kept = masker(mlm_probability=1.0, mask_share=0.0, random_share=0.0)([row])
-    assert kept["input_ids"].tolist() == [[902, 5, 6]] == kept["labels"].tolist()
-    assert kept["number_value"].tolist() == [[4.5, 1.0, 1.0]]
-    assert kept["number_labels_mask"].tolist() == [[True, False, False]]
 
 
 def test_every_batch_has_something_to_learn() -> None:
@@ -282,39 +269,6 @@ def test_labels_in_the_rows_are_refused() -> None:
     assert masker(drop=("labels",))([{"input_ids": [1], "labels": [1]}])["labels"].shape == (1, 1)
 
 
-@given(
-    st.lists(ROWS, min_size=1, max_size=5),
-    st.sampled_from([(None, 1), (903, 1), (None, 2), (None, 3)]),
-)
-def test_units_are_the_loop(rows: list[Any], kind: tuple[int | None, int]) -> None:
-    end, length = kind
-    tokens = NumberTokens((902, 903), (902, 903), end, length)
-    made = [sparse(row) for row in rows]
-    rng = np.random.default_rng(len(rows))
-    for row in made:
-        row["input_ids"][rng.random(len(row["input_ids"])) < 0.3] = 903
-    units = find_units(read_rows(made), tokens)
-    expected: list[tuple[int, bool]] = []  # (tokens, whether it is a number) of each unit
-    for row in made:
-        ids, index, at = row["input_ids"].tolist(), set(row["number_index"].tolist()), 0
-        while at < len(ids):
-            size = 1
-            if at in index:
-                while (
-                    (size < length if end is None else end not in ids[at : at + size])
-                    and at + size < len(ids)
-                    and at + size not in index
-                ):
-                    size += 1
-            expected.append((size, at in index))
-            at += size
-    assert np.bincount(units.of, minlength=len(units.starts)).tolist() == [
-        size for size, _ in expected
-    ]
-    assert units.number.tolist() == [number for _, number in expected]
-    assert units.starts.tolist() == np.flatnonzero(np.diff(units.of, prepend=-1)).tolist()
-
-
 def test_masks_repeat_with_their_seed_and_differ_otherwise() -> None:
     rows = [{"input_ids": list(range(300))}]
 
@@ -343,35 +297,3 @@ def test_workers_mask_differently() -> None:
         loader = torch.utils.data.DataLoader(data, batch_size=1, num_workers=2, collate_fn=made)
         epochs = [tuple(tuple(batch["labels"][0].tolist()) for batch in loader) for _ in range(2)]
         assert len(set(epochs[0] + epochs[1])) == 8
-
-
-@pytest.mark.parametrize(
-    "representation",
-    [
-        XVal(),
-        FloatBits(compact=True),
-        FoNE(6, 4, compact=True),
-        FoNE(12, 0, chunk=5),
-        FoNE(12, 0, chunk=5, compact=True),
-    ],
-)
-def test_streams_of_every_shape_are_hidden(representation: Any) -> None:
-    data, rows = encoded(representation, ["5 and 60 and 7"])
-    make = NumberCollator.from_schema(
-        data.schema,
-        PAD,
-        objective="masked",
-        mask_token_id=1,
-        mask="numbers",
-        mlm_probability=1.0,
-        mask_share=1.0,
-        random_share=0.0,
-    )
-    before, after = NumberCollator.from_schema(data.schema, PAD, objective=None)(rows), make(rows)
-    for name in before:
-        if name in number_streams():
-            assert torch.equal(after[f"{name}_labels"], before[name])
-            assert after[name].dtype == before[name].dtype
-            assert (after[name] == number_streams()[name][0].fill).all()
-    assert not after["number_mask"].any()
-    assert torch.equal(after["number_labels_mask"], before["number_mask"])

@@ -370,51 +370,6 @@ def test_without_a_head_no_number_token_is_written() -> None:
     assert found.values == [[]] * 4
 
 
-@pytest.mark.parametrize("name", ["place", "place lsd"])
-def test_places_while_writing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the prompt are the true ones; those of written digits are the tracker's, and are not
-    revised.
-    """
-    made, tokenizer, options = setting(name)
-    seen: list[Any] = []
-    layer: Any = made.embedding
-    forward = layer.forward
-    monkeypatch.setattr(
-        layer,
-        "forward",
-        lambda vectors, batch: (
-            seen.append(batch["place_value"].tolist()) or forward(vectors, batch)
-        ),
-    )
-    digits = [tokenizer.tokens[c] for c in "123."]
-    sequence = [
-        tokenizer.tokens["[NUM]"],
-        digits[0],
-        digits[1],
-        digits[3],
-        digits[2],
-        tokenizer.tokens["[/NUM]"],
-    ]
-
-    def script(batch: int, ids: torch.Tensor) -> list[int]:
-        return [sequence[len(ids) - width]]
-
-    width = len(tokenizer.encode("a 417").input_ids)
-    options = {"max_new_tokens": 6, "prefix_allowed_tokens_fn": script}
-    found = generate(made, tokenizer, ["a 417"], details=True, **options)
-    assert found.ids == [sequence]
-    assert found.texts == ["12.3" if name == "place" else "3.21"]
-    assert found.values == [[12.3] if name == "place" else [3.21]]
-    true, written = (
-        ([3, 2, 1], [0, 0, 0, 0, -1]) if name == "place" else ([1, 2, 3], [0, 1, 2, 0, 1])
-    )
-    assert [place for place in seen[0][0] if place] == true
-    assert [step[0][0] for step in seen[1:]] == written
-    seen.clear()
-    generate(made, tokenizer, ["a 417"], use_cache=False, **options)
-    assert seen[-1][0][width:] == written
-
-
 @pytest.mark.parametrize(
     "representation",
     [PlaceValue(), PlaceValue(order="lsd"), Digits(places=True)],

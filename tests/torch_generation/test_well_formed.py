@@ -462,27 +462,6 @@ def test_values_are_those_that_the_grammar_reads(grammar: Grammar, text: str) ->
     assert found.texts == [text] and found.values == [[1234.5, 7000.0]]
 
 
-def test_a_transformers_tokenizer() -> None:
-    hf = pytest.importorskip("numtok.hf")
-    wrapped = hf.NumberTokenizer.from_tokenizer(
-        transformers.PreTrainedTokenizerFast(tokenizer_object=trained.gpt2()),
-        numbers=[PlaceValue()],
-    )
-    model = tiny.backbone("gpt2", 0, vocab_size=len(wrapped))
-    batch = wrapped(["It is 5 and"], return_tensors="pt")
-    processor = NumberLogitsProcessor(wrapped, max_length=batch["input_ids"].shape[1] + 20)
-    ids = model.generate(
-        **batch,
-        max_new_tokens=20,
-        logits_processor=[processor],
-        sequence_bias=bias(wrapped.numtok, 6.0),
-    )
-    assert (
-        mistakes(wrapped.numtok, ids[0].tolist()) == []
-        and len(wrapped.numtok.numbers_in(ids[0].numpy().astype(np.int32))) > 1
-    )
-
-
 def test_mistakes_are_told() -> None:
     for name, representation in (("gpt2", Subword()), ("bert", XVal())):
         with pytest.raises(ModelError, match="no rules for how numbers go on"):

@@ -172,44 +172,6 @@ def test_what_is_fed_back_is_what_the_text_says(
         assert torch.equal(fed.to(batch[name].dtype), batch[name][:, 0]), name
 
 
-@pytest.mark.parametrize("source", ["xval", "xval fone bits"])
-def test_what_is_read_again_is_what_was_written(
-    source: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The whole text through the tokenizer: the same ids and streams as the model saw while it
-    wrote.
-    """
-    made, tokenizer, _ = setting(source, "scalar")
-    word = tokenizer.encode(" of").input_ids.tolist()[0]
-    number = tokenizer.tokens[" [NUM]"]
-    seen: list[Any] = []
-    layer: Any = made.embedding
-    forward = layer.forward
-    monkeypatch.setattr(
-        layer, "forward", lambda vectors, batch: seen.append(dict(batch)) or forward(vectors, batch)
-    )
-    width = len(tokenizer.encode(PROMPTS[0]).input_ids)
-    script = {
-        "prefix_allowed_tokens_fn": lambda _, ids: [number if (len(ids) - width) % 2 == 0 else word]
-    }
-    (text,) = generate(
-        made, tokenizer, PROMPTS[:1], use_cache=False, full_text=True, max_new_tokens=8, **script
-    )
-    encoded = tokenizer.encode_batch([text])
-    batch = NumberCollator.from_schema(encoded.schema, 0, objective=None)(
-        list(NumberDataset(encoded))
-    )
-    last = max(seen, key=lambda one: one["input_ids"].shape[1])
-    length = last["input_ids"].shape[1]
-    assert length == width + 7 and int(last["number_mask"].sum()) >= 6
-    for name in ("input_ids", "number_mask", *layer.streams):
-        if name in batch:
-            fed, again = last[name], batch[name][:, :length]
-            if fed.dim() > 2:
-                fed, again = fed[last["number_mask"]], again[last["number_mask"]]
-            assert torch.equal(fed, again), name
-
-
 def test_rounding_that_noise_would_decide_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A number next to the middle between two decimals is told by the text alone; others are not
     read twice.
