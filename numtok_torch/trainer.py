@@ -1,6 +1,6 @@
 """The Trainer of transformers, for a :class:`~numtok_torch.NumberModel`.
 
-In: what ``transformers.Trainer`` takes. Any Trainer trains a number model; this one also
+Any Trainer trains a number model; this one also
 
 - averages the loss of numbers over all batches of a step, in every process: transformers counts
   tokens alone;

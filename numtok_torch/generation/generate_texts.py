@@ -44,7 +44,7 @@ from numtok_torch.generation.well_formed import (
 from numtok_torch.generation.written import continuation, number_ids, spelled, value_of
 from numtok_torch.model.backbone import OWN_MASKS, ModelError, check_rows, is_pretrained, unwrapped
 from numtok_torch.model.model import NumberModel
-from numtok_torch.model.positions import room
+from numtok_torch.model.run import room
 from numtok_torch.model.seq2seq import decoder_prompt, start_token
 
 # Options of transformers' generate under which it does not see each token in its turn, or does not

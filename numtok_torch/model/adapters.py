@@ -1,14 +1,7 @@
-"""Adapters of the library peft (LoRA and its kin) in a number model: described as JSON, made anew
-on load, merged into the weights.
+"""Adapters of the library peft (LoRA and its kin) in a number model, wrapped (``get_peft_model``) or
+in place (``add_adapter``): described as JSON, made anew on load, merged into the weights.
 
-In: a backbone into which peft has put adapters, wrapped (``get_peft_model``) or in place
-(``add_adapter``, ``inject_adapter_in_model``). Out: JSON that says what they are; :func:`restore`
-is the inverse, on a backbone without any. Their weights are in the model's state dict like all
-others. peft is optional: it is imported only where adapters are.
-
-The names of a backbone's weights change with its adapters: what was ``h.0.c_attn.weight`` is
-``h.0.c_attn.base_layer.weight`` beside ``h.0.c_attn.lora_A.default.weight``. :func:`base_weights`
-gives the names that they had before.
+Their weights are in the model's state dict like all others. peft is imported only where they are.
 """
 
 from __future__ import annotations
@@ -127,18 +120,17 @@ def merged(backbone: Any) -> Any:
     if not getattr(transformer, "peft_config", None):
         raise ModelError(f"{type(transformer).__name__} has no adapters to merge")
     _untie(transformer)
-    around = [(name, module) for name, module in transformer.named_modules() if _is_adapted(module)]
-    for name, module in around:
-        if any(name.startswith(f"{outer}.") for outer, _ in around):
+    done = ""
+    for name, module in list(transformer.named_modules()):
+        if not _is_adapted(module) or (done and name.startswith(done)):
             continue  # a part of one that is taken out as a whole
         if hasattr(module, "unload_and_optionally_merge_module"):
-            plain = module.unload_and_optionally_merge_module(
-                merge=True, safe_merge=False, adapter_names=None
-            )
+            plain = module.unload_and_optionally_merge_module(True, False, None)
         else:
             module.merge()
             plain = module.get_base_layer()
         transformer.set_submodule(name, plain)
+        done = f"{name}."
     del transformer.peft_config
     transformer.__dict__.pop("_hf_peft_config_loaded", None)
     return transformer
@@ -153,14 +145,10 @@ def _untie(transformer: Any) -> None:
     single = [hasattr(layer, "token_adapter") for layer in (words, out)]
     if out is None or all(single) or not (_is_adapted(words) or _is_adapted(out)):
         return
-    plain = (
-        out.get_base_layer()
-        if hasattr(out, "get_base_layer")
-        else getattr(out, "original_module", out)
-    )
-    plain.weight = nn.Parameter(
-        plain.weight.detach().clone(), requires_grad=plain.weight.requires_grad
-    )
+    inside = out.get_base_layer() if hasattr(out, "get_base_layer") else None
+    plain: Any = inside or getattr(out, "original_module", out)
+    trained = plain.weight.requires_grad
+    plain.weight = nn.Parameter(plain.weight.detach().clone(), requires_grad=trained)
     if getattr(getattr(transformer, "config", None), "tie_word_embeddings", False):
         transformer.config.tie_word_embeddings = False
 
@@ -173,7 +161,9 @@ def _is_adapted(module: nn.Module) -> bool:
 
 
 def base_weights(weights: Mapping[str, Tensor], described: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Weights without those of the adapters, by the names that they have in a backbone without any."""
+    """Weights without those of the adapters, by the names that they have in a backbone without any:
+    ``h.0.c_attn.weight`` is ``h.0.c_attn.base_layer.weight`` beside adapters.
+    """
     names = set(described["configs"])
     renamed = {}
     for name, value in weights.items():

@@ -1,18 +1,12 @@
-"""The transformer inside: what :class:`~numtok_torch.model.model.NumberModel` needs to know of it.
-
-In: a Hugging Face model, or a plain module with the two methods of :class:`PlainBackbone`; word
-    vectors, float (batch, seq, d). Out: its output and the hidden states of its last layer, float
-    (batch, seq, d_hidden), which heads read.
+"""The transformer inside: what :class:`~numtok_torch.model.model.NumberModel` needs to know of it,
+a Hugging Face model or a plain module with the two methods of :class:`PlainBackbone`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import inspect
 import sys
-import threading
-from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -20,17 +14,10 @@ from torch import Tensor, nn
 
 from numtok.errors import NumtokError
 
-ADAPTERS = (
-    "LORA",
-    "IA3",
-    "LOHA",
-    "LOKR",
-    "OFT",
-    "TRAINABLE_TOKENS",
-)  # kinds of peft that lie in layers
-
-OWN_MASKS = ("xlnet", "xlm", "flaubert")  # which see all, or as their config says, and write
-# with tokens of their own behind the text
+# kinds of peft that lie in layers, and change nothing else
+ADAPTERS = ("LORA", "IA3", "LOHA", "LOKR", "OFT", "TRAINABLE_TOKENS")
+# which see all, or as their config says, and write with tokens of their own behind the text
+OWN_MASKS = ("xlnet", "xlm", "flaubert")
 
 
 class ModelError(NumtokError, ValueError):
@@ -65,29 +52,19 @@ def is_pretrained(backbone: Any) -> bool:
 
 
 def unwrapped(backbone: Any) -> Any:
-    """What peft's ``get_peft_model`` has wrapped; anything else is given back. peft is not imported
-    to find out.
-
-    The adapters are inside it: it computes what the wrapper computes, and has the signature, the
-        config and ``generate`` that the wrapper hides.
+    """What peft's ``get_peft_model`` has wrapped, with the adapters inside: it computes what the
+    wrapper does, and has the signature, config and ``generate`` that the wrapper hides. Anything
+    else is given back; peft is not imported to find out.
     """
     peft = sys.modules.get("peft")
-    kinds = tuple(
-        kind
-        for name in ("PeftModel", "PeftMixedModel")
-        if (kind := getattr(peft, name, None)) is not None
-    )
-    return (
-        backbone.base_model.model
-        if isinstance(backbone, kinds) and not unsupported_adapters(backbone)
-        else backbone
-    )
+    kinds = tuple(getattr(peft, name, ()) for name in ("PeftModel", "PeftMixedModel"))
+    if isinstance(backbone, kinds) and not unsupported_adapters(backbone):
+        return backbone.base_model.model
+    return backbone
 
 
 def unsupported_adapters(backbone: Any) -> list[str]:
-    """The kinds of its adapters that are not :data:`ADAPTERS`, which lie in layers and change
-    nothing else: prompts, for example.
-    """
+    """The kinds of its adapters that are not :data:`ADAPTERS`: prompts, for example."""
     configs = getattr(backbone, "peft_config", None) or {}
     kinds = [getattr(config.peft_type, "value", config.peft_type) for config in configs.values()]
     return [str(kind) for kind in kinds if kind not in ADAPTERS]
@@ -95,7 +72,6 @@ def unsupported_adapters(backbone: Any) -> list[str]:
 
 def check_backbone(backbone: Any) -> None:
     """Refuse what cannot take word vectors, or is for another task."""
-    name = type(backbone).__name__
     if other := unsupported_adapters(backbone):
         raise ModelError(
             f"adapters of the kind {other[0]} are not supported inside a NumberModel; there are"
@@ -146,11 +122,9 @@ def classification(backbone: Any) -> str | None:
     None for language models and bare ones.
     """
     names = {kind.__name__ for kind in type(backbone).__mro__}
-    kinds = {
-        "texts": _classes("SEQUENCE_CLASSIFICATION"),
-        "tokens": _classes("TOKEN_CLASSIFICATION"),
-    }
-    return next((kind for kind, known in kinds.items() if names & known), None)
+    if names & _classes("SEQUENCE_CLASSIFICATION"):
+        return "texts"
+    return "tokens" if names & _classes("TOKEN_CLASSIFICATION") else None
 
 
 def _classes(*tasks: str) -> frozenset[str]:
@@ -192,48 +166,38 @@ def is_causal(backbone: Any) -> bool:
         ModelError: if that is not known.
     """
     known = getattr(backbone, "causal", None)
+    if not isinstance(known, bool) and is_pretrained(backbone):
+        known = _is_causal_kind(backbone)
     if isinstance(known, bool):
         return known
-    if is_pretrained(backbone):
-        from transformers.models.auto import modeling_auto as auto
-
-        config, kind = backbone.config, backbone.config.model_type
-        if has_decoder(backbone) or getattr(config, "is_causal", None) is False:
-            # the encoder sees all, and the decoder is given labels that are shifted already
-            return False
-        if kind in OWN_MASKS:
-            return bool(getattr(config, "causal", False))
-        if (
-            backbone.can_generate()
-            and kind in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-            and getattr(config, "is_decoder", None) is False
-        ):
-            raise ModelError(
-                f"{type(backbone).__name__} lets a token see those behind it, as its config says"
-                f" is_decoder=False; set config.is_decoder = True before it is made, or take"
-                f" {auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES[kind]}"
-            )
-        if backbone.can_generate() or getattr(config, "is_decoder", False):
-            return True
-        if (
-            kind in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-            or kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
-        ):
-            return False  # the latter: an encoder whose decoder was left
-        if kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
-            return True
     raise ModelError(
         f"whether {type(backbone).__name__} is causal is not known; say NumberModel(...,"
         " causal=True) or False"
     )
 
 
-def hidden_size(backbone: Any) -> Any:
-    """The dimension of the hidden states, None if that is not known before it has run."""
-    size = getattr(getattr(backbone, "config", None), "hidden_size", None)
-    if size is None and isinstance(layer := output_layer(backbone), nn.Linear):
-        size = layer.in_features
-    return size
+def _is_causal_kind(backbone: Any) -> bool | None:
+    """Of a Hugging Face model; None if that is not known."""
+    from transformers.models.auto import modeling_auto as auto
+
+    config, kind = backbone.config, backbone.config.model_type
+    masked, generates = auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, backbone.can_generate()
+    if has_decoder(backbone) or getattr(config, "is_causal", None) is False:
+        # the encoder sees all, and the decoder is given labels that are shifted already
+        return False
+    if kind in OWN_MASKS:
+        return bool(getattr(config, "causal", False))
+    if generates and kind in masked and getattr(config, "is_decoder", None) is False:
+        raise ModelError(
+            f"{type(backbone).__name__} lets a token see those behind it, as its config says"
+            f" is_decoder=False; set config.is_decoder = True before it is made, or take"
+            f" {masked[kind]}"
+        )
+    if generates or getattr(config, "is_decoder", False):
+        return True
+    if kind in masked or kind in auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES:
+        return False  # the latter: an encoder whose decoder was left
+    return True if kind in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES else None
 
 
 def check_sizes(backbone: Any, embedding: Any, head: Any) -> None:
@@ -246,73 +210,14 @@ def check_sizes(backbone: Any, embedding: Any, head: Any) -> None:
             f"the embedding was made for d_model={embedding.d_model}, the backbone's word vectors"
             f" have {words}"
         )
-    hidden, made = hidden_size(backbone), getattr(head, "d_model", None)
-    if None not in (hidden, made) and hidden != made:
+    hidden = getattr(getattr(backbone, "config", None), "hidden_size", None)
+    if hidden is None and isinstance(layer := output_layer(backbone), nn.Linear):
+        hidden = layer.in_features
+    if head is not None and hidden not in (None, head.d_model):
         raise ModelError(
-            f"the head was made for d_model={made}, the backbone's hidden states have {hidden}"
+            f"the head was made for d_model={head.d_model}, the backbone's hidden states have"
+            f" {hidden}"
         )
-
-
-def run_backbone(
-    backbone: Any, inputs_embeds: Tensor | None, **inputs: Any
-) -> tuple[Any, Tensor, Tensor | None]:
-    """The backbone's output, its (decoder's) hidden states (batch, seq, d_hidden), and logits
-    (batch, seq, vocab) if it has any.
-    """
-    if inputs_embeds is not None:
-        inputs["inputs_embeds"] = inputs_embeds
-    if not is_pretrained(backbone):
-        hidden: Tensor = backbone(**inputs)
-        layer = output_layer(backbone)
-        return None, hidden, None if layer is None else layer(hidden)
-    with captured(backbone) as states:
-        output = backbone(**{**inputs, "return_dict": True})
-    last: Tensor | None = getattr(output, "last_hidden_state", None)
-    return output, states[-1] if last is None else last, getattr(output, "logits", None)
-
-
-def reads_ids(backbone: Any) -> bool:
-    """Whether it needs the ids beside the vectors: to classify, as a causal one reads a text's
-    class where the text ends; to look them up in each layer, as Gemma 3n and 4 do; or to choose
-    experts by them.
-    """
-    config: Any = getattr(backbone, "config", None)
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
-    return (
-        classification(backbone) is not None
-        or bool(getattr(text, "hidden_size_per_layer_input", 0))
-        or "hash_moe" in (getattr(text, "mlp_layer_types", None) or ())
-    )
-
-
-def run_with_ids(
-    backbone: Any, input_ids: Tensor, inputs_embeds: Tensor, **inputs: Any
-) -> tuple[Any, Tensor, Tensor | None]:
-    """The same of a model that reads the ids (batch, seq): it is given the vectors in the place of
-    those that it looks up itself. Logits of texts are (batch, labels).
-    """
-    if (
-        len(input_ids) > 1
-        and classification(backbone) == "texts"
-        and backbone.config.pad_token_id is None
-        and is_causal(backbone)
-    ):
-        raise ModelError(
-            f"{type(backbone).__name__} finds the end of a text by its padding, and has no"
-            " pad_token_id; set backbone.config.pad_token_id to the collator's"
-        )
-    here = _in_this_thread()
-
-    def replace(module: nn.Module, arguments: Any, output: Tensor) -> Tensor:
-        return inputs_embeds if here() else output
-
-    handle = word_embedding(backbone).register_forward_hook(replace)
-    try:
-        with captured(backbone) as states:
-            output = backbone(input_ids=input_ids, **{**inputs, "return_dict": True})
-    finally:
-        handle.remove()
-    return output, states[-1], getattr(output, "logits", None)
 
 
 def trunks(backbone: Any) -> list[nn.Module]:
@@ -321,37 +226,6 @@ def trunks(backbone: Any) -> list[nn.Module]:
     """
     inner: Any = (backbone.base_model, getattr(backbone, "model", None), backbone.get_decoder())
     return [part for part in inner if part is not backbone and is_pretrained(part)]
-
-
-@contextlib.contextmanager
-def captured(backbone: Any) -> Iterator[list[Tensor]]:
-    """Collects the hidden states that come out of the trunk inside the ``with``, in this thread:
-    the last are those in front of the head.
-
-    ``output_hidden_states=True`` would keep those of all layers, and is not the normalised last one
-    in every model.
-    """
-    states: list[Tensor] = []
-    here = _in_this_thread()
-
-    def keep(module: nn.Module, arguments: Any, output: Any) -> None:
-        if here():
-            states.append(output if isinstance(output, Tensor) else output[0])
-
-    handles = [trunk.register_forward_hook(keep) for trunk in trunks(backbone)]
-    try:
-        yield states
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _in_this_thread() -> Callable[[], bool]:
-    """Whether a hook is called in the thread that has set it."""
-    if torch.compiler.is_compiling():  # which is one thread's, and cannot trace the question whose
-        return lambda: True
-    thread = threading.get_ident()
-    return lambda: threading.get_ident() == thread
 
 
 def add_rows(backbone: Any, vocab_size: int, mean_resizing: bool) -> None:
@@ -423,20 +297,7 @@ def freeze_trunk(backbone: Any) -> None:
             " ...ForMaskedLM or ...ForCausalLM"
         )
     if layer.weight is word_embedding(backbone).weight:
-        layer.weight = nn.Parameter(
-            layer.weight.detach().clone()
-        )  # not by the config: it would untie the biases of a BERT's head too
+        # not by the config: it would untie the biases of a BERT's head too
+        layer.weight = nn.Parameter(layer.weight.detach().clone())
     backbone.requires_grad_(True)
     trunk.requires_grad_(False)
-
-
-def shared_names(module: nn.Module) -> dict[str, str]:
-    """Further names of parameters that have several, to the first: the output layer that is tied to
-    the word embedding.
-    """
-    first: dict[int, str] = {}
-    further: dict[str, str] = {}
-    for name, parameter in module.named_parameters(remove_duplicate=False):
-        if (known := first.setdefault(id(parameter), name)) != name:
-            further[name] = known
-    return further

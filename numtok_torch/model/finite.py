@@ -1,8 +1,5 @@
 """Losses and inputs that are not finite, found before they make a model one of NaN.
 
-In: the losses of a step, and the streams that its layers read. Out: nothing, or a ``ModelError``
-that says what is not finite, why, and what to do.
-
 Each step is checked before it goes on; on an accelerator the host waits for the losses, as a
 Trainer does for its log. Infinite *gradients* are no error: under float16 a ``GradScaler`` expects
 them. In a graph that ``torch.compile`` makes nothing is checked; compile the backbone rather than
@@ -17,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from numtok.representations.columns import NUMBER_MASK
+from numtok_torch.embeddings.base import readable
 from numtok_torch.embeddings.xval import FAR_BEYOND, WAY_OUT
 from numtok_torch.model.backbone import ModelError
 
@@ -38,25 +37,20 @@ def check_finite(
         ModelError: naming what is not finite, the first cause that shows, and what to do.
     """
     losses = {name: output[name].detach() for name in LOSSES if output.get(name) is not None}
-    if torch.compiler.is_compiling() or not losses or any(one.is_meta for one in losses.values()):
+    if not losses or not all(readable(one) for one in losses.values()):
         return
-    if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
-        return
-    mask = streams.get("number_mask")
     inputs = {name: streams[name].detach() for name in reads if name in streams}
-    inputs = {
-        name: stream if mask is None else stream[mask.to(torch.bool)]  # (numbers, ...)
-        for name, stream in inputs.items()
-        if stream.is_floating_point()
-    }
+    inputs = {name: stream for name, stream in inputs.items() if stream.is_floating_point()}
+    if (mask := streams.get(NUMBER_MASK.name)) is not None:
+        inputs = {name: one[mask.to(torch.bool)] for name, one in inputs.items()}  # (numbers, ...)
     device = next(iter(losses.values())).device
     each = [torch.isfinite(one).all().to(device) for one in (*losses.values(), *inputs.values())]
     if bool(torch.stack(each).all()):
         return
     findings = [f"{name} is {float(one):g}" for name, one in losses.items() if not one.isfinite()]
-    wrong = {name: int((~one.isfinite()).sum()) for name, one in inputs.items()}
-    findings += [f"{name} is not finite at {n} places" for name, n in wrong.items() if n]
-    causes = _causes(model, inputs, any(wrong.values()), output.get("logits"))
+    wrong = {name: n for name, one in inputs.items() if (n := int((~one.isfinite()).sum()))}
+    findings += [f"{name} is not finite at {n} places" for name, n in wrong.items()]
+    causes = _causes(model, inputs, bool(wrong), output.get("logits"))
     raise ModelError(f"{', '.join(findings)}: {'; '.join(causes)}")
 
 
@@ -69,12 +63,8 @@ def _causes(
             "such numbers cannot be trained on; encode the text again, numtok leaves as text what a"
             " representation cannot hold"
         ]
-    causes, scaled = [], inputs.get("number_scaled")
-    if (
-        scaled is not None
-        and scaled.numel()
-        and (largest := float(scaled.abs().max())) > FAR_BEYOND
-    ):
+    causes, scaled = [], inputs.get("number_scaled", torch.zeros(0))
+    if scaled.numel() and (largest := float(scaled.abs().max())) > FAR_BEYOND:
         causes.append(
             f"number_scaled reaches {largest:.3g}, and xVal is made for values within about 5:"
             f" {WAY_OUT}"

@@ -1,16 +1,5 @@
 """A transformer that reads and says numbers: an embedding in front of any backbone, and a head
 behind it.
-
-In: the batch that :class:`~numtok_torch.NumberCollator` makes, by name: ``model(**batch)``. Out:
-:class:`NumberModelOutput`: token loss, number loss, their weighted sum, logits, hidden states, and
-the numbers that the head predicts.
-
-Which hidden state predicts which number, and what losses are means of, says
-:mod:`numtok_torch.model.objective`.
-
-Shape:
-    - input_ids, labels, masks: (batch, seq); number streams: (batch, seq, ...); logits: (batch,
-      seq, vocab); hidden: (batch, seq, d_hidden).
 """
 
 from __future__ import annotations
@@ -23,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from numtok.representations.columns import NUMBER_VALUE
 from numtok_torch.data.masking import IGNORED
-from numtok_torch.embeddings.base import NumberEmbedding
+from numtok_torch.embeddings.base import NumberEmbedding, readable
 from numtok_torch.heads.base import NumberHead
-from numtok_torch.model import saving, seq2seq
-from numtok_torch.model.arguments import name_streams, take_streams
+from numtok_torch.model import adapters, saving, seq2seq
 from numtok_torch.model.backbone import (
     ModelError,
     add_rows,
@@ -38,10 +27,6 @@ from numtok_torch.model.backbone import (
     freeze_trunk,
     has_decoder,
     is_causal,
-    parameters_of,
-    reads_ids,
-    run_backbone,
-    run_with_ids,
     unwrapped,
     word_embedding,
 )
@@ -56,14 +41,22 @@ from numtok_torch.model.objective import (
     predictable,
     token_loss,
 )
-from numtok_torch.model.positions import counted_from_zero, mask_apart, positions
-from numtok_torch.model.wrapper import BackboneWrapper
+from numtok_torch.model.run import run_backbone
+from numtok_torch.model.streams import LABELS, LABELS_MASK, name_streams, take_streams
 
 # what evaluation loops need not collect
 NOT_GATHERED = ("past_key_values", "hidden", "token_loss", "number_loss")
 
 
-class NumberModel(BackboneWrapper):
+def _of_the_backbone(name: str) -> Any:
+    """An attribute that a Trainer, accelerate or peft asks for: that of the backbone."""
+    return property(
+        lambda model: getattr(model.transformer, name),
+        lambda model, value: setattr(model.transformer, name, value),
+    )
+
+
+class NumberModel(nn.Module):
     """Any transformer, with numbers in its word vectors and a head that predicts numbers.
 
     Args:
@@ -83,15 +76,24 @@ class NumberModel(BackboneWrapper):
             weights may make them far more likely.
         freeze_backbone: train the embedding and the head only. The backbone, new rows included,
             gets no gradient, and no dropout. ``"trunk"``: its word head, untied from the word
-            vectors, is trained too (Floating-Point Embedding, section 4.3: "We retrained the
-            classification head and the corresponding numerical embedding module ... while keeping
-            the parameters of the language model itself frozen").
+            vectors, is trained too (Floating-Point Embedding, section 4.3).
 
     Raises:
         ModelError: if they do not fit together.
     """
 
-    _keys_to_ignore_on_save = None  # likewise: looked up when it resumes
+    backbone: Any  # by its methods, which differ from model to model
+    _keys_to_ignore_on_save = None  # a Trainer looks it up when it resumes
+
+    config = _of_the_backbone("config")
+    generation_config = _of_the_backbone("generation_config")
+    get_input_embeddings = _of_the_backbone("get_input_embeddings")
+    get_output_embeddings = _of_the_backbone("get_output_embeddings")
+    prepare_inputs_for_generation = _of_the_backbone("prepare_inputs_for_generation")
+    activation_checkpointing_enable = _of_the_backbone("activation_checkpointing_enable")
+    activation_checkpointing_disable = _of_the_backbone("activation_checkpointing_disable")
+    gradient_checkpointing_enable = _of_the_backbone("gradient_checkpointing_enable")
+    gradient_checkpointing_disable = _of_the_backbone("gradient_checkpointing_disable")
 
     def __init__(
         self,
@@ -121,22 +123,39 @@ class NumberModel(BackboneWrapper):
                 "the labels of an encoder with a decoder are not shifted by the model; leave"
                 " causal out"
             )
-        self.backbone_frozen = freeze_backbone
         check_sizes(self.transformer, embedding, head)
-        if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
-            pooler.requires_grad_(False)  # of a bare BERT: no loss reaches it, and DDP would wait
-        if freeze_backbone not in (True, False, "trunk"):
-            raise ModelError(
-                f"freeze_backbone={freeze_backbone!r} is unknown; use True, False or 'trunk'"
-            )
-        if freeze_backbone == "trunk":
-            freeze_trunk(self.transformer)
-        elif freeze_backbone:
-            backbone.requires_grad_(False)
-        self.train(self.training)
-        self.leave_out_of_evaluation(NOT_GATHERED)
+        self._freeze(freeze_backbone)
+        if (config := getattr(self.transformer, "config", None)) is not None:
+            known = getattr(config, "keys_to_ignore_at_inference", None) or []
+            config.keys_to_ignore_at_inference = [*dict.fromkeys([*known, *NOT_GATHERED])]
         self.register_state_dict_post_hook(saving.drop_shared)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(saving.restore_shared)  # type: ignore[no-untyped-call]
+
+    def _freeze(self, freeze: bool | str) -> None:
+        """See ``freeze_backbone``."""
+        if freeze not in (True, False, "trunk"):
+            raise ModelError(f"freeze_backbone={freeze!r} is unknown; use True, False or 'trunk'")
+        if isinstance(pooler := getattr(self.transformer, "pooler", None), nn.Module):
+            pooler.requires_grad_(False)  # of a bare BERT: no loss reaches it, and DDP would wait
+        if freeze == "trunk":
+            freeze_trunk(self.transformer)
+        elif freeze:
+            self.backbone.requires_grad_(False)
+        self.backbone_frozen = freeze
+        self.train(self.training)
+
+    @property
+    def transformer(self) -> Any:
+        """The backbone itself, where peft's ``get_peft_model`` has wrapped it; else the same as
+        ``backbone``.
+        """
+        return unwrapped(self.backbone)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the word vectors are."""
+        place: torch.device = next(word_embedding(self.transformer).parameters()).device
+        return place
 
     def forward(
         self,
@@ -162,7 +181,7 @@ class NumberModel(BackboneWrapper):
             kwargs: ``number_mask``, True at each number's first token, and the streams of the
                 representations by the names of their columns
                 (:func:`numtok.representations.streams`); the signature names them all
-                (:mod:`numtok_torch.model.arguments`). Also ``number_labels_mask`` and ``S_labels``
+                (:mod:`numtok_torch.model.streams`). Also ``number_labels_mask`` and ``S_labels``
                 for a stream S, and what a Trainer adds (:class:`numtok_torch.model.objective.Step`).
                 Everything else goes to the backbone.
 
@@ -171,7 +190,7 @@ class NumberModel(BackboneWrapper):
                 a word vector, and a loss, or a stream that is read, that is not finite.
             SchemaError: if a stream is missing.
         """
-        step = self._step(labels, kwargs)
+        step = Step.taken_from(kwargs, labels)
         self._check_ids(input_ids)
         masks = {"attention_mask": attention_mask, "position_ids": position_ids}
         given = {**masks, "labels": labels, **take_streams(kwargs)}
@@ -181,7 +200,7 @@ class NumberModel(BackboneWrapper):
             inputs["labels"] = labels
         elif self.decodes:
             reads = self.embedding is not None or self.head is not None
-            ids, written = seq2seq.decoder_side(self.transformer, streams, inputs, reads)
+            ids, written = seq2seq.decoder_side(self.transformer, streams, reads)
             inputs["decoder_inputs_embeds"] = self.embed(ids, written, decoder=True)
         output, hidden, logits = self.run(input_ids, streams, **inputs)
         targets = seq2seq.targets_of(streams) if self.decodes else streams
@@ -215,41 +234,12 @@ class NumberModel(BackboneWrapper):
         """
         decoding = self.decodes and inputs.get("encoder_outputs") is not None
         vectors = self.embed(input_ids, streams, decoding)
-        if inputs.get("attention_mask") is None:
-            inputs["attention_mask"] = mask_apart(
-                self.transformer, self.causal, vectors, inputs.get("position_ids")
-            )
-        taken = parameters_of(self.transformer)
-        if (given := inputs.get("position_ids")) is not None:
-            inputs["position_ids"] = counted_from_zero(self.transformer, given)
-        elif "position_ids" in taken:
-            inputs["position_ids"] = positions(
-                self.transformer, input_ids, inputs.get("attention_mask")
-            )
-        if "use_cache" in taken:
-            inputs.setdefault("use_cache", False)  # a cache costs memory in training
-        inputs = {name: value for name, value in inputs.items() if value is not None}
-        if reads_ids(self.transformer):
-            return run_with_ids(self.transformer, input_ids, vectors, **inputs)
-        if decoding:
-            return run_backbone(self.transformer, None, decoder_inputs_embeds=vectors, **inputs)
-        return run_backbone(self.transformer, vectors, **inputs)
-
-    def _step(self, labels: Tensor | None, kwargs: dict[str, Any]) -> Step:
-        """What the Trainer says of the step, taken out of the arguments."""
-        step = Step.taken_from(kwargs)
-        if step.tokens is not None and labels is None:
-            raise ModelError(
-                "the labels were taken out of the batch, as transformers' Trainer does for"
-                " label_smoothing_factor and compute_loss_func: the labels would not be shifted,"
-                " and numbers would have no loss. Use numtok_torch.trainer.NumberTrainer for label"
-                " smoothing; for a loss of your own override compute_loss"
-            )
-        return step
+        backbone = self.transformer
+        return run_backbone(backbone, self.causal, input_ids, vectors, inputs, decoding)
 
     def _check_ids(self, input_ids: Tensor) -> None:
         """That there are vectors for them; on an accelerator, which would wait, only once."""
-        if torch.compiler.is_compiling() or not input_ids.numel() or input_ids.is_meta:
+        if not readable(input_ids) or not input_ids.numel():
             return
         if input_ids.device.type == "cpu" or not self._checked_ids:
             check_rows(self.transformer, int(input_ids.max()) + 1, "the batch needs at least")
@@ -257,9 +247,8 @@ class NumberModel(BackboneWrapper):
 
     def count_numbers(self, batch: Mapping[str, Tensor]) -> int:
         """The numbers in a batch that have a loss."""
-        where = numbers_to_predict(
-            seq2seq.targets_of(batch) if self.decodes else batch, self.causal
-        )
+        batch = seq2seq.targets_of(batch) if self.decodes else batch
+        where = numbers_to_predict(batch, self.causal)
         return 0 if self.head is None or where is None else int(where.sum())
 
     def _output(
@@ -273,9 +262,8 @@ class NumberModel(BackboneWrapper):
         labels = streams.get("labels")
         if self.task == "texts":  # its labels are one per row
             streams = {name: stream for name, stream in streams.items() if name != "labels"}
-        result = NumberModelOutput(
-            logits=logits, hidden=hidden, past_key_values=getattr(output, "past_key_values", None)
-        )
+        cache = getattr(output, "past_key_values", None)
+        result = NumberModelOutput(logits=logits, hidden=hidden, past_key_values=cache)
         losses: list[Tensor] = []
         share = step.share(labels, self.causal)
         if self.task is not None and labels is not None:
@@ -289,24 +277,37 @@ class NumberModel(BackboneWrapper):
             # of a mixture of experts, weighted as in transformers
             if (extra := getattr(output, "aux_loss", None)) is not None:
                 losses.append(getattr(self.config, "router_aux_loss_coef", 1.0) * extra * share)
-        where = numbers_to_predict(streams, self.causal)
-        if self.head is not None and where is not None:
-            rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (n, d_hidden)
-            if (target := number_targets(self.head, streams)) is not None:
-                self._warn_of_shares(step, share)
-                mean = self.head.loss(rows, target[where])
-                result["number_loss"] = mean * step.share_of_numbers(len(rows), share)
-                losses.append(self.number_weight * result["number_loss"])
-            if not self.training:
-                predicted = self.head.predict(rows).values.detach()
-                result["number_predictions"] = placed(where, predicted)
-                name = "number_value" + "_labels" * ("number_labels_mask" in streams)
-                if name in streams:
-                    result["number_references"] = placed(where, streams[name][where])
+        self._add_numbers(result, hidden, streams, step, share)
+        if result.number_loss is not None:
+            losses.append(self.number_weight * result["number_loss"])
         if losses:
             result["loss"] = torch.stack([loss.float() for loss in losses]).sum()
         known = {name: result.get(name) for name in NumberModelOutput.FIELDS}
         return NumberModelOutput({name: one for name, one in known.items() if one is not None})
+
+    def _add_numbers(
+        self,
+        result: NumberModelOutput,
+        hidden: Tensor,
+        streams: Mapping[str, Tensor],
+        step: Step,
+        share: Tensor | float,
+    ) -> None:
+        """What the head says: its loss, and out of training its predictions beside what is right."""
+        where = numbers_to_predict(streams, self.causal)
+        if self.head is None or where is None:
+            return
+        rows = hidden[:, :-1][where[:, 1:]] if self.causal else hidden[where]  # (n, d_hidden)
+        if (target := number_targets(self.head, streams)) is not None:
+            self._warn_of_shares(step, share)
+            mean = self.head.loss(rows, target[where])
+            result["number_loss"] = mean * step.share_of_numbers(len(rows), share)
+        if self.training:
+            return
+        result["number_predictions"] = placed(where, self.head.predict(rows).values.detach())
+        name = NUMBER_VALUE.name + LABELS * (LABELS_MASK in streams)
+        if name in streams:
+            result["number_references"] = placed(where, streams[name][where])
 
     def _warn_of_shares(self, step: Step, share: Tensor | float) -> None:
         """Once, at the first step of training: that the mean over numbers is not exact."""
@@ -337,6 +338,18 @@ class NumberModel(BackboneWrapper):
     def loss_type(self) -> str:
         """Of the Trainer, which counts labels as they are shifted."""
         return "ForCausalLM" if self.causal else "ForMaskedLM"
+
+    def merge_and_unload(self) -> NumberModel:
+        """Merge the backbone's adapters (peft) into its weights, in place: from then on, and on
+        disk, it is a model like any other.
+
+        The weights that the adapters kept frozen stay so; ``requires_grad_()`` lets them go.
+
+        Raises:
+            ModelError: if it has none.
+        """
+        self.backbone = adapters.merged(self.backbone)
+        return self
 
     def get_extra_state(self) -> Tensor:
         """What :meth:`from_pretrained` needs besides the weights, as JSON in uint8: so it is also

@@ -1,16 +1,11 @@
 """What a number model is trained on: which hidden state predicts which number, and the two losses.
 
-In: streams of a batch, (batch, seq, ...), hidden states and logits. Out: masks, targets and scalar
-losses.
-
 **Which hidden state predicts which number.** Causal: the one before the number, so hidden state t -
 1 is held to the number at t, as logits are to labels. Else: the one at the number. Where
 ``number_labels_mask`` is given (masked language modelling), numbers to predict are there, and their
 values in ``S_labels`` for the head's stream S; otherwise they are all numbers, but not those whose
-label is -100, as in a prompt.
-
-Causal models predict no token at the beginning of its text, tokens and numbers alike: there is
-nothing before it, or padding, or another text in the same line (a token at position 0).
+label is -100, as in a prompt. Causal models predict nothing at the beginning of a text, where there
+is nothing before, or padding, or another text in the same line (a token at position 0).
 
 **Losses** are means: over tokens with a label, over numbers to predict; 0 where there are none,
 with gradients of 0 for every parameter, so that data parallel training does not wait for them.
@@ -27,9 +22,11 @@ import torch
 from torch import Tensor, nn
 
 from numtok.errors import SchemaError
+from numtok.representations.columns import NUMBER_MASK
 from numtok_torch.data.masking import IGNORED
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.model.backbone import ModelError
+from numtok_torch.model.streams import LABELS, LABELS_MASK
 
 
 @dataclass(frozen=True)
@@ -49,13 +46,22 @@ class Step:
     smoothing: float = 0.0
 
     @classmethod
-    def taken_from(cls, kwargs: dict[str, Any]) -> Step:
-        """Take it out of the arguments of ``forward``."""
-        return cls(
-            kwargs.pop("num_items_in_batch", None),
-            kwargs.pop("num_numbers_in_batch", None),
-            kwargs.pop("smoothing", 0.0),
-        )
+    def taken_from(cls, kwargs: dict[str, Any], labels: Tensor | None) -> Step:
+        """Take it out of the arguments of ``forward``.
+
+        Raises:
+            ModelError: if somebody has taken the labels out before.
+        """
+        names = {"num_items_in_batch": None, "num_numbers_in_batch": None, "smoothing": 0.0}
+        step = cls(*(kwargs.pop(name, default) for name, default in names.items()))
+        if step.tokens is not None and labels is None:
+            raise ModelError(
+                "the labels were taken out of the batch, as transformers' Trainer does for"
+                " label_smoothing_factor and compute_loss_func: the labels would not be shifted,"
+                " and numbers would have no loss. Use numtok_torch.trainer.NumberTrainer for label"
+                " smoothing; for a loss of your own override compute_loss"
+            )
+        return step
 
     def share(self, labels: Tensor | None, causal: bool) -> Tensor | float:
         """Of this batch in the tokens of the step."""
@@ -68,9 +74,6 @@ class Step:
         if self.numbers is None:
             return tokens
         return here / self.numbers if here else 0.0
-
-
-ALL = Step()
 
 
 class NumberModelOutput(dict[str, Any]):
@@ -91,14 +94,8 @@ class NumberModelOutput(dict[str, Any]):
     """
 
     FIELDS = (
-        "loss",
-        "token_loss",
-        "number_loss",
-        "logits",
-        "hidden",
-        "number_predictions",
-        "number_references",
-        "past_key_values",
+        *("loss", "token_loss", "number_loss", "logits", "hidden"),
+        *("number_predictions", "number_references", "past_key_values"),
     )
 
     def __getattr__(self, name: str) -> Any:
@@ -122,7 +119,7 @@ def predictable(like: Tensor, streams: Mapping[str, Tensor], causal: bool) -> Te
     return predicted
 
 
-def token_loss(logits: Tensor, labels: Tensor, causal: bool, step: Step = ALL) -> Tensor:
+def token_loss(logits: Tensor, labels: Tensor, causal: bool, step: Step = Step()) -> Tensor:
     """Mean cross-entropy in float32, scalar, of logits (batch, seq, vocab) and labels (batch, seq);
     0 if no token has a label.
     """
@@ -159,14 +156,10 @@ def numbers_to_predict(streams: Mapping[str, Tensor], causal: bool) -> Tensor | 
     """Where the numbers to predict are, bool (batch, seq); None if the batch says nothing about
     numbers.
     """
-    where = streams.get("number_labels_mask")
-    if where is None:
-        where = streams.get("number_mask")
-        if (
-            where is not None
-            and (labels := streams.get("labels")) is not None
-            and labels.shape == where.shape
-        ):
+    where = streams.get(LABELS_MASK)
+    if where is None and (where := streams.get(NUMBER_MASK.name)) is not None:
+        labels = streams.get("labels")
+        if labels is not None and labels.shape == where.shape:
             where = where & (labels != IGNORED)
     return None if where is None else where.to(torch.bool) & predictable(where, streams, causal)
 
@@ -175,8 +168,8 @@ def number_targets(head: NumberHead, streams: Mapping[str, Tensor]) -> Tensor | 
     """The head's stream as it was before masking, (batch, seq, ...); None if a batch without labels
     lacks it.
     """
-    masked = "number_labels_mask" in streams
-    name = f"{head.target}_labels" if masked else head.target
+    masked = LABELS_MASK in streams
+    name = f"{head.target}{LABELS}" if masked else head.target
     target = streams.get(name)
     if target is None and (masked or "labels" in streams):
         raise SchemaError(

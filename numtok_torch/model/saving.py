@@ -1,11 +1,9 @@
 """A number model on disk: ``model.safetensors`` with the weights of backbone, embedding and head,
-and ``numtok_model.json``, which says what they are.
+and ``numtok_model.json``, which says what they are. No pickle is written or read.
 
-In: a model. Out: a folder. Inverse: :func:`load`. No pickle is written or read. A parameter with
-    several names (an output layer tied to the word embedding) is stored once, in state dicts too,
-    so that a Trainer, which saves state dicts, can write them to safetensors. It writes no
-    ``numtok_model.json``; the same JSON is therefore an extra entry of the state dict, uint8, and
-    read from there.
+A parameter with several names (an output layer tied to the word embedding) is stored once, in state
+dicts too, so that a Trainer, which saves state dicts, can write them to safetensors. It writes no
+``numtok_model.json``: the same JSON is also an entry of the state dict, uint8, and read from there.
 """
 
 from __future__ import annotations
@@ -20,62 +18,55 @@ import torch
 from torch import Tensor, nn
 
 from numtok.files import write_file
-from numtok_torch.embeddings.base import NumberEmbedding
+from numtok_torch.embeddings.base import NumberEmbedding, NumberLayer
 from numtok_torch.embeddings.choose import embedding_from_config
 from numtok_torch.heads.base import NumberHead
 from numtok_torch.heads.choose import head_from_config
 from numtok_torch.model import adapters
-from numtok_torch.model.backbone import ModelError, is_pretrained, shared_names
-from numtok_torch.model.wrapper import BackboneWrapper
+from numtok_torch.model.backbone import ModelError, is_pretrained
 from numtok_torch.model.xval_gpt2 import xval_class
 
-Model = TypeVar("Model", bound=BackboneWrapper)
+Model = TypeVar("Model", bound=nn.Module)
 FORMAT_VERSION = 1
 WEIGHTS, SETTINGS, EXTRA = "model.safetensors", "numtok_model.json", "_extra_state"
+FLAGS = ("number_weight", "token_weight", "causal", "freeze_backbone")
 # Of a backbone's config: what would make transformers fetch or run code from elsewhere, and what is
 # not the model's.
 NOT_READ = (
-    "auto_map",
-    "custom_pipelines",
-    "quantization_config",
-    "keys_to_ignore_at_inference",
-    "_name_or_path",
+    *("auto_map", "custom_pipelines", "quantization_config"),
+    *("keys_to_ignore_at_inference", "_name_or_path"),
 )
 NOT_READ_ENDING = ("attn_implementation", "experts_implementation", "_implementation_internal")
 
 
-def describe(model: BackboneWrapper) -> dict[str, Any]:
+def describe(model: Any) -> dict[str, Any]:
     """All that :func:`load` needs besides the weights, JSON-ready."""
     backbone, transformer = None, model.transformer
     if is_pretrained(transformer):
         config = json.loads(transformer.config.to_json_string(use_diff=False))
-        generation = transformer.generation_config.to_dict() if transformer.can_generate() else None
+        generates = transformer.can_generate()
         backbone = {
             "class": type(transformer).__name__,
             "config": harmless(config),
-            "generation_config": generation,
+            "generation_config": transformer.generation_config.to_dict() if generates else None,
         }
-    frozen = [
-        name for name, parameter in model.backbone.named_parameters() if not parameter.requires_grad
-    ]
+    parameters = () if model.backbone_frozen else model.backbone.named_parameters()
     return {
         "format": FORMAT_VERSION,
         "backbone": backbone,
         "adapters": adapters.describe(model.backbone),
-        "embedding": (
-            None
-            if model.embedding is None
-            else {"d_model": model.embedding.d_model, **model.embedding.config()}
-        ),
-        "head": (
-            None if model.head is None else {"d_model": model.head.d_model, **model.head.config()}
-        ),
+        "embedding": _layer(model.embedding),
+        "head": _layer(model.head),
         "number_weight": model.number_weight,
         "token_weight": model.token_weight,
         "causal": model.causal,
         "freeze_backbone": model.backbone_frozen,
-        "frozen": [] if model.backbone_frozen else frozen,
+        "frozen": [name for name, parameter in parameters if not parameter.requires_grad],
     }
+
+
+def _layer(layer: NumberLayer | None) -> dict[str, Any] | None:
+    return None if layer is None else {"d_model": layer.d_model, **layer.config()}
 
 
 def harmless(config: Any) -> Any:
@@ -93,14 +84,23 @@ def harmless(config: Any) -> Any:
 
 def pack(described: dict[str, Any]) -> Tensor:
     """JSON as uint8 (bytes,)."""
-    return torch.frombuffer(
-        bytearray(json.dumps(described, sort_keys=True).encode()), dtype=torch.uint8
-    )
+    written = json.dumps(described, sort_keys=True).encode()
+    return torch.frombuffer(bytearray(written), dtype=torch.uint8)
 
 
 def unpack(state: Tensor) -> dict[str, Any]:
     """The inverse of :func:`pack`."""
     return dict(json.loads(bytes(state.to(torch.uint8).tolist())))
+
+
+def shared_names(module: nn.Module) -> dict[str, str]:
+    """Further names of parameters that have several, to the first."""
+    first: dict[int, str] = {}
+    further: dict[str, str] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        if (known := first.setdefault(id(parameter), name)) != name:
+            further[name] = known
+    return further
 
 
 def drop_shared(model: nn.Module, state: dict[str, Any], prefix: str, _: Any) -> None:
@@ -117,7 +117,7 @@ def restore_shared(model: nn.Module, state: dict[str, Any], prefix: str, *_: Any
     state.setdefault(prefix + EXTRA, torch.empty(0, dtype=torch.uint8))
 
 
-def save(model: BackboneWrapper, folder: Path) -> None:
+def save(model: nn.Module, folder: Path) -> None:
     """Write both files; a reader never sees half of one."""
     import safetensors.torch
 
@@ -128,11 +128,8 @@ def save(model: BackboneWrapper, folder: Path) -> None:
             " was; or call the PeftModel's merge_and_unload(), and save what it returns"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    state = {
-        name: value.detach().contiguous()
-        for name, value in model.state_dict().items()
-        if name != EXTRA
-    }
+    state = {name: value.detach() for name, value in model.state_dict().items() if name != EXTRA}
+    state = {name: value.contiguous() for name, value in state.items()}
     temporary = folder / f".{WEIGHTS}.tmp"
     safetensors.torch.save_file(state, temporary, metadata={"format": "pt"})
     temporary.replace(folder / WEIGHTS)
@@ -150,21 +147,18 @@ def load(
     """The inverse of :func:`save`; see ``NumberModel.from_pretrained``."""
     weights, settings = read(folder)
     try:
-        flags = {
-            name: settings[name]
-            for name in ("number_weight", "token_weight", "causal", "freeze_backbone")
-        }
+        flags = {name: settings[name] for name in FLAGS}
         frozen = frozenset(settings["frozen"])
         backbone = _backbone(backbone, settings, part(weights, "backbone."), dtype)
-        embedding = embedding or _made_embedding(settings["embedding"])
-        head = head or _made_head(settings["head"])
+        embedding = embedding or _made(embedding_from_config, settings["embedding"])
+        head = head or _made(head_from_config, settings["head"])
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(
             f"{folder / SETTINGS} is damaged ({type(error).__name__}: {error}); save the model"
             " again"
         ) from error
-    for name, module in (("embedding.", embedding), ("head.", head)):
-        _cast(module, part(weights, name))
+    _cast(embedding, part(weights, "embedding."))
+    _cast(head, part(weights, "head."))
     model = kind(backbone, embedding, head, **flags)
     for name, parameter in backbone.named_parameters():
         parameter.requires_grad_(parameter.requires_grad and name not in frozen)
@@ -221,11 +215,8 @@ def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The weights whose names begin with the prefix, without it."""
-    return {
-        name.removeprefix(prefix): value
-        for name, value in weights.items()
-        if name.startswith(prefix)
-    }
+    inside = [name for name in weights if name.startswith(prefix)]
+    return {name.removeprefix(prefix): weights[name] for name in inside}
 
 
 def _backbone(
@@ -233,17 +224,15 @@ def _backbone(
 ) -> Any:
     """The backbone described, or the one given, with the adapters described if it has none."""
     described = settings.get("adapters")
-    if described is not None:
-        plain = adapters.base_weights(weights, described)
+    plain = weights if described is None else adapters.base_weights(weights, described)
     if given is None:
-        given = _made_backbone(settings["backbone"], weights if described is None else plain, dtype)
+        given = _made_backbone(settings["backbone"], plain, dtype)
     elif dtype is not None:
         given = given.to(dtype)
     if described is None or adapters.describe(given) is not None:
         return given
-    given.load_state_dict(
-        plain, strict=False
-    )  # before there are adapters, as those of single tokens begin with their vectors
+    # before there are adapters, as those of single tokens begin with their vectors
+    given.load_state_dict(plain, strict=False)
     adapted = adapters.restore(given, described)
     if dtype is None:
         _cast(adapted, weights)
@@ -263,23 +252,20 @@ def _made_backbone(
 
     name = described["class"]
     kind: Any = xval_class() if name == "XValGPT2" else getattr(transformers, name, None)
-    if not _is_pretrained_class(kind):
+    if not isinstance(kind, type) or not issubclass(kind, transformers.PreTrainedModel):
         raise ModelError(
             f"transformers {transformers.__version__} has no model {name!r}; make one and give it:"
             " from_pretrained(folder, backbone=...)"
         )
     written = json.dumps(harmless(described["config"]))
-    config = kind.config_class.from_dict(json.loads(written, object_hook=_float))
-    saved_dtype = next(
-        (value.dtype for value in weights.values() if value.is_floating_point()), torch.float32
+    described_by: Any = kind.config_class
+    config = described_by.from_dict(json.loads(written, object_hook=_float))
+    saved = next((one.dtype for one in weights.values() if one.is_floating_point()), torch.float32)
+    backbone: Any = kind.from_pretrained(
+        None, config=config, state_dict=weights, dtype=dtype or saved
     )
-    backbone = kind.from_pretrained(
-        None, config=config, state_dict=weights, dtype=dtype or saved_dtype
-    )
-    if described["generation_config"] is not None:
-        backbone.generation_config = transformers.GenerationConfig.from_dict(
-            described["generation_config"]
-        )
+    if (generation := described["generation_config"]) is not None:
+        backbone.generation_config = transformers.GenerationConfig.from_dict(generation)
     return backbone
 
 
@@ -289,24 +275,11 @@ def _float(found: dict[str, Any]) -> Any:
     return names.get(str(found.get("__float__")), found)
 
 
-def _is_pretrained_class(kind: Any) -> bool:
-    import transformers
-
-    return isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)
-
-
-def _made_embedding(described: dict[str, Any] | None) -> NumberEmbedding | None:
+def _made(make: Callable[[dict[str, Any], int], Any], described: dict[str, Any] | None) -> Any:
     if described is None:
         return None
     options = dict(described)
-    return embedding_from_config(options, options.pop("d_model"))
-
-
-def _made_head(described: dict[str, Any] | None) -> NumberHead | None:
-    if described is None:
-        return None
-    options = dict(described)
-    return head_from_config(options, options.pop("d_model"))
+    return make(options, options.pop("d_model"))
 
 
 def _cast(module: nn.Module | None, weights: Mapping[str, Tensor]) -> None:

@@ -1,10 +1,9 @@
 """Encoders with a decoder, T5 and BART: numbers in what is read, in what is written, and in the
 head behind the decoder.
 
-In: a batch of :class:`Seq2SeqNumberCollator`. The encoder reads ``input_ids`` and the streams
-beside them, (batch, source, ...); the targets are ``labels``, and as in masked language modelling
-``number_labels_mask`` and ``S_labels`` for each stream S, all (batch, target, ...). Out: what the
-decoder reads, the same one place to the right behind its start token: so its hidden state t has
+The encoder reads ``input_ids`` and the streams beside them, (batch, source, ...); the targets are
+``labels``, ``number_labels_mask`` and ``S_labels`` for each stream S, (batch, target, ...). The
+decoder reads the same one place to the right, behind its start token: so its hidden state t has
 seen the labels before t, and predicts label t and the number there.
 """
 
@@ -19,13 +18,11 @@ import torch
 from torch import Tensor
 
 from numtok.errors import SchemaError
-from numtok.representations import streams as declared_streams
 from numtok.representations.columns import NUMBER_MASK
 from numtok_torch.data.collator import NumberCollator
 from numtok_torch.data.masking import IGNORED
 from numtok_torch.model.backbone import ModelError
-
-DECODER, LABELS = "decoder_", "_labels"
+from numtok_torch.model.streams import LABELS, LABELS_MASK, filled, fills, shifted
 
 
 @dataclass
@@ -48,11 +45,8 @@ class Seq2SeqNumberCollator:
     eos_token_id: int | None = None
 
     def __post_init__(self) -> None:
-        if (
-            self.targets.padding_side != "right"
-            or self.sources.objective is not None
-            or self.targets.objective is not None
-        ):
+        objectives = {self.sources.objective, self.targets.objective}
+        if self.targets.padding_side != "right" or objectives != {None}:
             raise SchemaError(
                 "both collators must have objective=None, and that of the targets"
                 " padding_side='right'"
@@ -75,9 +69,9 @@ class Seq2SeqNumberCollator:
         :class:`~numtok_torch.NumberCollator`.
         """
         options = {"objective": None, **options}
-        sources = NumberCollator.from_schema(schema, pad_token_id, max_length=max_length, **options)
-        targets = NumberCollator.from_schema(
-            schema, pad_token_id, max_length=max_target_length, **options
+        sources, targets = (
+            NumberCollator.from_schema(schema, pad_token_id, max_length=longest, **options)
+            for longest in (max_length, max_target_length)
         )
         return cls(sources, targets, eos_token_id)
 
@@ -89,55 +83,65 @@ class Seq2SeqNumberCollator:
                     f"row {number} is no pair (source, target); make pairs with"
                     " torch.utils.data.StackDataset(sources, targets)"
                 )
-        source, target = (
-            self.sources([pair[0] for pair in features]),
-            self.targets([pair[1] for pair in features]),
-        )
-        return {**source, **self._labels(target)}
+        source = self.sources([pair[0] for pair in features])
+        return {**source, **self._labels(self.targets([pair[1] for pair in features]))}
 
     def _labels(self, target: dict[str, Tensor]) -> dict[str, Tensor]:
         """The targets' streams by the names of labels."""
-        ids, shown = target.pop("input_ids"), target.pop("attention_mask").to(torch.bool)
-        labels = {"labels": ids.masked_fill(~shown, IGNORED)}
         if "labels" in target:
             raise SchemaError("the targets are the labels; leave 'labels' out of their rows")
-        if "number_mask" in target:
-            labels["number_labels_mask"] = target.pop("number_mask")
-        labels |= {f"{name}{LABELS}": stream for name, stream in target.items() if name in fills()}
+        shown = target["attention_mask"].to(torch.bool)
+        labels = {"labels": target["input_ids"].masked_fill(~shown, IGNORED)}
+        ends = {"labels": float(IGNORED)}  # what stands behind the last token
+        for stream, fill in fills().items():
+            if stream in target:
+                name = LABELS_MASK if stream == NUMBER_MASK.name else f"{stream}{LABELS}"
+                labels[name], ends[name] = target[stream], fill
         if self.eos_token_id is None:
             return labels
         labels = {
-            name: torch.cat([stream, filled(stream, _fill(name))], 1)
-            for name, stream in labels.items()
+            name: torch.cat([one, filled(one, ends[name])], 1) for name, one in labels.items()
         }
         labels["labels"].scatter_(1, shown.sum(1, keepdim=True), self.eos_token_id)
         return labels
 
 
-def fills() -> dict[str, float]:
-    """What stands in each stream where it has nothing to say."""
-    return {NUMBER_MASK.name: NUMBER_MASK.fill} | {
-        name: forms[0].fill for name, forms in declared_streams().items()
+def decoder_side(
+    backbone: Any, streams: Mapping[str, Tensor], needed: bool
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """What the decoder reads: ids (batch, target), and streams by their names in front of an
+    embedding.
+
+    Args:
+        backbone: a Hugging Face model with encoder and decoder.
+        streams: of the batch, labels among them.
+        needed: whether anything reads numbers.
+
+    Raises:
+        ModelError: without labels.
+        SchemaError: for labels without what their numbers are.
+    """
+    labels = streams.get("labels")
+    if labels is None:
+        raise ModelError(f"{type(backbone).__name__} has a decoder: give labels")
+    if needed and LABELS_MASK not in streams:
+        raise SchemaError(
+            "the batch has labels, but no number_labels_mask, which says where their numbers are;"
+            " use Seq2SeqNumberCollator"
+        )
+    written = {
+        name: shifted(stream, fill)
+        for name, fill in fills().items()
+        if (stream := streams.get(f"{name}{LABELS}")) is not None
     }
-
-
-def _fill(name: str) -> float:
-    """Of a stream of labels."""
-    return IGNORED if name == "labels" else fills()[name.replace("_labels", "")]
-
-
-def filled(stream: Tensor, fill: float) -> Tensor:
-    """One column of the filler, (batch, 1, ...), like the stream (batch, seq, ...)."""
-    return (
-        torch.full_like(stream[:, :1], fill)
-        if stream.shape[1]
-        else stream.new_full((len(stream), 1, *stream.shape[2:]), fill)
-    )
-
-
-def shifted(stream: Tensor, fill: float) -> Tensor:
-    """A stream (batch, seq, ...) one place to the right, with the filler in front."""
-    return torch.cat([filled(stream, fill), stream], 1)[:, : stream.shape[1]]
+    if LABELS_MASK in streams:
+        written[NUMBER_MASK.name] = shifted(streams[LABELS_MASK], False)
+    start = start_token(backbone)
+    if hasattr(backbone, "prepare_decoder_input_ids_from_labels"):  # mBART has a rule of its own
+        ids: Tensor = backbone.prepare_decoder_input_ids_from_labels(labels=labels)
+        return ids, written
+    padding = getattr(backbone.config, "pad_token_id", None) or 0
+    return shifted(labels.masked_fill(labels == IGNORED, padding), start), written
 
 
 def start_token(backbone: Any) -> int:
@@ -154,68 +158,12 @@ def start_token(backbone: Any) -> int:
     )
 
 
-def decoder_side(
-    backbone: Any, streams: Mapping[str, Tensor], given: dict[str, Any], needed: bool
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """What the decoder reads: ids (batch, target), and streams by their names in front of an
-    embedding.
-
-    Args:
-        backbone: a Hugging Face model with encoder and decoder.
-        streams: of the batch, labels among them.
-        given: further arguments of ``forward``; ``decoder_input_ids`` and ``decoder_S`` are taken
-            out, and used where there are ids.
-        needed: whether anything reads numbers.
-
-    Raises:
-        ModelError: with neither ids nor labels.
-        SchemaError: for labels without what their numbers are.
-    """
-    known = {name: given.pop(DECODER + name, None) for name in fills()}
-    ids, labels = given.pop("decoder_input_ids", None), streams.get("labels")
-    if labels is not None and needed and "number_labels_mask" not in streams:
-        raise SchemaError(
-            "the batch has labels, but no number_labels_mask, which says where their numbers are;"
-            " use Seq2SeqNumberCollator"
-        )
-    if ids is not None:
-        return ids, {name: stream for name, stream in known.items() if stream is not None}
-    if labels is None:
-        raise ModelError(
-            f"{type(backbone).__name__} has a decoder: give labels, or decoder_input_ids"
-        )
-    targets = {
-        name.removesuffix(LABELS): stream
-        for name, stream in streams.items()
-        if name.endswith(LABELS)
-    }
-    if (mask := streams.get("number_labels_mask")) is not None:
-        targets["number_mask"] = mask
-    return _ids(backbone, labels), {
-        name: shifted(stream, fill)
-        for name, fill in fills().items()
-        if (stream := targets.get(name)) is not None
-    }
-
-
-def _ids(backbone: Any, labels: Tensor) -> Tensor:
-    """The labels behind the start token; some models have a rule of their own (mBART puts the
-    language there).
-    """
-    if hasattr(backbone, "prepare_decoder_input_ids_from_labels"):
-        start_token(backbone)
-        made: Tensor = backbone.prepare_decoder_input_ids_from_labels(labels=labels)
-        return made
-    padding = getattr(backbone.config, "pad_token_id", None) or 0
-    return shifted(labels.masked_fill(labels == IGNORED, padding), start_token(backbone))
-
-
 def targets_of(streams: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The streams that say what is to be predicted; those beside them are the encoder's."""
     return {
         name: stream
         for name, stream in streams.items()
-        if name in ("labels", "number_labels_mask") or name.endswith(LABELS)
+        if name in ("labels", LABELS_MASK) or name.endswith(LABELS)
     }
 
 

@@ -1,10 +1,8 @@
-"""Transformers as xVal trains them: the initialisation, and a GPT-2 without biases.
+"""Transformers as xVal trains them: the initialisation, a GPT-2 without biases, and the masking.
 
-In: a model, or its sizes. Out: the same model, changed in place, or a new ``GPT2LMHeadModel``.
 xVal: A Continuous Numerical Tokenization for Scientific Language Models (Golkar et al. 2023),
 appendix on architecture: fully connected layers start from a normal distribution of standard
-deviation (2 · fan_in · n_layers)^-1/2, and there are no biases. :data:`XVAL_MASKING` is the masking
-of its experiments.
+deviation (2 · fan_in · n_layers)^-1/2, and there are no biases.
 """
 
 from __future__ import annotations
@@ -71,10 +69,8 @@ def is_fully_connected(module: nn.Module) -> bool:
 
 
 def remove_biases_(model: nn.Module) -> nn.Module:
-    """Set every bias to 0 for good: of fully connected layers and norms. Changed in place, and
-    returned.
-
-    They stay in the state dict, as zeros that are not trained, so that the stock class loads it.
+    """Set every bias to 0 for good, of fully connected layers and norms; changed in place, and
+    returned. They stay in the state dict, as zeros that are not trained: the stock class loads it.
     """
     for name, parameter in model.named_parameters():
         if name.rpartition(".")[2] == "bias":

@@ -4,174 +4,110 @@ lines, written out in plain torch.
 
 from __future__ import annotations
 
-import json
+import itertools
 import math
 import struct
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch.nn.functional import linear, relu
 
 from numtok import FloatBits, Tokenizer
 from numtok.errors import RepresentationError, SchemaError
-from numtok_torch import BitsHead, FloatBitsEmbedding, embedding_from_config, embedding_from_schema
+from numtok_torch import BitsHead, FloatBitsEmbedding, embedding_from_schema
+from numtok_torch.embeddings.float_bits import bits_of_words, values_of_words, words_of_bits
 
 D = 24
-LITERALS = ["0", "-28.5", "70000", "0.125", "4.17", "-0.0", "999.99", "1e-4"]
+NARROW = [0.0, -28.5, 70000.0, 0.125, 4.17, -0.0, 999.99, 1e-4]
+WIDE = [0.0, -0.0, -28.5, 0.30000000000000004, 5e-324, -1.7976931348623157e308, 9007199254740994.0]
 
 
-def bits_of(literals: list[str]) -> Any:
-    """The IEEE 754 bits, sign first, as the paper makes them, with ``struct``: float32 (n, 32)."""
-    words = [struct.unpack(">I", struct.pack(">f", float(literal)))[0] for literal in literals]
-    return torch.tensor(
-        [[int(bit) for bit in f"{word:032b}"] for word in words], dtype=torch.float32
-    )
+def bits_of(values: list[float], form: str = ">f") -> Any:
+    """The IEEE 754 bits, sign first, as the papers make them, with ``struct``: uint8 (n, width)."""
+    packed = [struct.pack(form, value) for value in values]
+    return torch.tensor([[int(bit) for byte in one for bit in f"{byte:08b}"] for one in packed])
 
 
-def made(depth: int = 3, **options: Any) -> tuple[FloatBitsEmbedding, list[Any], list[Any]]:
-    """(layer, weights, biases): no bias is zero where there is one."""
+def embedded(layer: FloatBitsEmbedding, stream: Any, words: Any = None) -> Any:
+    """What the layer makes of word vectors, one number after the other in one row: (n, D)."""
+    words = torch.randn(1, len(stream), layer.d_model) if words is None else words
+    mask = torch.ones(1, len(stream), dtype=torch.bool)
+    return layer(words, {"number_mask": mask, "number_bits": stream[None]})[0].detach()
+
+
+def network(layer: Any, x: Any, residual: bool = True) -> Any:
+    """The paper, equation 3: x_1 = ReLU(Linear(x, W_1)), x_2 = Linear(ReLU(Linear(x_1, W_2)), W_3),
+    x_3 = x_1 + x_2, embedding = ReLU(x_3); with more or fewer layers between, and its ablations.
+    """
+    first, *between = [(inner.weight, inner.bias) for inner in layer.layers]
+    x_1 = relu(linear(x, *first))
+    if not between:
+        return x_1.detach()
+    inner = x_1
+    for weights in between[:-1]:
+        inner = relu(linear(inner, *weights))
+    return relu(residual * x_1 + linear(inner, *between[-1])).detach()
+
+
+@pytest.mark.parametrize(
+    ("depth", "bias", "residual", "signed_bits", "width"),
+    [*itertools.product((1, 2, 3, 4), *[(False, True)] * 3, (32,)), (3, False, True, False, 64)],
+)
+def test_the_network_is_that_of_the_paper(
+    depth: int, bias: bool, residual: bool, signed_bits: bool, width: int
+) -> None:
+    """Its default is equation 3, without a bias; bias and no residual are ablations of table 2."""
     torch.manual_seed(0)
-    layer = FloatBitsEmbedding(D, depth, **options)
-    biases = [torch.randn(D) * 0.3 if inner.bias is not None else None for inner in layer.layers]
-    for inner, bias in zip(layer.layers, biases, strict=True):
-        if bias is not None:
-            inner.bias.data.copy_(bias)
-    return layer, [inner.weight.detach() for inner in layer.layers], biases
+    options: dict[str, Any] = {"bias": bias, "residual": residual, "signed_bits": signed_bits}
+    layer = FloatBitsEmbedding(D, depth, **options, width=width, combine="replace")
+    x = bits_of(NARROW) if width == 32 else bits_of(WIDE, ">d")
+    b = 2.0 * x - 1 if signed_bits else x.float()
+    torch.testing.assert_close(embedded(layer, x), network(layer, b, residual))
+    assert all((inner.bias is not None) == bias for inner in layer.layers)
+    default = FloatBitsEmbedding(D)
+    assert [tuple(one.shape) for one in default.parameters()] == [(D, 32), (D, D), (D, D)]
 
 
-def embedded(layer: FloatBitsEmbedding, x: Any) -> Any:
-    """What the layer puts in place of random word vectors, one number after the other in one row:
-    (n, D).
-    """
-    batch = {
-        "number_mask": torch.ones(1, len(x), dtype=torch.bool),
-        "number_bits": x.to(torch.uint8)[None],
+def test_the_bits_of_the_paper_s_example() -> None:
+    written = "".join(map(str, bits_of([-28.5])[0].tolist()))
+    assert written == "1" + "10000011" + "11001000000000000000000"
+
+
+def test_plus_zero_is_the_zero_vector_only_in_the_form_of_the_paper() -> None:
+    zeros = {"paper": {}, "bias": {"bias": True}, "signed": {"signed_bits": True}}
+    found = {
+        k: embedded(FloatBitsEmbedding(D, **o), bits_of([0.0, -0.0])) for k, o in zeros.items()
     }
-    return layer(torch.randn(1, len(x), D), batch)[0].detach()
-
-
-def test_equation_3() -> None:
-    """The paper, equation 3, where Linear(x, W) has no bias ("The bias of all linear layers is
-    uniformly set to 0"):
-
-    x_1 = ReLU(Linear(x, W_1)),
-    x_2 = Linear(ReLU(Linear(x_1, W_2)), W_3),
-    x_3 = x_1 + x_2,
-    embedding_{floating-point} = ReLU(x_3).
-    """
-    layer, (w_1, w_2, w_3), _ = made()
-    assert [tuple(w.shape) for w in (w_1, w_2, w_3)] == [(D, 32), (D, D), (D, D)] and len(
-        list(layer.parameters())
-    ) == 3
-    x = bits_of(LITERALS)
-    assert (
-        "".join(str(int(bit)) for bit in x[1]) == "1" + "10000011" + "11001000000000000000000"
-    )  # -28.5, the paper's example
-    x_1 = relu(linear(x, w_1))
-    x_2 = linear(relu(linear(x_1, w_2)), w_3)
-    x_3 = x_1 + x_2
-    embedding = relu(x_3)
-    torch.testing.assert_close(embedded(layer, x), embedding)
-    assert (x_2 < 0).any() and (x_3 < 0).any()  # so each ReLU that is misplaced would show
-
-
-def test_the_ablation_with_bias() -> None:
-    """The paper, table 2, "float (w/bias)": "we compare the results when introducing bias and
-    removing residual connections from our method".
-    """
-    layer, (w_1, w_2, w_3), (b_1, b_2, b_3) = made(bias=True)
-    x = bits_of(LITERALS)
-    x_1 = relu(linear(x, w_1, b_1))
-    x_2 = linear(relu(linear(x_1, w_2, b_2)), w_3, b_3)
-    torch.testing.assert_close(embedded(layer, x), relu(x_1 + x_2))
-
-
-def test_the_ablation_without_residual() -> None:
-    """The paper, table 2, "float (w/o residual)": linear, ReLU, three times."""
-    layer, (w_1, w_2, w_3), _ = made(residual=False)
-    x = bits_of(LITERALS)
-    torch.testing.assert_close(
-        embedded(layer, x), relu(linear(relu(linear(relu(linear(x, w_1)), w_2)), w_3))
-    )
-
-
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("residual", [False, True])
-@pytest.mark.parametrize("signed_bits", [False, True])
-def test_other_depths(bias: bool, residual: bool, signed_bits: bool) -> None:
-    """As equation 3, with fewer or more layers between the first and the last."""
-    x = bits_of(LITERALS)
-    given = 2 * x - 1 if signed_bits else x
-    options = {"bias": bias, "residual": residual, "signed_bits": signed_bits}
-
-    layer, (w_1,), (b_1,) = made(1, **options)
-    torch.testing.assert_close(embedded(layer, x), relu(linear(given, w_1, b_1)))
-
-    layer, (w_1, w_2), (b_1, b_2) = made(2, **options)
-    x_1 = relu(linear(given, w_1, b_1))
-    torch.testing.assert_close(embedded(layer, x), relu(residual * x_1 + linear(x_1, w_2, b_2)))
-
-    layer, (w_1, w_2, w_3, w_4), (b_1, b_2, b_3, b_4) = made(4, **options)
-    x_1 = relu(linear(given, w_1, b_1))
-    inner = relu(linear(relu(linear(x_1, w_2, b_2)), w_3, b_3))
-    torch.testing.assert_close(embedded(layer, x), relu(residual * x_1 + linear(inner, w_4, b_4)))
+    assert {name: bool(one[0].any()) for name, one in found.items()} == {
+        "paper": False,
+        "bias": True,
+        "signed": True,
+    }
+    assert all(one[1].any() for one in found.values())
 
 
 def test_zeros_in_the_last_layer_are_no_zero_init() -> None:
     """They leave x_1 and not the word vector: the reason that ``zero_init`` is a gain of its own."""
-    layer, (w_1, _, w_3), _ = made()
-    w_3.zero_()
-    x = bits_of(LITERALS)
-    torch.testing.assert_close(embedded(layer, x), relu(linear(x, w_1)))
-    layer = FloatBitsEmbedding(D, zero_init=True)
-    words = torch.randn(1, len(x), D)
-    batch = {
-        "number_mask": torch.ones(1, len(x), dtype=torch.bool),
-        "number_bits": x.to(torch.uint8)[None],
-    }
-    assert torch.equal(layer(words, batch), words)
-    layer(words, batch).sum().backward()
-    assert layer.gain.grad.abs().sum() > 0
+    layer, x = FloatBitsEmbedding(D), bits_of(NARROW)
+    torch.nn.init.zeros_(layer.layers[2].weight)  # type: ignore[arg-type]
+    first: Any = layer.layers[0]
+    torch.testing.assert_close(embedded(layer, x), relu(linear(x.float(), first.weight)).detach())
 
 
-# Bits of 64, added
-# ------------------------------------------------------------------------------------------------------
-
-VALUES = [
-    0.0,
-    -0.0,
-    -28.5,
-    0.30000000000000004,
-    5e-324,
-    -1.7976931348623157e308,
-    9007199254740994.0,
-]
+# --- Bits of 64, added
 
 
-def wide_bits(value: float) -> list[int]:
-    """The IEEE 754 bits of a float64, sign first."""
-    return [int(bit) for bit in f"{int.from_bytes(struct.pack('>d', value), 'big'):064b}"]
-
-
-def wide_stream(values: list[float], compact: bool, reciprocal: bool) -> Any:
+def stream_of(values: list[float], compact: bool, reciprocal: bool) -> Any:
     """``number_bits`` as the collator gives it."""
     if compact:
-        return torch.tensor(
-            [[struct.unpack(">q", struct.pack(">d", value))[0] for value in values]]
-        )
-    inverse = [
-        math.copysign(math.inf, value) if abs(value) < 5.6e-309 else 1 / value for value in values
-    ]
-    return torch.tensor(
-        [
-            [
-                wide_bits(one) + (wide_bits(other) if reciprocal else [])
-                for one, other in zip(values, inverse, strict=True)
-            ]
-        ],
-        dtype=torch.uint8,
-    )
+        return torch.tensor([struct.unpack(">q", struct.pack(">d", value))[0] for value in values])
+    inverse = [math.copysign(math.inf, one) if abs(one) < 5.6e-309 else 1 / one for one in values]
+    both = [bits_of(values, ">d"), bits_of(inverse, ">d")]
+    return torch.cat(both[: 1 + reciprocal], 1).to(torch.uint8)
 
 
 @pytest.mark.parametrize("compact", [False, True])
@@ -183,67 +119,25 @@ def test_bits_are_added_as_minus_one_and_one(
     """BitTokens, the authors' ``combine_embeds``: "sum", e + pad(2 b - 1), and "weighted_sum", e +
     W (2 b - 1).
     """
-    d, e = 136, torch.randn(1, len(VALUES) + 1, 136)
-    layer = FloatBitsEmbedding(
-        d, width=64, reciprocal=reciprocal, projection=projection, compact=compact
-    )
-    stream = wide_stream([*VALUES, 1.0], compact, reciprocal)
-    mask = torch.tensor([[True] * len(VALUES) + [False]])
-    found = layer(e, {"number_mask": mask, "number_bits": stream})
-    assert torch.equal(found[0, -1], e[0, -1])
-    both = wide_stream(VALUES, False, reciprocal)[0].double()
-    signed = 2 * both - 1
-    added = (
-        torch.nn.functional.pad(signed, (0, d - signed.shape[1]))
-        if projection == "pad"
-        else signed @ layer.projection.weight.double().T
-    )
-    torch.testing.assert_close(
-        found[0, :-1].double(), e[0, :-1].double() + added, rtol=1e-5, atol=1e-5
-    )
-    assert [name for name, _ in layer.named_parameters()] == (
-        ["projection.weight"] if projection == "linear" else []
-    )
+    d, e = 136, torch.randn(1, len(WIDE), 136)
+    layer = FloatBitsEmbedding(d, width=64, reciprocal=reciprocal, projection=projection)
+    found = embedded(layer, stream_of(WIDE, compact, reciprocal), e)
+    signed = 2 * stream_of(WIDE, False, reciprocal).double() - 1
+    if projection == "pad":
+        added = torch.nn.functional.pad(signed, (0, d - signed.shape[1]))
+    else:
+        added = signed @ layer.projection.weight.double().T
+    torch.testing.assert_close(found.double(), e[0].double() + added, rtol=1e-5, atol=1e-5)
+    names = ["projection.weight"] if projection == "linear" else []
+    assert [name for name, _ in layer.named_parameters()] == names
 
 
 def test_the_published_form_of_each_width_is_the_default() -> None:
-    assert FloatBitsEmbedding(D).config()["combine"] == "replace" and not hasattr(
-        FloatBitsEmbedding(D), "projection"
-    )
+    assert FloatBitsEmbedding(D).config()["combine"] == "replace"
     assert FloatBitsEmbedding(64, width=64).config()["combine"] == "add"
-    narrow, x, e = (
-        FloatBitsEmbedding(D + 8, combine="add"),
-        bits_of(LITERALS),
-        torch.randn(1, len(LITERALS), D + 8),
-    )
-    batch = {
-        "number_mask": torch.ones(1, len(x), dtype=torch.bool),
-        "number_bits": x.to(torch.uint8)[None],
-    }
-    torch.testing.assert_close(narrow(e, batch), e + 2 * x - 1)
-
-
-def test_the_network_takes_64_bits_too() -> None:
-    torch.manual_seed(0)
-    layer = FloatBitsEmbedding(D, width=64, combine="replace")
-    x = torch.tensor([wide_bits(value) for value in VALUES]).float()
-    w_1, w_2, w_3 = (inner.weight.detach() for inner in layer.layers)
-    x_1 = relu(linear(x, w_1))
-    torch.testing.assert_close(embedded(layer, x), relu(x_1 + linear(relu(linear(x_1, w_2)), w_3)))
-
-
-def test_a_linear_map_that_starts_from_zeros_changes_nothing_and_learns() -> None:
-    layer = FloatBitsEmbedding(D, width=64, projection="linear", zero_init=True)
-    e, batch = (
-        torch.randn(1, len(VALUES), D),
-        {
-            "number_mask": torch.ones(1, len(VALUES), dtype=torch.bool),
-            "number_bits": wide_stream(VALUES, True, False),
-        },
-    )
-    assert torch.equal(layer(e, batch), e)
-    layer(e, batch).sum().backward()
-    assert layer.projection.weight.grad.abs().sum() > 0
+    x, e = bits_of(NARROW), torch.randn(1, len(NARROW), D + 8)
+    found = embedded(FloatBitsEmbedding(D + 8, combine="add"), x, e)
+    torch.testing.assert_close(found, e[0] + 2 * x - 1)
 
 
 @pytest.mark.parametrize(
@@ -264,35 +158,35 @@ def test_what_cannot_be_made(options: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("compact", [False, True])
 def test_the_layer_of_a_file(compact: bool) -> None:
-    """``embedding_from_schema``: as wide as the data, with the reciprocal, and saved and made
-    again.
-    """
-    tokenizer = Tokenizer.from_pretrained(
-        numbers=FloatBits(width=64, reciprocal=True, compact=compact)
-    )
-    layer = embedding_from_schema(tokenizer.encode_batch(["1"]).schema, D, projection="linear")
-    assert layer.projection.weight.shape == (D, 128)  # type: ignore[union-attr]
-    again = embedding_from_config(json.loads(json.dumps(layer.config())), D)
-    assert again.config() == layer.config() and again.config()["width"] == 64
-    assert (
-        embedding_from_config({"name": "bits", "depth": 3, "compact": True}, D).config()["combine"]
-        == "replace"
-    ), "as it was saved before"
-    narrow = Tokenizer.from_pretrained(numbers="bits").encode_batch(["1"]).schema
-    assert embedding_from_schema(narrow, D, projection="linear").config()["combine"] == "replace", (
-        "what other layers take does not disturb it"
-    )
+    """``embedding_from_schema``: as wide as the data, with the reciprocal."""
+    numbers = FloatBits(width=64, reciprocal=True, compact=compact)
+    schema = Tokenizer.from_pretrained(numbers=numbers).batch_schema()
+    layer: Any = embedding_from_schema(schema, D, projection="linear")
+    assert layer.projection.weight.shape == (D, 128) and layer.config()["width"] == 64
+    narrow = Tokenizer.from_pretrained(numbers="bits").batch_schema()
+    # what other layers take does not disturb it
+    layer = embedding_from_schema(narrow, D, projection="linear")
+    assert layer.config()["combine"] == "replace"
 
 
 def test_words_of_64_bits_are_not_read_as_32() -> None:
     """By a layer or a head that somebody made for the other width."""
-    e, mask = torch.randn(1, len(VALUES), D), torch.ones(1, len(VALUES), dtype=torch.bool)
-    wide = wide_stream(VALUES, True, False)
-    for refused in (
-        lambda: FloatBitsEmbedding(D)(e, {"number_mask": mask, "number_bits": wide}),
-        lambda: BitsHead(D).loss(e[0], wide[0]),
-    ):
-        with pytest.raises(SchemaError, match=r"more than 32 bits.*width=64"):
-            refused()
-    BitsHead(D).loss(e[0], torch.tensor([0, 2**32 - 1, 1, 2, 3, 4, 5]))
-    BitsHead(D).loss(e[0], torch.arange(7, dtype=torch.int16))
+    wide, hidden = stream_of(WIDE, True, False), torch.randn(len(WIDE), D)
+    with pytest.raises(SchemaError, match=r"more than 32 bits.*width=64"):
+        embedded(FloatBitsEmbedding(D), wide)
+    with pytest.raises(SchemaError, match=r"more than 32 bits.*width=64"):
+        BitsHead(D).loss(hidden, wide)
+    BitsHead(D).loss(hidden, torch.tensor([0, 2**32 - 1, 1, 2, 3, 4, 5]))
+    BitsHead(D).loss(hidden, torch.arange(7, dtype=torch.int16))
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), max_size=5))
+def test_bits_words_and_values_invert_each_other(words: list[int]) -> None:
+    exact = torch.tensor(words, dtype=torch.int64)
+    bits = bits_of_words(exact)
+    assert torch.equal(words_of_bits(bits), exact)
+    packed = np.array(words, ">u4").view(np.uint8)
+    assert np.array_equal(bits.numpy(), np.unpackbits(packed).reshape(-1, 32))
+    assert values_of_words(exact).numpy().tobytes() == np.array(words, np.uint32).tobytes()
+    layer, stream = FloatBitsEmbedding(D), (exact, bits)
+    torch.testing.assert_close(*(embedded(layer, one) for one in stream))

@@ -173,16 +173,6 @@ def test_numbers_of_both_sides(kind: str) -> None:
     assert found.number_predictions[~mask].isnan().all()
     last = output.decoder_hidden_states[-1]
     assert found.hidden.shape == last.shape
-    explicit = made(
-        **{
-            name: given[name]
-            for name in ("input_ids", "attention_mask", "number_mask", "number_scaled")
-        },
-        decoder_input_ids=ids,
-        decoder_number_mask=written["number_mask"],
-        decoder_number_scaled=written["number_scaled"],
-    )
-    same(explicit.logits, found.logits)
 
 
 @KINDS
@@ -234,7 +224,7 @@ def test_errors() -> None:
                 for name in ("input_ids", "number_mask", "number_scaled", "labels")
             }
         )
-    with pytest.raises(ModelError, match="give labels, or decoder_input_ids"):
+    with pytest.raises(ModelError, match="give labels"):
         made(**{name: given[name] for name in ("input_ids", "number_mask", "number_scaled")})
     with pytest.raises(ModelError, match="leave causal out"):
         model("t5", causal=True)

@@ -1,0 +1,216 @@
+"""One pass through a backbone: word vectors in, hidden states and logits out; where the tokens of a
+row are for it, and which of them see each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from numtok_torch.model.backbone import (
+    ModelError,
+    classification,
+    is_causal,
+    is_pretrained,
+    output_layer,
+    parameters_of,
+    trunks,
+    word_embedding,
+)
+
+
+def run_backbone(
+    backbone: Any,
+    causal: bool,
+    input_ids: Tensor,
+    vectors: Tensor,
+    inputs: dict[str, Any],
+    decoding: bool,
+) -> tuple[Any, Tensor, Tensor | None]:
+    """The backbone's own output (None for a plain module), hidden states (batch, seq, d_hidden), of
+    a decoder if there is one, and logits (batch, seq, vocab) if it has any.
+
+    Args:
+        backbone: a Hugging Face model or a plain module.
+        causal: whether a token is to see only those before it.
+        input_ids: (batch, seq).
+        vectors: their word vectors, (batch, seq, d).
+        inputs: further arguments.
+        decoding: whether ids and vectors are those of the decoder, which is all that runs.
+    """
+    inputs = _placed(backbone, causal, input_ids, vectors, inputs)
+    if not is_pretrained(backbone):
+        hidden: Tensor = backbone(inputs_embeds=vectors, **inputs)
+        layer = output_layer(backbone)
+        return None, hidden, None if layer is None else layer(hidden)
+    states: list[Tensor] = []
+
+    def keep(output: Any) -> None:
+        states.append(output if isinstance(output, Tensor) else output[0])
+
+    # not output_hidden_states: it keeps those of all layers, and not in every model normalised
+    with _hooked(trunks(backbone), keep), contextlib.ExitStack() as hooks:
+        if _reads_ids(backbone):
+            _check_padding(backbone, input_ids)
+            hooks.enter_context(_hooked([word_embedding(backbone)], lambda looked_up: vectors))
+            inputs["input_ids"] = input_ids
+        else:
+            inputs["decoder_inputs_embeds" if decoding else "inputs_embeds"] = vectors
+        output = backbone(**{**inputs, "return_dict": True})
+    last: Tensor | None = getattr(output, "last_hidden_state", None)
+    return output, states[-1] if last is None else last, getattr(output, "logits", None)
+
+
+def _reads_ids(backbone: Any) -> bool:
+    """Whether it needs the ids beside the vectors, which then take the place of those that it looks
+    up: to find where a text ends that it classifies; to look them up in each layer, as Gemma 3n and
+    4 do; or to choose experts by them.
+    """
+    text = backbone.config.get_text_config()
+    return (
+        classification(backbone) is not None
+        or bool(getattr(text, "hidden_size_per_layer_input", 0))
+        or "hash_moe" in (getattr(text, "mlp_layer_types", None) or ())
+    )
+
+
+def _check_padding(backbone: Any, input_ids: Tensor) -> None:
+    """Refuse a batch of texts whose ends a causal classifier cannot find."""
+    if len(input_ids) == 1 or backbone.config.pad_token_id is not None:
+        return
+    if classification(backbone) == "texts" and is_causal(backbone):
+        raise ModelError(
+            f"{type(backbone).__name__} finds the end of a text by its padding, and has no"
+            " pad_token_id; set backbone.config.pad_token_id to the collator's"
+        )
+
+
+@contextlib.contextmanager
+def _hooked(modules: list[nn.Module], hook: Callable[[Any], Any]) -> Iterator[None]:
+    """Show ``hook`` what the modules give inside the ``with``, in this thread; what it returns, if
+    anything, takes its place.
+    """
+    # a graph that is compiled is one thread's, and cannot trace the question whose
+    thread = None if torch.compiler.is_compiling() else threading.get_ident()
+
+    def show(module: nn.Module, arguments: Any, output: Any) -> Any:
+        return hook(output) if thread is None or thread == threading.get_ident() else None
+
+    handles = [module.register_forward_hook(show) for module in modules]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _placed(
+    backbone: Any, causal: bool, input_ids: Tensor, vectors: Tensor, inputs: dict[str, Any]
+) -> dict[str, Any]:
+    """The arguments with masks and positions, where the backbone takes them, and without None."""
+    inputs, taken = dict(inputs), parameters_of(backbone)
+    if inputs.get("attention_mask") is None:
+        given = inputs.get("position_ids")
+        inputs["attention_mask"] = mask_apart(backbone, causal, vectors, given)
+    if (given := inputs.get("position_ids")) is not None:
+        inputs["position_ids"] = counted_from_zero(backbone, given)
+    elif "position_ids" in taken:
+        inputs["position_ids"] = positions(backbone, input_ids, inputs.get("attention_mask"))
+    if "use_cache" in taken:
+        inputs.setdefault("use_cache", False)  # a cache costs memory in training
+    return {name: value for name, value in inputs.items() if value is not None}
+
+
+def positions(backbone: Any, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor | None:
+    """``position_ids``, int64 (batch, seq), as a transformer that is given vectors cannot see which
+    tokens are padding: those that the stock model takes for ids padded on the right, and on the
+    left those that the row would have without. None where the backbone does well by itself.
+    """
+    padding = _padding_position(backbone)
+    if padding is not None:
+        shown = input_ids != padding  # (batch, seq)
+        if attention_mask is not None and attention_mask.shape == shown.shape:
+            shown = shown & (attention_mask != 0)
+        counted: Tensor = shown.cumsum(1) * shown + padding  # (batch, seq)
+        return counted
+    if attention_mask is None or attention_mask.dim() != 2:
+        return None
+    # (all,), those in the cache included
+    places = torch.arange(attention_mask.shape[1], device=attention_mask.device)
+    # (batch, 1), padding on the left
+    leading = (attention_mask.cumsum(1) == 0).sum(1, keepdim=True)
+    return (places - leading).clamp(min=0)[:, -input_ids.shape[1] :]  # (batch, seq)
+
+
+def _padding_position(backbone: Any) -> int | None:
+    """Of RoBERTa and its kin, which count the tokens that are not padding, from ``padding_idx + 1``
+    on; else None.
+    """
+    embeddings = getattr(getattr(backbone, "base_model", None), "embeddings", None)
+    position: int | None = getattr(
+        getattr(embeddings, "position_embeddings", None), "padding_idx", None
+    )
+    return position
+
+
+def counted_from_zero(backbone: Any, position_ids: Tensor) -> Tensor:
+    """Positions that were given, (batch, seq), as the backbone counts: if 0 is among them, where it
+    begins with another.
+    """
+    padding = _padding_position(backbone)
+    if padding is None:
+        return position_ids
+    return position_ids + (padding + 1) * (position_ids == 0).any()
+
+
+def mask_apart(
+    backbone: Any, causal: bool, vectors: Tensor, position_ids: Tensor | None
+) -> Tensor | None:
+    """A mask, (batch, 1, seq, seq) of 0 and the smallest number, that keeps packed texts apart, for
+    vectors (batch, seq, d) without padding mask. A text begins where a position does not follow.
+
+    None where there is nothing to do: causal models of transformers tell packed texts by
+    ``position_ids`` themselves, others do not.
+
+    Raises:
+        ModelError: if the backbone has no place for ``position_ids``.
+    """
+    if position_ids is None:
+        return None
+    if not {"position_ids", "kwargs"} & parameters_of(backbone):
+        raise ModelError(
+            f"{type(backbone).__name__}.forward takes no position_ids, by which packed rows and the"
+            " documents of a block are kept apart; let them see each other, with"
+            " NumberCollator(pack_attention_mask=True) or NumberDataset(separate=False), or do not"
+            " pack"
+        )
+    if causal or not is_pretrained(backbone):
+        return None
+    if is_causal(backbone) and getattr(backbone.config, "is_causal", True):
+        return None
+    first = position_ids[:, :1] - 1  # (batch, 1)
+    # (batch, seq), the text that each token belongs to
+    text = (position_ids.diff(dim=1, prepend=first) != 1).cumsum(1)
+    apart = text[:, None, :, None] != text[:, None, None, :]  # (batch, 1, seq, seq)
+    least = torch.finfo(vectors.dtype).min
+    return torch.zeros_like(apart, dtype=vectors.dtype).masked_fill(apart, least)
+
+
+def room(backbone: Any) -> int | None:
+    """The rows of a learned table of positions, the most tokens that the backbone takes; None if it
+    has no such table.
+    """
+    tables = ("wpe", "position_embeddings", "embed_positions")
+    parts = [
+        part
+        for name, part in backbone.named_modules()
+        if isinstance(part, nn.Embedding) and name.split(".")[-1] in tables
+    ]
+    # some (OPT, BART) begin with rows that are no positions
+    sizes = [part.num_embeddings - int(getattr(part, "offset", 0)) for part in parts]
+    return min(sizes) if sizes else None
