@@ -1,8 +1,11 @@
-"""What is printed to people: progress, summaries, errors. Nothing here knows about numbers."""
+"""What is printed to people: progress, tables, warnings and errors. Nothing in it acts upon a
+terminal, and it speaks of options as the command line has them.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -10,41 +13,74 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .streams import shown
-
 if TYPE_CHECKING:
     from numtok.corpus.summary import Progress
 
 # seconds between two looks of the bar, and between two lines where there is no terminal
 REDRAW, REPORT = 0.1, 5.0
+BAR = 40
+OPTIONS: dict[str, str] = {}  # of all commands, by what Python calls them; options.py fills it in
+_PICTURES = {code: 0x2400 + code for code in range(32)} | {0x7F: "␡", 10: "⏎", 13: "␍", 9: "⇥"}
+# C1 controls (U+009B begins a command as ESC [ does), line and paragraph separators, what changes
+# the direction of the text around it, invisible tags, and the surrogates that stand for bytes that
+# are not UTF-8 in file names.
+_ACTING = re.compile(
+    "[\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def shown(text: str) -> str:
+    """``text`` for a terminal, on one line: control characters as pictures (``␛``), what else acts
+    upon a terminal as ``\\u202e``.
+    """
+    return _ACTING.sub(lambda match: ascii(match[0])[1:-1], text.translate(_PICTURES))
+
+
+def in_options(message: str) -> str:
+    """A sentence of numtok with its ``overflow='text'`` as ``--overflow text``."""
+
+    def option(found: re.Match[str]) -> str:
+        value = "" if found[2] in ("True", "...") else f" {found[2].strip(chr(39))}"
+        return f"{OPTIONS[found[1]]}{value}" if found[1] in OPTIONS else found[0]
+
+    return re.sub(r"\b([a-z_]+)=('[^']*'|\.\.\.|[\w./:+-]*\w)", option, message)
 
 
 def use_colour(stream: Any) -> bool:
     """A terminal, unless NO_COLOR is set (https://no-color.org); FORCE_COLOR wins."""
     if os.environ.get("FORCE_COLOR"):
         return True
-    return (
-        not os.environ.get("NO_COLOR")
-        and os.environ.get("TERM") != "dumb"
-        and bool(stream.isatty())
-    )
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and bool(stream.isatty())
+
+
+def echo(line: str, err: bool = False, nl: bool = True) -> None:
+    """Print to standard output; or to standard error, if it takes anything."""
+    colour = use_colour(sys.stderr if err else sys.stdout) if nl else None
+    try:
+        click.echo(line, nl=nl, err=err, color=colour)
+    except OSError:
+        if not err:
+            raise
+        discard(2)
+
+
+def discard(descriptor: int) -> None:
+    """What is still in the buffer goes nowhere, or Python would complain once more at the end."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
 
 
 def print_error(message: str) -> None:
     """``numtok: error: ...`` in red on stderr."""
-    _label("error", "red", shown(message))
+    echo(click.style("numtok: error: ", fg="red", bold=True) + shown(message), err=True)
 
 
 def print_warning(message: str) -> None:
     """``numtok: warning: ...`` in yellow on stderr, on one line."""
-    _label("warning", "yellow", shown(" ".join(message.split())))
-
-
-def _label(word: str, colour: str, message: str) -> None:
-    coloured = use_colour(sys.stderr)
-    click.echo(
-        click.style(f"numtok: {word}: ", fg=colour, bold=True) + message, err=True, color=coloured
-    )
+    told = shown(in_options(" ".join(message.split())))
+    echo(click.style("numtok: warning: ", fg="yellow", bold=True) + told, err=True)
 
 
 class ProgressLine:
@@ -61,19 +97,19 @@ class ProgressLine:
         if self._quiet or progress.seconds < self._next:
             return
         self._next = progress.seconds + (REDRAW if self._terminal else REPORT)
+        figures = _figures(progress)
         if not self._terminal:
-            click.echo(f"numtok: {_share(progress)}{_figures(progress)}", err=True)
+            echo(f"numtok: {figures}", err=True)
             return
         width = shutil.get_terminal_size().columns - 1
-        figures = _share(progress) + _figures(progress)
-        space = width - len(figures) - 1
-        line = (
-            f"{_bar(progress, min(space, 40))} {figures}"
-            if space >= 12 and progress.total
-            else figures
-        )
-        sys.stderr.write(f"\r\x1b[K{line[:width] if len(figures) > width else line}")
-        sys.stderr.flush()
+        bar = min(width - len(figures) - 1, BAR)
+        if progress.total and bar >= 12:
+            done = round(bar * min(1.0, progress.read / progress.total))
+            full, rest = "━" * done, "╌" * (bar - done)
+            if use_colour(sys.stderr):
+                full, rest = click.style(full, fg="cyan"), click.style(rest, dim=True)
+            figures = f"{full}{rest} {figures}"
+        echo(f"\r\x1b[K{figures if bar >= 12 else figures[:width]}", err=True, nl=False)
         self._drawn = True
 
     def __enter__(self) -> ProgressLine:
@@ -81,44 +117,26 @@ class ProgressLine:
 
     def __exit__(self, *_: object) -> None:
         if self._drawn:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-def _bar(progress: Progress, width: int) -> str:
-    """``━━━━━╌╌╌``, the done part in colour."""
-    done = round(width * min(1.0, progress.read / (progress.total or 1)))
-    full, empty = "━" * done, "╌" * (width - done)
-    return (
-        click.style(full, fg="cyan") + click.style(empty, dim=True)
-        if use_colour(sys.stderr)
-        else full + empty
-    )
-
-
-def _share(progress: Progress) -> str:
-    return f"{100 * min(1.0, progress.read / progress.total):3.0f}%  " if progress.total else ""
+            echo("\r\x1b[K", err=True, nl=False)
 
 
 def _figures(progress: Progress) -> str:
-    rate = (progress.read - progress.resumed) / progress.seconds if progress.seconds else 0.0
+    total, seconds = progress.total, progress.seconds
+    speed = (progress.read - progress.resumed) / seconds if seconds else 0.0
+    share = f"{100 * min(1.0, progress.read / total):3.0f}%  " if total else ""
+    of = f" of {size(total)}" if total else ""
+    left = f"  {duration((total - progress.read) / speed)} left" if total and speed else ""
     shards = f"  {progress.shards[0]:,} of {progress.shards[1]:,} shards" if progress.shards else ""
-    of = f" of {size(progress.total)}" if progress.total else ""
-    left = (
-        f"  {duration((progress.total - progress.read) / rate)} left"
-        if progress.total and rate
-        else ""
-    )
-    return f"{size(progress.read)}{of}  {size(rate)}/s{left}{shards}"
+    return f"{share}{size(progress.read)}{of}  {size(speed)}/s{left}{shards}"
 
 
 def size(count: float) -> str:
     """Bytes in decimal units: ``87.6 MB``."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 999.5 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" or count >= 99.95 else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError
+    unit = 0
+    while count >= 999.5 and unit < 3:
+        count, unit = count / 1000, unit + 1
+    whole = unit == 0 or count >= 99.95
+    return f"{count:.{0 if whole else 1}f} {('B', 'kB', 'MB', 'GB')[unit]}"
 
 
 def duration(seconds: float) -> str:
@@ -135,21 +153,17 @@ def rate(count: float, seconds: float) -> str:
     return f"{duration(seconds)}, {size(count / max(seconds, 1e-9))}/s"
 
 
-def print_table(rows: Sequence[tuple[str, str, str]], title: str, to_stderr: bool = False) -> None:
+def counted(things: Sequence[Any] | int, name: str) -> str:
+    """``1 number``, ``1,234 numbers``."""
+    number = things if isinstance(things, int) else len(things)
+    return f"{number:,} {name}{'s' * (number != 1)}"
+
+
+def print_table(rows: Sequence[tuple[str, str, str]], title: str, err: bool = False) -> None:
     """Rows of (label, figure, remark): figures right-aligned."""
     rows = [(shown(label), shown(figure), shown(remark)) for label, figure, remark in rows]
     labels, figures = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
-    coloured = use_colour(sys.stderr if to_stderr else sys.stdout)
-    click.echo(click.style(shown(title), bold=True), color=coloured, err=to_stderr)
+    echo(click.style(shown(title), bold=True), err)
     for label, figure, remark in rows:
         line = f"  {click.style(label.ljust(labels), dim=True)}  {figure.rjust(figures)}"
-        click.echo(
-            line + (f"  {click.style(remark, dim=True)}" if remark else ""),
-            color=coloured,
-            err=to_stderr,
-        )
-
-
-def counts(by_name: dict[str, int]) -> str:
-    """``12 by xval, 3 by bits``."""
-    return ", ".join(f"{count:,} by {name}" for name, count in sorted(by_name.items()) if count)
+        echo(line + (f"  {click.style(remark, dim=True)}" if remark else ""), err)

@@ -11,107 +11,105 @@ from typing import Any
 
 import click
 
-from . import options as shared
-from .console import use_colour
-from .inspection import print_inspection, print_stored_row
-from .options import count, group, make_grammar, opt, refuse
-from .page import inspect_data, row_data, write_page
-from .streams import shown
+from .console import echo, shown, use_colour
+from .inspection import of_row, of_text, print_inspection
+from .options import command, make_grammar, refuse
+from .page import write_page
 
-EPILOG = """\b
-Examples:
-  numtok inspect "Water boils at 99.61 °C under 1,000 hPa"
-  numtok inspect "-1.5e-3 of 87600 items" --numbers xval,bits --numbers place
-  echo "Total: 1,234.50" | numtok inspect --numbers subword --html page.html
-  numtok inspect sample.jsonl --row 2
-  numtok encode sample.jsonl -o look.parquet --numbers xval,bits --quiet
-  numtok inspect look.parquet --row 2
+OPTIONS = """
+Text
+  --text TEXT  A text, be there a file of that name or not.
+  --row N = 1  Of a file, from 1.
+  --text-column
+  --format
+  --tokenizer
+Numbers
+  --numbers LIST...  Representations to compare, such as xval,bits; repeatable. Default: xval,bits;
+      place; subword.
+  --grammar
+  --pattern
+  --overflow
+Output
+  --limit N = 40  Numbers to list.
+  --html FILE  Write a page for the browser instead.
+Running
+  --debug
+"""
+EXAMPLES = """
+numtok inspect "Water boils at 99.61 °C under 1,000 hPa"
+numtok inspect "-1.5e-3 of 87600 items" --numbers xval,bits --numbers place
+echo "Total: 1,234.50" | numtok inspect --numbers subword --html page.html
+numtok inspect sample.jsonl --row 2
+numtok encode sample.jsonl -o look.parquet --numbers xval,bits --quiet
+numtok inspect look.parquet --row 2
 """
 DEFAULT_NUMBERS = ("xval,bits", "place", "subword")
+TEXT = click.Argument(["what"], required=False, metavar="[TEXT|FILE]")
 
 
 # A text may begin with a minus sign, so what is no option is the text.
-@click.command(cls=shared.Command, epilog=EPILOG, context_settings={"ignore_unknown_options": True})
-@click.argument("text", required=False, metavar="[TEXT|FILE]")
-@group(
-    "Text",
-    opt("--text TEXT", "A text, be there a file of that name or not.", name="given"),
-    opt("--row N", "Of a file, from 1.", count(), default=1),
-    shared.text_column,
-    shared.input_format,
-    shared.tokenizer,
-)
-@group(
-    "Numbers",
-    opt(
-        "--numbers LIST",
-        "Representations to compare, such as xval,bits; repeatable. Default: xval,bits; place;"
-        " subword.",
-        multiple=True,
-    ),
-    shared.grammar,
-    shared.pattern,
-    shared.overflow,
-)
-@group(
-    "Output",
-    opt("--limit N", "Numbers to list.", count(), default=40),
-    opt("--html FILE", "Write a page for the browser instead.", name="page"),
-)
-@group("Running", shared.debug)
+@command([TEXT], OPTIONS, EXAMPLES, context_settings={"ignore_unknown_options": True})
 def inspect(
-    text: str | None,
-    given: str | None,
-    row: int,
-    tokenizer: str | None,
-    limit: int,
-    page: str | None,
-    **options: Any,
+    what: str | None, text: str | None, limit: int, html: str | None, **options: Any
 ) -> None:
     """Show the numbers in TEXT (or standard input), the tokens, and the tensors.
 
     Of a corpus, a document of which is TEXT then; of a file that `numtok encode` wrote, what is
     stored for a row.
     """
-    if given is not None and text is not None:
+    if text is not None and what is not None:
         raise click.UsageError("give a text or --text, not both")
-    if page is not None:
+    if html is not None:
         refuse("is for the terminal; a page lists all numbers", "limit")
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
-    path = text if text is not None and _is_file(text) else None
-    if path is None:
-        refuse("is for a file, and this is a text", "row", "text_column", "input_format")
+    if what is not None and _is_file(what):
+        data = _of_file(what, **options)
     else:
-        from numtok.corpus import look
+        refuse("is for a file, and this is a text", "row", "text_column", "input_format")
+        given = what if text is None else text
+        data = _of_text(_from_stdin() if given is None or what == "-" else given, **options)
+    if html is not None:
+        write_page(data, html)
+        echo(f"{shown(html)}: {data['title']}; open it in a browser")
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
+    print_inspection(data, limit, use_colour(sys.stdout), width)
 
-        if look.is_encoded(path):
-            why = "is for a text; this file holds rows that are encoded already"
-            refuse(why, "numbers", "grammar", "pattern", "overflow", "text_column", "input_format")
-            stored = look.stored_row(path, row, tokenizer)
-            if page is None:
-                print_stored_row(stored, limit, use_colour(sys.stdout), width)
-            else:
-                _write(row_data(stored), page)
-            return
-        text = look.text_of(path, row, options["text_column"], options["input_format"])
-    text = given if given is not None else _from_stdin() if text in (None, "-") else text
+
+def _of_text(
+    text: str,
+    tokenizer: str | None,
+    numbers: tuple[str, ...],
+    grammar: Any,
+    pattern: str | None,
+    overflow: str | None,
+    **_: Any,
+) -> dict[str, Any]:
     from numtok import Tokenizer
     from numtok.representations.chosen import choose
     from numtok.tokenizer.inspect import inspect_text
 
-    rules = make_grammar(options["grammar"], options["pattern"])
-    chosen = [choose(names, options["overflow"]) for names in options["numbers"] or DEFAULT_NUMBERS]
-    tokenizers = [Tokenizer.from_pretrained(tokenizer, numbers, rules) for numbers in chosen]
-    inspection = inspect_text(str(text), tokenizers)
-    if page is not None:
-        _write(inspect_data(inspection), page)
-        return
-    print_inspection(inspection, limit, use_colour(sys.stdout), width)
+    rules = make_grammar(grammar, pattern)
+    chosen = [choose(names, overflow) for names in numbers or DEFAULT_NUMBERS]
+    made = [Tokenizer.from_pretrained(tokenizer, names, rules) for names in chosen]
+    return of_text(inspect_text(text, made))
 
 
-def _write(data: dict[str, Any], page: str) -> None:
-    write_page(data, page)
-    click.echo(f"{shown(page)}: {data['title']}; open it in a browser")
+def _of_file(
+    path: str,
+    row: int,
+    text_column: str | None,
+    input_format: str | None,
+    tokenizer: str | None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Of an encoded one what is stored, of a corpus a document."""
+    from numtok.corpus import look
+
+    if look.is_encoded(path):
+        why = "is for a text; this file holds rows that are encoded already"
+        refuse(why, "numbers", "grammar", "pattern", "overflow", "text_column", "input_format")
+        return of_row(look.stored_row(path, row, tokenizer))
+    return _of_text(look.text_of(path, row, text_column, input_format), tokenizer, **options)
 
 
 def _is_file(text: str) -> bool:
@@ -131,11 +129,8 @@ def _is_file(text: str) -> bool:
     if look.is_url_of_file(text):
         return True
     folder = os.path.dirname(text)
-    if "://" not in text and (
-        look.has_known_suffix(text)
-        or text.startswith(("/", "./", "../", "~/"))
-        or (folder and os.path.isdir(folder))
-    ):
+    is_path = text.startswith(("/", "./", "../", "~/")) or (folder and os.path.isdir(folder))
+    if "://" not in text and (is_path or look.has_known_suffix(text)):
         raise click.UsageError(
             f"no such file: {text}; check the path, or give a text with --text, or - for standard"
             " input"
@@ -144,7 +139,6 @@ def _is_file(text: str) -> bool:
 
 
 def _from_stdin() -> str:
-    """Standard input as text."""
     from numtok.errors import InputError
 
     data = sys.stdin.buffer.read()

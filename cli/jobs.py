@@ -4,25 +4,27 @@
 
 from __future__ import annotations
 
-import click
-
-from .options import Command, debug, group, opt, running
-from .streams import shown
+from .console import echo, shown
+from .options import FOLDER, command
 from .summary import print_summary
 
-EPILOG = """\b
-Examples, with examples/sample.jsonl of the repository, or JSON lines of your own; each of n machines does --shard I/n, and one finishes:
-  numtok encode sample.jsonl -o parts/ --shard 1/1
-  numtok finish parts/
+FINISH = """
+Running
+  --check  Also read all shards, and compare them with the SHA-256 in their receipts.
+  --quiet
+  --debug
+"""
+# each of n machines does --shard I/n, and one finishes
+EXAMPLES = """
+numtok encode sample.jsonl -o parts/ --shard 1/1
+numtok status parts/
+numtok finish parts/
 """
 
 
-@click.command(cls=Command, epilog=EPILOG)
-@click.argument("folder", metavar="FOLDER")
-@opt("--check", "Also read all shards, and compare them with the SHA-256 in their receipts.")
-@running
+@command([FOLDER], FINISH, EXAMPLES)
 def finish(folder: str, check: bool, quiet: bool) -> None:
-    """Finish a folder whose shards several machines have written.
+    """Finish a folder whose shards several machines have written, each with its --shard I/N.
 
     Every shard must be done, and together they must hold each input exactly once; then the manifest
     is written.
@@ -34,9 +36,7 @@ def finish(folder: str, check: bool, quiet: bool) -> None:
         print_summary(summary, None)
 
 
-@click.command(cls=Command)
-@click.argument("folder", metavar="FOLDER")
-@group("Running", debug)
+@command([FOLDER], "Running\n  --debug", EXAMPLES)
 def status(folder: str) -> None:
     """Tell how far the job in a folder is.
 
@@ -46,14 +46,11 @@ def status(folder: str) -> None:
     from numtok import job_status
 
     found = job_status(folder)
-    click.echo(folder)
-    click.echo(f"  {'done':<10}{len(found.done):,} of {found.shards:,} shards")
-    for number, claim in found.running.items():
-        click.echo(f"  {'running':<10}shard {number}: {claim}")
-    for number, error in found.failed.items():
-        click.echo(f"  {'failed':<10}shard {number}: {shown(error)}")
     waiting = found.shards - len(found.done) - len(found.running) - len(found.failed)
-    if waiting:
-        click.echo(f"  {'waiting':<10}{waiting:,}")
-    if found.finished:
-        click.echo("  finished")
+    rows = [("done", f"{len(found.done):,} of {found.shards:,} shards")]
+    rows += [("running", f"shard {number}: {claim}") for number, claim in found.running.items()]
+    rows += [("failed", f"shard {number}: {error}") for number, error in found.failed.items()]
+    rows += [("waiting", f"{waiting:,}")] * bool(waiting) + [("finished", "")] * found.finished
+    echo(shown(folder))
+    for what, which in rows:
+        echo(f"  {what:<10}{shown(which)}".rstrip())

@@ -6,6 +6,7 @@ Only click is imported until a command runs, so that ``--help`` is instant.
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -13,26 +14,40 @@ from typing import Any
 
 import click
 
-from .console import print_error, print_warning
-from .decode import decode
+from .console import discard, in_options, print_error, print_warning, shown
+from .decode import decode, export
 from .encode import encode
-from .export import export
 from .inspect import inspect
 from .jobs import finish, status
-from .options import in_options
+from .prepare import train, warm_up
 from .stats import stats
-from .streams import discard_output, open_streams, shown
-from .train import train
-from .warm_up import warm_up
 
 FAILURES_TOLD = 20
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+EXAMPLES = """\b
+Examples:
+  numtok inspect "Water boils at 99.61 °C under 1,000 hPa"
+  numtok encode --help
+"""
 
 
 class _Group(click.Group):
     """Turns every failure into one line on stderr and an exit code; ``--debug`` lets tracebacks
     through.
     """
+
+    def main(self, *args: Any, **more: Any) -> Any:
+        try:
+            return super().main(*args, **more)
+        except OSError as error:  # those of files are errors of numtok's own
+            if type(error) is not OSError:
+                raise
+            discard(1)
+            print_error(
+                f"cannot write to standard output: {error.strerror}; send it elsewhere, or print"
+                " nothing with --quiet (what was to be written to files is complete)"
+            )
+            sys.exit(1)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -44,21 +59,18 @@ class _Group(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:  # whoever reads, such as head, has seen enough
-            discard_output()
+            discard(1)
             ctx.exit(0)
         except KeyboardInterrupt:
-            signal.signal(
-                signal.SIGINT, signal.SIG_IGN
-            )  # a second one would only spoil the tidy end
+            # a second one would only spoil the tidy end
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             print_error("interrupted; nothing half-written is left")
             ctx.exit(INTERRUPTED)
         except Exception as error:
-            if ctx.meta.get("numtok.debug"):
+            if ctx.meta.get("numtok.debug") or type(error) is OSError:
                 raise
-            command = self.commands.get(ctx.invoked_subcommand or "")
-            params = command.params if command else []
             for message in (*_other_failures(error), _told(error)):
-                print_error(in_options(message, params))
+                print_error(in_options(message))
             ctx.exit(1)
 
 
@@ -103,16 +115,14 @@ def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 
 
 @click.group(
-    cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=_Group,
+    epilog=EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_version,
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
     help="Show the version and exit.",
-)
+)  # fmt: skip
 def cli() -> None:
     """Exact numbers for language models.
 
@@ -125,15 +135,28 @@ for _command in (encode, finish, status, decode, export, inspect, stats, train, 
     cli.add_command(_command)
 
 
+def open_streams() -> None:
+    """Give the process all three standard streams: a file opened later must not become one of them.
+
+    One that is closed is opened in the wrong direction, which makes its use an error.
+    """
+    wrong = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_RDONLY}
+    for descriptor, name in enumerate(wrong):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, wrong[name])  # takes the lowest free number, which is this one
+            setattr(sys, name, open(descriptor, "w" if descriptor else "r", closefd=False))  # noqa: SIM115
+
+
 def main() -> None:
     """The console script."""
     open_streams()
     for sent in (signal.SIGTERM, signal.SIGHUP):
         with contextlib.suppress(ValueError):  # not in the main thread
             if signal.getsignal(sent) is not signal.SIG_IGN:  # as under nohup
-                signal.signal(
-                    sent, lambda number, _: sys.exit(128 + number)
-                )  # an exit cleans up, a signal's default action does not
+                # an exit cleans up, a signal's default action does not
+                signal.signal(sent, lambda number, _: sys.exit(128 + number))
     cli(prog_name="numtok")
 
 

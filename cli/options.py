@@ -1,26 +1,50 @@
-"""How options are declared, shown, checked and read from files, and those that several commands
-share.
+"""How options are declared: as ``--help`` shows them, in a text from which click's are made; and
+how they are checked and read from files.
+
+Two spaces end what is given: ``-o/--output FILE!  Help.`` is required, ``--keep-column NAME...``
+may be repeated, ``--row N = 1`` has a default, ``--layout number|token`` choices, ``--dense`` is a
+flag. A line without a help is one of ``SHARED``; one without an indent begins a group.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from .streams import shown
+from .console import OPTIONS, shown
 
 if TYPE_CHECKING:
     from numtok import Grammar
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-GRAMMARS = ("prose", "data", "european", "indian", "swiss")
 FACTORS = {letter: 1000**k for k, letter in enumerate(("", "k", "m", "g", "t"))}
 FACTORS |= {f"{letter}i": 1024**k for k, letter in enumerate("kmgt", 1)}
 MOST = (1 << 63) - 1
+SAMPLE = "Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:"
+SHARED = """
+  --tokenizer PATH  A tokenizer.json, its folder or a hub id. Default: the small English one inside
+      numtok.
+  --grammar prose|data|european|indian|swiss  What counts as a number. prose (the default): 1,234.5
+      is one number; data (JSON, CSV, code): a comma never groups; european: 1.234,5 and 1 234,5;
+      indian: 12,34,567.8; swiss: 1'234.5.
+  --pattern REGEX  Instead: every match of this regular expression is a number, in its marks.
+  --overflow text|clip|error  Numbers that the representation cannot hold stay text (the default),
+      become the nearest it can hold, or are an error.
+  --format FORMAT  Format of the inputs, such as jsonl or csv, whatever their suffix.
+  --text-column NAME  Where the text is. Default: text, content, document, body, or the only strings.
+  --template TEXT  Join columns to the text: '{name} costs {price}'; or row, a line for each column.
+  --text-unit line|file = line  In .txt: what a document is.
+  --on-error raise|skip = raise  Stop at a bad row, or leave it out and count it.
+  --workers N  Threads; for a folder processes. Default: one per processor.
+  --overwrite  Replace the output if it exists.
+  -q/--quiet  No progress, no summary.
+  --debug  Show the traceback of an error.
+  --config FILE  Take options from a .toml file, by their names here; or repeat the job of a
+      __numtok/manifest.json. Options given here win.
+"""
 
 
 class Command(click.Command):
@@ -48,27 +72,58 @@ class Command(click.Command):
                 formatter.write_dl(records)
 
 
-def opt(spec: str, help: str, type: Any = None, **more: Any) -> Callable[[Function], Function]:
-    """An option, written as in its help: ``-o/--output FILE``; a flag has no such word."""
-    names, _, metavar = spec.partition(" ")
-    declared = [*names.split("/"), *([more.pop("name")] if "name" in more else [])]
-    kind: dict[str, Any] = (
-        {"type": type, "metavar": metavar or None} if metavar or type else {"is_flag": True}
-    )
-    more |= {"show_default": True} if more.get("default") is not None else {}
-    return click.option(*declared, help=help, **kind, **more)
+def command(
+    arguments: Sequence[click.Argument], options: str, examples: str, **more: Any
+) -> Callable[[Callable[..., Any]], Command]:
+    """A command of what is given after its name, its options, and its examples, line by line."""
+    heading = SAMPLE if "sample.jsonl" in examples else "Examples:"
+    lines = "".join(f"  {line}\n" for line in examples.strip().splitlines())
+    epilog = f"{more.pop('epilog', '')}\b\n{heading}\n{lines}"
+    params = [*arguments, *make_options(options)]
+    return click.command(cls=Command, params=params, epilog=epilog, **more)
 
 
-def group(title: str, *options: Callable[[Function], Function]) -> Callable[[Function], Function]:
-    """Several options as one decorator, shown in this order below a title."""
+def make_options(table: str) -> list[click.Option]:
+    """The options that a text declares."""
+    shared = {spec.split()[0].split("/")[-1]: (spec, told) for _, spec, told in _declared(SHARED)}
+    made = []
+    for group, spec, told in _declared(table):
+        option = _option(*((spec, told) if told else shared[spec]))
+        option.group = group  # type: ignore[attr-defined]
+        OPTIONS[str(option.name)] = option.opts[-1]
+        made.append(option)
+    return made
 
-    def apply(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-            function.__click_params__[-1].group = title  # type: ignore[attr-defined]
-        return function
 
-    return apply
+def _declared(table: str) -> list[list[str]]:
+    """[group, what is given, help] of each."""
+    found: list[list[str]] = []
+    group = ""
+    for line in filter(None, table.splitlines()):
+        if line.startswith("  -"):
+            spec, _, told = line.strip().partition("  ")
+            found.append([group, spec, told])
+        elif line.startswith(" "):
+            found[-1][2] += " " + line.strip()
+        else:
+            group = line
+    return found
+
+
+def _option(spec: str, told: str) -> click.Option:
+    names, _, value = spec.partition(" ")
+    value, _, default = value.partition(" = ")
+    metavar = value.rstrip(".!")
+    more = dict(SPECIAL.get(names.split("/")[-1], {}))
+    declared = [*names.split("/"), *more.pop("name", [])]
+    if not value:
+        return click.Option(declared, is_flag=True, help=told, **more)
+    kind = Choice(metavar.split("|")) if "|" in metavar else KINDS.get(metavar, click.STRING)
+    more = {"type": kind, "metavar": None if "|" in metavar else metavar} | more
+    if default:
+        more |= {"default": default, "show_default": True}
+    repeated, required = value.endswith("..."), value.endswith("!")
+    return click.Option(declared, help=told, multiple=repeated, required=required, **more)
 
 
 def is_given(name: str) -> bool:
@@ -84,32 +139,23 @@ def refuse(why: str, *names: str) -> None:
         raise click.UsageError(f"{params[name]} {why}")
 
 
-def in_options(message: str, params: list[click.Parameter]) -> str:
-    """A message of numtok with its ``overflow='text'`` as ``--overflow text``."""
-    names = {str(one.name): max(one.opts, key=len) for one in params if one.opts[0][0] == "-"}
+def make_grammar(name: str | Grammar | None, pattern: str | None) -> Grammar | str | None:
+    """The grammar of ``--grammar`` and ``--pattern``; None if neither is given."""
+    if pattern is None:
+        return name
+    import dataclasses
 
-    def option(found: re.Match[str]) -> str:
-        value = "" if found[2] in ("True", "...") else f" {found[2].strip(chr(39))}"
-        return f"{names[found[1]]}{value}" if found[1] in names else found[0]
+    from numtok.numbers.grammar import check_grammar
 
-    return re.sub(r"\b([a-z_]+)=('[^']*'|\.\.\.|[\w./:+-]*\w)", option, message)
+    return dataclasses.replace(check_grammar(name), pattern=pattern)
 
 
-# Types
+# Values
 # ----------------------------------------------------------------------------------------------
 
 
-class Names(click.ParamType):  # type: ignore[type-arg]  # older versions of click have none
-    """Representations by name; those that a file of options gave are there already."""
-
-    name = "names"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value
-
-
-class _GrammarName(click.Choice):  # type: ignore[type-arg]
-    """The name of a grammar; one that a file of options gave is there already."""
+class Choice(click.Choice):  # type: ignore[type-arg]
+    """A name; what a manifest gave in its place, such as a grammar, is there already."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return super().convert(value, param, ctx) if isinstance(value, str) else value
@@ -175,86 +221,6 @@ def _hush(ctx: click.Context, _: click.Parameter, quiet: bool) -> bool:
     return quiet
 
 
-def count(least: int = 1, most: int = MOST) -> click.IntRange:
-    """A whole number that fits 64 bits."""
-    return click.IntRange(least, most)
-
-
-# Options of several commands
-# ----------------------------------------------------------------------------------------------
-
-inputs = click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-tokenizer = opt(
-    "--tokenizer PATH",
-    "A tokenizer.json, its folder or a hub id. Default: the small English one inside numtok.",
-)
-grammar = opt(
-    "--grammar NAME",
-    "What counts as a number. prose (the default): 1,234.5 is one number; data (JSON, CSV, code): a"
-    " comma never groups; european: 1.234,5 and 1 234,5; indian: 12,34,567.8; swiss: 1'234.5.",
-    _GrammarName(GRAMMARS),
-)
-pattern = opt(
-    "--pattern REGEX", "Instead: every match of this regular expression is a number, in its marks."
-)
-overflow = opt(
-    "--overflow CHOICE",
-    "Numbers that the representation cannot hold stay text (text, the default), become the nearest"
-    " it can hold (clip), or are an error.",
-    click.Choice(["text", "clip", "error"]),
-)
-input_format = opt(
-    "--format FORMAT",
-    "Format of the inputs, such as jsonl or csv, whatever their suffix.",
-    name="input_format",
-    callback=_known_format,
-)
-text_column = opt(
-    "--text-column NAME",
-    "Where the text is. Default: text, content, document, body, or the only strings.",
-)
-template = opt(
-    "--template TEXT",
-    "Join columns to the text: '{name} costs {price}'; or row, a line for each column.",
-)
-text_unit = opt(
-    "--text-unit UNIT", "In .txt: what a document is.", click.Choice(["line", "file"]),
-    default="line",
-)  # fmt: skip
-on_error = opt(
-    "--on-error DO", "Stop at a bad row, or leave it out and count it.",
-    click.Choice(["raise", "skip"]), default="raise",
-)  # fmt: skip
-workers = opt(
-    "--workers N", "Threads; for a folder processes. Default: one per processor.", count(1, 1 << 16)
-)
-overwrite = opt("--overwrite", "Replace the output if it exists.")
-debug = opt(
-    "--debug", "Show the traceback of an error.", expose_value=False, callback=_remember_debug
-)
-running = group("Running", opt("-q/--quiet", "No progress, no summary.", callback=_hush), debug)
-
-
-def end_token(told: str) -> Callable[[Function], Function]:
-    """``--end-token``: a token, or in digits the id of one."""
-    return opt("--end-token TOKEN", told, callback=_token_or_id)
-
-
-def make_grammar(name: str | Grammar | None, pattern: str | None) -> Grammar | str | None:
-    """The grammar of ``--grammar`` and ``--pattern``; None if neither is given."""
-    if pattern is None:
-        return name
-    import dataclasses
-
-    from numtok.numbers.grammar import check_grammar
-
-    return dataclasses.replace(check_grammar(name), pattern=pattern)
-
-
-# Files of options
-# ----------------------------------------------------------------------------------------------
-
-
 def _configure(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
     """Options of the file are the defaults of those that are not given."""
     if path is None:
@@ -284,11 +250,26 @@ def _names(param: click.Parameter) -> list[str]:
     return [str(param.name), *(option.lstrip("-").replace("-", "_") for option in options)]
 
 
-config = opt(
-    "--config FILE",
-    "Take options from a .toml file, by their names here; or repeat the job of a"
-    " __numtok/manifest.json. Options given here win.",
-    is_eager=True,
-    expose_value=False,
-    callback=_configure,
-)
+KINDS: dict[str, Any] = {
+    "N": click.IntRange(1, MOST),
+    "X": click.FloatRange(0, min_open=True),
+    "Q": click.FloatRange(0, 1, min_open=True),
+    "SIZE": Size(),
+    "I/N": Share(),
+    "LIST": click.UNPROCESSED,  # names, or the representations that a manifest gave
+}
+# What the text of an option does not say.
+SPECIAL: dict[str, dict[str, Any]] = {
+    "--format": {"name": ["input_format"], "callback": _known_format},
+    "--keep-column": {"name": ["keep_columns"]},
+    "--end-token": {"callback": _token_or_id},
+    "--workers": {"type": click.IntRange(1, 1 << 16)},
+    "--vocab-size": {"type": click.IntRange(257, 1 << 31)},
+    "--quiet": {"callback": _hush},
+    "--debug": {"expose_value": False, "callback": _remember_debug},
+    "--config": {"expose_value": False, "callback": _configure, "is_eager": True},
+    "--fit": {"hidden": True},
+    "--batch-bytes": {"hidden": True},
+}
+INPUTS = click.Argument(["inputs"], nargs=-1, required=True, metavar="INPUT...")
+FOLDER = click.Argument(["folder"], metavar="FOLDER")

@@ -5,72 +5,54 @@ which one suits.
 from __future__ import annotations
 
 import json
-import sys
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import options as shared
-from .console import ProgressLine, print_table, use_colour
-from .options import group, make_grammar, opt
+from .console import ProgressLine, counted, echo, in_options, print_table, shown
+from .options import INPUTS, command, make_grammar
 from .page import check_folder, write_page
-from .streams import shown
 
 if TYPE_CHECKING:
     from numtok.statistics.report import Report
-    from numtok.statistics.tables import Row, Table
 
-EPILOG = """\b
-Examples, with examples/sample.jsonl of the repository, or JSON lines of your own:
-  numtok stats sample.jsonl
-  numtok stats sample.jsonl --html report.html
-  numtok stats sample.jsonl --json counts.json --quiet
-  numtok stats sample.jsonl --numbers fone:4,2 --numbers xval,bits --grammar data
-  cat sample.jsonl | numtok stats - --json -
+OPTIONS = """
+Output
+  --html FILE  Also write a page for the browser.
+  --json FILE  Also write all counts, for programs; - for standard output, and nothing else then.
+Numbers
+  --numbers LIST...  Compare these representations, such as xval or fone:8,2; repeatable. Default:
+      all, fitted to the corpus.
+  --grammar
+  --pattern
+Text
+  --tokenizer
+  --text-column
+  --template
+  --format
+  --text-unit
+  --on-error
+Running
+  --workers
+  --quiet
+  --debug
 """
-BAR, MOST = 24, 12  # columns of the longest bar; values and units that are listed
-WIDTH = 100
+EXAMPLES = """
+numtok stats sample.jsonl
+numtok stats sample.jsonl --html report.html
+numtok stats sample.jsonl --json counts.json --quiet
+numtok stats sample.jsonl --numbers fone:4,2 --numbers xval,bits --grammar data
+cat sample.jsonl | numtok stats - --json -
+"""
+BAR, WIDTH = 24, 100  # columns of the longest bar, and of a sentence
 
 
-@click.command(cls=shared.Command, epilog=EPILOG)
-@shared.inputs
-@group(
-    "Output",
-    opt("--html FILE", "Also write a page for the browser.", name="page"),
-    opt(
-        "--json FILE",
-        "Also write all counts, for programs; - for standard output, and nothing else then.",
-        name="data",
-    ),
-)
-@group(
-    "Numbers",
-    opt(
-        "--numbers LIST",
-        "Compare these representations, such as xval or fone:8,2; repeatable. Default: all, fitted"
-        " to the corpus.",
-        multiple=True,
-    ),
-    shared.grammar,
-    shared.pattern,
-)
-@group(
-    "Text",
-    shared.tokenizer,
-    shared.text_column,
-    shared.template,
-    shared.input_format,
-    shared.text_unit,
-    shared.on_error,
-)
-@group("Running", shared.workers)
-@shared.running
+@command([INPUTS], OPTIONS, EXAMPLES)
 def stats(
     inputs: tuple[str, ...],
-    page: str | None,
-    data: str | None,
+    html: str | None,
     numbers: tuple[str, ...],
     grammar: Any,
     pattern: str | None,
@@ -86,89 +68,103 @@ def stats(
     from numtok.representations import parse
     from numtok.statistics.report import Report
 
-    compared = [one for names in numbers for one in parse(names)] or None
-    for path in (page, data):
+    data, compared = options.pop("json"), [one for names in numbers for one in parse(names)]
+    for path in (html, data):
         if path not in (None, "-"):
             check_folder(str(path))  # now rather than when all is counted
     with ProgressLine(quiet or data == "-") as progress:
-        counted = corpus_stats(
+        statistics = corpus_stats(
             inputs, grammar=make_grammar(grammar, pattern), progress=progress, **options
         )
-    report = Report.of(counted, compared)
+    report = Report.of(statistics, compared or None)
     if data == "-":
-        click.echo(json.dumps(report.to_json()))
+        echo(json.dumps(report.to_json()))
     elif data is not None:
         write_file(data, json.dumps(report.to_json(), indent=1) + "\n")
-    if page is not None:
-        from .page import stats_data
-
-        write_page(stats_data(report, ", ".join(inputs)), page)
+    if html is not None:
+        write_page(shown_report(report, ", ".join(inputs)), html)
     if not quiet and data != "-":
-        print_report(report, ", ".join(inputs))
+        print_report(shown_report(report, ", ".join(inputs)))
 
 
-def print_report(report: Report, title: str) -> None:
+def shown_report(report: Report, source: str) -> dict[str, Any]:
+    """What the page and the terminal show."""
+    from numtok.statistics import report as tables
+
+    of, advice = report.statistics, report.recommendation
+    charts, losses = (tables.charts(of), report.losses) if of.numbers else ((), ())
+
+    def table(made: tables.Table) -> dict[str, Any]:
+        rows = [[shown(label), *counts] for label, *counts in made.rows]
+        shares = [tables.percent(row[1], made.total) for row in rows]
+        return made._asdict() | {"rows": rows, "shares": shares}
+
+    return {
+        "kind": "stats",
+        "title": f"{counted(of.numbers, 'number')} in {counted(of.documents, 'document')}",
+        "source": shown(source),
+        "options": " ".join(f"--{name} {value}" for name, value in advice.options.items()),
+        "reasons": [in_options(sentence) for sentence in advice.reasons],
+        "remarks": [in_options(sentence) for sentence in tables.remarks(report)],
+        "tiles": tables.overview(report),
+        "headings": tables.LOSS_HEADINGS,
+        "losses": [
+            {
+                "cells": tables.loss_cells(loss),
+                "parts": [loss.exact, loss.rounded, loss.clipped, loss.left_as_text],
+                "taken": loss.name == advice.numbers,
+            }
+            for loss in losses
+        ],
+        "charts": [table(one) for one in charts if one.rows],
+        "lists": [table(one) for one in tables.lists(of) if one.rows],
+    }
+
+
+# On a terminal
+# ----------------------------------------------------------------------------------------------
+
+
+def print_report(data: dict[str, Any]) -> None:
     """All sections, the recommendation at the end."""
-    from numtok.statistics import tables
-
-    of = report.statistics
-    print_table(tables.overview(report), title)
-    if of.numbers:
-        magnitudes, first_digits, _, years, _ = tables.charts(of)
-        _print_bars(magnitudes)
-        for table in (*tables.lists(of, MOST), years, first_digits):
-            _print_shares(table)
-        _print_losses(tables.LOSS_HEADINGS, [tables.loss_cells(loss) for loss in report.losses])
-    _title(f"recommended: {report.recommendation.options}")
-    for sentence in (*report.recommendation.reasons, *tables.remarks(report)):
+    charts = {table["name"]: table for table in data["charts"]}
+    print_table(data["tiles"], data["source"])
+    if "Magnitudes" in charts:
+        _print_bars(charts["Magnitudes"])
+    wanted = (charts[name] for name in ("Years", "First digits") if name in charts)
+    for table in (*data["lists"], *wanted):
+        shares = (f"{row[0]} {share}" for row, share in zip(table["rows"], table["shares"], strict=True) if row[1])  # fmt: skip
+        _title(table["name"].lower())
+        _print_wrapped(", ".join(shares))
+    if data["losses"]:
+        _print_losses(data["headings"], [loss["cells"] for loss in data["losses"]])
+    _title(f"recommended: {data['options']}")
+    for sentence in (*data["reasons"], *data["remarks"]):
         _print_wrapped(sentence)
 
 
-def _echo(line: str) -> None:
-    click.echo(line, color=use_colour(sys.stdout))
-
-
 def _title(text: str) -> None:
-    _echo(click.style(shown(text), bold=True))
+    echo(click.style(shown(text), bold=True))
 
 
 def _print_wrapped(text: str) -> None:
-    indents = {"initial_indent": "  ", "subsequent_indent": "    "}
-    for line in textwrap.wrap(shown(text), WIDTH - 2, break_on_hyphens=False, **indents):  # type: ignore[arg-type]
-        _echo(line)
+    for line in textwrap.wrap(
+        shown(text), WIDTH - 4, break_on_hyphens=False, subsequent_indent="  "
+    ):
+        echo(f"  {line}")
 
 
-def _print_bars(table: Table) -> None:
-    """A bar per row, its second count light; of many rows only those that hold numbers."""
-    rows: list[Row] = table.rows
-    rows = [row for row in rows if sum(row.counts)] if len(rows) > 16 else rows
-    most = max((sum(row.counts) for row in rows), default=1)
-    labels = max((len(row.label) for row in rows), default=0)
-    _title(f"{table.name.lower()}, {table.label}")
-    for row in rows:
-        count, second = sum(row.counts), row.counts[1]
-        width = max(round(BAR * count / most), 1 if count else 0)
-        light = round(width * second / max(count, 1))
+def _print_bars(table: dict[str, Any]) -> None:
+    """A bar per row that holds something, its second count light."""
+    rows = [row for row in table["rows"] if sum(row[1:])]
+    most, labels = max(sum(row[1:]) for row in rows), max(len(row[0]) for row in rows)
+    _title(f"{table['name'].lower()}, {table['label']}")
+    for label, first, second in rows:
+        width = max(round(BAR * (first + second) / most), 1)
+        light = round(width * second / (first + second))
         bar = click.style("█" * (width - light) + "░" * light, fg="cyan")
-        remark = click.style(f"  {second:,} {table.columns[1]}" if second else "", dim=True)
-        figure = f"{count:,}".rjust(len(f"{most:,}"))
-        _echo(f"  {row.label.rjust(labels)}  {figure}  {bar}{remark}".rstrip())
-
-
-def _print_shares(table: Table) -> None:
-    """The labels of one section with their shares, on as few lines as they need; of many, the
-    largest.
-    """
-    from numtok.statistics.tables import percent
-
-    least = sorted((row.counts[0] for row in table.rows), reverse=True)[:MOST][-1:] or [0]
-    most = [row for row in table.rows if row.counts[0] >= max(least[0], 1)]
-    rows = table.rows if table.name == "Written forms" else most
-    if rows:
-        _title(table.name.lower())
-        _print_wrapped(
-            ", ".join(f"{row.label} {percent(row.counts[0], table.total)}" for row in rows)
-        )
+        remark = click.style(f"  {second:,} {table['columns'][1]}" if second else "", dim=True)
+        echo(f"  {label:>{labels}}  {first + second:>{len(f'{most:,}')},}  {bar}{remark}")
 
 
 def _print_losses(headings: Sequence[str], rows: list[tuple[str, ...]]) -> None:
@@ -178,4 +174,4 @@ def _print_losses(headings: Sequence[str], rows: list[tuple[str, ...]]) -> None:
     _title("representations: what becomes of the numbers; tokens and bytes per number")
     for place, (name, *cells) in enumerate(rows):
         figures = [cell.rjust(size) for cell, size in zip(cells, widths[1:], strict=True)]
-        _echo(click.style("  ".join(["", name.ljust(widths[0]), *figures]), dim=place == 0))
+        echo(click.style("  ".join(["", name.ljust(widths[0]), *figures]), dim=place == 0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .console import counts, duration, print_table, print_warning, rate, size
+from .console import duration, print_table, print_warning, rate, size
 
 if TYPE_CHECKING:
     from numtok.corpus.fit import Fit
@@ -14,7 +14,7 @@ VANISHING, CLIPPED = 0.01, 0.1  # shares of numbers lost to a scale, above which
 
 
 def print_warnings(summary: Summary, packed: bool) -> None:
-    """Documents without text, and many numbers lost to a scale."""
+    """Documents without text, no numbers at all, and many numbers lost to a scale."""
     if summary.without_text:
         became = "pieces without tokens" if packed else "null rows"
         print_warning(
@@ -49,17 +49,6 @@ def warn_of_no_numbers(summary: Summary) -> None:
     print_warning(f"there are no numbers{where}{ways}")
 
 
-def scale_row(fit: Fit) -> tuple[str, str, str]:
-    """The scale, what it was found on, and how to encode other files alike."""
-    effect = (
-        f"{fit.largest:.4g} becomes 5 ({fit.numbers:,} numbers of {fit.documents:,} documents)"
-        if fit.largest is not None
-        else "there is no number but zero to fit it to"
-    )
-    again = f"--scale {fit.xval.scale!r} --clip {fit.xval.clip:g}"
-    return "xval's scale", f"{fit.xval.scale!r}", f"{effect}; for more files: {again}"
-
-
 def print_summary(summary: Summary, numbers: str | None, pack: int | None = None) -> None:
     """The table at the end; ``numbers`` as they were asked for, if they were, and the length of
     packed rows.
@@ -71,7 +60,7 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
     column = f"of {summary.text_column!r}; " if summary.text_column else ""
     rows = [
         ("documents", f"{summary.documents:,}", skipped),
-        ("text", size(summary.bytes), column + time_taken(summary)),
+        ("text", size(summary.bytes), column + _time_taken(summary)),
         ("tokens", f"{summary.tokens:,}", each),
         ("numbers", f"{summary.numbers:,}", f"as {numbers}"),
     ]
@@ -80,47 +69,61 @@ def print_summary(summary: Summary, numbers: str | None, pack: int | None = None
         share = f"{full / max(summary.rows * pack, 1):.2%} full"
         rows.append(("rows", f"{summary.rows:,}", f"of at most {pack:,} tokens, {share}"))
     if summary.fit is not None:
-        rows.append(scale_row(summary.fit))
+        rows.append(_scale(summary.fit))
     if summary.tokens_before is not None and summary.tokens_after is not None:
         before = f"{summary.tokens_before:.2f} by the tokenizer alone"
         rows.append(("tokens per number", f"{summary.tokens_after:.2f}", before))
-    lost = (
-        (
-            "cut numbers",
-            {"": summary.cut_numbers},
-            "longer than a row, so that they lie in several",
-        ),
+    rows += _lost(summary)
+    if summary.shards:
+        rows.append(("shards", f"{summary.shards:,}", _shards_left(summary)))
+    share = f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"
+    remark = share if summary.bytes else "there is no text"
+    rows.append(("output", size(summary.output_bytes), remark))
+    piped = summary.output == "-"
+    print_table(rows, "standard output" if piped else summary.output, err=piped)
+
+
+def _lost(summary: Summary) -> list[tuple[str, str, str]]:
+    """The numbers that are not as they were, by what became of them."""
+    cut, inside = {"": summary.cut_numbers}, {"": summary.in_added_tokens}
+    kinds = (
+        ("cut numbers", cut, "longer than a row, so that they lie in several"),
         ("left as text", summary.left_as_text, "cannot be held: "),
         ("clipped", summary.clipped, ""),
         ("nearly zero", summary.vanishing, "below 0.001 once scaled: "),
-        (
-            "in added tokens",
-            {"": summary.in_added_tokens},
-            "digits within the tokenizer's own tokens, not numbers",
-        ),
+        ("in added tokens", inside, "digits within the tokenizer's own tokens, not numbers"),
     )
-    for label, by_name, why in lost:
-        if total := sum(by_name.values()):
-            who = "" if "" in by_name else counts(by_name)
-            rows.append((label, f"{total:,}", why + who))
-    if summary.shards:
-        rows.append(("shards", f"{summary.shards:,}", shards_left(summary)))
-    share = f"{summary.output_bytes / max(summary.bytes, 1):.2f} of the text's size"
-    rows.append(
-        ("output", size(summary.output_bytes), share if summary.bytes else "there is no text")
-    )
-    piped = summary.output == "-"
-    print_table(rows, "standard output" if piped else summary.output, to_stderr=piped)
+    return [
+        (label, f"{sum(by_name.values()):,}", why + ("" if "" in by_name else by(by_name)))
+        for label, by_name, why in kinds
+        if sum(by_name.values())
+    ]
 
 
-def time_taken(summary: Summary) -> str:
+def by(counts: dict[str, int]) -> str:
+    """``12 by bits, 3 by xval``."""
+    return ", ".join(f"{count:,} by {name}" for name, count in sorted(counts.items()) if count)
+
+
+def _scale(fit: Fit) -> tuple[str, str, str]:
+    """The scale, what it was found on, and how to encode other files alike."""
+    effect = (
+        f"{fit.largest:.4g} becomes 5 ({fit.numbers:,} numbers of {fit.documents:,} documents)"
+        if fit.largest is not None
+        else "there is no number but zero to fit it to"
+    )
+    again = f"--scale {fit.xval.scale!r} --clip {fit.xval.clip:g}"
+    return "xval's scale", f"{fit.xval.scale!r}", f"{effect}; for more files: {again}"
+
+
+def _time_taken(summary: Summary) -> str:
     """How long it took, and how fast that was, if all of it was done now."""
     if summary.resumed or not summary.seconds:
         return duration(summary.seconds) if summary.seconds else ""
     return f"{rate(summary.bytes, summary.seconds)}, without start-up"
 
 
-def shards_left(summary: Summary) -> str:
+def _shards_left(summary: Summary) -> str:
     """What was there before, and what is to be done yet."""
     told = [f"{summary.resumed:,} were done before"] if summary.resumed else []
     if left := summary.shards - summary.shards_done:

@@ -1,17 +1,17 @@
-"""The digits of each number: how many, of what magnitude, and a key by which equal values are
-counted.
+"""The digits of each number: how many, of what magnitude, and how often each value occurs.
 
-In: :class:`numtok.numbers.Numbers`. Out: histograms, and :class:`Keys`, one for each. A number is
-    mantissa × 10**power with no zero at the mantissa's end; its *decade* is the power of ten of its
-    first digit, 3 for 1234. Mantissas have up to ``MANTISSA`` digits; what is longer is cut there.
+In: :class:`numtok.numbers.Numbers`. Out: histograms, and :class:`Values`. A number is mantissa ×
+10**power with no zero at the mantissa's end; its *decade* is the power of ten of its first digit,
+3 for 1234. Mantissas have up to ``MANTISSA`` digits; what is longer is cut there.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from numtok.arrays import memory
 from numtok.arrays.kernels import kernel
@@ -24,33 +24,53 @@ Ints = npt.NDArray[np.int64]
 
 MANTISSA = 18  # decimal digits, which int64 holds
 LONG = MANTISSA + 1  # stands for every count of significant digits beyond
+DECADES = 2 * LARGEST_DECADE + 1
 
 
-class Keys(NamedTuple):
-    """n numbers as signed mantissa and power, int64[n] each; minus zero is zero.
+class Values(NamedTuple):
+    """m values, mantissa × 10**power, and how often each occurs; int64[m] each. Minus zero is zero.
 
-    ``significant``: digits, int64[n], ``LONG`` where the mantissa is cut.
+    ``shape``: digits × ``DECADES`` + decade + ``LARGEST_DECADE``, where the digits are
+    ``LONG`` at most, zero has none, and its decade is 0.
     """
 
+    shape: Ints
     mantissa: Ints
     power: Ints
-    significant: Ints
+    times: Ints
+
+    def chosen(self, which: npt.NDArray[Any]) -> Values:
+        """Some of them."""
+        return Values(*(column[which] for column in self))
+
+    def is_cut(self) -> npt.NDArray[np.bool_]:
+        """bool[m]: of more digits than a mantissa holds."""
+        return np.asarray(self.shape >= LONG * DECADES)
+
+    def distinct(self) -> Values:
+        """Equal ones as one."""
+        names = list(self._fields)
+        table = pa.table({name: pa.array(one) for name, one in zip(names, self, strict=True)})
+        summed = table.group_by(names[:3], use_threads=False).aggregate([("times", "sum")])
+        columns = [*(summed[name] for name in names[:3]), summed["times_sum"]]
+        return Values(*(memory.from_arrow(column.combine_chunks()) for column in columns))
 
 
-def count_digits(numbers: Numbers, histograms: Histograms) -> Keys:
-    """The key of each number; the histograms are filled."""
-    keys = Keys(*(memory.empty(len(numbers), np.int64) for _ in Keys._fields))
+def count_digits(numbers: Numbers, histograms: Histograms) -> Values:
+    """The value of each number, with its sign; the histograms are filled."""
+    values = Values(*(memory.empty(len(numbers), np.int64) for _ in range(3)),
+                    memory.full(len(numbers), 1, np.int64))  # fmt: skip
     decimals = Decimals(numbers.digits, numbers.digit_offsets, numbers.exponent, numbers.negative)
-    _count(decimals, histograms, keys)
-    values = numbers.to_float64()
-    histograms.magnitude[:] = magnitudes.counted(values)
-    histograms.beyond[0] = np.count_nonzero(np.isinf(values))
-    histograms.beyond[1] = np.count_nonzero(values == 0) - histograms.zeros.sum()
-    return keys
+    _count(decimals, histograms, values)
+    floats = numbers.to_float64()
+    histograms.magnitude[:] = magnitudes.counted(floats)
+    histograms.beyond[0] = np.count_nonzero(np.isinf(floats))
+    histograms.beyond[1] = np.count_nonzero(floats == 0) - histograms.zeros.sum()
+    return values.distinct()
 
 
 @kernel
-def _count(decimals, histograms, keys):  # type: ignore[no-untyped-def]
+def _count(decimals, histograms, values):  # type: ignore[no-untyped-def]
     digits, offsets = decimals.digits, decimals.offsets
     for i in range(decimals.exponent.size):
         first, last, end = offsets[i], offsets[i + 1], offsets[i + 1]
@@ -59,7 +79,7 @@ def _count(decimals, histograms, keys):  # type: ignore[no-untyped-def]
         while last > first and digits[last - 1] == 0:
             last -= 1
         if first == last:
-            keys.mantissa[i] = keys.power[i] = keys.significant[i] = 0
+            values.shape[i], values.mantissa[i], values.power[i] = LARGEST_DECADE, 0, 0
             histograms.significant[0] += 1
             histograms.integer[0] += 1
             histograms.fraction[0] += 1
@@ -73,13 +93,13 @@ def _count(decimals, histograms, keys):  # type: ignore[no-untyped-def]
         while mantissa % 10 == 0:  # it was cut behind a zero
             mantissa //= 10
             power += 1
-        keys.mantissa[i], keys.power[i] = -mantissa if decimals.negative[i] else mantissa, power
-        keys.significant[i] = min(last - first, LONG)
+        place = min(max(decade, -LARGEST_DECADE), LARGEST_DECADE) + LARGEST_DECADE
+        values.shape[i] = min(last - first, LONG) * DECADES + place
+        values.mantissa[i], values.power[i] = -mantissa if decimals.negative[i] else mantissa, power
         histograms.significant[min(last - first, MOST_DIGITS)] += 1
         histograms.integer[min(max(decade + 1, 0), MOST_DIGITS)] += 1
         histograms.fraction[min(max(-lowest, 0), MOST_DIGITS)] += 1
         histograms.first[digits[first]] += 1
-        place = min(max(decade, -LARGEST_DECADE), LARGEST_DECADE) + LARGEST_DECADE
         if decimals.negative[i]:
             histograms.negative[place] += 1
         else:

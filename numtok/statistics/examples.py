@@ -1,69 +1,30 @@
 """Examples of the numbers of each shape, on which any representation can be tried afterwards, with
 how many they stand for.
 
-In: the keys of numbers (:class:`numtok.statistics.digits.Keys`). Out: :class:`Examples`. A *shape*
-    is a number of significant digits, 0 to 19, and a decade, -50 to 50, both ends open; zero has
-    none of either. Of each shape, the magnitudes with the ``PER_SHAPE`` smallest hashes are kept,
-    each with its exact count, and the count of all. That needs no order: however batches are
-    merged, the same are kept. A number of more than 18 digits is an example with its first 18 and a
-    1 behind them.
+In: the values of numbers (:class:`numtok.statistics.digits.Values`). Out: :class:`Examples`. A
+*shape* is a number of significant digits, 0 to 19, and a decade, -50 to 50, both ends open. Of each
+shape, the magnitudes with the ``PER_SHAPE`` smallest hashes are kept, each with its exact count, and
+the count of all. That needs no order: however batches are merged, the same are kept. A number of
+more than 18 digits is an example with its first 18 and a 1 behind them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from numtok.arrays import memory
 from numtok.numbers.numbers import Numbers
-from numtok.statistics.digits import LONG, MANTISSA, Keys
+from numtok.statistics.digits import DECADES, LONG, MANTISSA, Values
 from numtok.statistics.histograms import LARGEST_DECADE
 
 Ints = npt.NDArray[np.int64]
 
 PER_SHAPE = 4
-_DECADES = 2 * LARGEST_DECADE + 1
-_SHAPES = (LONG + 1) * _DECADES
-_POWERS = np.array([10**power for power in range(MANTISSA + 1)], np.int64)
-
-
-class Values(NamedTuple):
-    """m values, mantissa × 10**power, of a shape, and how often each occurs; int64[m] each."""
-
-    shape: Ints
-    mantissa: Ints
-    power: Ints
-    times: Ints
-
-    def chosen(self, which: npt.NDArray[Any]) -> Values:
-        """Some of them."""
-        return Values(*(column[which] for column in self))
-
-    def is_cut(self) -> npt.NDArray[np.bool_]:
-        """bool[m]: of more digits than a mantissa holds."""
-        return np.asarray(self.shape >= LONG * _DECADES)
-
-
-def distinct(keys: Keys) -> Values:
-    """The distinct values among the keys, with their sign."""
-    digits = np.searchsorted(_POWERS, np.abs(keys.mantissa), side="right")
-    decade = np.clip(keys.power + digits - 1, -LARGEST_DECADE, LARGEST_DECADE)
-    shape = np.where(keys.mantissa == 0, 0, keys.significant * _DECADES + decade) + LARGEST_DECADE
-    return _summed(Values(shape, keys.mantissa, keys.power, memory.full(len(shape), 1, np.int64)))
-
-
-def _summed(values: Values) -> Values:
-    """Equal values as one."""
-    names = list(Values._fields)
-    table = pa.table({name: pa.array(one) for name, one in zip(names, values, strict=True)})
-    summed = table.group_by(names[:3], use_threads=False).aggregate([("times", "sum")])
-    columns = [*(summed[name] for name in names[:3]), summed["times_sum"]]
-    return Values(*(memory.from_arrow(column.combine_chunks()) for column in columns))
+_SHAPES = (LONG + 1) * DECADES
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +32,7 @@ class Examples:
     """What is kept of the numbers' values, without their sign.
 
     Attributes:
-        shapes: int64[2020], how many numbers each shape has: ``shapes[significant * 101 + decade +
-            50]``.
+        shapes: int64[2020], how many numbers each shape has.
         values: of each shape those that are kept, in the order of shapes and hashes.
     """
 
@@ -86,14 +46,14 @@ class Examples:
 
     @classmethod
     def of(cls, values: Values) -> Examples:
-        """Of all values, as :func:`distinct` gives them."""
+        """Of distinct values."""
         counts = np.bincount(values.shape, values.times, _SHAPES).astype(np.int64)
         return cls._kept(counts, values._replace(mantissa=np.abs(values.mantissa)))
 
     @classmethod
     def _kept(cls, shapes: Ints, values: Values) -> Examples:
         """Of values that may be there more than once, those that are kept."""
-        values = _summed(values)
+        values = values.distinct()
         values = values.chosen(np.lexsort((_hashes(values), values.shape)))
         begin = np.searchsorted(values.shape, values.shape)
         return cls(shapes, values.chosen(np.arange(len(begin)) - begin < PER_SHAPE))
@@ -118,8 +78,8 @@ class Examples:
         """float64[m]: how many numbers each example stands for: those of a shape share its numbers
         as they occur among themselves.
         """
-        among = np.bincount(self.values.shape, self.values.times, _SHAPES)
         shape = self.values.shape
+        among = np.bincount(shape, self.values.times, _SHAPES)
         return np.asarray(self.values.times * self.shapes[shape] / among[shape])
 
     def to_json(self) -> list[Any]:
@@ -127,19 +87,17 @@ class Examples:
         rows: dict[int, dict[str, int]] = {}
         for shape, mantissa, power, times in zip(*(v.tolist() for v in self.values), strict=True):
             rows.setdefault(shape, {})[written(mantissa, power)] = times
-        found = np.flatnonzero(self.shapes).tolist()
-        counts = self.shapes.tolist()
         return [
-            [shape // _DECADES, shape % _DECADES - LARGEST_DECADE, counts[shape], rows[shape]]
-            for shape in found
-        ]
+            [shape // DECADES, shape % DECADES - LARGEST_DECADE, int(self.shapes[shape]), rows[shape]]
+            for shape in np.flatnonzero(self.shapes).tolist()
+        ]  # fmt: skip
 
     @classmethod
     def from_json(cls, data: list[Any]) -> Examples:
         """The inverse of :meth:`to_json`."""
         shapes, rows = np.zeros(_SHAPES, np.int64), []
         for significant, decade, count, values in data:
-            shape = significant * _DECADES + decade + LARGEST_DECADE
+            shape = significant * DECADES + decade + LARGEST_DECADE
             shapes[shape] = count
             rows += [(shape, *read(text), times) for text, times in values.items()]
         columns = np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 4).T)

@@ -2,9 +2,9 @@
 Summaries* (Agarwal et al. 2012) merges them.
 
 In: things with their counts. Out: :class:`Frequent`, up to ``capacity`` of them. Where no more than
-    that were ever seen, it is exact. Else each count may be too low by up to ``missed``, which is
-    at most total / (capacity + 1), in whatever order and groups the summaries were merged; what is
-    not listed occurs at most ``missed`` times, so that whatever is more frequent is listed.
+that were ever seen, it is exact. Else each count may be too low by up to ``missed``, which is at
+most total / (capacity + 1), in whatever order and groups the summaries were merged; what is not
+listed occurs at most ``missed`` times, so that whatever is more frequent is listed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,10 @@ class Frequent:
     @classmethod
     def of(cls, counts: Mapping[str, int], capacity: int, missed: int = 0) -> Frequent:
         """Of things, as many as there are."""
-        least = 0
-        if len(counts) > capacity:
-            least = sorted(counts.values(), reverse=True)[capacity]
-        kept = {name: count - least for name, count in counts.items() if count > least}
-        ordered = sorted(kept.items(), key=lambda pair: (-pair[1], pair[0]))
-        return cls(capacity, dict(ordered), missed + least)
+        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        least = ordered[capacity][1] if len(ordered) > capacity else 0
+        kept = {name: count - least for name, count in ordered if count > least}
+        return cls(capacity, kept, missed + least)
 
     def __add__(self, other: Frequent) -> Frequent:
         both = Counter(self.counts) + Counter(other.counts)

@@ -18,46 +18,14 @@ LARGEST_DECADE = 50  # the same, in both directions
 FIRST_YEAR, LAST_YEAR = 1000, 2100
 FORMS = ("plain", "grouped", "decimal", "grouped decimal", "scientific")
 MARKS = (
-    "minus",
-    "plus",
-    "minus U+2212",
-    "parentheses",
-    "leading zeros",
-    "trailing zeros",
-    "leading point",
-    "other digits",
-)
+    "minus", "plus", "minus U+2212", "parentheses",
+    "leading zeros", "trailing zeros", "leading point", "other digits",
+)  # fmt: skip
 SIDE_BY_SIDE = (
-    "decimal comma",
-    "grouped by space",
-    "grouped by thin space",
-    "grouped by apostrophe",
+    "decimal comma", "grouped by space", "grouped by thin space", "grouped by apostrophe",
     "grouped in lakhs",
-)
+)  # fmt: skip
 PER_DOCUMENT = ("0", *(str(1 << bin) for bin in range(47)))
-
-
-class _Axis(NamedTuple):
-    """What a histogram is called in JSON, and its bins: as many as there are names, or ``size``
-    from ``first`` on in steps.
-    """
-
-    name: str
-    size: int = 0
-    names: tuple[str, ...] = ()
-    first: int = 0
-    step: int = 1
-
-    def label(self, place: int) -> str:
-        return self.names[place] if self.names else str(self.first + self.step * place)
-
-    def place(self, label: str) -> int:
-        if self.names:
-            return self.names.index(label)
-        place = (int(label) - self.first) // self.step
-        if not 0 <= place < self.size:
-            raise IndexError(f"{self.name} has no {label!r}")
-        return place
 
 
 class Histograms(NamedTuple):
@@ -97,7 +65,7 @@ class Histograms(NamedTuple):
     @classmethod
     def none(cls) -> Histograms:
         """Of no numbers."""
-        return cls(*(np.zeros(axis.size or len(axis.names), np.int64) for axis in _AXES))
+        return cls(*(np.zeros(len(labels), np.int64) for labels in LABELS.values()))
 
     def __add__(self, other: Any) -> Histograms:  # of tuples, it would join them
         return Histograms(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
@@ -107,33 +75,34 @@ class Histograms(NamedTuple):
         the power of ten, ``years`` by decade.
         """
         return {
-            axis.name: {axis.label(k): int(counts[k]) for k in np.flatnonzero(counts).tolist()}
-            for axis, counts in zip(_AXES, self, strict=True)
+            name: {str(labels[k]): int(counts[k]) for k in np.flatnonzero(counts).tolist()}
+            for (name, labels), counts in zip(LABELS.items(), self, strict=True)
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Histograms:
-        """The inverse of :meth:`to_json`."""
+        """The inverse of :meth:`to_json`; ValueError for a label that there is not."""
         made = cls.none()
-        for axis, counts in zip(_AXES, made, strict=True):
-            for label, count in data[axis.name].items():
-                counts[axis.place(label)] = count
+        for (name, labels), counts in zip(LABELS.items(), made, strict=True):
+            for label, count in data[name].items():
+                counts[labels.index(int(label) if isinstance(labels, range) else label)] = count
         return made
 
 
-_AXES = (
-    _Axis("significant_digits", MOST_DIGITS + 1),
-    _Axis("integer_digits", MOST_DIGITS + 1),
-    _Axis("fraction_digits", MOST_DIGITS + 1),
-    _Axis("first_digits", 10),
-    _Axis("positive_decades", 2 * LARGEST_DECADE + 1, first=-LARGEST_DECADE),
-    _Axis("negative_decades", 2 * LARGEST_DECADE + 1, first=-LARGEST_DECADE),
-    _Axis("zeros", names=("0", "-0")),
-    _Axis("magnitudes", BINS),
-    _Axis("beyond_float64", names=("infinite", "zero")),
-    _Axis("forms", names=FORMS),
-    _Axis("marks", names=MARKS),
-    _Axis("years", (LAST_YEAR - FIRST_YEAR) // 10 + 1, first=FIRST_YEAR, step=10),
-    _Axis("side_by_side", names=SIDE_BY_SIDE),
-    _Axis("per_document", names=PER_DOCUMENT),
-)
+# What each is called in JSON, and its bins, in the order of the fields.
+LABELS: dict[str, range | tuple[str, ...]] = {
+    "significant_digits": range(MOST_DIGITS + 1),
+    "integer_digits": range(MOST_DIGITS + 1),
+    "fraction_digits": range(MOST_DIGITS + 1),
+    "first_digits": range(10),
+    "positive_decades": range(-LARGEST_DECADE, LARGEST_DECADE + 1),
+    "negative_decades": range(-LARGEST_DECADE, LARGEST_DECADE + 1),
+    "zeros": ("0", "-0"),
+    "magnitudes": range(BINS),
+    "beyond_float64": ("infinite", "zero"),
+    "forms": FORMS,
+    "marks": MARKS,
+    "years": range(FIRST_YEAR, LAST_YEAR + 10, 10),
+    "side_by_side": SIDE_BY_SIDE,
+    "per_document": PER_DOCUMENT,
+}

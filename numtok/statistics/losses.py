@@ -1,9 +1,9 @@
 """What each representation would make of a corpus's numbers: held, rounded, clipped, left as text;
 its worst error, tokens and bytes.
 
-In: :class:`~numtok.statistics.Statistics`. Out: a :class:`Loss` per representation. Nothing is
-    known here about any of them: each is tried on the examples of every shape, which count for all
-    numbers of their shape, and, where it scales, on the magnitudes.
+In: :class:`~numtok.statistics.Statistics`. Out: a :class:`Loss` per representation, each tried on
+the examples of every shape, which count for all numbers of their shape, and, where it scales, on
+the magnitudes. Nothing is known here about any of them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from numtok.numbers.numbers import Numbers
-from numtok.representations import Representation, SingleToken, SpelledOut, magnitudes
-from numtok.representations.columns import Column
-from numtok.representations.parse import name_of
-from numtok.statistics.candidates import candidates
+from numtok.representations import (
+    FoNE,
+    Representation,
+    SingleToken,
+    SpelledOut,
+    XVal,
+    magnitudes,
+)
+from numtok.representations.parse import name_of, plain_ones
+from numtok.representations.registry import REPRESENTATIONS
 from numtok.statistics.statistics import Statistics
 
+COVERED = 0.99  # of the numbers, whose digits FoNE is given; a few long ones would widen it for all
+MOST_FONE_DIGITS = 16  # before the point, and behind it
 # exponents of the grammar have up to 17 digits
 _EXACT = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
@@ -43,7 +51,7 @@ class Loss:
             that a model can hardly tell.
         worst_error: the largest relative error of those that are rounded; 0 if none is.
         tokens: per number, those that stay text included; None if that was not counted.
-        bytes, compact_bytes: of its own column per number, as a tensor and as files hold it; None if there is no such form.
+        bytes: of its columns per number, as files hold them; None if that takes tokens.
     """
 
     representation: Representation
@@ -55,11 +63,10 @@ class Loss:
     worst_error: float
     tokens: float | None
     bytes: float | None
-    compact_bytes: float | None
 
     @property
     def name(self) -> str:
-        """As ``--numbers`` takes it."""
+        """With its options, as :func:`numtok.representations.parse` takes it."""
         return name_of(self.representation)
 
     @property
@@ -73,12 +80,40 @@ class Loss:
         return {"name": self.name, "options": self.representation.to_dict(), **rest}
 
 
+def candidates(statistics: Statistics) -> list[Representation]:
+    """All that are registered, with their variants, but those that need options of their own; xVal
+    plain and with ``log``, and FoNE, fitted to the numbers.
+    """
+    fitted: dict[str, list[Representation]] = {
+        "xval": [fitted_xval(statistics), fitted_xval(statistics, log=True)],
+        "fone": [fitted_fone(statistics)],
+    }
+    kinds = REPRESENTATIONS.items()
+    return [one for name, kind in kinds for one in fitted.get(name) or plain_ones(kind)]
+
+
+def fitted_xval(statistics: Statistics, log: bool = False) -> XVal:
+    """With the scale that ``numtok encode`` fits to these numbers."""
+    return magnitudes.fitted_xval(statistics.counts.magnitude, log=log)
+
+
+def fitted_fone(statistics: Statistics) -> FoNE:
+    """With as many digits before and after the point as 99% of the numbers have, each for itself;
+    at least one before it, and at most 16.
+    """
+
+    def covering(counts: npt.NDArray[np.int64]) -> int:
+        few = int(np.searchsorted(np.cumsum(counts), COVERED * counts.sum()))
+        return min(few, MOST_FONE_DIGITS)
+
+    counts = statistics.counts
+    return FoNE(max(covering(counts.integer), 1), covering(counts.fraction))
+
+
 def losses(
     statistics: Statistics, representations: Sequence[Representation] | None = None
 ) -> list[Loss]:
-    """What each of the representations would lose; of those that suit the numbers' size if none are
-    given.
-    """
+    """What each of the representations would lose; of the candidates if none are given."""
     chosen = candidates(statistics) if representations is None else representations
     examples = statistics.examples.numbers(), statistics.examples.weights()
     values, counts = magnitudes.lower_ends(statistics.counts.magnitude)
@@ -92,14 +127,13 @@ Weighted = tuple[Numbers, npt.NDArray[np.float64]]
 def _loss(
     representation: Representation, statistics: Statistics, examples: Weighted, scaled: Weighted
 ) -> Loss:
-    numbers, weights = examples
+    (numbers, weights), total = examples, statistics.numbers
     fits = representation.fits(numbers)
     takes = fits if representation.overflow == "text" else np.ones(len(numbers), np.bool_)
     clipped = takes & representation.clipped(numbers)
     held = takes & ~clipped
     exact, error = _read_back(representation, numbers.select(held))
-    left, total = weights[~takes].sum(), statistics.numbers
-    beyond = weights[clipped].sum()
+    left, beyond = weights[~takes].sum(), weights[clipped].sum()
     if representation.has_scale:  # the examples are too few to tell where the scale cuts
         beyond = scaled[1][representation.clipped(scaled[0])].sum()
     near = 0.0
@@ -108,19 +142,10 @@ def _loss(
     good, inexact = weights[held][exact].sum(), weights[held][~exact].sum()
     kept = max(total - left - beyond, 0.0)
     good = kept * good / max(good + inexact, 1e-300)
-    exact_ones, rounded, over, text = _whole([good, kept - good, beyond, left], total)
+    counts = _whole([good, kept - good, beyond, left], total)
     tokens = _tokens(representation, statistics, left / max(total, 1))
     return Loss(
-        representation,
-        exact_ones,
-        rounded,
-        over,
-        text,
-        round(float(near)),
-        error,
-        tokens,
-        _bytes(representation, tokens),
-        _bytes(_compact(representation), tokens),
+        representation, *counts, round(float(near)), error, tokens, _bytes(representation, tokens)
     )
 
 
@@ -137,25 +162,24 @@ def _read_back(
     """bool[n], which numbers come back as the same decimal, and the largest relative error of the
     others.
     """
-    exact, worst = np.ones(len(numbers), np.bool_), 0.0
-    if not len(numbers):
-        return exact, worst
-    if isinstance(representation, SpelledOut):
+    found = numbers
+    if len(numbers) and isinstance(representation, SpelledOut):
         found = Numbers.parse(representation.decode(representation.encode(numbers)))
-    elif isinstance(representation, SingleToken):
+    elif len(numbers) and isinstance(representation, SingleToken):
         found = representation.decode(representation.encode(numbers))
-    else:
-        return exact, worst
-    for place, (was, now) in enumerate(zip(numbers.to_decimal(), found.to_decimal(), strict=True)):
-        if was != now:
-            exact[place] = False
-            error = (
-                _EXACT.divide(_EXACT.subtract(now, was).copy_abs(), was)
-                if was
-                else Decimal("Infinity")
-            )
-            worst = max(worst, float(error))
-    return exact, worst
+    errors = [
+        _relative_error(was, now)
+        for was, now in zip(numbers.to_decimal(), found.to_decimal(), strict=True)
+    ]
+    exact = np.array([error is None for error in errors], np.bool_)
+    return exact, max(filter(None, errors), default=0.0)
+
+
+def _relative_error(was: Decimal, now: Decimal) -> float | None:
+    """None if they are the same."""
+    if was == now:
+        return None
+    return float(_EXACT.divide(_EXACT.subtract(now, was).copy_abs(), was)) if was else math.inf
 
 
 def _tokens(representation: Representation, statistics: Statistics, left: float) -> float | None:
@@ -174,24 +198,17 @@ def _tokens(representation: Representation, statistics: Statistics, left: float)
     return None if not costs.numbers or spelled is None else spelled / costs.numbers
 
 
-def _bytes(representation: Representation | None, tokens: float | None) -> float | None:
-    if representation is None:
-        return None
+def _bytes(representation: Any, tokens: float | None) -> float | None:
+    """Per number, of a representation that has one in its compact form."""
+    if any(field.name == "compact" for field in dataclasses.fields(representation)):
+        representation = dataclasses.replace(representation, compact=True)
     columns = representation.columns().values()
     if tokens is None and any(column.per == "token" for column in columns):
         return None
     return float(
-        sum(_size(column) * ((tokens or 0.0) if column.per == "token" else 1) for column in columns)
-    )
-
-
-def _size(column: Column) -> float:
-    """Bytes of one value."""
-    return float(column.value_type.bit_width / 8 * math.prod(column.shape))
-
-
-def _compact(representation: Any) -> Representation | None:
-    if not any(field.name == "compact" for field in dataclasses.fields(representation)):
-        return None
-    made: Representation = dataclasses.replace(representation, compact=True)
-    return made
+        sum(
+            column.value_type.bit_width / 8 * math.prod(column.shape)
+            * ((tokens or 0.0) if column.per == "token" else 1)
+            for column in columns
+        )
+    )  # fmt: skip

@@ -1,7 +1,7 @@
 """Which representation suits a corpus, and why, in plain words.
 
 In: :class:`~numtok.statistics.Statistics` and what each representation would lose. Out:
-    :class:`Recommendation`. The first rule that holds decides:
+:class:`Recommendation`. The first rule that holds decides:
 
 1. there are no numbers: ``subword``, as nothing is to be shown;
 2. float32 changes more than 1% of the numbers, so their digits matter: ``fone`` if it holds 95% of
@@ -32,20 +32,16 @@ from numtok.statistics.statistics import Statistics
 
 CHANGED, TOO_LONG, FEW_DIGITS = 0.01, 0.05, 0.8
 FRACTIONS, LOST, WIDE, NOT_HELD = 0.5, 0.01, 10.0, 0.001
-# shares of the numbers from which on something odd, and something that nothing else looks like, are
+# shares of the numbers from which on something odd, and lakhs, which nothing else looks like, are
 # told
 TOLD, RARE = 0.01, 0.001
-_ASKS_FOR = {
-    "decimal comma": "european",
-    "grouped by apostrophe": "swiss",
-    "grouped in lakhs": "indian",
-}
-_EXAMPLES = {
-    "decimal comma": "3,14 with a comma for the decimal point",
-    "grouped by space": "12 345, grouped by spaces",
-    "grouped by thin space": "12 345, grouped by thin spaces",
-    "grouped by apostrophe": "12'345, grouped by apostrophes",
-    "grouped in lakhs": "12,34,567, grouped in lakhs",
+# Numbers side by side: as which one they look, and the grammar that reads them as it.
+_HINTS = {
+    "decimal comma": ("3,14 with a comma for the decimal point", "european"),
+    "grouped by space": ("12 345, grouped by spaces", None),
+    "grouped by thin space": ("12 345, grouped by thin spaces", None),
+    "grouped by apostrophe": ("12'345, grouped by apostrophes", "swiss"),
+    "grouped in lakhs": ("12,34,567, grouped in lakhs", "indian"),
 }
 
 
@@ -54,8 +50,8 @@ class Recommendation:
     """What to encode a corpus with.
 
     Attributes:
-        numbers: the representation, as ``--numbers`` takes it.
-        options: of ``numtok encode``, beside its inputs and its output.
+        numbers: the name of the representation, as :func:`numtok.encode_files` takes it.
+        options: for that call, by name: ``numbers``, and the ``scale`` and the ``clip`` of xVal.
         reasons: sentences, the decisive one first.
         remarks: sentences about what looks odd in the corpus, whatever the representation.
         grammar: another grammar that the corpus looks as if it wanted, see
@@ -63,7 +59,7 @@ class Recommendation:
     """
 
     numbers: str
-    options: str
+    options: dict[str, Any]
     reasons: tuple[str, ...]
     remarks: tuple[str, ...] = ()
     grammar: str | None = None
@@ -71,19 +67,19 @@ class Recommendation:
 
 def recommend(statistics: Statistics, compared: Sequence[Loss]) -> Recommendation:
     """The first rule that holds; ``compared`` are the losses of all representations that
-    :func:`~numtok.statistics.candidates.candidates` gives.
+    :func:`~numtok.statistics.losses.candidates` gives.
     """
     if not statistics.numbers:
         nothing = "There are no numbers in these texts, so there is nothing to show to a model."
-        return Recommendation("subword", "--numbers subword", (nothing,))
+        return Recommendation("subword", {"numbers": "subword"}, (nothing,))
     # of two xvals, the plain one
     by_name = {loss.representation.name: loss for loss in reversed(compared)}
     name, reasons = _decided(statistics, by_name)
     chosen, representation = by_name[name], by_name[name].representation
-    options = f"--numbers {chosen.name}"
+    options: dict[str, Any] = {"numbers": chosen.name}
     if representation.has_scale:
         fitted: Any = representation
-        options += f" --scale {fitted.scale!r} --clip {fitted.clip:g}"
+        options |= {"scale": fitted.scale, "clip": fitted.clip}
     remarks, grammar = tuple(_remarks(statistics, chosen)), wanted_grammar(statistics)
     return Recommendation(chosen.name, options, (*reasons, _kept(chosen)), remarks, grammar)
 
@@ -91,17 +87,18 @@ def recommend(statistics: Statistics, compared: Sequence[Loss]) -> Recommendatio
 def _decided(of: Statistics, by_name: dict[str, Loss]) -> tuple[str, list[str]]:
     """The representation's name, and the reasons."""
     bits, xval, fone, three = (by_name[name] for name in ("bits", "xval", "fone", "p1000"))
-    changed, lost = (
-        bits.rounded + bits.left_as_text,
-        xval.clipped + xval.vanishing + xval.left_as_text,
-    )
+    changed = bits.rounded + bits.left_as_text
+    lost = xval.clipped + xval.vanishing + xval.left_as_text
     small, whole = _integers(of)
-    share = [_percent(n / of.numbers) for n in (changed, small, of.numbers - whole, lost)]
     digits: int = fone.representation.n_digits  # type: ignore[attr-defined]
+
+    def share(count: int) -> str:
+        return _percent(count / of.numbers)
+
     if changed > CHANGED * of.numbers:
         reason = (
-            f"{share[0]} of the numbers have digits that float32 does not keep, so xval and bits"
-            " would change them."
+            f"{share(changed)} of the numbers have digits that float32 does not keep, so xval and"
+            " bits would change them."
         )
         if fone.left_as_text <= TOO_LONG * of.numbers:
             kept = f"With {digits} digits, fone keeps them in one token, to the last digit."
@@ -110,27 +107,25 @@ def _decided(of: Statistics, by_name: dict[str, Loss]) -> tuple[str, list[str]]:
         return "place", [reason, f"Too many are too long for the digits of one token, {each}"]
     if small >= FEW_DIGITS * of.numbers:
         reasons = [
-            f"{share[1]} are integers of up to four digits, as years and counts are: they have to"
-            " be told apart, not measured."
+            f"{share(small)} are integers of up to four digits, as years and counts are: they have"
+            " to be told apart, not measured."
         ]
         if (rounded := three.rounded + three.left_as_text) > CHANGED * of.numbers:
             reasons.append(
                 "Three significant digits (p10, p1000, b1999, fp15) would change"
-                f" {_percent(rounded / of.numbers)} of the numbers."
+                f" {share(rounded)} of the numbers."
             )
         near = "and shows numbers as near as 2019 and 2020 as nearly the same."
-        return "fone", [*reasons, f"A scale of xval loses {share[3]}, {near}"]
+        return "fone", [*reasons, f"A scale of xval loses {share(lost)}, {near}"]
     if of.numbers - whole >= FRACTIONS * of.numbers and lost <= LOST * of.numbers:
-        fits = f"as measured values do, and one scale fits them: {share[3]} are lost to it."
+        fits = f"as measured values do, and one scale fits them: {share(lost)} are lost to it."
         other = "Take fone instead if a model has to repeat their digits."
-        return "xval", [f"{share[2]} have a fraction, {fits}", other]
+        return "xval", [f"{share(of.numbers - whole)} have a fraction, {fits}", other]
     if (span := _span(of)) >= WIDE:
-        wide = (
-            f"The magnitudes span {span:.0f} powers of ten: no scale of xval suits them"
-            f" ({share[3]} lost)."
-        )
+        scales = f"no scale of xval suits them ({share(lost)} lost)."
+        wide = f"The magnitudes span {span:.0f} powers of ten: {scales}"
         if bits.left_as_text > NOT_HELD * of.numbers:
-            beyond = f"float32 cannot hold {_percent(bits.left_as_text / of.numbers)} of them;"
+            beyond = f"float32 cannot hold {share(bits.left_as_text)} of them;"
             return "logfourier", [wide, f"{beyond} logfourier reaches from 1e-499 to 1e499."]
         return "bits", [wide, "The bits of float32 show magnitudes from 1e-45 to 3e38 alike."]
     few = "which is few enough for one token that shows each of them."
@@ -161,11 +156,8 @@ def _kept(chosen: Loss) -> str:
         (chosen.clipped, "are clipped"),
         (chosen.left_as_text, "stay text"),
     )
-    parts = [
-        f"{_percent(count / chosen.numbers)} {what}"
-        for place, (count, what) in enumerate(counts)
-        if count or not place
-    ]
+    told = [(count, what) for place, (count, what) in enumerate(counts) if count or not place]
+    parts = (f"{_percent(count / chosen.numbers)} {what}" for count, what in told)
     return f"In {chosen.name}, {', '.join(parts)}."
 
 
@@ -173,18 +165,18 @@ def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
     """What looks odd."""
     if grammar := wanted_grammar(of):
         yield (
-            f"This looks like text for another grammar: count again with --grammar {grammar}, and"
+            f"This looks like text for another grammar: count again with grammar={grammar!r}, and"
             " encode with it."
         )
     zeros = int(of.counts.marks[MARKS.index("leading zeros")])
     if zeros > TOLD * of.written:
         yield (
             f"{_percent(zeros / of.written)} are written with leading zeros, as codes are; only"
-            " place and digits keep those (with --keep-text, decoding gives them back)."
+            " place and digits keep those (with keep_text=True, decoding gives them back)."
         )
     for kind, count in _hints(of).items():
         yield (
-            f"{count:,} times numbers look like one: {_EXAMPLES[kind]}; the grammar that was used"
+            f"{count:,} times numbers look like one: {_HINTS[kind][0]}; the grammar that was used"
             " reads several."
         )
     negative = int(of.counts.negative.sum())
@@ -198,16 +190,16 @@ def _remarks(of: Statistics, chosen: Loss) -> Iterator[str]:
 
 
 def wanted_grammar(of: Statistics) -> str | None:
-    """The grammar, as ``--grammar`` takes it, that the written forms ask for in place of the one
-    that was used; None if none does.
+    """The name of the grammar that the written forms ask for in place of the one that was used; None
+    if none does.
 
     The most frequent kind of numbers side by side decides, of those that make more than 1% of all
     numbers, or 0.1% for lakhs, as nothing else looks like them in running text. The decimal comma
     also has to be more frequent than numbers with one, two, or more than three digits behind a
     point: with three, the point may be a european separator.
     """
-    asking = {kind: count for kind, count in _hints(of).items() if kind in _ASKS_FOR}
-    return _ASKS_FOR[max(asking, key=asking.__getitem__)] if asking else None
+    asking = {kind: count for kind, count in _hints(of).items() if _HINTS[kind][1]}
+    return _HINTS[max(asking, key=asking.__getitem__)][1] if asking else None
 
 
 def _hints(of: Statistics) -> dict[str, int]:

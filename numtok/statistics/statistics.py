@@ -24,8 +24,8 @@ from numtok.numbers.grammar import Grammar
 from numtok.numbers.numbers import Numbers
 from numtok.numbers.scan import scan
 from numtok.representations import magnitudes
-from numtok.statistics.digits import count_digits
-from numtok.statistics.examples import Examples, Values, distinct, written
+from numtok.statistics.digits import Values, count_digits
+from numtok.statistics.examples import Examples, written
 from numtok.statistics.frequent import Frequent
 from numtok.statistics.histograms import PER_DOCUMENT, Histograms
 from numtok.statistics.surfaces import count_surfaces
@@ -122,7 +122,7 @@ class Statistics:
         ``offsets[d + 1]``; ``written``: their own text is as it was.
         """
         counts = Histograms.none()
-        values = distinct(count_digits(numbers, counts))
+        values = count_digits(numbers, counts)
         if written:
             count_surfaces(numbers, counts, side_by_side=False)
         last = len(PER_DOCUMENT) - 1
@@ -201,8 +201,7 @@ class Statistics:
         given: Any = data
         if not isinstance(given, dict) or given.get("format") != FORMAT:
             raise InputError(
-                f"these are no statistics of this version ({FORMAT!r}); count them anew with"
-                " `numtok stats`"
+                f"these are no statistics of this version ({FORMAT!r}); count them anew"
             )
         try:
             return cls(
@@ -217,8 +216,7 @@ class Statistics:
             )
         except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as e:
             raise InputError(
-                f"these statistics are damaged: {type(e).__name__}: {e}; count them anew with"
-                " `numtok stats`"
+                f"these statistics are damaged: {type(e).__name__}: {e}; count them anew"
             ) from e
 
 

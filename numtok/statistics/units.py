@@ -2,9 +2,9 @@
 ``years``, ``年``.
 
 In: :class:`numtok.numbers.Numbers` with their text. Out: the counts of those words, of up to
-    ``BYTES`` bytes of UTF-8. There may be one space between. A word is a run of letters, as in
-    ``km``, with what belongs to a unit behind it (``km/h``, ``m²``); a symbol is one character of a
-    list that leaves out punctuation; a character of a script without spaces stands for itself.
+``BYTES`` bytes of UTF-8. There may be one space between. A word is a run of letters, as in
+``km``, with what belongs to a unit behind it (``km/h``, ``m²``); a symbol is one character of a
+list that leaves out punctuation; a character of a script without spaces stands for itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
+from numtok.arrays import memory
+from numtok.arrays.kernels import kernel
+from numtok.numbers.decimals import gather
 from numtok.numbers.numbers import Numbers
 
 BYTES, SPACE = 16, 3  # of a word, and of what may stand before it
@@ -28,8 +31,6 @@ PATTERN = (
     rf"^[ \x{{a0}}\x{{2009}}\x{{202f}}]?(?:(?P<word>{_LETTERS}(?:/{_LETTERS})?[²³]?)"
     rf"|(?P<degrees>°[A-Za-z])(?:$|[\x00-@\[-`{{-\x7f]|[^\x00-\x7f\pL])|(?P<symbol>[{_SYMBOL}]))"
 )
-
-
 # What ends a word, so that of the text behind a number few different beginnings are left
 _ENDS = np.array(
     [byte < 0x80 and not (chr(byte).isalpha() or byte == ord("/")) for byte in range(256)]
@@ -51,18 +52,24 @@ def count_units(numbers: Numbers) -> dict[str, int]:
 
 
 def _behind(numbers: Numbers) -> pa.LargeStringArray:
-    """The first bytes of text behind each number up to the end of a word, filled with NUL."""
-    width, offsets = BYTES + SPACE, numbers.rows.offsets
-    first = offsets[numbers.document] + numbers.stop
-    length = offsets[numbers.document + 1] - first
-    text = np.concatenate([numbers.rows.text, np.zeros(width, np.uint8)])
-    near = np.lib.stride_tricks.sliding_window_view(text, width)[first]
-    short = np.flatnonzero(length < width)
-    near[short] *= np.arange(width) < length[short, None]
-    near[:, 2:] *= ~np.logical_or.accumulate(_ENDS[near[:, 2:]], axis=1)
-    for k in range(1, 4):  # a character that the end cuts
-        lead = near[:, -k]
-        near[(lead >= 0xC0) & (2 + (lead >= 0xE0) + (lead >= 0xF0) > k), -k:] = 0
-    ends = np.arange(0, near.size + 1, width, dtype=np.int64)
-    data = pa.py_buffer(near.reshape(-1))
-    return pa.LargeStringArray.from_buffers(len(numbers), pa.py_buffer(ends), data)
+    """The text behind each number, up to the end of a word."""
+    rows, lengths = numbers.rows, memory.empty(len(numbers), np.int64)
+    first = rows.offsets[numbers.document] + numbers.stop
+    _to_the_end(rows.text, first, rows.offsets[numbers.document + 1], _ENDS, lengths)
+    offsets = memory.offsets_of(lengths)
+    text = memory.empty(int(offsets[-1]), np.uint8)
+    gather(rows.text, first, offsets, text)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+    return pa.Array.from_buffers(pa.large_string(), len(numbers), buffers)
+
+
+@kernel
+def _to_the_end(text, first, stop, ends, lengths):  # type: ignore[no-untyped-def]
+    for i in range(first.size):
+        most = min(first[i] + BYTES + SPACE, stop[i])
+        at = min(first[i] + 2, most)  # a space, and what may be a symbol
+        while at < most and not ends[text[at]]:
+            at += 1
+        while first[i] < at < stop[i] and text[at] & 0xC0 == 0x80:  # not within a character
+            at -= 1
+        lengths[i] = at - first[i]

@@ -56,7 +56,7 @@ class View:
     """What one tokenizer makes of the text.
 
     Attributes:
-        names: of its representations, with their options as ``--numbers`` takes them.
+        names: of its representations, with their options, as ``parse`` takes them.
         tokens: all of them, in order.
         taken: index into ``Inspection.numbers`` of each number that became number tokens; the
             others stay text.

@@ -86,7 +86,7 @@ def _damaged(what: str) -> SchemaError:
     what = what if len(what) <= 300 else f"{what[:297]}..."
     return SchemaError(
         f"the 'numtok' schema metadata is damaged: {what}; encode again, or restore the metadata"
-        " that `numtok encode` wrote"
+        " that numtok wrote"
     )
 
 

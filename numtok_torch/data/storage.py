@@ -279,7 +279,7 @@ def _find_files(source: Any) -> list[str]:
     ]
     if not shown:
         raise InputError(
-            f"the folder holds no {', '.join(SUFFIXES)} file; give what `numtok encode` wrote",
+            f"the folder holds no {', '.join(SUFFIXES)} file; give one that numtok wrote",
             str(root),
         )
     return shown

@@ -16,9 +16,9 @@ from numtok_torch.embeddings.base import NumberEmbedding, readable
 FAR_BEYOND = 1e3  # |number_scaled| at which xVal's layer warns
 LOOKS = 100  # batches that it looks at
 WAY_OUT = (
-    "training on it ends in infinite losses. Encode the text with a fitted scale (numtok encode"
-    " finds one unless --scale is given; XVal.fit in Python), or take the logarithm (--numbers"
-    " xval:log, XVal(log=True))"
+    "training on it ends in infinite losses. Encode the text with a fitted scale (encode_files"
+    " finds one unless scale is given, XVal.fit one for numbers), or take the logarithm:"
+    " XVal(log=True)"
 )
 
 

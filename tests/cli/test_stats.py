@@ -1,113 +1,122 @@
-"""``numtok stats``: what it prints, the page and the JSON, and what goes wrong."""
+"""``numtok stats``: what it prints, the page and the JSON; and what a browser draws of hostile text."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from numtok_cli.main import cli
-from pages import page_data
+from numtok_cli.page import page
+from numtok_cli.stats import shown_report
+from pages import BROWSER, HOSTILE, drawn, page_data
 from places import SAMPLE
 
-from numtok import Statistics, corpus_stats
+from numtok import Numbers, Statistics, corpus_stats
 from numtok.statistics.report import Report
-
-HOSTILE = [
-    "<script>alert(1)</script> 5 <b> & 6\"7' 8\u202e9 10\x1b[31m",
-    "7" * 1_000_000,
-    "1e999999 -1e-999999 " + "٤٢ ",
-    "no number",
-]
 
 
 def run(*arguments: str, input: str | None = None) -> Result:
-    return CliRunner().invoke(cli, ["stats", *arguments], input=input)
+    return CliRunner().invoke(cli, list(arguments), input=input)
 
 
 def test_the_terminal_shows_what_the_page_shows(tmp_path: Path) -> None:
-    told = run(str(SAMPLE), "--html", str(tmp_path / "a.html"), "--json", str(tmp_path / "a.json"))
+    files = ("--html", str(tmp_path / "a.html"), "--json", str(tmp_path / "a.json"))
+    told = run("stats", str(SAMPLE), *files)
     assert told.exit_code == 0, told.output
-    page = json.dumps(page_data(tmp_path / "a.html"), ensure_ascii=False)
+    on_page = json.dumps(page_data(tmp_path / "a.html"), ensure_ascii=False)
     data = json.loads((tmp_path / "a.json").read_text("utf-8"))
     report = Report.of(corpus_stats(SAMPLE))
     assert data == json.loads(json.dumps(report.to_json()))
     assert Statistics.from_json(data["statistics"]) == report.statistics
-    for shown in (told.stdout, page):
-        assert report.recommendation.options in shown
-        for loss in report.losses:
-            assert loss.name in shown
-        for expected in (
-            "183",
-            "31",
-            f"{report.xval.scale!r}",
-            "°C",
-            "2020s",
-            "leading zeros",
-            "scientific",
-        ):
-            assert expected in shown, expected
-    assert [loss["name"] for loss in data["representations"]] == [
-        loss.name for loss in report.losses
-    ]
+    options = " ".join(f"--{name} {value}" for name, value in report.recommendation.options.items())
+    names = [loss.name for loss in report.losses]
+    marks = ["183", "31", f"--scale {report.xval.scale!r}", "°C", "2020s", "leading zeros"]
+    for shown in (told.stdout, on_page):
+        assert all(one in shown for one in (options, *names, *marks)), shown
+    assert [loss["name"] for loss in data["representations"]] == names
+    piped = run("stats", "-", "--json", "-", input=SAMPLE.read_text("utf-8")).stdout
+    assert json.loads(piped) == data
+    assert run("stats", str(SAMPLE), "-q").output == ""
 
 
 def test_only_the_representations_that_are_asked_for_are_compared() -> None:
-    told = run(str(SAMPLE), "--numbers", "fone:3,1", "--numbers", "bits,xval").stdout
+    told = run("stats", str(SAMPLE), "--numbers", "fone:3,1", "--numbers", "bits,xval").stdout
     table = told[told.index("representations:") : told.index("recommended:")]
     assert "fone:3,1" in table and "bits" in table and "xval" in table and "p1000" not in table
 
 
-def test_json_alone_goes_to_standard_output() -> None:
-    text = SAMPLE.read_text("utf-8")
-    assert json.loads(run("-", "--json", "-", input=text).stdout) == json.loads(
-        run(str(SAMPLE), "--json", "-").stdout
+# Pages
+# -------------------------------------------------------------------------------------------------
+
+
+def everything() -> Statistics:
+    """Numbers of every shape, many values and many units."""
+    digits = "123456789" * 6
+    shapes = (
+        f"{'-' * (k % 3 == 0)}{digits}"[: 1 + k % 23] + f"1e{k % 121 - 60}" for k in range(9000)
     )
-    assert run(str(SAMPLE), "-q").output == ""
-
-
-def test_nothing_acts_on_the_terminal() -> None:
-    rows = "".join(json.dumps({"text": text}) + "\n" for text in HOSTILE)
-    told = run("-", input=rows)
-    assert told.exit_code == 0 and not {"\x1b", "\u202e"} & set(told.stdout)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", '{"text": "5"}\n{"text": 5}\n', "a.jsonl"),
-        ("a.jsonl", '{"text": "5"}\n{"te', "a.jsonl:2:2"),
-        ("a.xyz", "5", "unknown kind of file"),
-        ("a.parquet", "5", "a.parquet"),
-    ],
-)
-def test_bad_input_gives_the_errors_that_encode_gives(
-    name: str, content: str, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / name
-    path.write_text(content)
-    told, encode = (
-        run(str(path)),
-        CliRunner().invoke(cli, ["encode", str(path), "-o", str(tmp_path / "out.parquet")]),
+    letters = (
+        f"{chr(97 + k % 26)}{chr(97 + k // 26 % 26)}{chr(0x400 + k % 99)}" for k in range(9000)
     )
-    assert told.exit_code == encode.exit_code == 1
-    assert message in told.stderr and told.stderr == encode.stderr
+    words = (f"{k} {word}x {1000 + k % 1100}" for k, word in enumerate(letters))
+    return Statistics.of_batch([" ".join(shapes), " ".join(words)])
 
 
-def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    assert (
-        "there is no folder"
-        in run(str(SAMPLE), "--html", str(tmp_path / "no" / "page.html")).stderr
-    )
-    assert (
-        "there is no folder" in run(str(SAMPLE), "--json", str(tmp_path / "no" / "a.json")).stderr
-    )
+PAGES: dict[str, Callable[[], Statistics]] = {
+    "nothing": Statistics,
+    "no numbers": lambda: Statistics.of_batch(["none", None]),
+    "hostile": lambda: Statistics.of_batch([*HOSTILE, "7" * 1_000_000]),
+    "everything": everything,
+    "unknown": lambda: Statistics.of_values(Numbers.parse(["5", "-7.5"]), np.array([0, 2])),
+}
 
 
-def test_a_pattern_that_fails_names_the_file_and_the_row(tmp_path: Path) -> None:
-    rows: list[Any] = [{"text": "5"}, {"text": "five"}]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    told = run(str(tmp_path / "a.jsonl"), "--pattern", r"[a-z]+|\d+")
-    assert told.exit_code == 1 and "a.jsonl, row 2" in told.stderr
+@pytest.mark.parametrize("kind", PAGES)
+def test_the_page_is_whole_and_small(kind: str, tmp_path: Path) -> None:
+    statistics = PAGES[kind]()
+    report = Report.of(statistics)
+    path = tmp_path / "a.html"
+    path.write_text(page(shown_report(report, "<&>\u202e</script>.jsonl")), "utf-8")
+    data = page_data(path)
+    assert data["source"] == "<&>\\u202e</script>.jsonl"
+    assert report.recommendation.numbers in data["options"] and data["reasons"]
+    assert len(data["losses"]) == (len(report.losses) if statistics.numbers else 0)
+    assert [loss["taken"] for loss in data["losses"]].count(True) == bool(statistics.numbers)
+    assert len(data["charts"]) >= 3 * bool(statistics.numbers)
+    for table in (*data["charts"], *data["lists"]):
+        assert table["rows"] and all(len(row) == 1 + len(table["columns"]) for row in table["rows"])
+        assert not any("\u202e" in row[0] for row in table["rows"])
+
+
+def test_few_outliers_do_not_take_the_whole_axis() -> None:
+    texts = ["1 22 333 in 1999"] * 300 + ["5e40 1e-30 in 1066 and 2099"]
+    shown = shown_report(Report.of(Statistics.of_batch(texts)), "")
+    charts = {table["name"]: table["rows"] for table in shown["charts"]}
+    labels = ["below 1", "1", "10", "100", "1000", "10000 and more"]
+    assert [row[0] for row in charts["Magnitudes"]] == labels
+    assert sum(row[1] for row in charts["Magnitudes"]) == 4 * 300 + 4
+    years = [["below 1990s", 1], ["1990s", 300], ["2000s and more", 1]]
+    assert [row[:2] for row in charts["Years"]] == years
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium")
+@pytest.mark.parametrize("kind", ["stats", "inspect"])
+def test_a_browser_draws_hostile_text_and_runs_none_of_it(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    if kind == "stats":
+        report = Report.of(Statistics.of_batch([f"5 {HOSTILE[0]}", *HOSTILE]))
+        path.write_text(page(shown_report(report, HOSTILE[0])), "utf-8")
+        shown = ["Recommended", report.recommendation.numbers, "fone", "exact", "Written forms"]
+    else:
+        assert run("inspect", "\n".join(HOSTILE), "--html", str(path)).exit_code == 0
+        shown = ["place", "xval + bits", "[NUM]", "{{data}}", "onerror"]
+    made = drawn(path, tmp_path / "browser")
+    text = html.unescape(re.sub(r"<[^>]+>", "", re.sub("<style>.*?</style>", "", made, flags=re.S)))
+    assert all(one in text for one in shown) and "[object" not in text
+    assert "<title>run" not in made and "<img" not in made and made.count("<script") == 0

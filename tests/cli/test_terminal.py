@@ -1,4 +1,6 @@
-"""What reaches the terminal, and what is said when nothing can reach it."""
+"""What reaches the terminal: tables, progress, nothing that acts upon it; and what is said when
+nothing can reach it.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +16,16 @@ from pathlib import Path
 import interrupts
 import pytest
 from click.testing import CliRunner
+from numtok_cli.console import ProgressLine, duration, print_table, shown, size
 from numtok_cli.main import cli
-from numtok_cli.streams import shown
 
-CONTROLS = [
-    chr(code)
-    for code in (
-        *range(1, 32),
-        *range(0x7F, 0xA0),
-        0x061C,
-        0x200E,
-        0x200F,
-        *range(0x2028, 0x202F),
-        *range(0x2066, 0x2070),
-    )
-]
+from numtok.corpus.summary import Progress
+
+CODES = (*range(1, 32), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F))
+CONTROLS = [chr(code) for code in (*CODES, *range(0x2066, 0x2070))]
 ACTING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]")
 NUMTOK = f"{shlex.quote(sys.executable)} -m numtok_cli.main"
+EVIL = "\x1b[31m\x9b\u202e\n.jsonl"
 
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -39,20 +34,60 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_inspect_passes_no_control_character() -> None:
-    text = "is 5 " + " 7 x".join(CONTROLS) + "\x1b]0;title\x07 \x9b31m 6 \ufeff"
-    for options in ([], ["--numbers", "subword"], ["--numbers", "place"]):
-        told = CliRunner().invoke(cli, ["inspect", *options], input=text).output
-        assert "numbers" in told and not ACTING.search(told)
+def test_sizes_and_durations() -> None:
+    assert [size(count) for count in (0, 999, 1000, 12_345, 999_600, 10**9, 5 * 10**12)] == [
+        "0 B", "999 B", "1.0 kB", "12.3 kB", "1.0 MB", "1.0 GB", "5000 GB",
+    ]  # fmt: skip
+    assert [duration(seconds) for seconds in (0.04, 9.94, 9.96, 59.6, 185, 7385)] == [
+        "0.0 s", "9.9 s", "10 s", "1:00", "3:05", "2:03:05",
+    ]  # fmt: skip
 
 
-def test_everything_else_is_shown_as_it_is() -> None:
+def test_a_table_is_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table([("a", "1,000", ""), ("long", "2", "remark")], "title")
+    assert capsys.readouterr().out == "title\n  a     1,000\n  long      2  remark\n"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_progress(
+    terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line that is redrawn and cleared; without a terminal a line now and then."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for quiet in (True, False):
+        with ProgressLine(quiet) as line:
+            for k in range(5):
+                line(Progress(k * 10_000_000, 40_000_000, k, k, k, k * 4.0))
+        if quiet:
+            assert capsys.readouterr().err == ""
+    drawn = capsys.readouterr().err
+    if terminal:
+        assert "\n" not in drawn and drawn.endswith("\r\x1b[K") and "━━━━━━━━━━╌" in drawn
+        assert all(len(part) <= 100 for part in drawn.split("\r\x1b[K"))
+    else:
+        lines = ["numtok:  50%  20.0 MB of 40.0 MB  2.5 MB/s  8.0 s left"]
+        lines.append("numtok: 100%  40.0 MB of 40.0 MB  2.5 MB/s  0.0 s left")
+        assert drawn.splitlines() == lines
+
+
+# Nothing acts on the terminal
+# -------------------------------------------------------------------------------------------------
+
+
+def test_what_is_shown_of_a_text() -> None:
     text = "é 日本 👩\u200d👩 \ufe0f ⏎ −5 \u200b العربية"
     assert shown(text) == text
     assert shown("a\x1b[31m\nb\x9b\u202e\udcff\x7f") == "a␛[31m⏎b\\x9b\\u202e\\udcff␡"
 
 
-EVIL = "\x1b[31m\x9b\u202e\n.jsonl"
+def test_inspect_and_stats_pass_no_control_character() -> None:
+    text = "is 5 " + " 7 x".join(CONTROLS) + "\x1b]0;title\x07 \x9b31m 6 \ufeff"
+    for words in ("inspect", "inspect --numbers subword", "inspect --numbers place",
+                  "stats - --format txt"):  # fmt: skip
+        told = CliRunner().invoke(cli, words.split(), input=text).output
+        assert "numbers" in told and not ACTING.search(told)
 
 
 def test_messages_and_tables_pass_none_either(
@@ -70,15 +105,20 @@ def test_messages_and_tables_pass_none_either(
         ["encode\x1b[31m"],
         ["decode", output, "-o", EVIL + ".jsonl"],
         ["inspect", "5", "--html", EVIL + ".html"],
+        ["stats", EVIL],
     ):
         told = CliRunner().invoke(cli, arguments).output
         assert told and not ACTING.search(told), arguments
 
 
+# Streams that take nothing
+# -------------------------------------------------------------------------------------------------
+
+
 def test_a_name_that_is_not_unicode(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "1"}\n')
     done = shell(f"{NUMTOK} encode in.jsonl -o $'o\\xff.parquet'", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0 and "error" not in done.stderr
     assert done.stdout.startswith("o\\udcff.parquet\n")
 
 
@@ -88,17 +128,18 @@ def test_a_name_that_is_not_unicode(tmp_path: Path) -> None:
         ("encode in.jsonl -o o.parquet", ">&-"),
         ("inspect 5", ">/dev/full"),
         ("encode --help", ">&-"),
-        ("encode --help", ">/dev/full"),
+        ("--help", ">/dev/full"),
+        ("encode in.jsonl -o - --scale 1", ">/dev/full"),
     ],
 )
 def test_standard_output_that_takes_nothing(command: str, where: str, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "1"}\n')
     done = shell(f"{NUMTOK} {command} {where}", tmp_path)
     reason = "Bad file descriptor" if where == ">&-" else "No space left on device"
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"numtok: error: cannot write to standard output: {reason}; ")
-    assert done.stderr.count("\n") == 1
-    if "encode in" in command:
+    told = done.stderr.splitlines()[-1]  # a slow machine says how far it is before
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert told.startswith(f"numtok: error: cannot write to standard output: {reason}")
+    if "o.parquet" in command:
         assert sorted(os.listdir(tmp_path)) == ["in.jsonl", "o.parquet"]
         again = shell(f"{NUMTOK} decode o.parquet -o b.jsonl -q {where}; cat b.jsonl", tmp_path)
         assert (again.stdout, again.stderr) == ('{"text": "1"}\n', ""), "nothing was to be printed"
@@ -107,11 +148,8 @@ def test_standard_output_that_takes_nothing(command: str, where: str, tmp_path: 
 @pytest.mark.parametrize("where", ["2>/dev/full", "<&- >&- 2>&-"])
 def test_standard_error_that_takes_nothing(where: str, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"text": "1"}\n{"text": null}\n')
-    done = shell(
-        f"{NUMTOK} encode in.jsonl -o o.parquet -q {where}; echo $? >code; {NUMTOK} inspect {where}"
-        " <&-; echo $? >>code",
-        tmp_path,
-    )
+    encode = f"{NUMTOK} encode in.jsonl -o o.parquet -q {where}; echo $? >code"
+    done = shell(f"{encode}; {NUMTOK} inspect {where} <&-; echo $? >>code", tmp_path)
     assert (tmp_path / "code").read_text() == "0\n1\n"
     assert "Traceback" not in done.stdout + done.stderr
     assert (tmp_path / "o.parquet").read_bytes()[:4] == b"PAR1"
@@ -119,26 +157,21 @@ def test_standard_error_that_takes_nothing(where: str, tmp_path: Path) -> None:
 
 def test_a_reader_that_goes_away_is_silent(tmp_path: Path) -> None:
     done = shell(f"{NUMTOK} inspect '{'5 ' * 5000}' | head -1", tmp_path)
-    assert done.stdout == "5,000 numbers\n"
-    assert done.stderr == ""
+    assert (done.stdout, done.stderr) == ("5,000 numbers in 10,000 characters\n", "")
 
 
 @pytest.mark.parametrize(("ignored", "code"), [(False, 129), (True, 0)])
 def test_a_terminal_that_goes_away_leaves_nothing(ignored: bool, code: int, tmp_path: Path) -> None:
     nohup = "trap '' HUP; " if ignored else ""
-    command = (
-        f"{nohup}exec {NUMTOK} encode - -o {shlex.quote(str(tmp_path / 'a.parquet'))} -q --scale 1"
-    )
+    output = shlex.quote(str(tmp_path / "a.parquet"))
+    command = f"{nohup}exec {NUMTOK} encode - -o {output} -q --scale 1"
     running = interrupts.start(["bash", "-c", command], stdin=subprocess.PIPE)
     deadline = time.monotonic() + 60
-    while not list(
-        tmp_path.iterdir()
-    ):  # with a scale that is given, the output is opened before anything is read
+    # with a scale that is given, the output is opened before anything is read
+    while not list(tmp_path.iterdir()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    time.sleep(0.1)
     running.send_signal(signal.SIGHUP)
-    time.sleep(0.3)
     _, errors = running.communicate('{"text": "1"}\n' if ignored else None, timeout=30)
     assert (running.returncode, errors) == (code, "")
     assert [path.name for path in tmp_path.iterdir()] == (["a.parquet"] if ignored else [])

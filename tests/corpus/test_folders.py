@@ -91,7 +91,7 @@ def test_a_job_that_is_not_finished_is_not_read(folder: Path, tmp_path: Path) ->
         lambda path: numtok.decode_files(path, tmp_path / "back.jsonl"),
         tokenizer_of,
     ):
-        with pytest.raises(InputError, match=r"out: its job is not finished, .*numtok finish"):
+        with pytest.raises(InputError, match=r"out: its job is not finished, .*or finish it"):
             read(tmp_path / "out")
     numtok.finish_job(tmp_path / "out")
     assert len(NumberDataset(tmp_path / "out", nulls="skip"))

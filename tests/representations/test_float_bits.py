@@ -21,7 +21,7 @@ from numtok.errors import RepresentationError
 from numtok.numbers.numbers import Numbers
 from numtok.representations import FloatBits, XVal, from_dict, parse
 from numtok.representations.parse import name_of
-from numtok.statistics.candidates import candidates
+from numtok.statistics.losses import candidates
 
 WIDE, COMPACT, BOTH = (
     FloatBits(width=64),

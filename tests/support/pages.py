@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 BROWSER = shutil.which("chromium")
+HOSTILE = [
+    "</script><script>document.title='run'</script> 5 <b> & 6\"7' 8\u202e9 10\x1b[31m <!-- 3",
+    "1e999999 -1e-999999 ٤٢ <img src=x onerror=document.title='run'> 4 ]]> {{data}}",
+    "no number",
+]
 
 
 def page_data(path: Path) -> Any:

@@ -252,8 +252,8 @@ def shards_of(folder: str | Path) -> list[str] | None:
     if manifest is None:
         if locations.exists(locations.join(folder, PLAN)):
             raise InputError(
-                "its job is not finished, so that documents are missing; run the same `numtok"
-                " encode` again, or `numtok finish`",
+                "its job is not finished, so that documents are missing; run the same job again,"
+                " or finish it",
                 str(folder),
             )
         return None

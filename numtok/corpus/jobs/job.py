@@ -158,7 +158,7 @@ def finish_folder(output: str | Path, check: bool = False) -> Summary:
     if missing := {shard.number for shard in plan.shards} - {shard.number for shard, _ in done}:
         raise JobError(
             f"{len(missing)} of {len(plan.shards)} shards are not done: {_listed(sorted(missing))};"
-            " run the same `numtok encode` again, which does them",
+            " run the same job again, which does them",
             str(folder),
         )
     if check:
@@ -170,7 +170,7 @@ def finish_folder(output: str | Path, check: bool = False) -> Summary:
             folder.remove(MANIFEST)
             raise JobError(
                 f"{wrong[0][1]}. {len(wrong)} of {len(done)} shards are to be made again, which"
-                " the same `numtok encode` does"
+                " the same job does"
             )
     return _complete(folder, plan, done)
 
@@ -180,8 +180,7 @@ def _job_in(output: str | Path) -> tuple[Folder, Plan]:
     plan = read_plan(folder)
     if plan is None:
         raise JobError(
-            f"is not the folder of a job: it has no {PLAN}; give the one that `numtok encode` wrote"
-            " to",
+            f"is not the folder of a job: it has no {PLAN}; give the one that it wrote to",
             str(output),
         )
     return folder, plan

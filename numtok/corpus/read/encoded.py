@@ -219,7 +219,7 @@ def open_encoded(path: str | Path, at_random: bool = False) -> EncodedFile:
         if magic == b"ARROW1" or magic.startswith(b"\xff\xff\xff\xff"):
             return _Arrow(path, at_random)
     raise InputError(
-        "neither a Parquet nor an Arrow IPC file; give a file that `numtok encode` wrote", path
+        "neither a Parquet nor an Arrow IPC file; give a file that numtok encoded", path
     )
 
 

@@ -1,0 +1,132 @@
+"""What is done once, beforehand: ``numtok train``, a byte-level BPE tokenizer that has seen no digit;
+and ``numtok warm-up``, what a first run does for later ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from .console import ProgressLine, duration, echo, print_table, size
+from .options import INPUTS, command, make_grammar
+
+TRAIN = """
+Output
+  -o/--output FOLDER!  Gets a tokenizer.json.
+  --vocab-size N = 16000  Tokens in all.
+  --min-frequency N = 2  How often a pair must occur to be merged.
+  --overwrite
+Text
+  --text-column
+  --format
+  --grammar
+  --pattern
+Running
+  --quiet
+  --debug
+"""
+TRAINING = """
+numtok train sample.jsonl -o my-tokenizer --vocab-size 1000
+numtok encode sample.jsonl -o trained.parquet --tokenizer my-tokenizer
+"""
+WARM_UP = """
+Numbers
+  --numbers LIST...  Representations to prepare, such as xval,bits; repeatable. Default: all.
+Text
+  --tokenizer
+Running
+  --quiet
+  --debug
+"""
+WARMING = """
+numtok warm-up
+numtok warm-up --numbers xval,bits --numbers p10
+numtok warm-up --tokenizer my-tokenizer --quiet
+"""
+
+
+@command([INPUTS], TRAIN, TRAINING)
+def train(
+    inputs: tuple[str, ...],
+    output: str,
+    vocab_size: int,
+    min_frequency: int,
+    grammar: Any,
+    pattern: str | None,
+    overwrite: bool,
+    quiet: bool,
+    **reading: Any,
+) -> None:
+    """Train a byte-level BPE tokenizer on text with its numbers taken out.
+
+    Merges never span a number, and digits stay single tokens. The result loads in numtok,
+    tokenizers and transformers.
+    """
+    from numtok.engines.train import save_tokenizer, train_tokenizer
+
+    started = time.perf_counter()
+    with ProgressLine(quiet) as progress:
+        config = train_tokenizer(
+            _texts(inputs, progress, started, **reading),
+            vocab_size,
+            grammar=make_grammar(grammar, pattern),
+            min_frequency=min_frequency,
+        )
+    path = save_tokenizer(config, output, overwrite)
+    if not quiet:
+        rows = [
+            ("tokens", f"{len(config['model']['vocab']):,}", ""),
+            ("size", size(path.stat().st_size), ""),
+            ("time", duration(time.perf_counter() - started), ""),
+        ]
+        print_table(rows, str(path))
+
+
+def _texts(
+    inputs: tuple[str, ...],
+    progress: ProgressLine,
+    started: float,
+    input_format: str | None,
+    text_column: str | None,
+) -> Iterator[Any]:
+    """The texts of all inputs, with progress while they are read."""
+    from numtok.corpus.read.documents import find_inputs, read_batches
+    from numtok.corpus.summary import Progress
+
+    sources, done = find_inputs(inputs, input_format), 0
+    sizes = [source.size for source in sources]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    for source in sources:
+        for batch in read_batches(source, text_column):
+            yield batch.texts
+            seconds = time.perf_counter() - started
+            progress(Progress(done + batch.position, total, 0, 0, 0, seconds))
+        done += source.size or 0
+
+
+@command([], WARM_UP, WARMING, name="warm-up")
+def warm_up(numbers: tuple[str, ...], tokenizer: str | None, quiet: bool) -> None:
+    """Compile for this processor now, not in the first run.
+
+    For images of containers and nodes of a cluster. Compiled functions go beside the installed
+    package, for every user, or into your own cache folder if that cannot be written;
+    NUMBA_CACHE_DIR names another. What is found out about the tokenizer goes into your cache folder
+    (NUMTOK_CACHE names another).
+    """
+    from numtok.arrays.kernel_cache import compiled_in
+    from numtok.corpus.warm_up import warm_up
+
+    started = time.perf_counter()
+
+    def say(name: str) -> None:
+        if not quiet:
+            echo(f"numtok: preparing {name}", err=True)
+
+    folder = warm_up(tokenizer, numbers or None, say)
+    if not quiet:
+        rows = [
+            ("compiled functions", f"{compiled_in(folder):,}", ""),
+            ("time", duration(time.perf_counter() - started), ""),
+        ]
+        print_table(rows, str(folder))
