@@ -1,42 +1,41 @@
 """What is counted of numbers is what a plain loop over ``numtok.extract`` counts, and adds up in
-any order.
+any order; of files, however they are read, and of encoded ones what can be known.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import json
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import trained
+from click.testing import CliRunner
 from effort import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numtok_cli.main import cli
 from places import SAMPLE
 from plain_statistics import plain_statistics
 
-from numtok import Grammar, Statistics, Tokenizer
-from numtok.errors import InputError
+from numtok import Grammar, Statistics, Tokenizer, corpus_stats, encode_files
+from numtok.corpus.summary import Progress
+from numtok.errors import InputError, SchemaError
 from numtok.representations import Subword
 from numtok.statistics.frequent import Frequent
 
-HISTOGRAMS = (
-    "significant_digits",
-    "integer_digits",
-    "fraction_digits",
-    "positive_decades",
-    "negative_decades",
-    "zeros",
-    "first_digits",
-    "forms",
-    "marks",
-)
-
+DIGITS = ("significant_digits", "integer_digits", "fraction_digits", "first_digits",
+          "positive_decades", "negative_decades", "zeros")  # fmt: skip
+WRITTEN = ("forms", "marks", "years")
+TEXTS = [json.loads(line)["text"] for line in SAMPLE.read_text("utf-8").splitlines()]
 KINDS: dict[str, list[str | None]] = {
     "prose": [
         "On 5 May 2019 it was -3.50 °C, 1,234 people came; 1990's best: +7, 10km, 99%.",
@@ -44,18 +43,13 @@ KINDS: dict[str, list[str | None]] = {
         "no numbers at all",
         None,
     ],
-    "code": [
-        "x = [100, -200, 3e5, .5, 007]; y[3] = 0xFF + 1.5E-3  # v1.2",
-        "for i in range(10): print(i * 2.0)",
-    ],
+    "code": ["x = [100, -200, 3e5, .5, 007]; y[3] = 0xFF + 1.5E-3  # v1.2", "range(10) * 2.0"],
     "table": ["year\tsum\n2019\t1,234.50\n2020\t-0.00\n1066\t.10\n2101\t0999"],
     "other scripts": ["価格は２０１９円、１,２３４.５０円 2020年 5月", "٤٢ كم و ٣.٥٠", "१२३ ५"],
     "one character": ["5", "-", "0", "-0", "٠"],
     "long": [
-        "9" * 60
-        + " 0."
-        + "0" * 60
-        + "1 123456789012345678 1234567890123456789 -1e400 1e-400 1e99999999999999999"
+        f"{'9' * 60} 0.{'0' * 60}1 123456789012345678 1234567890123456789 -1e400 1e-400"
+        " 1e99999999999999999"
     ],
     "signs": ["(−5) −0 - 5 3--2 +0 =-1 (7)"],
     "nothing": [],
@@ -65,32 +59,24 @@ KINDS: dict[str, list[str | None]] = {
 def held_to_the_oracle(texts: list[str | None], grammar: Grammar | None = None) -> None:
     plain, counted = plain_statistics(texts, grammar), Statistics.of_batch(texts, grammar)
     data = counted.to_json()
-    assert (data["documents"], data["numbers"], data["number_bytes"]) == (
-        len(texts),
-        plain.numbers,
-        plain.number_bytes,
-    )
-    assert data["without_text"] == texts.count(None) and data["bytes"] == sum(
-        len((text or "").encode()) for text in texts
-    )
-    for name in (*HISTOGRAMS, "per_document", "years"):
+    sizes = [len((text or "").encode()) for text in texts]
+    assert (data["documents"], data["numbers"]) == (len(texts), plain.numbers)
+    assert (data["without_text"], data["bytes"]) == (texts.count(None), sum(sizes))
+    assert data["number_bytes"] == plain.number_bytes
+    for name in (*DIGITS, *WRITTEN, "per_document"):
         assert data[name] == plain[name], name
-    listed = {Decimal(text): count for text, count in data["values"]["counts"].items()}
     assert sum(count for *_, count, _ in data["examples"]) == plain.numbers
     if not data["values"]["missed"]:
+        listed = {Decimal(text): count for text, count in data["values"]["counts"].items()}
         assert listed == {Decimal(text): count for text, count in plain["values"].items()}
 
 
+GRAMMARS = (Grammar(), Grammar.data(), Grammar(accounting=True, grouping="_"),
+            Grammar(unicode_digits=False))  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "grammar",
-    [
-        Grammar(),
-        Grammar.data(),
-        Grammar(accounting=True, grouping="_"),
-        Grammar(unicode_digits=False),
-    ],
-)
+@pytest.mark.parametrize("grammar", GRAMMARS)
 def test_the_counts_are_those_of_a_plain_loop(kind: str, grammar: Grammar) -> None:
     held_to_the_oracle(KINDS[kind], grammar)
 
@@ -99,95 +85,48 @@ def test_of_pages_too(wiki_texts: list[str]) -> None:
     held_to_the_oracle([text[:8000] for text in wiki_texts[:80:4]])
 
 
-@given(
-    st.lists(
-        st.one_of(st.none(), st.text(alphabet="0123456789.,-+eE ()٤−_x", max_size=40)), max_size=5
-    )
-)
+some_text = st.text(alphabet="0123456789.,-+eE ()٤−_x", max_size=40)
+
+
+@given(st.lists(st.one_of(st.none(), some_text), max_size=5))
 @example(["1.e5 007 0.0 .0 -.5e-3 1,000.10 1e0000005"])
 def test_of_anything(texts: list[str | None]) -> None:
     held_to_the_oracle(texts)
 
 
-# Units
-# ------------------------------------------------------------------------------------------------------------------
+UNITS = """10km away=km|10 km/h=km/h|5 km² of=km²|5 m/=m|20 °C=°C|45°N=°N|3°Celsius=°|5%=%|5 ‰=‰
+7 $=$|3 €=€|2019年に=年|5 µs=µs|5\u202fΩ=Ω|5\u00a0лет=лет|5  km=|5, km=|5 (km)=|5=|5 _km=|5 – 6=
+5 “km”=|5 Donaudampfschiffe=Donaudampfschiff|5 длиннохвостый=длиннохв|5 aaaaaaaaaaaaaa年年=aaaaaaaaaaaaaa"""
 
 
-@pytest.mark.parametrize(
-    ("text", "word"),
-    [
-        ("10km away", "km"),
-        ("10 km/h", "km/h"),
-        ("5 km² of", "km²"),
-        ("5 m/", "m"),
-        ("20 °C", "°C"),
-        ("45°N", "°N"),
-        ("3°Celsius", "°"),
-        ("5%", "%"),
-        ("5 ‰", "‰"),
-        ("7 $", "$"),
-        ("3 €", "€"),
-        ("2019年に", "年"),
-        ("5 µs", "µs"),
-        ("5\u202fΩ", "Ω"),
-        ("5\u00a0лет", "лет"),
-        ("5  km", None),
-        ("5, km", None),
-        ("5 (km)", None),
-        ("5", None),
-        ("5 _km", None),
-        ("5 – 6", None),
-        ("5 “km”", None),
-        ("5 Donaudampfschiffe", "Donaudampfschiff"),
-        ("5 длиннохвостый", "длиннохв"),
-    ],
-)
-def test_the_word_behind_a_number_is_counted(text: str, word: str | None) -> None:
-    units = Statistics.of_batch([text]).to_json()["units"]["counts"]
-    assert units == ({} if word is None else {word: 1})
+@pytest.mark.parametrize("case", UNITS.replace("\n", "|").split("|"))
+def test_the_word_behind_a_number_is_counted(case: str) -> None:
+    text, _, word = case.rpartition("=")
+    for where in (text, f"{text}\n{text}"):
+        units = Statistics.of_batch([where, ""]).to_json()["units"]["counts"]
+        assert units == ({word: where.count(text)} if word else {})
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [
-        ("3,14", "decimal comma"),
-        ("-1.234,56", "decimal comma"),
-        ("1,2,3", None),
-        ("1,23,4,5", None),
-        ("1, 2", None),
-        ("12 345", "grouped by space"),
-        ("1234 567", None),
-        ("12 34", None),
-        ("12\u202f345", "grouped by thin space"),
-        ("12\u00a0345", "grouped by thin space"),
-        ("12'345", "grouped by apostrophe"),
-        ("12’345", "grouped by apostrophe"),
-        ("1.5 345", None),
-        ("12,34,567", "grouped in lakhs"),
-        ("-1,23,45,678.90", "grouped in lakhs"),
-        ("12,34,56", None),
-        ("123,45,678", None),
-        ("(3,14)", None),
-        ("f(3,14", None),
-        ("3,14]", None),
-        ('"3,14"', None),
-        ("\n3,14\n", None),
-        ("a,3,14", None),
-        ("3,14\n", None),
-        ("€3,14", "decimal comma"),
-        ("3,14,", "decimal comma"),
-    ],
-)
-def test_numbers_that_another_grammar_would_read_as_one_are_told(
-    text: str, hint: str | None
-) -> None:
-    assert Statistics.of_batch([f"x {text} y"]).to_json()["side_by_side"] == (
-        {} if hint is None else {hint: 1}
-    )
+HINTS = {
+    "decimal comma": ["3,14", "-1.234,56", "€3,14", "3,14,"],
+    "grouped by space": ["12 345"],
+    "grouped by thin space": ["12\u202f345", "12\u00a0345"],
+    "grouped by apostrophe": ["12'345", "12’345"],
+    "grouped in lakhs": ["12,34,567", "-1,23,45,678.90"],
+    "": ["1,2,3", "1,23,4,5", "1, 2", "1234 567", "12 34", "1.5 345", "12,34,56", "123,45,678",
+         "(3,14)", "f(3,14", "3,14]", '"3,14"', "\n3,14\n", "a,3,14", "3,14\n"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("hint", HINTS)
+def test_numbers_that_another_grammar_would_read_as_one_are_told(hint: str) -> None:
+    for text in HINTS[hint]:
+        found = Statistics.of_batch([f"x {text} y"]).to_json()["side_by_side"]
+        assert found == ({hint: 1} if hint else {}), text
 
 
 # Adding up
-# --------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 documents = st.lists(st.text(alphabet="0123456789.,- km%", max_size=30), max_size=4)
 
@@ -207,59 +146,50 @@ def test_parts_add_up_to_the_whole_in_any_order(parts: list[list[str]]) -> None:
 
 def test_pages_cut_anywhere_add_up_to_the_whole(wiki_texts: list[str]) -> None:
     texts = [text[:20_000] for text in wiki_texts[:40]]
-    whole = Statistics.of_batch(texts).to_json()
-    for cut in (1, 17, 39):
+    bounded: dict[str, Any] = {"values": None, "units": None}
+    whole = Statistics.of_batch(texts).to_json() | bounded
+    for cut in (1, 39):
         parts = [Statistics.of_batch(texts[cut:]), Statistics.of_batch(texts[:cut])]
-        for merged in (
-            Statistics.merge(parts),
-            Statistics.merge(Statistics.from_json(part.to_json()) for part in parts),
-        ):
-            data = merged.to_json()
-            assert {name: data[name] for name in data if name not in ("values", "units")} == {
-                name: whole[name] for name in whole if name not in ("values", "units")
-            }
+        again = [Statistics.from_json(part.to_json()) for part in parts]
+        assert Statistics.merge(parts).to_json() | bounded == whole
+        assert Statistics.merge(again).to_json() | bounded == whole
 
 
 pairs = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 50)), max_size=30)
 
 
-@given(st.lists(pairs, min_size=1, max_size=4), st.randoms(use_true_random=False))
+@given(st.lists(pairs, min_size=1, max_size=4))
 def test_the_most_frequent_are_within_their_bound_however_they_are_merged(
-    parts: list[list[tuple[int, int]]], random: object
+    parts: list[list[tuple[int, int]]],
 ) -> None:
-    capacity, true = 4, dict.fromkeys(range(13), 0)
+    capacity, true = 4, Counter[str]()
     summaries = []
     for part in parts:
-        for value, times in part:
-            true[value] += times
-        counts: Counter[str] = Counter()
+        counts = Counter[str]()
         for value, times in part:
             counts[str(value)] += times
+        true += counts
         summaries.append(Frequent.of(counts, capacity))
-    random.shuffle(summaries)  # type: ignore[attr-defined]
-    merged = functools.reduce(lambda one, other: one + other, summaries)
-    listed = {int(value): times for value, times in merged.counts.items()}
-    assert len(listed) <= capacity and merged.missed <= sum(true.values()) / (capacity + 1)
-    for value, times in true.items():
-        assert listed.get(value, 0) <= times <= listed.get(value, 0) + merged.missed
+    for order in itertools.permutations(summaries):
+        merged = functools.reduce(lambda one, other: one + other, order)
+        assert len(merged.counts) <= capacity
+        assert merged.missed <= sum(true.values()) / (capacity + 1)
+        for value, times in true.items():
+            listed = merged.counts.get(value, 0)
+            assert listed <= times <= listed + merged.missed
 
 
 def test_statistics_of_two_tokenizers_are_not_added_up() -> None:
-    tokenizers = (
-        Tokenizer.from_pretrained(None, [Subword()]),
-        Tokenizer(trained.config("gpt2"), [Subword()]),
-    )
-    ours, other = (Statistics.of_batch(["a 5"], tokenizer=tokenizer) for tokenizer in tokenizers)
+    ours = Tokenizer.from_pretrained(None, [Subword()])
+    other = Tokenizer(trained.config("gpt2"), [Subword()])
+    one, two = (Statistics.of_batch(["a 5"], tokenizer=tokenizer) for tokenizer in (ours, other))
     with pytest.raises(InputError, match="two tokenizers"):
-        ours + other
+        one + two
 
 
 def test_json_of_the_sample_is_golden(golden: Callable[[str, str], None]) -> None:
-    texts = [json.loads(line)["text"] for line in SAMPLE.read_text("utf-8").splitlines()]
-    golden(
-        "statistics.json",
-        json.dumps(Statistics.of_batch(texts).to_json(), indent=1, ensure_ascii=False) + "\n",
-    )
+    data = Statistics.of_batch(TEXTS).to_json()
+    golden("statistics.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 @pytest.mark.parametrize(
@@ -278,10 +208,6 @@ def test_json_of_something_else_is_refused(change: dict[str, object], message: s
         Statistics.from_json([1])  # type: ignore[arg-type]
 
 
-# Size and tokens
-# ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_number_of_a_million_digits_and_many_values_stay_small() -> None:
     many = " ".join(str(value * 7919) for value in range(30_000))
     counted = Statistics.of_batch(["7" * 1_000_000 + " 1e-99999", many])
@@ -294,9 +220,106 @@ def test_tokens_are_those_that_overlap_numbers() -> None:
     tok = Tokenizer.from_pretrained(None, [Subword()])
     texts = ["It weighs 12345.678 kg", "none", "1 and 22"]
     counted = Statistics.of_batch(pa.array(texts), tokenizer=tok).tokens
-    encoded = [tok.encode(text) for text in texts]
-    assert counted.tokens == sum(map(len, encoded)) and counted.numbers == 3
-    spelled = Tokenizer.from_pretrained(None, "place").encode_batch(texts)
+    assert counted.tokens == sum(len(tok.encode(text)) for text in texts) and counted.numbers == 3
     assert counted.spelled["p1000"] == 9 and counted.spelled["place"] == 2 * 3 + len("12345.678122")
-    text_ids = sum(len(row) for row in spelled["input_ids"].to_pylist()) - counted.spelled["place"]
+    spelled = Tokenizer.from_pretrained(None, "place").encode_batch(texts)
+    text_ids = sum(map(len, spelled["input_ids"].to_pylist())) - counted.spelled["place"]
     assert text_ids <= counted.tokens - counted.before + 3
+
+
+# Files
+# -------------------------------------------------------------------------------------------------
+
+OF_VALUES = ("documents", "numbers", "per_document", "smallest", "largest", "magnitudes")
+
+
+@pytest.mark.parametrize(
+    ("layout", "suffix", "keep_text"),
+    [("number", "parquet", True), ("token", "arrow", True), ("number", "arrow", False)],
+)
+def test_an_encoded_file_has_what_it_stores_of_the_numbers_of_its_texts(
+    layout: Any, suffix: str, keep_text: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / f"a.{suffix}"
+    encode_files(SAMPLE, path, numbers="place", keep_text=keep_text, layout=layout)
+    encoded, raw = corpus_stats(path).to_json(), corpus_stats(SAMPLE).to_json()
+    exact = (*DIGITS, *WRITTEN, "values", "examples", "beyond_float64", "written")
+    for name in (*OF_VALUES, *(exact if keep_text else ())):
+        assert encoded[name] == raw[name], name
+    assert encoded["in_text"] == encoded["bytes"] == encoded["number_bytes"] == 0
+    assert encoded["units"]["counts"] == {} and encoded["tokens"]["numbers"] == 0
+    if not keep_text:
+        zeros = sum(raw["zeros"].values()) + raw["beyond_float64"]["zero"]
+        assert encoded["written"] == 0 and encoded["forms"] == {}
+        assert sum(encoded["zeros"].values()) == zeros
+
+
+def test_what_an_encoded_file_does_not_tell(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    summary = encode_files(SAMPLE, path, numbers="fone:3,1", keep_text=True, keep_columns=["id"])
+    counted = corpus_stats(path)
+    assert counted.numbers == summary.numbers - sum(summary.left_as_text.values())
+    assert counted.negative == 0  # the sign is text
+    assert corpus_stats(path, text_column="id") == corpus_stats(SAMPLE, text_column="id")
+    pq.write_table(pq.read_table(path).drop_columns(["number_value"]), tmp_path / "b.parquet")
+    with pytest.raises(SchemaError, match="number_value"):
+        corpus_stats(tmp_path / "b.parquet")
+
+
+def test_null_rows_and_infinite_values(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "5 -1e400 1e400"}\n{"text": null}\n{"text": "7"}\n')
+    encode_files(tmp_path / "a.jsonl", tmp_path / "a.parquet", numbers="place")
+    counted = corpus_stats(tmp_path / "a.parquet")
+    assert (counted.documents, counted.without_text, counted.numbers) == (3, 1, 4)
+    assert counted.counts.beyond.tolist() == [2, 0]
+    assert (counted.smallest, counted.largest) == (5, 7)
+
+
+def test_a_job_keeps_the_statistics_of_its_texts(tmp_path: Path) -> None:
+    folder, raw = tmp_path / "job", corpus_stats(SAMPLE).to_json()
+    summary = encode_files(
+        SAMPLE, f"{folder}/", numbers="fone:3,1", shards=3, workers=1, stats=True
+    )
+    kept = corpus_stats(folder)
+    assert kept == summary.statistics
+    # by the source tokenizer alone, whatever the numbers become
+    alike = {"tokens": dataclasses.replace(kept.tokens, tokenizer="", spelled={})}
+    of_texts = corpus_stats(SAMPLE)
+    assert dataclasses.replace(kept, **alike) == dataclasses.replace(
+        of_texts, tokens=dataclasses.replace(of_texts.tokens, tokenizer="", spelled={})
+    )
+    receipts = [json.loads((folder / f"__numtok/00000{k}.json").read_text()) for k in range(3)]
+    parts = [Statistics.from_json(receipt["statistics"]) for receipt in receipts]
+    assert Statistics.merge(parts) == kept
+    assert corpus_stats([folder, SAMPLE]).numbers == 2 * raw["numbers"]
+    held = corpus_stats(folder, input_format="parquet")
+    assert held.numbers < raw["numbers"], "what the shards hold"
+    one = encode_files(SAMPLE, tmp_path / "a.parquet", stats=True).statistics
+    assert one is not None and one.numbers == raw["numbers"]
+    told = CliRunner().invoke(cli, ["encode", str(SAMPLE), "-o", f"{tmp_path}/c.arrow", "--stats"])
+    assert "recommended: --numbers fone:16,16" in told.stdout and "output" in told.stdout
+
+
+def test_batches_workers_and_kinds_of_files_change_nothing(tmp_path: Path) -> None:
+    whole = Statistics.of_batch(TEXTS).to_json() | {"tokens": None}
+    for workers, batch_bytes in ((1, 1 << 20), (3, 300), (2, 1)):
+        counted = corpus_stats(SAMPLE, workers=workers, batch_bytes=batch_bytes)
+        assert counted.to_json() | {"tokens": None} == whole
+    assert corpus_stats(SAMPLE, grammar="data").to_json() | {"tokens": None} != whole
+    lines = [text.replace("\n", " ") for text in TEXTS]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    pq.write_table(pa.table({"body": lines}), tmp_path / "b.parquet")
+    encode_files(SAMPLE, tmp_path / "c.arrow", numbers="place", keep_text=True)
+    counted = corpus_stats(tmp_path)
+    assert (counted.numbers, counted.in_text, counted.written) == (549, 366, 549)
+    assert counted.tokens.bytes == 2 * sum(len(text.encode()) for text in lines)
+
+
+def test_progress_and_an_empty_corpus(tmp_path: Path) -> None:
+    told: list[Progress] = []
+    corpus_stats(SAMPLE, progress=told.append)
+    assert told[-1].read == told[-1].total == SAMPLE.stat().st_size and told[-1].documents == 31
+    (tmp_path / "a.jsonl").write_text("")
+    assert corpus_stats(tmp_path / "a.jsonl").numbers == 0
+    with pytest.raises(InputError, match="no such file"):
+        corpus_stats(tmp_path / "no.jsonl")

@@ -6,18 +6,31 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
+import shlex
+import sysconfig
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numtok_cli.main import cli
 
 import numtok
-from numtok import Digits, FloatBits, FoNE, Numbers, PlaceValue, Statistics, Subword, XVal
-from numtok.representations import Representation, SingleToken, SpelledOut, parse
+from numtok import Digits, FloatBits, FoNE, Grammar, Numbers, PlaceValue, Statistics, Subword, XVal
+from numtok.representations import (
+    REPRESENTATIONS,
+    Representation,
+    SingleToken,
+    SpelledOut,
+    parse,
+)
 from numtok.representations.parse import name_of
-from numtok.statistics.losses import Loss, candidates, fitted_xval, losses
+from numtok.statistics.losses import candidates, fitted_xval, losses
+from numtok.statistics.recommend import wanted_grammar
 from numtok.statistics.report import Report
 
 
@@ -31,83 +44,56 @@ def really_lost(representation: Representation, numbers: Numbers) -> tuple[int, 
         found = representation.decode(representation.encode(held))
     elif isinstance(representation, SpelledOut):
         found = Numbers.parse(representation.decode(representation.encode(held)))
-    changed = sum(
-        abs(now) != abs(was) for now, was in zip(found.to_decimal(), held.to_decimal(), strict=True)
-    )
+    pairs = zip(found.to_decimal(), held.to_decimal(), strict=True)
+    changed = sum(abs(now) != abs(was) for now, was in pairs)
     return int((~fits).sum()), int(representation.clipped(numbers).sum()), changed
 
 
-EVERY = [
-    "xval:log",
-    "bits",
-    "bits:64",
-    "fone:4,2",
-    "fone:20,9",
-    "place",
-    "digits",
-    "p10",
-    "p1000",
-    "b1999",
-    "fp15",
-    "exponent_bins",
-    "logfourier",
-    "subword",
-]
+NAMES = "xval:log bits bits:64 fone:4,2 fone:20,9 place digits p10 p1000 b1999 fp15 exponent_bins"
+EVERY = [one for name in [*NAMES.split(), "logfourier", "subword"] for one in parse(name)]
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_the_losses_are_those_of_encoding_every_number(name: str, wiki_texts: list[str]) -> None:
-    (representation,) = parse(name)
-    numbers = numtok.scan([text[:30_000] for text in wiki_texts[:60]])
-    (loss,) = losses(Statistics.of_numbers(numbers), [representation])
-    left, clipped, changed = really_lost(representation, numbers)
-    assert loss.numbers == len(numbers) and (loss.left_as_text, loss.clipped) == (left, clipped)
-    assert abs(loss.rounded - changed) <= 0.002 * len(numbers)
-    assert (loss.worst_error > 0) == (loss.rounded > 0)
+@pytest.fixture(scope="module")
+def found(wiki_texts: list[str]) -> Numbers:
+    return numtok.scan([text[:30_000] for text in wiki_texts[:60]])
+
+
+def test_the_losses_are_those_of_encoding_every_number(found: Numbers) -> None:
+    for loss in losses(Statistics.of_numbers(found), EVERY):
+        left, clipped, changed = really_lost(loss.representation, found)
+        assert loss.numbers == len(found)
+        assert (loss.left_as_text, loss.clipped) == (left, clipped), loss.name
+        assert abs(loss.rounded - changed) <= 0.002 * len(found), loss.name
+        assert (loss.worst_error > 0) == (loss.rounded > 0), loss.name
+
+
+pairs = st.tuples(st.integers(-(10**12), 10**12), st.integers(-20, 20))
 
 
 @settings(max_examples=examples(40))
-@given(
-    st.lists(
-        st.tuples(st.integers(-(10**12), 10**12), st.integers(-20, 20)), min_size=1, max_size=4
-    )
-)
+@given(st.lists(pairs, min_size=1, max_size=4))
 def test_few_values_are_told_exactly(values: list[tuple[int, int]]) -> None:
     numbers = numtok.scan([" ".join(f"{mantissa}e{power}" for mantissa, power in values)])
-    chosen = [one for name in EVERY for one in parse(name)]
-    for loss in losses(Statistics.of_numbers(numbers), chosen):
-        left, clipped, changed = really_lost(loss.representation, numbers)
-        assert (loss.left_as_text, loss.clipped, loss.rounded) == (
-            left,
-            clipped,
-            changed,
-        ), loss.name
+    for loss in losses(Statistics.of_numbers(numbers), EVERY):
+        lost = (loss.left_as_text, loss.clipped, loss.rounded)
+        assert lost == really_lost(loss.representation, numbers), loss.name
 
 
-def test_a_scale_that_is_fitted_to_the_statistics_is_that_of_the_numbers(
-    wiki_texts: list[str],
-) -> None:
-    numbers = numtok.scan([text[:30_000] for text in wiki_texts[:60]])
-    statistics = Statistics.of_numbers(numbers)
+def test_a_scale_that_is_fitted_to_the_statistics_is_that_of_the_numbers(found: Numbers) -> None:
+    statistics, few = Statistics.of_numbers(found), 0.002 * len(found)
     for log in (False, True):
-        exact, found = XVal.fit(numbers, log=log), fitted_xval(statistics, log)
-        lost = [
-            int((one.clipped(numbers) | one.vanishing(numbers)).sum()) for one in (exact, found)
-        ]
-        assert found.clip == 5 and lost[0] <= lost[1] <= lost[0] + 0.002 * len(numbers)
+        pair = XVal.fit(found, log=log), fitted_xval(statistics, log)
+        lost = [int((one.clipped(found) | one.vanishing(found)).sum()) for one in pair]
+        assert pair[1].clip == 5 and lost[0] <= lost[1] <= lost[0] + few
     (loss,) = losses(statistics, [fitted_xval(statistics)])
-    assert abs(loss.clipped - int(loss.representation.clipped(numbers).sum())) <= 0.002 * len(
-        numbers
-    )
-    assert abs(loss.vanishing - int(loss.representation.vanishing(numbers).sum())) <= 0.002 * len(
-        numbers
-    )
+    assert abs(loss.clipped - int(loss.representation.clipped(found).sum())) <= few
+    assert abs(loss.vanishing - int(loss.representation.vanishing(found).sum())) <= few
 
 
-@given(
-    st.lists(st.tuples(st.floats(1e-30, 1e30), st.integers(1, 9)), min_size=1, max_size=20),
-    st.booleans(),
-)
+counted = st.lists(st.tuples(st.floats(1e-30, 1e30), st.integers(1, 9)), min_size=1, max_size=20)
+
+
+@given(counted, st.booleans())
 def test_a_fit_to_counted_values_is_that_to_all_of_them(
     values: list[tuple[float, int]], log: bool
 ) -> None:
@@ -117,88 +103,43 @@ def test_a_fit_to_counted_values_is_that_to_all_of_them(
         assert fitted == XVal.fit_values(np.repeat(each, counts), quantile=quantile, log=log)
 
 
-def test_quantiles_are_within_three_percent(wiki_texts: list[str]) -> None:
-    numbers = numtok.scan(wiki_texts[:40])
-    magnitudes = np.abs(numbers.to_float64())
+def test_quantiles_are_within_three_percent(found: Numbers) -> None:
+    magnitudes = np.abs(found.to_float64())
     magnitudes = magnitudes[(magnitudes > 0) & np.isfinite(magnitudes)]
     shares = (0.001, 0.01, 0.5, 0.9, 0.999)
     expected = np.quantile(magnitudes, shares, method="inverted_cdf")
-    assert np.allclose(Statistics.of_numbers(numbers).quantiles(shares), expected, rtol=1 / 32)
+    assert np.allclose(Statistics.of_numbers(found).quantiles(shares), expected, rtol=1 / 32)
 
 
 def test_costs_are_tokens_and_bytes_per_number() -> None:
     tok = numtok.Tokenizer.from_pretrained(None, [Subword()])
     statistics = Statistics.of_batch(["1 -22 333", "4444.5"], tokenizer=tok)
-    found = {
-        loss.name: loss
-        for loss in losses(
-            statistics,
-            [
-                XVal(),
-                FloatBits(),
-                FoNE(2, 1),
-                PlaceValue(),
-                Digits(),
-                Digits(1),
-                Subword(),
-                *parse("p1000"),
-            ],
-        )
+    kinds = [XVal(), FloatBits(), FoNE(2, 1), PlaceValue(), Digits(), Digits(1), Subword()]
+    chosen = [*kinds, *parse("p1000")]
+    costs = {loss.name: (loss.tokens, loss.bytes) for loss in losses(statistics, chosen)}
+    before, place, digits = statistics.tokens.before / 4, 2 + 13 / 4, 2 + 8 / 4
+    assert costs == {
+        "xval": (1, 4),
+        "bits": (1, 4),  # as files hold them
+        "fone:2,1": (pytest.approx(1.25 * 0.5 + before * 0.5), 3),
+        "place": (pytest.approx(place), pytest.approx(2 * place)),
+        "digits": (pytest.approx(digits), 0),
+        "digits:1": (None, 0),  # what was counted is that of groups of three
+        "p1000": (3, 0),
+        "subword": (before, 0),
     }
-    before = statistics.tokens.before / 4
-    assert (found["xval"].tokens, found["xval"].bytes, found["xval"].compact_bytes) == (1, 4, None)
-    assert (found["bits"].bytes, found["bits"].compact_bytes) == (32, 4)
-    assert (
-        found["fone:2,1"].tokens == pytest.approx(1.25 * 0.5 + before * 0.5)
-        and found["fone:2,1"].bytes == 24
-    )
-    assert found["place"].tokens == pytest.approx(2 + (1 + 3 + 3 + 6) / 4) and found[
-        "place"
-    ].bytes == pytest.approx(2 * found["place"].tokens)
-    assert (
-        found["digits"].tokens == pytest.approx(2 + (1 + 2 + 1 + 4) / 4)
-        and found["digits"].bytes == 0
-    )
-    assert found["digits:1"].tokens is None, "what was counted is that of groups of three"
-    assert found["p1000"].tokens == 3 and found["subword"].tokens == before
-    untold = {
-        loss.name: loss
-        for loss in losses(
-            dataclasses.replace(statistics, tokens=Statistics().tokens),
-            [XVal(), PlaceValue(), Subword()],
-        )
-    }
-    assert (untold["xval"].tokens, untold["place"].tokens, untold["subword"].tokens) == (
-        1,
-        None,
-        None,
-    )
+    untold = dataclasses.replace(statistics, tokens=Statistics().tokens)
+    assert [loss.tokens for loss in losses(untold, kinds)] == [1, 1, None, None, None, None, None]
+    (loss,) = losses(statistics, [FoNE(3, 1)])
+    told = loss.to_json()
+    assert (told["options"], told["name"]) == (FoNE(3, 1).to_dict(), "fone:3,1")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "xval",
-        "xval:log",
-        "bits",
-        "fone:16,9",
-        "fone:3,0",
-        "place",
-        "digits",
-        "digits:1,places",
-        "p10",
-        "p10:5",
-        "logfourier",
-        "exponent_bins",
-    ],
-)
-def test_names_are_those_that_the_command_line_takes(name: str) -> None:
-    (representation,) = parse(name)
-    assert name_of(representation) == name
-
-
-def test_one_of_a_users_own_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    from numtok.representations.registry import REPRESENTATIONS
+def test_names_are_those_that_are_parsed_and_ones_of_a_users_own_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [*NAMES.split(), "xval", "fone:3,0", "digits:1,places", "p10:5", "logfourier"]
+    assert [name_of(one) for name in names for one in parse(name)] == names
 
     @dataclasses.dataclass(frozen=True)
     class Own(FloatBits):
@@ -209,25 +150,22 @@ def test_one_of_a_users_own_is_compared(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 # What is recommended
-# --------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def corpus(kind: str) -> list[str]:
-    random = np.random.default_rng(0)
-    texts = {
+    dice = np.random.default_rng(0)
+    powers = [f"{dice.uniform(1, 9.99):.2f}e{dice.integers(-30, 30)}" for _ in range(500)]
+    return {
         "years": [f"In {1900 + k % 120} there were {k % 300} of them" for k in range(500)],
-        "prices": [f"{random.uniform(3, 900):.2f} €" for _ in range(500)],
-        "measured": [f"{random.uniform(1, 99):.1f} m" for _ in range(500)],
-        "coordinates": [f"{random.uniform(-90, 90):.12f}" for _ in range(500)],
-        "hashes": [str(10**59 + int(random.integers(10**9)) * 7919) for _ in range(300)],
-        "physics": [
-            f"{random.uniform(1, 9.99):.2f}e{random.integers(-30, 30)}" for _ in range(500)
-        ],
+        "prices": [f"{dice.uniform(3, 900):.2f} €" for _ in range(500)],
+        "coordinates": [f"{dice.uniform(-90, 90):.12f}" for _ in range(500)],
+        "hashes": [str(10**59 + int(dice.integers(10**9)) * 7919) for _ in range(300)],
+        "physics": powers,
         "beyond": ["1e80", "-2e-70", "3e60"] + [f"{k}e{k % 30 - 15}" for k in range(1, 999)],
-        "counts": [str(int(10 ** random.uniform(3, 7))) for _ in range(500)],
+        "counts": [str(int(10 ** dice.uniform(3, 7))) for _ in range(500)],
         "none": ["no numbers here"],
-    }
-    return texts[kind]
+    }[kind]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +174,6 @@ def corpus(kind: str) -> list[str]:
         ("none", "subword", "no numbers"),
         ("years", "fone:4,0", "integers of up to four digits"),
         ("prices", "xval", "have a fraction"),
-        ("measured", "xval", "have a fraction"),
         ("coordinates", "fone:2,12", "float32 does not keep"),
         ("hashes", "place", "too long"),
         ("physics", "bits", "powers of ten"),
@@ -244,37 +181,29 @@ def corpus(kind: str) -> list[str]:
         ("counts", "fone:7,0", "7 digits hold 99%"),
     ],
 )
-def test_the_first_rule_that_holds_decides(kind: str, chosen: str, reason: str) -> None:
+def test_the_first_rule_that_holds_decides_and_its_options_encode(
+    kind: str, chosen: str, reason: str, tmp_path: Path
+) -> None:
     report = Report.of(Statistics.of_batch(corpus(kind)))
-    assert report.recommendation.numbers == chosen
-    assert reason in " ".join(report.recommendation.reasons)
-    assert report.recommendation.options["numbers"] == chosen
-    assert (
-        report.recommendation == Report.of(report.statistics, [Subword()]).recommendation
-    )  # whatever is compared
+    advice = report.recommendation
+    assert advice.numbers == advice.options["numbers"] == chosen
+    assert reason in " ".join(advice.reasons)
+    # whatever is compared
+    assert advice == Report.of(report.statistics, [Subword()]).recommendation
+    texts = tmp_path / "in.jsonl"
+    texts.write_text("".join(json.dumps({"text": text}) + "\n" for text in corpus(kind)[:5]))
+    numtok.encode_files(texts, tmp_path / "out.parquet", **advice.options)
 
 
-def test_the_options_that_are_recommended_encode(tmp_path: object) -> None:
-    import shlex
-
-    from click.testing import CliRunner
-    from numtok_cli.main import cli
-
-    for kind in ("years", "prices", "physics"):
-        recommendation = Report.of(Statistics.of_batch(corpus(kind))).recommendation
-        rows = "".join(json.dumps({"text": text}) + "\n" for text in corpus(kind)[:5])
-        done = CliRunner().invoke(
-            cli,
-            [
-                "encode",
-                "-",
-                "-o",
-                f"{tmp_path}/{kind}.parquet",
-                *shlex.split(recommendation.options),
-            ],
-            input=rows,
-        )
-        assert done.exit_code == 0, done.output
+def test_the_options_that_are_printed_encode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("\n".join(corpus("prices")))
+    told = CliRunner().invoke(cli, ["stats", "in.txt"]).stdout
+    options = shlex.split(told.partition("recommended: ")[2].splitlines()[0])
+    done = CliRunner().invoke(cli, ["encode", "in.txt", "-o", "a.parquet", *options])
+    assert done.exit_code == 0 and "--scale" in options, done.output
 
 
 @pytest.mark.parametrize(
@@ -285,28 +214,103 @@ def test_the_options_that_are_recommended_encode(tmp_path: object) -> None:
         ("12 345", "grouped by spaces"),
         ("-5 -6 7", "sign is a token of text"),
         ("5 1e999", "beyond float64"),
+        ("1 and 2", ""),
     ],
 )
 def test_what_looks_odd_is_remarked(text: str, remark: str) -> None:
-    assert remark in " ".join(Report.of(Statistics.of_batch([text])).recommendation.remarks)
-    assert Report.of(Statistics.of_batch(["1 and 2"])).recommendation.remarks == ()
+    remarks = Report.of(Statistics.of_batch([text])).recommendation.remarks
+    assert remark in " ".join(remarks) if remark else remarks == ()
 
 
-def test_a_report_of_nothing_has_all_its_parts() -> None:
-    for statistics in (
-        Statistics(),
-        Statistics.of_batch(["0 -0 0.0"]),
-        Statistics.of_batch(["1e99999999999999999"]),
-    ):
-        report = Report.of(statistics)
-        assert json.loads(json.dumps(report.to_json()))["recommendation"]["options"]
-        assert all(loss.numbers == statistics.numbers for loss in report.losses)
+@pytest.mark.parametrize("texts", [[], ["0 -0 0.0"], ["1e99999999999999999"]])
+def test_a_report_of_nothing_has_all_its_parts(texts: list[str]) -> None:
+    statistics = Statistics.of_batch(texts)
+    report = Report.of(statistics)
+    assert json.loads(json.dumps(report.to_json()))["recommendation"]["options"]
+    assert all(loss.numbers == statistics.numbers for loss in report.losses)
 
 
-def test_a_loss_says_its_options() -> None:
-    (loss,) = losses(Statistics.of_batch(["5"]), [FoNE(3, 1)])
-    assert (
-        isinstance(loss, Loss)
-        and loss.to_json()["options"] == FoNE(3, 1).to_dict()
-        and loss.to_json()["name"] == "fone:3,1"
-    )
+# Whether another grammar is wanted
+# -------------------------------------------------------------------------------------------------
+
+CORPORA = {
+    "european": (
+        "Im Jahr 2019 kamen 12.345 Besucher, das waren 3,5 Prozent mehr. Der Eintritt kostet 7,50 €"
+        " am 12.03.2024 um 14.30 Uhr."
+    ),
+    "swiss": "Im Jahr 2019 kostete es 12'345.50 Franken, 3.5 Prozent mehr.",
+    "indian": "In 2019 it cost Rs 12,34,567.50, which is 3.5 per cent more than 1,234 dollars.",
+}
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_another_grammar_is_asked_for_until_it_is_used(name: str, tmp_path: Path) -> None:
+    assert wanted_grammar(Statistics.of_batch([CORPORA[name]] * 3)) == name
+    used = Statistics.of_batch([CORPORA[name]] * 3, getattr(Grammar, name)())
+    assert wanted_grammar(used) is None
+    path = tmp_path / "a.txt"
+    path.write_text(CORPORA[name] + "\n", "utf-8")
+    told = CliRunner().invoke(cli, ["stats", str(path), "--html", f"{path}.html"]).output
+    for one in (" ".join(told.split()), Path(f"{path}.html").read_text("utf-8")):
+        assert f"count again with --grammar {name}" in one
+
+
+def rewritten(text: str, marks: dict[str, str]) -> str:
+    """``text`` with its numbers in other marks."""
+    pieces, at = [], 0
+    for number in numtok.extract(text):
+        pieces += [text[at : number.start], number.text.translate(str.maketrans(marks))]
+        at = number.stop
+    return "".join(pieces) + text[at:]
+
+
+@pytest.mark.parametrize(
+    ("marks", "wanted"),
+    [
+        ({}, None),
+        ({",": ".", ".": ","}, "european"),
+        ({",": "\u00a0", ".": ","}, "european"),
+        ({",": "’"}, "swiss"),
+    ],
+)
+def test_wikipedia_as_other_countries_write_it(
+    marks: dict[str, str], wanted: str | None, wiki_texts: list[str]
+) -> None:
+    texts = [rewritten(text, marks) for text in wiki_texts[::10]]
+    assert wanted_grammar(Statistics.of_batch(texts)) == wanted
+
+
+@pytest.mark.parametrize("grammar", ["prose", "data"])
+def test_tables_and_code_are_no_hint(grammar: str) -> None:
+    dice = random.Random(1)
+    pairs = [(dice.randrange(10_000), dice.uniform(0, 1000)) for _ in range(300)]
+    modules = ("datetime", "statistics", "fractions", "colorsys", "random", "decimal")
+    library = Path(sysconfig.get_paths()["stdlib"])
+    named = [f"{a},some name,{a},{b:.2f}" for a, b in pairs]
+    objects = [{"a": a, "b": [b, a, round(b)]} for a, b in pairs]
+    tables = {
+        "two columns": [f"{a},{round(b)}" for a, b in pairs],
+        "two columns in one text": ["\n".join(f"{a},{round(b)}" for a, b in pairs)],
+        "three decimals": ["\n".join(f"{b:.3f},{a}" for a, b in pairs)],
+        "with words": ["\n".join(["id,name,n,price", *named])],
+        "quoted": ["\n".join(f'"a b","{a},{round(b)}",x' for a, b in pairs)],
+        "tuples": [
+            f"points = [({a},{round(b)}), ({round(b)},{a})]; f(x, {a},{a})" for a, b in pairs
+        ],
+        "lists": [f"[{a},{a},{round(b)}] and {a}, {round(b)}, {a}" for a, b in pairs],
+        "json": [json.dumps(one, separators=(",", ":")) for one in objects],
+        "code": [(library / f"{name}.py").read_text("utf-8") for name in modules],
+    }
+    asked = {
+        name: wanted_grammar(Statistics.of_batch(some, grammar)) for name, some in tables.items()
+    }
+    assert set(asked.values()) == {None}, asked
+
+
+def test_the_written_forms_of_a_grammar_are_known_by_its_own_marks() -> None:
+    text = "1.234,50 und 1 234 und 3,5 und 1.234 und ,5"
+    forms = Statistics.of_batch([text], "european").to_json()
+    assert forms["forms"] == {"grouped decimal": 1, "grouped": 2, "decimal": 2}
+    assert forms["marks"] == {"trailing zeros": 1, "leading point": 1}
+    advice = Report.of(Statistics.of_batch(["3,5 kg"], "european")).recommendation
+    assert advice.grammar is None
