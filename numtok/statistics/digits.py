@@ -58,8 +58,8 @@ class Values(NamedTuple):
 
 def count_digits(numbers: Numbers, histograms: Histograms) -> Values:
     """The value of each number, with its sign; the histograms are filled."""
-    values = Values(*(memory.empty(len(numbers), np.int64) for _ in range(3)),
-                    memory.full(len(numbers), 1, np.int64))  # fmt: skip
+    shape, mantissa, power = (memory.empty(len(numbers), np.int64) for _ in range(3))
+    values = Values(shape, mantissa, power, memory.full(len(numbers), 1, np.int64))
     decimals = Decimals(numbers.digits, numbers.digit_offsets, numbers.exponent, numbers.negative)
     _count(decimals, histograms, values)
     floats = numbers.to_float64()

@@ -142,11 +142,10 @@ def _loss(
     good, inexact = weights[held][exact].sum(), weights[held][~exact].sum()
     kept = max(total - left - beyond, 0.0)
     good = kept * good / max(good + inexact, 1e-300)
-    counts = _whole([good, kept - good, beyond, left], total)
+    exactly, rounded, over, text = _whole([good, kept - good, beyond, left], total)
     tokens = _tokens(representation, statistics, left / max(total, 1))
-    return Loss(
-        representation, *counts, round(float(near)), error, tokens, _bytes(representation, tokens)
-    )
+    size, vanishing = _bytes(representation, tokens), round(float(near))
+    return Loss(representation, exactly, rounded, over, text, vanishing, error, tokens, size)
 
 
 def _whole(parts: list[float], total: int) -> list[int]:

@@ -476,7 +476,7 @@ def _(session: Session, printed: str) -> None:
 def _(session: Session, printed: str) -> None:
     assert "183 numbers in 31 documents" in (session.folder / "report.html").read_text("utf-8")
     data = json.loads((session.folder / "report.json").read_text("utf-8"))
-    assert data["recommendation"]["options"] in printed and {"xval", "fone:16,16"} <= {
+    assert "--numbers fone:16,16" in printed and {"xval", "fone:16,16"} <= {
         loss["name"] for loss in data["representations"]
     }
     encoded = printed[printed.rindex("sample.parquet\n  documents") :]
