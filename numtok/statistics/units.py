@@ -57,9 +57,7 @@ def _behind(numbers: Numbers) -> pa.LargeStringArray:
     first = rows.offsets[numbers.document] + numbers.stop
     _to_the_end(rows.text, first, rows.offsets[numbers.document + 1], _ENDS, lengths)
     offsets = memory.offsets_of(lengths)
-    text = memory.empty(int(offsets[-1]), np.uint8)
-    gather(rows.text, first, offsets, text)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(gather(rows.text, first, offsets))]
     return pa.Array.from_buffers(pa.large_string(), len(numbers), buffers)
 
 
