@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from numtok import stores
 from numtok.errors import OutputError
-from numtok.stores import objects
-from numtok.stores.ask import is_url
+from numtok.stores import is_url
 
 _TEMPORARY = re.compile(r"\..+\.[\w-]+\.\d+-[0-9a-f]{12}\.tmp")
 _LONGEST_NAME = 180  # bytes; file systems allow 255, and host, number and random part take up to 60
@@ -41,7 +41,7 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
             the system refuses.
     """
     if is_url(path):
-        with objects.new_object(str(path), overwrite) as file:
+        with stores.new_object(str(path), overwrite) as file:
             yield file
         return
     path = Path(path)
@@ -86,7 +86,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     """
     data = memoryview(content.encode() if isinstance(content, str) else content)
     if is_url(path):
-        objects.write(str(path), bytes(data))
+        stores.write(str(path), bytes(data))
         return
     path = Path(path)
     special = _is_special(path)

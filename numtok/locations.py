@@ -1,8 +1,5 @@
 """Where files lie: a path of this machine, or the URL of an object store. What reads and writes
-takes either, and does not ask which it is.
-
-In: the name of a place. Out: what is there. Paths are for the system, URLs for
-    :mod:`numtok.stores`; :mod:`numtok.files` writes to both.
+takes either, and does not ask which it is; :mod:`numtok.files` writes to both.
 """
 
 from __future__ import annotations
@@ -10,15 +7,15 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from numtok.stores import objects
-from numtok.stores.ask import is_url
-from numtok.stores.reading import RemoteFile
+from numtok import stores
+from numtok.stores import Status, is_url
 
 __all__ = ["is_url"]
 
@@ -42,7 +39,7 @@ def join(folder: str | Path, name: str) -> str:
 def open_file(path: str | Path, block: int | None = None) -> BinaryIO:
     """Opened for reading; ``block`` bytes of an object are read at once, if that is given."""
     if is_url(path):
-        return RemoteFile(str(path), block)  # type: ignore[return-value]  # a raw file is enough
+        return stores.RemoteFile(str(path), block)  # type: ignore[return-value]  # a raw file is enough
     return open(path, "rb")
 
 
@@ -52,42 +49,44 @@ def for_arrow(path: str | Path, block: int | None = None) -> Any:
         return path
     import pyarrow as pa
 
-    return pa.PythonFile(RemoteFile(str(path), block), mode="r")
+    return pa.PythonFile(stores.RemoteFile(str(path), block), mode="r")
+
+
+def status(path: str | Path) -> Status | None:
+    """What there is; None if there is nothing."""
+    if is_url(path):
+        return stores.status(str(path))
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return Status(found.st_size, str(found.st_mtime_ns), stat.S_ISDIR(found.st_mode))
 
 
 def exists(path: str | Path) -> bool:
-    return objects.status(str(path)) is not None if is_url(path) else os.path.exists(path)
+    return status(path) is not None
 
 
 def is_file(path: str | Path) -> bool:
-    if not is_url(path):
-        return os.path.isfile(path)
-    found = objects.status(str(path))
+    found = status(path)
     return found is not None and not found.is_folder
 
 
 def is_folder(path: str | Path) -> bool:
-    if not is_url(path):
-        return os.path.isdir(path)
-    found = objects.status(str(path))
+    found = status(path)
     return found is not None and found.is_folder
 
 
 def size(path: str | Path) -> int | None:
     """Bytes of a file; None if it is not there."""
-    if is_url(path):
-        found = objects.status(str(path))
-        return None if found is None else found.size
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return None
+    found = status(path)
+    return None if found is None else found.size
 
 
 def names(folder: str | Path) -> list[str]:
     """What is right below a folder, sorted; nothing if it is not there."""
     if is_url(folder):
-        return objects.names(str(folder))
+        return stores.names(str(folder))
     with contextlib.suppress(FileNotFoundError):
         return sorted(os.listdir(folder))
     return []
@@ -96,7 +95,7 @@ def names(folder: str | Path) -> list[str]:
 def remove(path: str | Path) -> None:
     """Remove a file, a link, or a folder with all that is in it, if it is there."""
     if is_url(path):
-        objects.remove(str(path))
+        stores.remove(str(path))
         return
     with contextlib.suppress(FileNotFoundError):
         linked = os.path.islink(path)

@@ -39,7 +39,7 @@ from numtok.corpus.write.encoded import open_writer
 from numtok.errors import InputError, NumtokError
 from numtok.files import write_file
 from numtok.locations import is_url
-from numtok.stores.ask import changed
+from numtok.stores import changed
 from numtok.tokenizer import schema
 from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.results import EncodeReport

@@ -59,27 +59,17 @@ def test_what_is_no_size_or_share() -> None:
 
 
 @pytest.mark.parametrize(
-    "output",
-    [
-        ["-o", "out/"],
-        ["-o", "out", "--shards", "1"],
-        ["-o", "out", "--shard-size", "1GB"],
-        ["-o", "out", "--workers", "1"],
-    ],
+    "output", ["out/", "out --shards 1", "out --shard-size 1GB", "out --workers 1"]
 )
-def test_what_makes_a_folder(corpus: Path, output: list[str]) -> None:
-    ok("encode", "in/a.jsonl", *output, "-q")
-    assert [path.name for path in sorted(Path("out").iterdir())] == [
-        "000000.parquet",
-        "__numtok",
-    ]
+def test_what_makes_a_folder(corpus: Path, output: str) -> None:
+    ok("encode", "in/a.jsonl", "-o", *output.split(), "-q")
+    assert [path.name for path in sorted(Path("out").iterdir())] == ["000000.parquet", "__numtok"]
 
 
 def test_a_file_is_a_file(corpus: Path) -> None:
-    ok("encode", "in/a.jsonl", "-o", "out.parquet", "--workers", "2", "-q")
-    assert Path("out.parquet").is_file()
-    ok("encode", "in/a.jsonl", "-o", "out.data", "--workers", "2", "--output-format", "arrow", "-q")
-    assert Path("out.data").is_file()
+    for output in ("out.parquet", "out.data --output-format arrow"):
+        ok("encode", "in/a.jsonl", "--workers", "2", "-q", "-o", *output.split())
+        assert Path(output.split()[0]).is_file()
     assert len(ok("encode", "in/a.jsonl", "-o", "-", "--workers", "2", "-q").splitlines()) == 60
     assert "named like one" in refused("encode", "in/a.jsonl", "-o", "-", "--shards", "2")
 
@@ -122,63 +112,28 @@ def test_every_failure_is_told_and_the_status_says_so(corpus: Path) -> None:
 
 
 def test_a_file_of_options(corpus: Path) -> None:
-    Path("job.toml").write_text(
-        'inputs = ["in/a.jsonl", "in/b.jsonl"]\noutput = "out/"\nnumbers = "xval,bits"\nkeep-column'
-        ' = ["id"]\ndense = true\nshards = 3\nshard-size = "1MB"\nformat = "jsonl"\n'
+    """What is given on the command line wins."""
+    config = (
+        'inputs = ["in/a.jsonl", "in/b.jsonl"]\noutput = "out/"\nnumbers = "xval,bits"\nshards = 3\n'
+        'keep-column = ["id"]\ndense = true\nformat = "jsonl"\n'
     )
+    Path("job.toml").write_text(f'{config}shard-size = "1MB"\n')
     assert "leave out one of them" in refused("encode", "--config", "job.toml")
-    Path("job.toml").write_text(Path("job.toml").read_text().replace('shard-size = "1MB"\n', ""))
+    Path("job.toml").write_text(config)
     ok("encode", "--config", "job.toml", "-q")
-    ok(
-        "encode",
-        "in/a.jsonl",
-        "in/b.jsonl",
-        "-o",
-        "same",
-        "--numbers",
-        "xval,bits",
-        "--keep-column",
-        "id",
-        "--dense",
-        "--shards",
-        "3",
-        "-q",
-    )
-    assert list(jobs.shards(Path("out"))) == list(jobs.shards(Path("same")))
-    assert (
-        jobs.table(Path("out")).equals(jobs.table(Path("same")))
-        and "number_bits" in jobs.table(Path("out")).column_names
-    )
-    ok(
-        "encode", "--config", "job.toml", "-q", "-o", "other/", "--shards", "2"
-    )  # what is given here wins
+    how = "--numbers xval,bits --keep-column id --dense --shards 3 -q"
+    ok("encode", "in/a.jsonl", "in/b.jsonl", "-o", "same", *how.split())
+    made = jobs.table(Path("out"))
+    assert made.equals(jobs.table(Path("same"))) and "number_bits" in made.column_names
+    ok("encode", "--config", "job.toml", "-q", "-o", "other/", "--shards", "2")
     assert list(jobs.shards(Path("other"))) == ["000000.parquet", "000001.parquet"]
 
 
 def test_a_manifest_repeats_its_job(corpus: Path) -> None:
-    options = [
-        "--numbers",
-        "fone:6,4,xval",
-        "--grammar",
-        "data",
-        "--keep-column",
-        "id",
-        "--keep-text",
-        "--shards",
-        "4",
-        "--fit-quantile",
-        "0.9",
-    ]
-    ok(
-        "encode",
-        "in",
-        "-o",
-        "out/",
-        "--tokenizer",
-        str(Path(jobs.__file__).parents[2] / "numtok" / "default"),
-        "-q",
-        *options,
-    )
+    """And so does a plan."""
+    default = str(Path(jobs.__file__).parents[2] / "numtok" / "default")
+    how = "--numbers fone:6,4,xval --grammar data --keep-column id --keep-text --shards 4 --fit-quantile 0.9"
+    ok("encode", "in", "-o", "out/", "--tokenizer", default, "-q", *how.split())
     for name in ("manifest", "plan"):
         ok("encode", "--config", f"out/__numtok/{name}.json", "-o", f"{name}/", "-q")
         assert jobs.shards(Path(name)) == jobs.shards(Path("out"))

@@ -202,18 +202,6 @@ def test_the_bytes_of_a_shard_know_no_names(tmp_path: Path) -> None:
     assert jobs.shards(tmp_path / "x" / "out") == jobs.shards(tmp_path / "quite-another" / "out")
 
 
-def test_only_what_the_plan_names_is_read(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.jsonl").write_text(lines(40))
-    encode(tmp_path, shards=2)
-    for name in ("index.json", "notes.txt", "more/b.jsonl"):
-        (tmp_path / "out" / name).parent.mkdir(exist_ok=True)
-        (tmp_path / "out" / name).write_text('{"version": 2}')
-    assert len(texts(tmp_path)) == 40
-    made = numtok.export_files(tmp_path / "out", tmp_path / "all")
-    assert made.sequences == 40
-
-
 def test_an_input_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
     """Into one file: at a line's end, nothing in what is left says so."""
     path = tmp_path / "a.txt"

@@ -82,24 +82,14 @@ def test_a_line_starts_at_the_first_break_from_a_byte_on(content: bytes, positio
 
 
 def test_files_of_one_size_and_lines_of_one_size_make_shards_of_one_size(tmp_path: Path) -> None:
-    sources = written(str(tmp_path), [("jsonl", b"123456789\n" * 100)] * 6)
-    assert [sum(part.length for part in shard) for shard in made(sources, 12)] == [500] * 12
-    assert [sum(part.length for part in shard) for shard in made(sources, 4)] == [1500] * 4
-    whole = written(str(tmp_path), [("jsonl.gz", b"123456789\n" * 100)] * 6)
-    assert [[int(Path(part.path).name[0]) for part in shard] for shard in made(whole, 3)] == [
-        [0, 1],
-        [2, 3],
-        [4, 5],
-    ]
-    assert [[int(Path(part.path).name[0]) for part in shard] for shard in made(whole, 50)] == [
-        [0],
-        [1],
-        [2],
-        [3],
-        [4],
-        [5],
-    ]
-    texts = written(str(tmp_path), [("txt", b"123456789\n" * 100)])
+    lines = b"123456789\n" * 100
+    sources = written(str(tmp_path), [("jsonl", lines)] * 6)
+    for count, size in ((12, 500), (4, 1500)):
+        assert [sum(part.length for part in one) for one in made(sources, count)] == [size] * count
+    whole = written(str(tmp_path), [("jsonl.gz", lines)] * 6)
+    for count, files in ((3, 2), (50, 1)):
+        assert [len(shard) for shard in made(whole, count)] == [files] * (6 // files)
+    texts = written(str(tmp_path), [("txt", lines)])
     assert len(made(texts, 5)) == 5 and len(made(texts, 5, "file")) == 1
 
 
@@ -140,21 +130,23 @@ def test_a_file_that_is_cut_again_is_in_its_parts_once(
     before: bytes, after: bytes, count: int
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        sources = written(folder, [("jsonl", before)])
-        parts = [part for shard in made(sources, count) for part in shard]
-        (source,) = written(folder, [("jsonl", after)])
-        again = cut_again(parts, source, "new")
+        parts = [
+            part for shard in made(written(folder, [("jsonl", before)]), count) for part in shard
+        ]
+        again = cut_again(parts, written(folder, [("jsonl", after)])[0], "new")
         there = [part for part in again if part is not None]
         assert len(again) == len(parts) and again[0] is not None
         assert b"".join(content_of(part.source) for part in there) == after
-        starts = [part.start for part in there]
-        assert all(after[start - 1 : start] == b"\n" for start in starts[1:])
+        assert all(after[part.start - 1 : part.start] == b"\n" for part in there[1:])
 
 
 def test_what_lies_between_two_changes_keeps_its_bounds(tmp_path: Path) -> None:
     lines = [f"line {number} of them\n".encode() for number in range(1000)]
-    (source,) = written(str(tmp_path), [("txt", b"".join(lines))])
-    parts = [part for shard in made([source], 10) for part in shard]
+    parts = [
+        part
+        for shard in made(written(str(tmp_path), [("txt", b"".join(lines))]), 10)
+        for part in shard
+    ]
     before = [content_of(part.source) for part in parts]
     (source,) = written(str(tmp_path), [("txt", b"".join([b"0\n", *lines[2:990], *lines[995:]]))])
     after = [content_of(part.source) for part in cut_again(parts, source, "new") if part]

@@ -50,70 +50,39 @@ def encode(corpus: Path, folder: Path, **options: Any) -> numtok.corpus.summary.
 
 
 def test_the_shards_hold_the_rows_of_one_file(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
+    """With the same scale, and the same summary."""
     one = numtok.encode_files(corpus, tmp_path / "one.parquet", **OPTIONS)
     assert len(list(unbroken.glob("*.parquet"))) == 7
     whole, parts = pq.read_table(tmp_path / "one.parquet"), jobs.table(unbroken)
     assert parts.replace_schema_metadata(None).equals(whole.replace_schema_metadata(None))
-    assert parts.schema.metadata[b"numtok"] == whole.schema.metadata[b"numtok"], (
-        "with the same scale"
-    )
+    assert parts.schema.metadata[b"numtok"] == whole.schema.metadata[b"numtok"]
     again = encode(corpus, unbroken)
     assert again.resumed == again.shards == again.shards_done == 7
-    for name in (
-        "documents",
-        "bytes",
-        "numbers",
-        "tokens",
-        "without_text",
-        "first_without_text",
-        "tokens_before",
-        "tokens_after",
-        "fit",
-        "representations",
-    ):
-        assert getattr(again, name) == getattr(one, name), name
-    assert (
-        again.documents == 5 * jobs.ROWS and again.first_without_text == f"{corpus}/a.jsonl, row 14"
-    )
+    own = {"output", "output_bytes", "seconds", "shards", "shards_done", "resumed", "text_column"}
+    assert {name: value for name, value in vars(again).items() if name not in own} == {
+        name: value for name, value in vars(one).items() if name not in own
+    }
+    assert again.first_without_text == f"{corpus}/a.jsonl, row 14"
 
 
 def test_the_bytes_do_not_depend_on_who_writes_them(
     corpus: Path, unbroken: Path, tmp_path: Path
 ) -> None:
-    encode(corpus, tmp_path / "out", workers=2)
-    assert jobs.shards(tmp_path / "out") == jobs.shards(unbroken)
-    for path in (unbroken / "__numtok").glob("*.json"):
-        assert path.read_bytes() == (tmp_path / "out" / "__numtok" / path.name).read_bytes(), (
-            path.name
-        )
-
-
-def test_the_bytes_do_not_depend_on_threads(corpus: Path, tmp_path: Path) -> None:
-    found = []
-    for workers in (1, 3):  # more than there are shards
-        encode(
-            corpus,
-            tmp_path / str(workers),
-            shards=1,
-            workers=workers,
-            numbers="xval,bits",
-            batch_bytes=2000,
-        )
-        found.append(jobs.shards(tmp_path / str(workers)))
-    assert found[0] == found[1]
-
-
-def test_shares_of_the_shards(corpus: Path, unbroken: Path, tmp_path: Path) -> None:
-    share = encode(corpus, tmp_path / "out", shard=(1, 3))
+    """Processes, threads, shares of several machines, of which the last one finishes."""
+    encode(corpus, tmp_path / "processes", workers=2)
+    share = encode(corpus, tmp_path / "shares", shard=(1, 3), workers=3)
     assert (share.share, share.shards_done, share.documents < 5 * jobs.ROWS) == (True, 3, True)
     with pytest.raises(JobError, match=r"4 of 7 shards are not done: 1, 2, 4, 5; run the same"):
-        numtok.finish_job(tmp_path / "out")
-    assert encode(corpus, tmp_path / "out", shard=(3, 3)).shards_done == 5
-    last = encode(corpus, tmp_path / "out", shard=(2, 3))  # whoever is last finishes
+        numtok.finish_job(tmp_path / "shares")
+    assert encode(corpus, tmp_path / "shares", shard=(3, 3)).shards_done == 5
+    last = encode(corpus, tmp_path / "shares", shard=(2, 3))
     assert (last.share, last.shards_done, last.documents) == (False, 7, 5 * jobs.ROWS)
-    assert numtok.finish_job(tmp_path / "out", check=True).documents == 5 * jobs.ROWS
-    assert jobs.shards(tmp_path / "out") == jobs.shards(unbroken)
-    assert jobs.manifest(tmp_path / "out") == jobs.manifest(unbroken)
+    assert numtok.finish_job(tmp_path / "shares", check=True).documents == 5 * jobs.ROWS
+    for name in ("processes", "shares"):
+        assert jobs.everything(tmp_path / name) == jobs.everything(unbroken)
+    for workers in (1, 3):  # threads, as there is one shard
+        encode(corpus, tmp_path / str(workers), shards=1, workers=workers, batch_bytes=2000)
+    assert jobs.everything(tmp_path / "1") == jobs.everything(tmp_path / "3")
 
 
 def test_only_what_is_missing_is_done(corpus: Path, unbroken: Path, done: Path) -> None:
@@ -129,34 +98,29 @@ def test_only_what_is_missing_is_done(corpus: Path, unbroken: Path, done: Path) 
     assert summary.resumed == 5
     changed = {path.name[:6] for path, inode in before.items() if path.stat().st_ino != inode}
     assert changed == {"000002", "000005"}
-    assert not left.exists()
-    assert jobs.shards(done) == jobs.shards(unbroken) and jobs.manifest(done) == jobs.manifest(
-        unbroken
-    )
-    assert (
-        said[-1].shards == (7, 7)
-        and said[-1].read == said[-1].total
-        and 0 < said[0].resumed < said[0].total
-    )
+    assert not left.exists() and jobs.everything(done) == jobs.everything(unbroken)
+    last = said[-1]
+    assert (last.shards, last.read, last.documents) == ((7, 7), last.total, 5 * jobs.ROWS)
+    assert 0 < said[0].resumed < said[0].total
 
 
-def test_another_job_is_refused_by_what_differs(corpus: Path, done: Path) -> None:
-    cases: list[tuple[dict[str, Any], str]] = [
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
         ({"shards": 3}, "shards was 7, now it is 3"),
         ({"keep_text": False}, "keep_text was true, now it is false"),
         ({"numbers": "bits"}, "numbers was .*xval.*, now it is .*bits"),
         ({"compression": "lz4"}, 'compression was "zstd", now it is "lz4"'),
-    ]
-    for options, message in cases:
-        with pytest.raises(JobError, match=f"out: holds another job: .*{message}.*overwrite=True"):
-            encode(corpus, done, **options)
-    summary = encode(corpus, done, shards=3, overwrite=True)
-    assert (
-        summary.shards,
-        summary.resumed,
-        sorted(path.name for path in done.glob("*.parquet"))[0],
-    ) == (3, 0, "000000.parquet")
-    assert not list(done.glob("000006*")) and not (done / "__numtok" / "000005.json").exists()
+    ],
+)
+def test_another_job_is_refused_by_what_differs(
+    corpus: Path, done: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(JobError, match=f"out: holds another job: .*{message}.*overwrite=True"):
+        encode(corpus, done, **options)
+    summary = encode(corpus, done, overwrite=True, **options)
+    assert summary.resumed == 0 and len(list(done.glob("*.parquet"))) == summary.shards
+    assert len(list((done / "__numtok").glob("0*.json"))) == summary.shards
 
 
 def test_other_versions_are_other_jobs(
@@ -350,71 +314,28 @@ def test_what_cannot_be_a_job_is_refused_before_anything_is_written(
 # -----------------------------------------------------------------------------------------------------
 
 
-def test_the_others_finish_and_the_error_names_the_line_of_the_file(tmp_path: Path) -> None:
-    lines = [json.dumps({"text": f"row {number} is {number}"}) for number in range(300)]
-    lines[250:250] = ["", "  "]
-    lines[270] = '{"text": "row 268'
-    lines[30] = '{"text": 7}'
-    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n")
-    with pytest.raises(
-        JobError,
-        match=r"2 of 8 shards failed \(0, 7\).*the others are done.*run the same again",
-    ) as caught:
-        numtok.encode_files(
-            tmp_path / "a.jsonl", tmp_path / "out", numbers="bits", shards=8, workers=1
-        )
-    assert set(caught.value.failures) == {0, 7}
-    assert caught.value.failures[0].startswith(
-        f"{tmp_path}/a.jsonl:31: text column 'text' holds a number"
-    )
-    assert caught.value.failures[7].startswith(f"{tmp_path}/a.jsonl:271:10: not valid JSON")
-    assert len(list((tmp_path / "out").glob("*.parquet"))) == 6
-    skipped = numtok.encode_files(
-        tmp_path / "a.jsonl",
-        tmp_path / "out",
-        numbers="bits",
-        shards=8,
-        workers=1,
-        on_error="skip",
-        overwrite=True,
-    )
-    assert (skipped.documents, skipped.skipped) == (298, 2)
-
-
-@pytest.mark.parametrize("kind", ["jsonl", "txt", "parquet"])
+@pytest.mark.parametrize("kind", ["jsonl", "txt", "parquet", "bytes.jsonl", "bytes.txt"])
 def test_the_error_names_the_row_of_the_file(tmp_path: Path, kind: str) -> None:
+    """As it does when the file is encoded as a whole; blank lines are no rows of JSON lines."""
     texts = [f"row {number}" for number in range(100)]
     texts[81] = "1" * 60
     path = tmp_path / f"a.{kind}"
-    if kind == "jsonl":
-        path.write_text(
-            "".join(json.dumps({"text": text}) + "\n\n" for text in texts)
-        )  # blank lines are no rows
+    if kind.startswith("bytes"):  # that are not UTF-8
+        line = b'{"text": "caf\xe9"}' if kind.endswith("jsonl") else b"caf\xe9"
+        path.write_bytes(b'{"text": "1"}\n' * 90 + line + b"\n" + b'{"text": "1"}\n' * 9)
+    elif kind == "jsonl":
+        path.write_text("".join(json.dumps({"text": text}) + "\n\n" for text in texts))
     elif kind == "txt":
         path.write_bytes("\r\n".join(texts).encode())
     else:
         pq.write_table(pa.table({"text": texts}), path, row_group_size=7)
-    job = {"numbers": "fone:6,4", "overflow": "error", "shards": 4, "workers": 1}
-    with pytest.raises(JobError) as caught:
-        numtok.encode_files(path, tmp_path / "out", **job)
-    with pytest.raises(RepresentationError) as whole:
-        numtok.encode_files(path, tmp_path / "out.parquet", numbers="fone:6,4", overflow="error")
-    assert list(caught.value.failures.values()) == [str(whole.value)] and "row 82" in str(
-        whole.value
-    )
-
-
-def test_bytes_that_are_not_utf8_are_named_by_their_place_in_the_file(tmp_path: Path) -> None:
-    for name, line in (("a.jsonl", b'{"text": "caf\xe9"}'), ("a.txt", b"caf\xe9")):
-        path = tmp_path / name
-        path.write_bytes(b'{"text": "1"}\n' * 90 + line + b"\n" + b'{"text": "1"}\n' * 9)
-        with pytest.raises(InputError) as whole:
-            numtok.encode_files(path, tmp_path / "out.parquet", numbers="bits")
-        with pytest.raises(JobError) as caught:
-            numtok.encode_files(path, tmp_path / f"{name}.d", numbers="bits", shards=5, workers=1)
-        assert list(caught.value.failures.values()) == [str(whole.value)] and ":91:" in str(
-            whole.value
-        )
+    how: dict[str, Any] = {"numbers": "fone:6,4", "overflow": "error"}
+    with pytest.raises(JobError, match="the others are done") as caught:
+        numtok.encode_files(path, tmp_path / "out", shards=5, workers=1, **how)
+    with pytest.raises((InputError, RepresentationError)) as whole:
+        numtok.encode_files(path, tmp_path / "out.parquet", **how)
+    assert list(caught.value.failures.values()) == [str(whole.value)]
+    assert (":91:" if kind.startswith("bytes") else "row 82") in str(whole.value)
 
 
 def test_the_columns_of_a_part_are_those_of_the_file(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ leaves, to the byte.
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import random
@@ -13,7 +12,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import interrupts
@@ -28,7 +27,6 @@ from numtok.corpus.summary import Progress
 from numtok.errors import JobError, OutputError
 
 DOCUMENTS, SHARDS = 6_000, 8
-LONG = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -52,129 +50,63 @@ def unbroken(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     folder = tmp_path_factory.mktemp("unbroken") / "out"
     made = numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
     assert made.documents == made.rows == DOCUMENTS
-    return everything(folder)
-
-
-def everything(folder: Path) -> dict[str, str]:
-    """The SHA-256 of every file that a job leaves."""
-    found = jobs.shards(folder) | {
-        f"own/{name}": digest for name, digest in jobs.shards(folder / "__numtok").items()
-    }
-    return found
+    return jobs.everything(folder)
 
 
 def start(corpus: Path, folder: Path, workers: int = 2) -> subprocess.Popen[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "numtok_cli.main",
-        "encode",
-        str(corpus),
-        "-o",
-        str(folder),
-        "--shards",
-        str(SHARDS),
-        "--workers",
-        str(workers),
-    ]
-    return interrupts.start(command)
-
-
-def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return [
-            child
-            for child in psutil.Process(process.pid).children()
-            if child.status() != psutil.STATUS_ZOMBIE
-        ]
-    return []
-
-
-def all_ended(processes: list[psutil.Process]) -> bool:
-    return not any(
-        process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes
-    )
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    begin = time.monotonic()
-    while not holds():
-        assert time.monotonic() - begin < LONG
-        time.sleep(0.002)
+    how = ["-o", str(folder), "--shards", str(SHARDS), "--workers", str(workers)]
+    return interrupts.start([sys.executable, "-m", "numtok_cli.main", "encode", str(corpus), *how])
 
 
 def begun(folder: Path, process: subprocess.Popen[str], shards: int) -> None:
     """Wait until so many shards are done."""
-    wait_for(lambda: process.poll() is not None or len(list(folder.glob("*.parquet"))) >= shards)
+    interrupts.wait_for(
+        lambda: process.poll() is not None or len(list(folder.glob("*.parquet"))) >= shards
+    )
 
 
 def finish(corpus: Path, folder: Path, unbroken: dict[str, str]) -> None:
     numtok.encode_files(corpus, folder, shards=SHARDS, workers=1)
-    assert everything(folder) == unbroken
+    assert jobs.everything(folder) == unbroken
     assert len(jobs.table(folder)) == DOCUMENTS
 
 
-def kill_and_resume(
-    corpus: Path, folder: Path, unbroken: dict[str, str], moments: int, seed: int
-) -> int:
-    """Kill the command, or one of its workers, at so many moments, in one job after the other; how
-    many jobs it took.
+@pytest.mark.slow
+def test_kills_at_random_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
+    """Of the command, or of one of its workers, which it makes up for; in one job after the other.
+    ``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others.
     """
-    chance, made = random.Random(seed), 0
+    moments = int(os.environ.get("NUMTOK_KILLS", "5"))
+    chance, made = random.Random(int(os.environ.get("NUMTOK_SEED", "1"))), 0
     while moments > 0:
-        out = folder / str(made)
+        out = tmp_path / str(made)
         while moments > 0 and not (out / "__numtok" / "manifest.json").exists():
             process = start(corpus, out, workers=chance.choice([1, 2, 2]))
             if chance.random() < 0.8:  # or else while it starts and plans
                 begun(out, process, len(list(out.glob("*.parquet"))) + chance.choice([0, 1, 1, 2]))
             time.sleep(chance.random() ** 2 * 0.4)
-            children = workers_of(process)
+            children = interrupts.children(process)
             moments -= 1
             if children and chance.random() < 0.4:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     chance.choice(children).kill()
-                _, told = process.communicate(timeout=LONG)
+                _, told = process.communicate(timeout=interrupts.LONG)
                 assert process.returncode == 0, told  # another has done its shard
             else:
-                process.kill()
-                process.communicate(timeout=LONG)
-                wait_for(functools.partial(all_ended, children))
+                interrupts.kill_with_children(process)
         finish(corpus, out, unbroken)
         made += 1
-    return made
 
 
-@pytest.mark.slow
-def test_kills_at_a_few_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
-    """The command while its workers work; then a worker, which the command makes up for."""
+def test_a_killed_command_takes_its_workers_along_and_goes_on(
+    corpus: Path, unbroken: dict[str, str], tmp_path: Path
+) -> None:
     process = start(corpus, tmp_path / "out")
-    begun(tmp_path / "out", process, 2)
-    children = workers_of(process)
-    process.kill()
-    process.communicate(timeout=LONG)
-    assert children
-    wait_for(functools.partial(all_ended, children))
-    there = len(list((tmp_path / "out" / "__numtok").glob("0*.json")))
-    assert 0 < there < SHARDS and not (tmp_path / "out" / "__numtok" / "manifest.json").exists()
-    process = start(corpus, tmp_path / "out")
-    begun(tmp_path / "out", process, there + 1)
-    for child in workers_of(process)[:1]:
-        child.kill()
-    printed, told = process.communicate(timeout=LONG)
-    assert process.returncode == 0, told
-    assert "were done before" in printed
+    begun(tmp_path / "out", process, 1)
+    interrupts.kill_with_children(process)
+    before = len(numtok.job_status(tmp_path / "out").done)
+    assert numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=1).resumed == before
     finish(corpus, tmp_path / "out", unbroken)
-
-
-@pytest.mark.slow
-def test_kills_at_random_moments(corpus: Path, unbroken: dict[str, str], tmp_path: Path) -> None:
-    """``NUMTOK_KILLS=100`` for as many, ``NUMTOK_SEED`` for others."""
-    moments, seed = (
-        int(os.environ.get("NUMTOK_KILLS", "5")),
-        int(os.environ.get("NUMTOK_SEED", "1")),
-    )
-    made = kill_and_resume(corpus, tmp_path, unbroken, moments, seed)
-    print(f"{moments} kills over {made} jobs, seed {seed}")
 
 
 # In a worker: over shard 2 it dies, as with too little memory; or it waits
@@ -247,15 +179,15 @@ def test_two_runs_in_one_folder(corpus: Path, unbroken: dict[str, str], tmp_path
     """They share the work; who wants another plan, or to begin anew, is refused meanwhile."""
     out = tmp_path / "out"
     first, second = start(corpus, out, 1), start(corpus, out, 1)
-    wait_for(lambda: bool(list((out / "__numtok").glob("0*.claim"))))
+    interrupts.wait_for(lambda: bool(list((out / "__numtok").glob("0*.claim"))))
     with pytest.raises(JobError, match=r"another run is working on this folder \(process \d+ on"):
         numtok.encode_files(corpus, out, shards=SHARDS, workers=1, overwrite=True)
     running = numtok.job_status(out).running.values()
     assert {one.pid for one in running} <= {first.pid, second.pid}
     for process in (first, second):
-        _, told = process.communicate(timeout=LONG)
+        _, told = process.communicate(timeout=interrupts.LONG)
         assert process.returncode == 0, told
-    assert everything(out) == unbroken
+    assert jobs.everything(out) == unbroken
     assert not list((out / "__numtok").glob("*.claim"))
 
 

@@ -38,20 +38,10 @@ def local(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    """What a job leaves, but for its locks."""
-    found = {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-    return {name: data for name, data in found.items() if not name.endswith("lock")}
-
-
 def test_a_job_is_the_same_wherever_its_output_lies(store: Any, corpus: Path, local: Path) -> None:
     """To the byte, receipts and manifest included; and it goes on where it was."""
     summary = numtok.encode_files(corpus, "memory://out/", **OPTIONS)
-    assert memory_store.contents(store, "out") == files(local)
+    assert memory_store.contents(store, "out") == jobs.files(local)
     assert (summary.output, summary.rows) == ("memory://out", 5 * 80)
     assert summary.output_bytes == sum(path.stat().st_size for path in local.glob("*.parquet"))
     for name in (
@@ -62,7 +52,7 @@ def test_a_job_is_the_same_wherever_its_output_lies(store: Any, corpus: Path, lo
     ):
         store.rm_file(f"/out/{name}")
     again = numtok.encode_files(corpus, "memory://out", **OPTIONS)
-    assert again.resumed == 3 and memory_store.contents(store, "out") == files(local)
+    assert again.resumed == 3 and memory_store.contents(store, "out") == jobs.files(local)
     assert numtok.finish_job("memory://out", check=True).rows == summary.rows
 
 
@@ -183,30 +173,26 @@ def test_two_runs_in_one_folder(store: Any, corpus: Path, local: Path) -> None:
 
     summary = numtok.encode_files(corpus, "memory://out", progress=run_the_other, **OPTIONS)
     assert other[0].resumed == 2 and summary.resumed == 0
-    assert memory_store.contents(store, "out") == files(local)
+    assert memory_store.contents(store, "out") == jobs.files(local)
 
 
-def test_an_input_that_changed_since_the_plan(store: Any, corpus: Path) -> None:
-    """What it is in is made again, and by the new plan."""
+def test_a_job_is_amended_and_mended(store: Any, corpus: Path) -> None:
+    """What an input is in that changed is made again, and so is what has a damaged receipt."""
     memory_store.upload(store, corpus, "in")
-    numtok.encode_files("memory://in", "memory://out", **OPTIONS)
-    before = store.cat_file("/in/a.jsonl")
-    store.pipe_file("/in/a.jsonl", before + b'{"id": "a80", "text": "5"}\n')
-    summary = numtok.encode_files("memory://in", "memory://out", **OPTIONS)
-    assert 0 < summary.resumed < 5 and summary.documents == 5 * 80 + 1
-    store.rm_file("/in/a.jsonl")
-    assert numtok.encode_files("memory://in", "memory://out", **OPTIONS).documents == 4 * 80
-
-
-def test_a_damaged_receipt_and_an_unfinished_folder(store: Any, corpus: Path) -> None:
-    numtok.encode_files(corpus, "memory://out", shard=(1, 2), **OPTIONS)
+    numtok.encode_files("memory://in", "memory://out", shard=(1, 2), **OPTIONS)
     with pytest.raises(InputError, match=r"^memory://out: its job is not finished"):
         numtok.decode_files("memory://out", "memory://texts.jsonl")
     with pytest.raises(JobError, match=r"2 of 5 shards are not done: 1, 3; run the same"):
         numtok.finish_job("memory://out")
     assert len(numtok.job_status("memory://out").done) == 3
     store.pipe_file("/out/__numtok/000002.json", b"{}")
-    assert numtok.encode_files(corpus, "memory://out", **OPTIONS).resumed == 2
+    assert numtok.encode_files("memory://in", "memory://out", **OPTIONS).resumed == 2
+    before = store.cat_file("/in/a.jsonl")
+    store.pipe_file("/in/a.jsonl", before + b'{"id": "a80", "text": "5"}\n')
+    summary = numtok.encode_files("memory://in", "memory://out", **OPTIONS)
+    assert 0 < summary.resumed < 5 and summary.documents == 5 * 80 + 1
+    store.rm_file("/in/a.jsonl")
+    assert numtok.encode_files("memory://in", "memory://out", **OPTIONS).documents == 4 * 80
 
 
 def test_rows_at_random_are_for_this_machine(store: Any, local: Path) -> None:

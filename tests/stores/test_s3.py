@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
 import os
@@ -13,21 +12,20 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import interrupts
 import jobs
-import psutil
 import pyarrow.parquet as pq
 import pytest
 import s3_server
 from s3_server import Server
 
 import numtok
+from numtok import stores
 from numtok.errors import InputError, JobError, NumtokError, OutputError
-from numtok.stores import ask, objects, reading
 
 OPTIONS: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True, "shards": 3, "workers": 1}
 RATE = 0.25  # of requests that fail
@@ -46,8 +44,8 @@ def patient(monkeypatch: pytest.MonkeyPatch, store: tuple[Server, Any]) -> None:
 
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 10)
     monkeypatch.setattr(asyncio, "sleep", _soon)
-    monkeypatch.setattr(ask, "PAUSE", 0.001)
-    monkeypatch.setattr(ask, "TRIES", 10)
+    monkeypatch.setattr(stores, "PAUSE", 0.001)
+    monkeypatch.setattr(stores, "TRIES", 10)
 
 
 SLEEP = asyncio.sleep
@@ -66,12 +64,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def local(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("local") / "out"
     numtok.encode_files(corpus, folder, **OPTIONS)
-    found = {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-    return {name: data for name, data in found.items() if not name.endswith("lock")}
+    return jobs.files(folder)
 
 
 def contents(store: Any, name: str) -> dict[str, bytes]:
@@ -136,12 +129,12 @@ def test_large_objects_go_in_parts(
     one.
     """
     server, files = store
-    monkeypatch.setattr(objects, "PART", 5 << 20)
+    monkeypatch.setattr(stores, "PART", 5 << 20)
     monkeypatch.setattr("s3fs.S3FileSystem.retries", 3)  # of each part, else all begins anew
     data = os.urandom(1 << 20) * 12
     with (
         server.failing(server.at_random(RATE, seed=5)),
-        objects.new_object("s3://bucket/large", overwrite=False) as file,
+        stores.new_object("s3://bucket/large", overwrite=False) as file,
     ):
         file.write(data)
     assert sum("partNumber" in path for _, path in server.requests) >= 3
@@ -150,7 +143,7 @@ def test_large_objects_go_in_parts(
     server.requests.clear()
     with (
         server.failing(server.at_random(RATE, seed=6)),
-        reading.RemoteFile("s3://bucket/large", block=2 << 20) as read,
+        stores.RemoteFile("s3://bucket/large", block=2 << 20) as read,
     ):
         assert read.readall() == data
         assert (
@@ -167,12 +160,12 @@ def test_large_objects_go_in_parts(
                 r" network"
             ),
         ),
-        objects.new_object("s3://bucket/never", overwrite=False) as file,
+        stores.new_object("s3://bucket/never", overwrite=False) as file,
     ):
         file.write(data)
     with (
         pytest.raises(KeyboardInterrupt),
-        objects.new_object("s3://bucket/never", overwrite=False) as file,
+        stores.new_object("s3://bucket/never", overwrite=False) as file,
     ):
         raise KeyboardInterrupt
     assert s3_server.uploads(files) == before and not files.exists("bucket/never")
@@ -207,8 +200,8 @@ def test_an_object_that_changes_or_goes_while_it_is_read(
     change: str,
 ) -> None:
     server, files = store
-    monkeypatch.setattr(reading, "BLOCK", 1 << 12)
-    monkeypatch.setattr(reading, "BLOCKS", 1)
+    monkeypatch.setattr(stores, "BLOCK", 1 << 12)
+    monkeypatch.setattr(stores, "BLOCKS", 1)
     name, data = f"bucket/change/a.{kind}", large(tmp_path, kind)
     files.pipe_file(name, data)
     seen: list[str] = []
@@ -311,7 +304,7 @@ def test_a_store_that_stays_away(
     does.
     """
     server, files = store
-    monkeypatch.setattr(ask, "TRIES", 3)
+    monkeypatch.setattr(stores, "TRIES", 3)
     upload(files, corpus, "in")
     for how in ("503", "drop"):
         with (
@@ -353,7 +346,7 @@ def test_without_credentials(store: tuple[Server, Any]) -> None:
     command = [
         sys.executable,
         "-c",
-        "from numtok.stores.objects import status; status('s3://bucket/in/a.jsonl')",
+        "from numtok.stores import status; status('s3://bucket/in/a.jsonl')",
     ]
     said = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=60
@@ -364,87 +357,37 @@ def test_without_credentials(store: tuple[Server, Any]) -> None:
     )
 
 
-SHARDS = 8
-
-
-def command(corpus: str | Path, output: str) -> list[str]:
-    options = ["--shards", str(SHARDS), "--workers", "2", "--keep-text", "--quiet"]
-    return [sys.executable, "-m", "numtok_cli.main", "encode", str(corpus), "-o", output, *options]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("rate", [0.0, 0.1])
-def test_kills_at_random_moments(store: tuple[Server, Any], tmp_path: Path, rate: float) -> None:
+def test_kills_at_random_moments(store: tuple[Server, Any], tmp_path: Path) -> None:
     """The command, while the store fails now and then; resumed, it is what an unbroken run leaves
     on a disk. ``NUMTOK_KILLS=20`` for as many.
     """
     server, files = store
-    corpus, chance = tmp_path / "in", random.Random(int(os.environ.get("NUMTOK_SEED", "1")))
-    corpus.mkdir()
-    for name in "ab":
-        rows = (
-            {"text": f"{name} {number}: " + f"{number / 7} of 1,234 is -{number}e3, " * 6}
-            for number in range(3000)
-        )
-        (corpus / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    numtok.encode_files(corpus, tmp_path / "out", shards=SHARDS, workers=1, keep_text=True)
-    whole = {
-        str(path.relative_to(tmp_path / "out")): path.read_bytes()
-        for path in (tmp_path / "out").rglob("*")
-        if path.is_file()
-    }
-    whole = {name: data for name, data in whole.items() if not name.endswith("lock")}
+    corpus, chance = tmp_path / "in.jsonl", random.Random(int(os.environ.get("NUMTOK_SEED", "1")))
+    rows = ({"text": f"{n}: " + f"{n / 7} of 1,234 is -{n}e3, " * 6} for n in range(6000))
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    numtok.encode_files(corpus, tmp_path / "out", shards=8, workers=1)
     moments, made = int(os.environ.get("NUMTOK_KILLS", "5")), 0
     while moments > 0:
-        folder = f"kills{int(rate * 100)}-{made}"
+        url, folder = f"s3://bucket/kills{made}/", f"kills{made}"
+        given = ["encode", str(corpus), "-o", url, "--shards", "8", "--workers", "2", "--quiet"]
+        command = [sys.executable, "-m", "numtok_cli.main", *given]
+
+        def receipts(own: str = f"bucket/{folder}/__numtok") -> int:
+            return len([name for name in files.find(own) if name.rpartition("/")[2][0] == "0"])
+
         while moments > 0 and not files.exists(f"bucket/{folder}/__numtok/manifest.json"):
-            with server.failing(server.at_random(rate, seed=moments)):
-                process = interrupts.start(
-                    command(corpus, f"s3://bucket/{folder}/"),
-                    env={**os.environ, "RAYON_NUM_THREADS": "1"},
-                )
-                there = len(receipts(files, folder))
-                wait_for(
-                    lambda: (
-                        process.poll() is not None
-                        or len(receipts(files, folder)) >= there + chance.choice([0, 1, 2])
-                    )
-                )
+            with server.failing(server.at_random(0.1, seed=moments)):
+                wanted = receipts() + chance.choice([0, 1, 2])
+                process = interrupts.start(command, env={**os.environ, "RAYON_NUM_THREADS": "1"})
+                while process.poll() is None and receipts() < wanted:
+                    time.sleep(0.02)
                 time.sleep(chance.random() ** 2)
-                family = [process, *children(process)]
-                process.kill()
-                process.communicate(timeout=60)
+                interrupts.kill_with_children(process)
                 moments -= 1
-                wait_for(lambda: all(map(ended, family[1:])))
-        process = interrupts.start(command(corpus, f"s3://bucket/{folder}/"))
-        _, told = process.communicate(timeout=120)
+        process = interrupts.start(command)
+        _, told = process.communicate(timeout=interrupts.LONG)
         assert process.returncode == 0, told
-        assert contents(files, folder) == whole
+        assert contents(files, folder) == jobs.files(tmp_path / "out")
         assert not [name for name in s3_server.uploads(files) if name.startswith(f"{folder}/")]
         made += 1
-    print(f"{made} jobs")
-
-
-def receipts(files: Any, folder: str) -> list[str]:
-    return [
-        name
-        for name in files.find(f"bucket/{folder}/__numtok")
-        if name.rpartition("/")[2].startswith("0")
-    ]
-
-
-def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return psutil.Process(process.pid).children(recursive=True)
-    return []
-
-
-def ended(process: Any) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    begin = time.monotonic()
-    while not holds():
-        assert time.monotonic() - begin < 120
-        time.sleep(0.02)

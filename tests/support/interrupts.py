@@ -1,13 +1,19 @@
 """Child processes that can be interrupted, also when the tests themselves run in the background of
-a shell, which ignores SIGINT there.
+a shell, which ignores SIGINT there; and the wait for what they do.
 """
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+import psutil
+
+LONG = 120.0
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[str]:
@@ -22,3 +28,35 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[str]:
         ),  # one thread, and nothing but this
         **options,
     )
+
+
+def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Those that a process has started, and that live."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [child for child in psutil.Process(process.pid).children() if not _ended(child)]
+    return []
+
+
+def _ended(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def kill_with_children(process: subprocess.Popen[str]) -> None:
+    """Kill a process, and wait for its children to end by themselves."""
+    there = children(process)
+    process.kill()
+    process.communicate(timeout=LONG)
+    wait_for_the_end(there)
+
+
+def wait_for_the_end(processes: Iterable[psutil.Process]) -> None:
+    """Of all of them."""
+    wait_for(lambda: all(map(_ended, processes)))
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    """Until it holds."""
+    begin = time.monotonic()
+    while not holds():
+        assert time.monotonic() - begin < LONG
+        time.sleep(0.005)

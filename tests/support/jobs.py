@@ -58,6 +58,18 @@ def shards(folder: Path) -> dict[str, str]:
     }
 
 
+def files(folder: Path) -> dict[str, bytes]:
+    """All that a job leaves, by its names in the folder."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def everything(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every file that a job leaves."""
+    own = shards(folder / "__numtok")
+    return shards(folder) | {f"__numtok/{name}": digest for name, digest in own.items()}
+
+
 def table(folder: Path) -> pa.Table:
     """All rows of all shards."""
     return pa.concat_tables([pq.read_table(path) for path in sorted(folder.glob("*.parquet"))])

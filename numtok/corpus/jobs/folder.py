@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numtok import locations
+from numtok import locations, stores
 from numtok.errors import InputError, JobError, OutputError
 from numtok.files import is_temporary, remove_leftovers, write_file
 from numtok.options import conform
-from numtok.stores import objects
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -59,7 +58,7 @@ class Folder:
     def make(self) -> None:
         """Make the folder, and the one of the job's own files in it."""
         if self.remote:
-            objects.check_writable(self.path)
+            stores.check_writable(self.path)
             return
         try:
             os.makedirs(self.file(OWN), exist_ok=True)
@@ -105,7 +104,7 @@ class Folder:
         are done.
         """
         if self.remote:
-            objects.abandon_uploads(self.path)
+            stores.abandon_uploads(self.path)
             return
         for inner in ("", OWN):
             for name in filter(is_temporary, self.names(inner)):
@@ -124,7 +123,7 @@ class Folder:
     def create(self, name: str, content: bytes) -> bool:
         """Make a small file; False if there is one of that name. Only one of several can."""
         if self.remote:
-            return objects.create(self.file(name), content)
+            return stores.create(self.file(name), content)
         try:
             with open(self.file(name), "xb") as file:
                 file.write(content)
@@ -137,7 +136,7 @@ class Folder:
     def refresh(self, name: str, content: bytes) -> None:
         """Write as many bytes over those of a small file."""
         if self.remote:
-            objects.write(self.file(name), content)
+            stores.write(self.file(name), content)
         else:
             with open(os.open(self.file(name), os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
                 file.write(content)
@@ -180,7 +179,7 @@ class Folder:
 def _plain(path: str, how: int = 0) -> bytes | None:
     """All of a plain file: nobody may ever write to a pipe."""
     if locations.is_url(path):
-        return objects.read(path)
+        return stores.read(path)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | how)
     except (FileNotFoundError, NotADirectoryError):

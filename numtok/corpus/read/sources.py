@@ -20,10 +20,9 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from numtok import locations
+from numtok import locations, stores
 from numtok.errors import InputError, MissingInputError
 from numtok.locations import is_url
-from numtok.stores import objects
 
 COMPRESSIONS = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
 
@@ -62,7 +61,7 @@ def identify(path: str) -> tuple[int, str]:
         MissingInputError: if it is not there.
     """
     if is_url(path):
-        found = objects.status(path)
+        found = stores.status(path)
         if found is None:
             raise MissingInputError("is not there; check the URL", path)
         return found.size or 0, found.tag
