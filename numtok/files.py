@@ -1,10 +1,7 @@
-"""Files that are there whole or not at all.
-
-In: what is to be written. Out: a file that appears under its name in one step, once it is complete
-    and on the disk. Until then it is ``.NAME.HOST.PID-RANDOM.tmp`` in the same folder, locked by
-    its writer: what a killed run left is not locked, and the next run that writes the same name
-    removes it. A run on another machine is never taken for dead, since not every shared disk shares
-    its locks. What is written to a URL has no name at all until then (:mod:`numtok.stores`).
+"""Files that are there whole or not at all. Until a file is complete, it is
+``.NAME.HOST.PID-RANDOM.tmp`` beside its place, locked by its writer: what a killed run left is not
+locked, and the next run that writes the same name removes it. A run on another machine is never
+taken for dead, since not every shared disk shares its locks.
 """
 
 from __future__ import annotations
@@ -58,10 +55,9 @@ def new_file(path: str | Path, overwrite: bool) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path)) if os.path.islink(path) else path
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        # a name that the system refuses is refused now, not once hours have gone into the file
         with contextlib.suppress(FileNotFoundError):
-            os.lstat(
-                target
-            )  # a name that the system refuses is refused now, not once hours have gone into the file
+            os.lstat(target)
         remove_leftovers(target.parent, of=target)
         temporary, lock = _create(target)
     except OSError as error:
@@ -112,11 +108,6 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name) is not None
 
 
-def temporary_name(target: Path, random: str) -> Path:
-    """What a file is called until it has its name."""
-    return target.with_name(f"{_prefix(target)}{os.getpid()}-{random}.tmp")
-
-
 def _is_special(path: Path) -> bool:
     """Whether it exists and is neither a file nor a folder."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
@@ -137,11 +128,11 @@ def _host() -> str:
 def _create(target: Path) -> tuple[Path, int]:
     """A new temporary file and its descriptor, which holds the lock until it is closed."""
     while True:
-        temporary = temporary_name(target, secrets.token_hex(6))
+        name = f"{_prefix(target)}{os.getpid()}-{secrets.token_hex(6)}.tmp"
+        temporary = target.with_name(name)
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-        with contextlib.suppress(
-            OSError
-        ):  # a file system without locks; nothing is removed there as a leftover either
+        # without locks in the file system, nothing is removed there as a leftover either
+        with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if temporary.exists():
             return temporary, descriptor
@@ -159,9 +150,8 @@ def remove_leftovers(folder: Path, of: Path | None = None) -> None:
     for name in names:
         if here not in name or (of is not None and not name.startswith(here)):
             continue
-        with contextlib.suppress(
-            OSError
-        ):  # locked by a run that lives, gone meanwhile, or not ours
+        # locked by a run that lives, gone meanwhile, or not ours
+        with contextlib.suppress(OSError):
             descriptor = os.open(folder / name, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -173,10 +163,7 @@ def remove_leftovers(folder: Path, of: Path | None = None) -> None:
 def _publish(temporary: Path, path: Path, overwrite: bool) -> None:
     """Give the complete file its name in one step, and make the name last through a power cut."""
     try:
-        if overwrite:
-            os.replace(temporary, path)
-        else:
-            _rename_new(temporary, path)
+        os.replace(temporary, path) if overwrite else _rename_new(temporary, path)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -75,7 +75,10 @@ class Claims:
         """Claim it, if nobody has."""
         now, pid = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.getpid()
         claim = Claim(socket.gethostname(), _machine(), pid, _start_of(pid), self.run, now)
-        if not self.folder.create(_file(name), _content(claim)):
+        lost = self.folder.remote and name not in self._held  # the answer that it was made
+        if not self.folder.create(_file(name), _content(claim)) and not (
+            lost and self.read(name) == claim
+        ):
             return False
         with self._lock:
             self._held[name] = claim
