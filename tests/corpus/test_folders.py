@@ -64,7 +64,8 @@ def test_texts_come_back_with_the_tokenizer_that_lies_beside(folder: Path, tmp_p
     numtok.decode_files(tmp_path / "out", tmp_path / "back.jsonl")
     back = texts(tmp_path / "back.jsonl")
     assert back[:60] == [jobs.row("a", number) for number in range(60)] and len(back) == 300
-    assert numtok.export_files(tmp_path / "out", tmp_path / "all").sequences == 300
+    exported = numtok.export_files(tmp_path / "out", tmp_path / "all")
+    assert exported.sequences == len([row for row in back if row["text"] is not None])
     shard = folder / "000001.parquet"
     other = numtok.Tokenizer.from_pretrained(numbers="xval,bits")
     assert tokenizer_of(folder) == tokenizer_of(shard) != other

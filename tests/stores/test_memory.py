@@ -61,24 +61,16 @@ def test_inputs_from_a_store(store: Any, corpus: Path, local: Path, tmp_path: Pa
     url = memory_store.upload(store, corpus, "in")
     numtok.encode_files(url, tmp_path / "out", **OPTIONS)
     here, there = jobs.manifest(local), jobs.manifest(tmp_path / "out")
-    assert [shard["rows"] for shard in there["shards"]] == [
-        shard["rows"] for shard in here["shards"]
-    ]
-    assert [given["path"].rpartition("/")[2] for given in there["inputs"]] == [
-        path.name for path in sorted(corpus.iterdir())
-    ]
-    assert all(given["tag"] for given in there["inputs"])
-    assert (
-        jobs.table(tmp_path / "out")
-        .replace_schema_metadata(None)
-        .equals(jobs.table(local).replace_schema_metadata(None))
-    )
+    for one, other in zip(here["shards"], there["shards"], strict=True):
+        assert one["rows"] == other["rows"]
+    for one, other in zip(here["inputs"], there["inputs"], strict=True):
+        assert Path(one["path"]).name == Path(other["path"]).name and other["tag"]
+    tables = [jobs.table(out).replace_schema_metadata(None) for out in (local, tmp_path / "out")]
+    assert tables[0].equals(tables[1])
     numtok.encode_files(corpus / "a.jsonl", tmp_path / "a.parquet")
     for number, given in enumerate(("memory://in/a.jsonl", "memory://in/[a]*.jsonl")):
-        numtok.encode_files(given, tmp_path / f"{number}.parquet")
-        assert (tmp_path / f"{number}.parquet").read_bytes() == (
-            tmp_path / "a.parquet"
-        ).read_bytes()
+        numtok.encode_files(given, path := tmp_path / f"{number}.parquet")
+        assert path.read_bytes() == (tmp_path / "a.parquet").read_bytes()
 
 
 def test_all_that_reads_and_writes_takes_urls(
@@ -86,81 +78,66 @@ def test_all_that_reads_and_writes_takes_urls(
 ) -> None:
     """One file, texts, statistics, twin files, a row, the tokenizer beside the shards."""
     memory_store.upload(store, local, "out")
-    numtok.decode_files("memory://out", "memory://back.jsonl")
+    memory_store.upload(store, corpus, "in")
+    url, own = "memory://out", "__numtok"
+    numtok.decode_files(url, "memory://back.jsonl")
     numtok.decode_files(local, tmp_path / "back.jsonl")
-    assert store.cat_file("/back.jsonl") == (tmp_path / "back.jsonl").read_bytes()
     made = numtok.encode_files(corpus, "memory://one.arrow")
     numtok.encode_files(corpus, tmp_path / "one.arrow")
-    assert store.cat_file("/one.arrow") == (
-        tmp_path / "one.arrow"
-    ).read_bytes() and made.output_bytes == len(store.cat_file("/one.arrow"))
     numtok.decode_files("memory://one.arrow", tmp_path / "texts.jsonl")
     assert len((tmp_path / "texts.jsonl").read_bytes().splitlines()) == made.rows == 5 * 80
-    assert numtok.corpus_stats("memory://out") == numtok.corpus_stats(local)
+    there = numtok.export_files(url, "memory://all")
+    assert there.bytes == numtok.export_files(local, tmp_path / "all").bytes
+    for name in ("back.jsonl", "one.arrow", "all.bin"):
+        assert store.cat_file(f"/{name}") == (tmp_path / name).read_bytes()
+    assert made.output_bytes == (tmp_path / "one.arrow").stat().st_size
+    assert numtok.corpus_stats(url) == numtok.corpus_stats(local)
+    assert inspected(url).replace(url, str(local)) == inspected(local)
+    assert "1,234.2" in inspected("memory://in", "a.jsonl")
+    load = numtok.Tokenizer.from_pretrained
     assert (
-        numtok.export_files("memory://out", "memory://twin/all").bytes
-        == numtok.export_files(local, tmp_path / "all").bytes
+        load(f"{url}/{own}/tokenizer").fingerprint == load(f"{local}/{own}/tokenizer").fingerprint
     )
-    assert store.cat_file("/twin/all.bin") == (tmp_path / "all.bin").read_bytes()
-    shown = [
-        CliRunner().invoke(cli, ["inspect", f"{folder}/000001.parquet", "--row", "2"])
-        for folder in ("memory://out", local)
-    ]
-    assert (
-        shown[0].exit_code == 0
-        and shown[0].output.replace("memory://out", str(local)) == shown[1].output
-    )
-    document = CliRunner().invoke(
-        cli, ["inspect", memory_store.upload(store, corpus, "in") + "/a.jsonl", "--row", "3"]
-    )
-    assert document.exit_code == 0 and "1,234.2" in document.output
-    tokenizers = [
-        numtok.Tokenizer.from_pretrained(f"{folder}/__numtok/tokenizer")
-        for folder in ("memory://out", local)
-    ]
-    assert tokenizers[0].fingerprint == tokenizers[1].fingerprint
-    assert read_config("memory://out/__numtok/manifest.json") == read_config(
-        local / "__numtok" / "manifest.json"
-    )
+    assert read_config(f"{url}/{own}/manifest.json") == read_config(local / own / "manifest.json")
+
+
+def inspected(folder: str | Path, name: str = "000001.parquet") -> str:
+    """What is shown of a row."""
+    found = CliRunner().invoke(cli, ["inspect", f"{folder}/{name}", "--row", "3"])
+    assert found.exit_code == 0, found.output
+    return found.output
 
 
 def test_what_is_there_is_not_replaced_unasked(store: Any, corpus: Path) -> None:
     store.pipe_file("/one.parquet", b"mine")
-    with pytest.raises(
-        OutputError, match=r"memory://one.parquet exists already; .* overwrite=True"
-    ):
-        numtok.encode_files(corpus, "memory://one.parquet")
+    store.pipe_file("/out/theirs.parquet", b"")
+    memory_store.upload(store, corpus, "in")
+    cases: list[tuple[Any, str, str]] = [
+        (corpus, "memory://one.parquet", r"one.parquet exists already; .* overwrite=True"),
+        (corpus, "memory://out/", "out holds theirs.parquet, which would be read as a part"),
+        (
+            "memory://in/*.jsonl",
+            "memory://in/",
+            "an input, but lies in the output folder memory://in",
+        ),
+    ]
+    for inputs, output, told in cases:
+        with pytest.raises(OutputError, match=told):
+            numtok.encode_files(inputs, output)
+    with pytest.raises(OutputError, match=r"memory://in/a.jsonl is also an input"):
+        numtok.decode_files("memory://in/a.jsonl", "memory://in/a.jsonl", overwrite=True)
     assert store.cat_file("/one.parquet") == b"mine"
     numtok.encode_files(corpus, "memory://one.parquet", overwrite=True)
     assert store.cat_file("/one.parquet")[:4] == b"PAR1"
-    store.pipe_file("/out/theirs.parquet", b"")
-    with pytest.raises(
-        OutputError, match=r"memory://out holds theirs.parquet, which would be read as a part"
-    ):
-        numtok.encode_files(corpus, "memory://out", shards=2)
-    memory_store.upload(store, corpus, "in")
-    with pytest.raises(
-        OutputError,
-        match=r"memory://in/a.jsonl is an input, but lies in the output folder memory://in",
-    ):
-        numtok.encode_files("memory://in/*.jsonl", "memory://in/", shards=2)
-    with pytest.raises(OutputError, match=r"memory://in/a.jsonl is also an input"):
-        numtok.decode_files("memory://in/a.jsonl", "memory://in/a.jsonl", overwrite=True)
 
 
 def test_a_failure_leaves_nothing(store: Any, tmp_path: Path) -> None:
     store.pipe_file("/bad.jsonl", b'{"text": "1"}\n{"text": 2')
     with pytest.raises(InputError, match=r"memory://bad.jsonl:2"):
         numtok.encode_files("memory://bad.jsonl", "memory://bad.parquet")
-    with pytest.raises(
-        JobError, match=r"1 of 1 shards failed \(0\), the first with: memory://bad.jsonl:2"
-    ):
+    with pytest.raises(JobError, match=r"1 of 1 shards failed \(0\), .*: memory://bad.jsonl:2"):
         numtok.encode_files("memory://bad.jsonl", "memory://bad/")
-    assert [
-        name
-        for name in store.find("/")
-        if name.endswith(".parquet") or name.endswith("/000000.json")
-    ] == []
+    assert not [name for name in store.find("/") if name.endswith((".parquet", "/000000.json"))]
 
 
 def test_two_runs_in_one_folder(store: Any, corpus: Path, local: Path) -> None:

@@ -27,7 +27,7 @@ import numtok
 from numtok import stores
 from numtok.corpus.jobs.claims import Claims
 from numtok.corpus.jobs.folder import Folder
-from numtok.errors import InputError, JobError, NumtokError, OutputError
+from numtok.errors import InputError, JobError, OutputError
 
 OPTIONS: dict[str, Any] = {"keep_columns": ["id"], "keep_text": True, "shards": 3, "workers": 1}
 RATE = 0.25  # of requests that fail
@@ -266,45 +266,27 @@ def test_what_cannot_be_is_told_at_once(
     """No such bucket, no permission: the URL, and what to do; nothing of it is tried again."""
     server, files = store
     upload(files, corpus, "in")
-
-    def refused(
-        inputs: str | Path, output: str | Path, kind: type[NumtokError], told: str, **options: Any
-    ) -> None:
+    local, there, missing = corpus / "a.jsonl", "s3://bucket/in/a.jsonl", "there is no such"
+    refused = r"access is refused \(.*\); check the credentials for s3:// and what they permit$"
+    for inputs, output, forbidden, told in (
+        ("s3://nowhere/a.jsonl", tmp_path / "a.parquet", "", f"^s3://nowhere/a.jsonl: {missing}"),
+        (local, "s3://nowhere/a.parquet", "", f"^cannot write s3://nowhere/a.parquet: {missing}"),
+        (local, "s3://nowhere/out/", "", rf"^cannot write s3://nowhere/out/\S+: {missing}"),
+        (there, tmp_path / "a.parquet", "HEAD GET", f"^{there}: cannot be read: {refused}"),
+        (
+            local,
+            "s3://bucket/no/",
+            "PUT",
+            rf"^cannot write s3://bucket/no/__numtok/\S+: {refused}",
+        ),
+    ):
         server.requests.clear()
-        with pytest.raises(kind, match=told):
-            numtok.encode_files(inputs, output, scale=1.0, **options)
+        with (
+            server.failing(lambda method, _, these=forbidden: "403" if method in these else None),  # type: ignore[misc]
+            pytest.raises((InputError, OutputError), match=told),
+        ):
+            numtok.encode_files(inputs, output, scale=1.0)
         assert len(server.requests) < 12
-
-    refused(
-        "s3://nowhere/a.jsonl",
-        tmp_path / "a.parquet",
-        InputError,
-        r"^s3://nowhere/a.jsonl: there is no such object or folder; check the URL",
-    )
-    refused(
-        corpus / "a.jsonl",
-        "s3://nowhere/a.parquet",
-        OutputError,
-        r"^cannot write s3://nowhere/a.parquet: there is no such bucket",
-    )
-    refused(
-        corpus / "a.jsonl",
-        "s3://nowhere/out/",
-        OutputError,
-        r"^cannot write s3://nowhere/out/\S+: there is no such bucket or folder",
-    )
-    with server.failing(lambda method, path: "403"):
-        told = (
-            r"^s3://bucket/in/a.jsonl: cannot be read: access is refused \(Forbidden\); check the"
-            r" credentials for s3://"
-        )
-        refused("s3://bucket/in/a.jsonl", tmp_path / "a.parquet", InputError, told)
-    with server.failing(lambda method, path: "403" if method == "PUT" else None):
-        told = (
-            r"cannot write s3://bucket/forbidden/__numtok/\S+: access is refused \(.*\); check the"
-            r" credentials for s3:// and what they permit$"
-        )
-        refused(corpus / "a.jsonl", "s3://bucket/forbidden/", OutputError, told)
 
 
 @pytest.mark.slow
@@ -316,26 +298,18 @@ def test_a_store_that_stays_away(
     """
     server, files = store
     monkeypatch.setattr(stores, "TRIES", 3)
-    upload(files, corpus, "in")
+    url = f"{upload(files, corpus, 'in')}/a.jsonl"
     for how in ("503", "drop"):
-        with (
-            server.failing(lambda method, path, how=how: how),
-            pytest.raises(
-                InputError, match=r"^s3://bucket/in/a.jsonl: .*however often it was tried; check"
-            ),
-        ):  # type: ignore[misc]
-            numtok.encode_files("s3://bucket/in/a.jsonl", tmp_path / "a.parquet")
+        told = rf"^{url}: .*however often it was tried; check"
+        with server.failing(lambda *_, how=how: how), pytest.raises(InputError, match=told):  # type: ignore[misc]
+            numtok.encode_files(url, tmp_path / "a.parquet")
+    receipt = "away/__numtok/000001.json"
+    told = rf"1 of 3 shards failed \(1\), .*: cannot write s3://bucket/{receipt}: .*however often"
     with (
         server.failing(
-            lambda method, path: "503" if method == "PUT" and path.endswith("000001.json") else None
+            lambda method, path: "503" if method == "PUT" and path.endswith(receipt) else None
         ),
-        pytest.raises(
-            JobError,
-            match=(
-                r"1 of 3 shards failed \(1\), the first with: cannot write"
-                r" s3://bucket/away/__numtok/000001.json: .*however often"
-            ),
-        ),
+        pytest.raises(JobError, match=told),
     ):
         numtok.encode_files(corpus, "s3://bucket/away", **OPTIONS)
     assert numtok.encode_files(corpus, "s3://bucket/away", **OPTIONS).resumed == 1
@@ -344,28 +318,17 @@ def test_a_store_that_stays_away(
 @pytest.mark.slow
 def test_without_credentials(store: tuple[Server, Any]) -> None:
     """As in a shell that has none."""
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("AWS_") or name == "AWS_ENDPOINT_URL"
-    }
-    environment |= {
+    environment = {name: one for name, one in os.environ.items() if not name.startswith("AWS_")} | {
+        "AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"],
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_CONFIG_FILE": "/nowhere",
         "AWS_SHARED_CREDENTIALS_FILE": "/nowhere",
     }
-    command = [
-        sys.executable,
-        "-c",
-        "from numtok.stores import status; status('s3://bucket/in/a.jsonl')",
-    ]
-    said = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=60
-    ).stderr
-    assert (
-        "InputError: s3://bucket/in/a.jsonl: cannot be read: access is refused (Unable to locate"
-        " credentials); check the credentials" in said
-    )
+    code = "from numtok.stores import status; status('s3://bucket/in/a.jsonl')"
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    told = "access is refused (Unable to locate credentials); check the credentials"
+    assert f"InputError: s3://bucket/in/a.jsonl: cannot be read: {told}" in ended.stderr
 
 
 @pytest.mark.slow
