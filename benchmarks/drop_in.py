@@ -124,8 +124,7 @@ def check_drop_in(ours: Any, plain: Any, corpus: Corpus) -> str:
     """The quick way gives what the general way gives, and that is what the plain tokenizer gives
     with [NUM] for each number.
     """
-    from numtok.hf.general import encode_generally
-    from numtok.hf.texts import Call
+    from numtok.hf.general import Call, encode_generally
 
     few = corpus.texts[: 20 if corpus.quick else 100]
     ours(corpus.texts)  # enough text for its engine

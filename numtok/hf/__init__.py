@@ -1,10 +1,8 @@
 """The drop-in Hugging Face tokenizer: a fast transformers tokenizer that knows numbers. Needs the
 extra ``hf``.
 
-May import every other room of numtok but :mod:`numtok.corpus`. Inside, from the bottom up: marks,
-texts, encoding; loading, backend; general, batch, arrow, decoding, training; tokenizer. A call
-walks tokenizer, then batch (the quick way) or texts, marks, encoding (the general one), then
-streams.
+May import every other room of numtok but :mod:`numtok.corpus`. A call walks ``tokenizer``, then
+``batch`` (large batches, by numtok's engine), ``short_text`` or ``general`` (the base class).
 """
 
 from numtok.hf.tokenizer import NumberTokenizer

@@ -70,23 +70,9 @@ class BackendState:
         """Whether one of the texts may hold a number; False is certain."""
         return self.numtok.grammar.pattern is not None or any(map(MAY_BE_DIGIT.search, texts))
 
-    @functools.cached_property
-    def _other_names(self) -> list[str]:
-        return [
-            content
-            for content in self.numtok.own_tokens
-            if "[NUM" not in content and "[/NUM" not in content
-        ]
-
     def is_named_in(self, texts: Sequence[str]) -> bool:
         """Whether a text has the name of one of numtok's tokens, which is to stay text."""
-        others = self._other_names
-        return any(
-            "[NUM" in text
-            or "[/NUM" in text
-            or (others and any(content in text for content in others))
-            for text in texts
-        )
+        return any("[NUM" in text or "[/NUM" in text for text in texts)
 
     def marks_for(self, texts: Sequence[str]) -> Marks:
         """Marks that do not occur in the texts."""
@@ -111,9 +97,10 @@ def _normalizer_state(normalizer: Any) -> Any:
 
 
 def key_of(backend: Any) -> tuple[Any, ...]:
-    """Equal as long as nothing has changed that ids depend on, the post-processor excepted."""
+    """Equal as long as nothing has changed that ids depend on, but for the vocabulary and the
+    post-processor.
+    """
     return (
-        backend.get_vocab_size(),
         _normalizer_state(backend.normalizer),
         state_of(backend.pre_tokenizer),
         state_of(backend.decoder),
@@ -195,13 +182,12 @@ class KnowsNumbers(PreTrainedTokenizerFast):
         """
         backend = self.backend_tokenizer
         key = key_of(backend)
-        if self.cache.get("key") != key:
-            self.cache = {
-                "key": key,
-                "state": BackendState(self._made_numtok(), state_of(backend.post_processor)),
-            }
-        made: BackendState = self.cache["state"]
-        return made
+        state: BackendState = self.cache.get("state")  # type: ignore[assignment]
+        # A new token takes the next id; to count them would take milliseconds.
+        if self.cache.get("key") != key or backend.id_to_token(state.numtok.vocab_size) is not None:
+            state = BackendState(self._made_numtok(), state_of(backend.post_processor))
+            self.cache = {"key": key, "state": state}
+        return state
 
     def _made_numtok(self) -> Tokenizer:
         assert self._number_settings is not None

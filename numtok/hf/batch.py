@@ -24,10 +24,9 @@ from numtok.errors import InputError
 from numtok.hf.advice import advise_streams
 from numtok.hf.backend import BackendState
 from numtok.hf.encoding import LazyBatchEncoding
-from numtok.hf.general import encodings_later
+from numtok.hf.general import Call, encodings_later, set_truncation_and_padding
 from numtok.hf.offsets import offset_mapping
 from numtok.hf.streams import as_numpy, attach
-from numtok.hf.texts import Call
 from numtok.representations import streams
 from numtok.representations.columns import NUMBER_MASK, neutral
 from numtok.tokenizer import schema
@@ -122,6 +121,7 @@ def encode_quickly(
     tensors = options.get("return_tensors")
     if tensors is not None and (not flat.edges[-1] or len(set(np.diff(flat.edges).tolist())) > 1):
         return None
+    set_truncation_and_padding(tokenizer, options)
     for row in flat.rows(flat.columns["input_ids"]):
         tokenizer._eventual_warn_about_too_long_sequence(
             row, options.get("max_length"), options.get("verbose", True)

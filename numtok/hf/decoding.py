@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 from numtok.errors import InputError, NumtokError
 from numtok.hf.backend import BackendState
-from numtok.hf.encoding import with_marks
+from numtok.hf.general import with_backend
 from numtok.tokenizer.tokenizer import Tokenizer
 
 
@@ -40,9 +40,7 @@ def decode_row(
     read: list[str] = []
     for _ in range(2):  # again with others, if what is read has some of the marks itself
         marks = state.marks_for(read)
-        read = [
-            PreTrainedTokenizerFast._decode(with_marks(tokenizer, marks), numbers.ids, **options)
-        ]
+        read = [with_backend(tokenizer, marks.tokenizer)._decode(numbers.ids, **options)]
         text = marks.replaced(read[0], numbers.surfaces)
         if text is not None:
             return text

@@ -1,15 +1,11 @@
-"""The general way, for every call: the base class does all of its own work on marked text.
-
-In: the arguments of a call (:class:`numtok.hf.texts.Call`). Out: the ``BatchEncoding`` of the base
-    class, with the ids and offsets of the original text, and the number streams if they were asked
-    for.
+"""The general way, for every call: the base class does all of its own work, with a backend that
+replaces the numbers of each text by marks and gives encodings of the original text.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from transformers import PreTrainedTokenizerFast
 from transformers.tokenization_utils_base import TruncationStrategy
@@ -19,38 +15,45 @@ from numtok.arrays.text_rows import TextRows
 from numtok.errors import InputError
 from numtok.hf.advice import advise_streams
 from numtok.hf.backend import BackendState
-from numtok.hf.encoding import LazyBatchEncoding, with_marks
+from numtok.hf.encoding import LazyBatchEncoding, NumberEncoding
 from numtok.hf.marks import MarkedText, Marks, with_numbers_in_place, with_numbers_marked
 from numtok.hf.streams import NumberStreams, attach, stream_of_symbols
-from numtok.hf.texts import Call, CallTexts
 from numtok.numbers.numbers import Numbers
+
+
+class Call(NamedTuple):
+    """The arguments of one call.
+
+    Attributes:
+        text, pair: the texts, as transformers takes them. with_streams: whether to return the
+            number streams.
+        options: the others, as the base class hands them to its ``_encode_plus``.
+    """
+
+    text: Any
+    pair: Any
+    with_streams: bool
+    options: Mapping[str, Any]
 
 
 def encode_generally(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:
     """What the base class returns for the call, of text with numbers."""
-    try:
-        texts = CallTexts(call.text, call.pair, bool(call.options.get("is_split_into_words")))
-        if (
-            not call.with_streams
-            and not state.may_hold_number(texts.strings)
-            and not state.is_named_in(texts.strings)
-        ):
-            return encode_as_base(tokenizer, call)
-        rows = TextRows.of(texts.strings)
-    except InputError:  # whatever the base class says about input that is not text
-        return encode_as_base(tokenizer, call)
-    split = call.options.get("split_special_tokens")
-    numbers = state.numtok.finder.numbers(
-        rows, parse_special=not (tokenizer.split_special_tokens if split is None else split)
-    )
-    if len(numbers) and not call.with_streams:
+    backend = NumberBackend(state, tokenizer.backend_tokenizer, call.with_streams)
+    out: Any = encode_as_base(with_backend(tokenizer, backend), call)
+    if backend.found and not call.with_streams:
         advise_streams(tokenizer.deprecation_warnings, state.numtok)
-    nothing_to_mark = not len(numbers) or state.numbers_stay
-    if nothing_to_mark and not call.with_streams and not state.is_named_in(texts.strings):
-        return encode_as_base(tokenizer, call)
-    return _encode_marked(
-        tokenizer, state, texts, numbers, tokenizer.backend_tokenizer.post_processor, call
+    found = out.encodings
+    if not found or not isinstance(found[0], NumberEncoding):
+        return out
+    lazy = LazyBatchEncoding(
+        dict(out), n_sequences=out.n_sequences, make=lambda: [one.restored() for one in found]
     )
+    if backend.streams is not None:
+        rows = [backend.streams.spread(len(one), *one.number_tokens) for one in found]
+        ids = out["input_ids"]
+        single = isinstance(ids, list) and not (ids and isinstance(ids[0], list))
+        attach(lazy, rows, call.options.get("return_tensors"), single)
+    return lazy
 
 
 def encode_as_base(tokenizer: PreTrainedTokenizerFast, call: Call) -> Any:
@@ -60,127 +63,154 @@ def encode_as_base(tokenizer: PreTrainedTokenizerFast, call: Call) -> Any:
     )
 
 
-def encodings_later(
-    tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call
-) -> Callable[[], list[Any]]:
-    """A function that encodes texts, with everything as it is now, and returns the
-    ``tokenizers.Encoding`` of each.
-    """
-    make = _making(tokenizer, state, call, tokenizer.backend_tokenizer.post_processor)
-
-    def find_and_make() -> list[Any]:
-        texts = CallTexts(call.text, call.pair, False)
-        return make(
-            texts, state.numtok.finder.numbers(TextRows.of(texts.strings), parse_special=True)
-        )
-
-    return find_and_make
+def with_backend(tokenizer: PreTrainedTokenizerFast, backend: Any) -> PreTrainedTokenizerFast:
+    """A stock tokenizer that is the same but for the backend."""
+    made = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
+    vars(made).update(vars(tokenizer), _tokenizer=backend)
+    return made
 
 
-def _making(
-    tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call, post_processor: Any
-) -> Callable[[CallTexts, Numbers], list[Any]]:
-    """Likewise of texts and numbers that are known."""
-    settings = vars(tokenizer).copy()
-
-    def make(texts: CallTexts, numbers: Numbers) -> list[Any]:
-        as_now = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
-        vars(as_now).update(settings)
-        bare = Call(
-            call.text, call.pair, False, {**call.options, "return_tensors": None, "verbose": False}
-        )
-        return list(
-            _encode_marked(
-                as_now, state, texts, numbers, post_processor, bare, encodings=True
-            ).encodings
-        )
-
-    return make
-
-
-def leave_backend_as_called(tokenizer: PreTrainedTokenizerFast, options: Mapping[str, Any]) -> None:
-    """The backend keeps the truncation and padding of the last call, whether it was the one to
-    encode or not.
-    """
+def set_truncation_and_padding(tokenizer: PreTrainedTokenizerFast, options: Any) -> None:
+    """As the base class does for a call, whose settings the backend keeps."""
     tokenizer.set_truncation_and_padding(
         padding_strategy=options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD),
         truncation_strategy=options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE),
-        max_length=options.get("max_length"),  # type: ignore[arg-type]
+        max_length=options.get("max_length"),
         stride=options.get("stride", 0),
         pad_to_multiple_of=options.get("pad_to_multiple_of"),
         padding_side=options.get("padding_side"),
     )
 
 
-def _encode_marked(
-    tokenizer: PreTrainedTokenizerFast,
-    state: BackendState,
-    texts: CallTexts,
-    numbers: Numbers,
-    post_processor: Any,
-    call: Call,
-    encodings: bool = False,
-) -> Any:
-    """Let the base class encode the marked texts, with the post-processor of the moment of the
-    call. ``encodings``: they will be asked for.
+def encodings_later(
+    tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call
+) -> Callable[[], list[Any]]:
+    """A function that encodes the texts, with everything as it is now, and returns the
+    ``tokenizers.Encoding`` of each.
     """
-    marks = state.marks_for(texts.strings)
-    marks.tokenizer.post_processor = post_processor
-    marked, streams = _marked(state, texts.strings, numbers, marks, call.with_streams)
-    with_offsets = encodings or _needs_offsets(state, texts, call)
-    of_call = with_marks(tokenizer, marks, texts.rows(marked), texts.split, with_offsets)
-    text, pair = texts.rebuilt([marked_text.text for marked_text in marked])
-    base: Any = encode_as_base(of_call, Call(text, pair, False, call.options))
-    found = list(base.encodings)
-    if with_offsets:
-        out = LazyBatchEncoding.of(base, lambda: [encoding.restored() for encoding in found])
-    else:
-        out = LazyBatchEncoding.of(
-            base, functools.partial(_making(tokenizer, state, call, post_processor), texts, numbers)
+    settings, processor = vars(tokenizer).copy(), tokenizer.backend_tokenizer.post_processor
+
+    def make() -> list[Any]:
+        as_now = PreTrainedTokenizerFast.__new__(PreTrainedTokenizerFast)
+        backend = state.marks_for([]).tokenizer  # which may be changed
+        backend.post_processor = processor
+        vars(as_now).update(settings, _tokenizer=backend)
+        bare = {**call.options, "return_tensors": None, "verbose": False}
+        return list(
+            encode_generally(as_now, state, Call(call.text, call.pair, False, bare)).encodings
         )
-    if streams is not None:
-        tensors = call.options.get("return_tensors")
-        by_row = [streams.spread(len(encoding), *encoding.number_tokens) for encoding in found]
-        attach(
-            out,
-            by_row,
-            tensors,
-            not texts.batched
-            and tensors is None
-            and not call.options.get("return_overflowing_tokens"),
-        )
-    return out
+
+    return make
 
 
-def _needs_offsets(state: BackendState, texts: CallTexts, call: Call) -> bool:
-    """Whether the call takes offsets: for itself, or to tell which of several numbers a token is."""
-    if (
-        texts.split
-        or call.options.get("return_offsets_mapping")
-        or call.options.get("return_overflowing_tokens")
-    ):
-        return True
-    cut = (
-        call.options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE)
-        != TruncationStrategy.DO_NOT_TRUNCATE
-    )
-    return call.with_streams and (cut or state.numbers_stay or not texts.one_each)
+class NumberBackend:
+    """The backend of one call: the ``tokenizers.Tokenizer`` in everything but ``encode_batch``.
+
+    Attributes:
+        found: whether there were numbers. streams: theirs, if they are wanted.
+    """
+
+    def __init__(self, state: BackendState, backend: Any, with_streams: bool) -> None:
+        self._state, self._backend, self._with_streams = state, backend, with_streams
+        self.found = False
+        self.streams: NumberStreams | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
+
+    @property
+    def encode_special_tokens(self) -> bool:
+        return bool(self._backend.encode_special_tokens)
+
+    @encode_special_tokens.setter
+    def encode_special_tokens(self, value: bool) -> None:
+        self._backend.encode_special_tokens = value
+
+    def encode_batch(
+        self, batch: Sequence[Any], add_special_tokens: bool, is_pretokenized: bool
+    ) -> Any:
+        """The encodings of the batch: of the original texts, but with the ids of numbers."""
+        options = {"add_special_tokens": add_special_tokens, "is_pretokenized": is_pretokenized}
+        try:
+            rows = [_sequences(row, is_pretokenized) for row in batch]
+            texts = [text for row in rows for sequence in row for text in sequence]
+            numbers = self._numbers(texts)
+        except InputError:  # the backend has its own words for what is not text
+            return self._backend.encode_batch(batch, **options)
+        if numbers is None:
+            return self._backend.encode_batch(batch, **options)
+        marks = self._state.marks_for(texts)
+        take_settings(marks.tokenizer, self._backend)
+        marked = iter(self._marked(texts, numbers, marks))
+        by_row = [[[next(marked) for _ in sequence] for sequence in row] for row in rows]
+        inputs = [_input(row, is_pretokenized) for row in by_row]
+        return [
+            NumberEncoding(encoding, row, marks, is_pretokenized)
+            for encoding, row in zip(
+                marks.tokenizer.encode_batch(inputs, **options), by_row, strict=True
+            )
+        ]
+
+    def _numbers(self, texts: list[str]) -> Numbers | None:
+        """The numbers of the texts; None if the texts are to be encoded as they are."""
+        state, named = self._state, self._state.is_named_in(texts)
+        if not (self._with_streams or named or state.may_hold_number(texts)):
+            return None
+        parse = not self.encode_special_tokens
+        numbers = state.numtok.finder.numbers(TextRows.of(texts), parse_special=parse)
+        self.found = len(numbers) > 0
+        nothing_to_mark = not self.found or state.numbers_stay
+        return None if nothing_to_mark and not (self._with_streams or named) else numbers
+
+    def _marked(self, texts: list[str], numbers: Numbers, marks: Marks) -> list[MarkedText]:
+        """The texts with marks; makes the streams, if they are wanted."""
+        state = self._state
+        if state.numbers_stay:
+            if self._with_streams:
+                self.streams = NumberStreams(numbers, {})
+            return with_numbers_in_place(texts, numbers)
+        if state.one_token and not self._with_streams:
+            return with_numbers_marked(texts, numbers, [marks.number] * len(numbers))
+        columns, slots, spelled = state.numtok.encode_numbers(numbers)
+        if self._with_streams:
+            per_symbol = stream_of_symbols(state.numtok, slots, spelled)
+            self.streams = NumberStreams(numbers, columns, per_symbol)
+        return with_numbers_marked(texts, numbers, marks.spell(slots))
 
 
-def _marked(
-    state: BackendState, texts: Sequence[str], numbers: Numbers, marks: Marks, with_streams: bool
-) -> tuple[list[MarkedText], NumberStreams | None]:
-    """The texts with marks, and the number streams if they are wanted."""
-    if state.numbers_stay:
-        return with_numbers_in_place(texts, numbers), (
-            NumberStreams(numbers, {}) if with_streams else None
-        )
-    if state.one_token and not with_streams:
-        return with_numbers_marked(texts, numbers, None, marks), None
-    columns, slots, spelled = state.numtok.encode_numbers(numbers)
-    streams = (
-        NumberStreams(numbers, columns, stream_of_symbols(state.numtok, slots, spelled))
-        if with_streams
-        else None
-    )
-    return with_numbers_marked(texts, numbers, slots, marks), streams
+def take_settings(marked: Any, backend: Any) -> None:
+    """Give a marked copy of a backend what calls and users change."""
+    if marked is backend:
+        return
+    marked.post_processor = backend.post_processor
+    if marked.encode_special_tokens != backend.encode_special_tokens:
+        marked.encode_special_tokens = backend.encode_special_tokens
+    cut, padding = backend.truncation, backend.padding
+    if marked.truncation != cut:
+        marked.enable_truncation(**cut) if cut else marked.no_truncation()
+    if marked.padding != padding:
+        marked.enable_padding(**padding) if padding else marked.no_padding()
+
+
+def _sequences(row: Any, split: bool) -> list[list[str]]:
+    """The one or two sequences of a row: its text, or words.
+
+    Raises:
+        InputError: if something is not a text.
+    """
+    many = row if isinstance(row, list | tuple) else []
+    if isinstance(row, str) and not split:
+        return [[row]]
+    if split and row is many and all(isinstance(word, str) for word in many):
+        return [list(many)]
+    if len(many) == 2 and not (split and any(isinstance(part, str) for part in many)):
+        sequences = [list(part) if split else [part] for part in many]
+        if all(isinstance(text, str) for sequence in sequences for text in sequence):
+            return sequences
+    raise InputError("expected text")
+
+
+def _input(row: list[list[MarkedText]], split: bool) -> Any:
+    """The inverse, with marks: as ``tokenizers`` takes it."""
+    parts = [[text.text for text in sequence] if split else sequence[0].text for sequence in row]
+    return parts[0] if len(parts) == 1 else tuple(parts)

@@ -19,8 +19,7 @@ from transformers import PreTrainedTokenizerFast
 from numtok.arrays.text_rows import TextRows
 from numtok.engines.offsets import TokenForms, token_spans
 from numtok.hf.backend import BackendState, state_of
-from numtok.hf.general import encode_generally
-from numtok.hf.texts import Call
+from numtok.hf.general import Call, encode_generally
 from numtok.numbers.numbers import Numbers
 from numtok.tokenizer import schema
 

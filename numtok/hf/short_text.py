@@ -1,95 +1,122 @@
-"""The quick way for one short text, as in serving and unbatched ``map``.
-
-In: one text. Out: the same ``BatchEncoding`` that the general way gives. Its ``encodings`` are made
-    when something asks for them, by the general way, and so are calls for which the short way is
-    not certain to give the same (pairs, words, offsets, streams, spelled-out numbers...).
+"""The short way for one text or pair, as in serving and unbatched ``map``: the marks of numbers that
+were met before are known, and nothing is asked about tokens but their ids. Gives the same as the
+general way, which makes the ``encodings`` when something asks for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from transformers import PreTrainedTokenizerFast
-from transformers.tokenization_utils_base import TruncationStrategy
-from transformers.utils.generic import PaddingStrategy
 
+from numtok.arrays.text_rows import TextRows
 from numtok.hf.advice import advise_streams
 from numtok.hf.backend import BackendState
 from numtok.hf.encoding import LazyBatchEncoding
-from numtok.hf.general import encode_as_base, encodings_later
-from numtok.hf.texts import Call
+from numtok.hf.general import (
+    Call,
+    encode_as_base,
+    encodings_later,
+    set_truncation_and_padding,
+    take_settings,
+)
+from numtok.hf.marks import Marks
 
 SHORT = 1 << 10  # characters; beyond, the general way costs little more
+MOST_PIECES = 1 << 14  # numbers that are remembered
 NOT_HERE = (
     "is_split_into_words",
     "split_special_tokens",
     "return_overflowing_tokens",
     "return_offsets_mapping",
-    "return_length",
 )
 
 
 def encode_shortly(tokenizer: PreTrainedTokenizerFast, state: BackendState, call: Call) -> Any:
     """The text, or None if it takes the general way."""
-    text, options = call.text, call.options
-    if type(text) is not str or len(text) > SHORT or call.pair is not None or call.with_streams:
+    text, pair, options = call.text, call.pair, call.options
+    texts = (text,) if pair is None else (text, pair)
+    if call.with_streams or tokenizer.split_special_tokens or any(map(options.get, NOT_HERE)):
         return None
-    if tokenizer.split_special_tokens or any(map(options.get, NOT_HERE)):
+    if not all(type(one) is str and 0 < len(one) < SHORT for one in texts):
         return None
-    if not state.may_hold_number((text,)) and not state.is_named_in((text,)):
+    if not state.is_named_in(texts) and (state.numbers_stay or not state.may_hold_number(texts)):
         return encode_as_base(tokenizer, call)
-    marks = state.marks_for((text,))
-    if not state.one_token or marks.renames:
+    marks = state.marks_for(texts)
+    stay = state.numbers_stay
+    marked = [one if stay else _marked(state, marks, one) for one in texts]
+    if None in marked:
         return None
-    marked = state.numtok.finder.replaced(text, marks.number, parse_special=True)
-    encoding = None if marked is None else _encoded(tokenizer, marks.tokenizer, marked, options)
-    if encoding is None:
-        return None
-    if marked is not text:
+    if tuple(marked) != texts:
         advise_streams(tokenizer.deprecation_warnings, state.numtok)
-    names = ("type_ids", "token_type_ids"), ("attention_mask",) * 2
-    data = {"input_ids": encoding.ids}
-    for own, name in names:
+    set_truncation_and_padding(tokenizer, options)
+    tokenizer.backend_tokenizer.encode_special_tokens = False
+    take_settings(marks.tokenizer, tokenizer.backend_tokenizer)
+    (encoding,) = marks.tokenizer.encode_batch_fast(
+        [marked[0] if pair is None else tuple(marked)],
+        add_special_tokens=options.get("add_special_tokens", True),
+    )
+    data = _data(tokenizer, marks.source_ids(encoding.ids), encoding, options)
+    tensors = options.get("return_tensors")
+    rows: Any = data if tensors is None else {name: [row] for name, row in data.items()}
+    if options.get("return_length"):
+        rows["length"] = [len(data["input_ids"])]
+    make = encodings_later(tokenizer, state, call)
+    return LazyBatchEncoding(rows, tensor_type=tensors, n_sequences=len(texts), make=make)
+
+
+def _data(
+    tokenizer: PreTrainedTokenizerFast, ids: list[int], encoding: Any, options: Any
+) -> dict[str, list[int]]:
+    """What the base class returns, in its order."""
+    tokenizer._eventual_warn_about_too_long_sequence(
+        ids, options.get("max_length"), options.get("verbose", True)
+    )
+    data = {"input_ids": ids}
+    for own, name in (("type_ids", "token_type_ids"), ("attention_mask", "attention_mask")):
         asked = options.get(f"return_{name}")
         if name in tokenizer.model_input_names if asked is None else asked:
             data[name] = getattr(encoding, own)
     if options.get("return_special_tokens_mask"):
         data["special_tokens_mask"] = encoding.special_tokens_mask
-    tokenizer._eventual_warn_about_too_long_sequence(
-        data["input_ids"], options.get("max_length"), options.get("verbose", True)
-    )
-    tensors = options.get("return_tensors")
-    rows = data if tensors is None else {name: [row] for name, row in data.items()}
-    make = encodings_later(tokenizer, state, call)
-    return LazyBatchEncoding(rows, tensor_type=tensors, n_sequences=1, make=make)
+    return data
 
 
-def _encoded(
-    tokenizer: PreTrainedTokenizerFast, backend: Any, text: str, options: Mapping[str, Any]
-) -> Any:
-    """The ``tokenizers.Encoding`` of one text, padded as the call wants; None if it is to be cut."""
-    backend.post_processor = tokenizer.backend_tokenizer.post_processor
-    if backend.truncation is not None:
-        backend.no_truncation()
-    if backend.padding is not None:
-        backend.no_padding()
-    if backend.encode_special_tokens:
-        backend.encode_special_tokens = False
-    special = options.get("add_special_tokens", True)
-    (encoding,) = backend.encode_batch_fast([text], add_special_tokens=special)
-    most, cut = options.get("max_length"), options.get("truncation_strategy")
-    if cut not in (None, TruncationStrategy.DO_NOT_TRUNCATE) and len(encoding) > (most or 0):
+def _marked(state: BackendState, marks: Marks, text: str) -> str | None:
+    """The text with marks in place of its numbers; None if only the general way can tell."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
         return None
-    padding = options.get("padding_strategy", PaddingStrategy.DO_NOT_PAD)
-    if padding != PaddingStrategy.DO_NOT_PAD:
-        length = most if padding == PaddingStrategy.MAX_LENGTH and most else len(encoding)
-        multiple = options.get("pad_to_multiple_of") or 1
-        encoding.pad(
-            length + -length % multiple,
-            direction=options.get("padding_side") or tokenizer.padding_side,
-            pad_id=tokenizer.pad_token_id,
-            pad_type_id=tokenizer.pad_token_type_id,
-            pad_token=tokenizer.pad_token,
-        )
-    return encoding
+    found = state.numtok.finder.in_short_text(data, parse_special=True)
+    if not found:
+        return None if found is None else text
+    sure_mark = marks.number.encode() if state.one_token else None
+    known, at = marks.pieces, 0
+    pieces: list[bytes] = []
+    for start, stop, sure in found:
+        own = sure_mark if sure and sure_mark else known.get(data[start:stop])
+        if own is None:
+            known = _learnt(state, marks, data, found)
+            own = known[data[start:stop]]
+        pieces += (data[at:start], own)
+        at = stop
+    return b"".join([*pieces, data[at:]]).decode()
+
+
+def _learnt(
+    state: BackendState, marks: Marks, text: bytes, found: list[tuple[int, int, bool]]
+) -> dict[bytes, bytes]:
+    """``marks.pieces``, with what stands for each number of the text."""
+    if len(marks.pieces) > MOST_PIECES:
+        marks.pieces = {}
+    known, begin = marks.pieces, {stop: start for start, stop, _ in found}
+    for stop, start in begin.items():  # what some representation does not hold stays text
+        known[text[start:stop]] = text[start:stop]
+    numbers = state.numtok.finder.numbers(TextRows.of([text.decode()]), parse_special=True)
+    spelled = marks.spell(state.numtok.encode_numbers(numbers)[1])
+    places = zip(numbers.start.tolist(), numbers.stop.tolist(), spelled, strict=True)
+    for start, stop, own in places:
+        sign = text[begin[stop] : start]  # one that stays in the text
+        known[text[begin[stop] : stop]] = sign + own.encode()
+    return known

@@ -40,11 +40,10 @@ from numtok.hf.arrow import beside, encode_column, text_column
 from numtok.hf.backend import KnowsNumbers
 from numtok.hf.batch import encode_quickly
 from numtok.hf.decoding import decode_row, rows_of
-from numtok.hf.general import encode_generally, leave_backend_as_called
+from numtok.hf.general import Call, encode_generally
 from numtok.hf.saving import SHIM, save_whole, seal, write_own_files
 from numtok.hf.short_text import encode_shortly
 from numtok.hf.streams import pad_streams, take_streams
-from numtok.hf.texts import Call
 from numtok.hf.training import between_numbers, without_number_tokens
 
 BASE_OPTIONS = frozenset(
@@ -222,10 +221,7 @@ class NumberTokenizer(KnowsNumbers):
             )
         call, state = Call(text, text_pair, with_streams, kwargs), self.backend_state()
         out = encode_quickly(self, state, call) or encode_shortly(self, state, call)
-        if out is None:
-            out = encode_generally(self, state, call)
-        leave_backend_as_called(self, kwargs)
-        return out
+        return encode_generally(self, state, call) if out is None else out
 
     def encode_arrow(
         self,

@@ -97,34 +97,30 @@ class NumberFinder:
         memory.release_after(rows.nbytes)
         return Taken(numbers, outside, report)
 
-    def replaced(self, text: str, mark: str, parse_special: bool = False) -> str | None:
-        """A short text with ``mark`` in place of each number of :meth:`find`; None if only that can
-        tell.
+    def in_short_text(
+        self, text: bytes, parse_special: bool = False
+    ) -> list[tuple[int, int, bool]] | None:
+        """The numbers of :meth:`find` in one short text of valid UTF-8, and those that a
+        representation may not hold: (start, stop, whether all surely hold it) of each, with its
+        sign; None if only :meth:`find` can tell.
         """
-        try:
-            data = text.encode()
-        except UnicodeEncodeError:
+        tokens = self._with_digits[parse_special].spans_in(text)
+        if not text or self.grammar.pattern is not None or tokens is None:
             return None
-        tokens = self._with_digits[parse_special].spans_in(data)
-        if not data or not self._surely_held or tokens is None:
-            return None
-        columns = scan_one(data, self.grammar)
-        ends = columns.digit_offsets[1:]
-        lists = (columns.start, columns.stop, ends, columns.exponent)
-        pieces, own, at, before = [], mark.encode(), 0, 0
+        columns, held, before = scan_one(text, self.grammar), self._surely_held, 0
+        found = []
+        lists = (columns.start, columns.stop, columns.digit_offsets[1:], columns.exponent)
         for start, stop, end, lowest in zip(*map(np.ndarray.tolist, lists), strict=True):
-            if lowest < self._surely_held.start or lowest + end - before > self._surely_held.stop:
-                return None
+            sure = held.start <= lowest and lowest + end - before <= held.stop
             before = end
             if not tokens or all(last <= start or stop <= first for first, last in tokens):
-                pieces += [data[at:start], own]
-                at = stop
-        return b"".join([*pieces, data[at:]]).decode() if pieces else text
+                found.append((start, stop, sure))
+        return found
 
     @functools.cached_property
     def _surely_held(self) -> range:
         """Places whose digits all representations hold; empty if only they can tell."""
-        if self.grammar.pattern is not None or not self.carries_sign:
+        if not self.carries_sign:
             return range(0)
         held = [
             one.surely_held if isinstance(one, SingleToken) else range(0)

@@ -23,8 +23,9 @@ from transformers import PreTrainedTokenizerFast
 from numtok.hf import NumberTokenizer
 from numtok.hf import batch as quick_way
 from numtok.hf import tokenizer as tokenizer_module
+from numtok.hf.general import Call
 from numtok.hf.short_text import encode_shortly
-from numtok.hf.texts import Call
+from numtok.representations import FoNE
 
 BYTE_LEVEL, OTHERS = ["gpt2", "llama3", "roberta"], ["bert", "t5", "llama", "legacy"]
 KINDS = BYTE_LEVEL + OTHERS
@@ -305,54 +306,49 @@ SENTENCES = [
 ]
 
 
+@pytest.mark.parametrize("name", [*REPRESENTATIONS, "fone"])
 @pytest.mark.parametrize("kind", ["gpt2", "roberta", "bert", "t5", "legacy"])
-def test_short_is_general(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A short text alone, encoded the short way and the general one: what is returned, and
-    encodings made later.
+def test_short_is_general(kind: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short text or pair alone, encoded the short way and the general one: what is returned, and
+    encodings made later; a second time as its numbers are known.
     """
-    ours = NumberTokenizer.from_tokenizer(
-        build_source(kind), numbers=REPRESENTATIONS["xval and bits"]
+    numbers = REPRESENTATIONS.get(name, [FoNE(3, 2)])
+    ours = NumberTokenizer.from_tokenizer(build_source(kind), numbers=numbers)
+    general = NumberTokenizer.from_tokenizer(build_source(kind), numbers=numbers)
+    short = tokenizer_module.encode_shortly
+    monkeypatch.setattr(
+        tokenizer_module,
+        "encode_shortly",
+        lambda one, *rest: (one is ours and short(one, *rest)) or None,
     )
-
-    def generally(text: str, options: dict[str, Any]) -> Any:
-        with monkeypatch.context() as patch:
-            patch.setattr(tokenizer_module, "encode_shortly", lambda *_: None)
-            return ours(text, **options)
-
-    padded = {"padding": "max_length", "max_length": 9, "truncation": True}
-    for text in SENTENCES:
-        for options in (
-            {},
-            padded,
-            padded | {"return_tensors": "np"},
-            {"return_special_tokens_mask": True},
-            {"return_offsets_mapping": True},
-        ):
-            compare(
-                ours,
-                generally,
-                lambda one: one(text, options) if one is generally else one(text, **options),
-                (text, options),
-            )
+    cut = {"max_length": 9, "truncation": True}
+    padded = cut | {"padding": "max_length"}
+    calls = [
+        {},
+        cut | {"return_length": True},
+        padded,
+        padded | {"return_tensors": "np"},
+        {"return_special_tokens_mask": True, "add_special_tokens": False},
+    ]
+    for text in [*SENTENCES, *SENTENCES]:
+        for options in calls:
+            for pair in (None, SENTENCES[0]):
+                compare(
+                    ours, general, lambda one: one(text, pair, **options), (text, pair, options)
+                )
 
 
 def test_the_short_way_is_taken() -> None:
-    ours = NumberTokenizer.from_tokenizer(
-        build_source("bert"), numbers=REPRESENTATIONS["xval and bits"]
-    )
-    state = ours.backend_state()
-    assert encode_shortly(ours, state, Call("The 5 of 1,234", None, False, {})) is not None
-    for call in (
-        Call("1e40", None, False, {}),
-        Call("a 5", "b", False, {}),
-        Call("a 5", None, True, {}),
-        Call(["a 5"], None, False, {}),
-    ):
-        assert encode_shortly(ours, state, call) is None
-    assert (
-        encode_shortly(ours, state, Call("a 5", None, False, {"return_offsets_mapping": True}))
-        is None
-    )
+    for name in ("xval and bits", "p10"):
+        ours = NumberTokenizer.from_tokenizer(build_source("bert"), numbers=REPRESENTATIONS[name])
+
+        def is_short(text: Any, pair: Any = None, streams: bool = False, **options: Any) -> bool:
+            call = Call(text, pair, streams, options)
+            return encode_shortly(ours, ours.backend_state(), call) is not None
+
+        assert is_short("The 5 of 1,234") and is_short("1e40") and is_short("a 5", "b")
+        assert not is_short("a 5", streams=True) and not is_short(["a 5"])
+        assert not is_short("a 5", return_offsets_mapping=True)
 
 
 @pytest.mark.filterwarnings("ignore:using the slower engine")
