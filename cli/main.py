@@ -20,6 +20,7 @@ from .encode import encode
 from .inspect import inspect
 from .jobs import finish, status
 from .prepare import train, warm_up
+from .score import score
 from .stats import stats
 
 FAILURES_TOLD = 20
@@ -131,7 +132,7 @@ def cli() -> None:
     """
 
 
-for _command in (encode, finish, status, decode, export, inspect, stats, train, warm_up):
+for _command in (encode, finish, status, decode, export, inspect, score, stats, train, warm_up):
     cli.add_command(_command)
 
 

@@ -1,41 +1,71 @@
 """numtok: find the numbers in text, exactly, and hand them to language models as tokens and
-tensors.
+tensors. Each name is loaded when it is first used, so that what needs little loads fast.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
-
-from numtok.errors import NumtokError
-from numtok.numbers.grammar import Grammar
-from numtok.numbers.numbers import Number, Numbers
-from numtok.numbers.scan import extract, scan
-from numtok.representations import (
-    B1999,
-    FP15,
-    P10,
-    P1000,
-    Digits,
-    ExponentBins,
-    FloatBits,
-    FoNE,
-    LogFourier,
-    PlaceValue,
-    Subword,
-    XVal,
-)
-from numtok.tokenizer.decode_stream import DecodeStream
-from numtok.tokenizer.expand import expand
-from numtok.tokenizer.results import EncodeReport, Encoding
-from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numtok.corpus.calls import decode_files, encode_files, finish_job, job_status
     from numtok.corpus.export import export_files
     from numtok.corpus.stats import corpus_stats
+    from numtok.errors import NumtokError
+    from numtok.numbers.grammar import Grammar
+    from numtok.numbers.numbers import Number, Numbers
+    from numtok.numbers.scan import extract, scan
+    from numtok.representations import (
+        B1999,
+        FP15,
+        P10,
+        P1000,
+        Digits,
+        ExponentBins,
+        FloatBits,
+        FoNE,
+        LogFourier,
+        PlaceValue,
+        Subword,
+        XVal,
+    )
     from numtok.statistics import Statistics
+    from numtok.tokenizer.decode_stream import DecodeStream
+    from numtok.tokenizer.expand import expand
+    from numtok.tokenizer.results import EncodeReport, Encoding
+    from numtok.tokenizer.tokenizer import Tokenizer
 
     __version__: str
+
+_MODULES = {
+    "numtok.errors": ("NumtokError",),
+    "numtok.numbers.grammar": ("Grammar",),
+    "numtok.numbers.numbers": ("Number", "Numbers"),
+    "numtok.numbers.scan": ("extract", "scan"),
+    "numtok.representations": (
+        "B1999",
+        "Digits",
+        "ExponentBins",
+        "FP15",
+        "FloatBits",
+        "FoNE",
+        "LogFourier",
+        "P10",
+        "P1000",
+        "PlaceValue",
+        "Subword",
+        "XVal",
+    ),
+    "numtok.tokenizer.decode_stream": ("DecodeStream",),
+    "numtok.tokenizer.expand": ("expand",),
+    "numtok.tokenizer.results": ("EncodeReport", "Encoding"),
+    "numtok.tokenizer.tokenizer": ("Tokenizer",),
+    "numtok.corpus.calls": ("decode_files", "encode_files", "finish_job", "job_status"),
+    "numtok.corpus.export": ("export_files",),
+    "numtok.corpus.stats": ("corpus_stats",),
+    "numtok.statistics": ("Statistics",),
+}
+_FOUND_IN = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "B1999",
@@ -72,24 +102,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What takes longer to load than it is worth for most: the calls on whole files, which need
-    more of Arrow, and the version.
-    """
+    """A public name, from where it is, or the version."""
     if name == "__version__":
         return _version()
-    if name in ("decode_files", "encode_files", "finish_job", "job_status"):
-        from numtok.corpus import calls
+    if name not in _FOUND_IN:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_FOUND_IN[name]), name)
+    return value
 
-        return getattr(calls, name)
-    if name in ("corpus_stats", "Statistics"):
-        from numtok.corpus import stats
 
-        return getattr(stats, name)
-    if name == "export_files":
-        from numtok.corpus.export import export_files
-
-        return export_files
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def _version() -> str:

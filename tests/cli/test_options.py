@@ -139,6 +139,10 @@ CHANGES: dict[str, list[tuple[str, str]]] = {
     "inspect --limit": [("'1 2 3'", "--limit 1"), ("5 --html a.html", "--limit 1 ! is for the terminal")],
     "inspect --html": [("'is 5'", "--html a.html"), ("encoded.parquet", "--html a.html")],
     "stats --html": [("sample.jsonl", "--html a.html")],
+    "score --prediction": [("answers.jsonl", "--prediction other")],
+    "score --target": [("answers.jsonl", "--target other")],
+    "score --policy": [("answers.jsonl", "--policy strict")],
+    "score --json": [("answers.jsonl", "--json a.json")],
     "stats --json": [("sample.jsonl", "--json a.json")],
     "stats --numbers": [("sample.jsonl", "--numbers bits")],
     "stats --grammar": [("sample.jsonl", "--grammar data"), ("encoded.parquet", "--grammar data ! is for texts"),
@@ -174,6 +178,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cells = "".join(f'{row["id"]},"5 of {n}"\n' for n, row in enumerate(rows))
     (folder / "sample.csv").write_text("id,text\n" + cells)
     (folder / "lines.txt").write_text("one 1, two 2\nthree 3\n")
+    answer = {"prediction": "3/4", "target": "0.75", "other": "5"}
+    (folder / "answers.jsonl").write_text(json.dumps(answer))
     (folder / "grouped.txt").write_text("a −5 b −6 c 1\u00a0234 d 5\u00a0678\n")
     (folder / "bad.jsonl").write_text('{"text": "1"}\n{"text": \n')
     (folder / "special.jsonl").write_text('{"text": "a<|endoftext|> 5"}\n')

@@ -21,6 +21,7 @@ LINES = 500
 # A room imports only rooms before it. "numtok" is the face: what `import numtok` gives.
 ROOMS = [
     "errors",
+    "score",
     "stores",
     "arrays",
     "numbers",

@@ -1,0 +1,102 @@
+"""``numtok score``: how many answers of a model give the right number."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from .console import echo, shown
+from .options import command
+
+OPTIONS = """
+Answers
+  --prediction FIELD = prediction  What the model wrote; a.0.b for what lies deeper.
+  --target FIELD = target  The right answer.
+  --policy NAME = default  How answers are read: default, strict, gsm8k, math, finance or european.
+Output
+  --json FILE  Also write the report, for programs; - for standard output, and nothing else then.
+Running
+  --debug
+"""
+EXAMPLES = """
+numtok score answers.jsonl --target answer --prediction output
+numtok score answers.csv --policy finance --json report.json
+numtok score samples_gsm8k.jsonl --target target --prediction resps.0.0
+"""
+
+
+@command([click.Argument(["file"])], OPTIONS, EXAMPLES)
+def score(file: str, prediction: str, target: str, policy: str, **options: Any) -> None:
+    """Compare the final number of each answer with the target's.
+
+    FILE is JSON lines or CSV, - for JSON lines on standard input. Prints how many are exact, within
+    1% and 10%, of the same magnitude, or no number, with examples.
+    """
+    from numtok.files import write_file
+    from numtok.score import report
+
+    pairs = [(row[0], row[1]) for row in _rows(file, prediction, target)]
+    made = report([one for one, _ in pairs], [other for _, other in pairs], policy)
+    data, content = options["json"], json.dumps(made.to_dict(), ensure_ascii=False, indent=2)
+    if data == "-":
+        echo(content)
+        return
+    if data is not None:
+        write_file(data, content + "\n")
+    for line in str(made).splitlines():
+        echo(shown(line))
+
+
+def _rows(file: str, *fields: str) -> Iterator[list[Any]]:
+    """The fields of each row."""
+    from numtok.errors import InputError
+
+    try:
+        with click.open_file(file, encoding="utf-8") as stream:
+            if file.endswith((".csv", ".tsv")):
+                rows = csv.DictReader(stream, delimiter="\t" if file.endswith(".tsv") else ",")
+                for row in rows:
+                    yield [_field(row, field, file, rows.line_num) for field in fields]
+                return
+            for number, line in enumerate(stream, 1):
+                if line.strip():
+                    row = _parse(line, file, number)
+                    yield [_field(row, field, file, number) for field in fields]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"cannot be read: {error}", file) from error
+
+
+def _parse(line: str, file: str, number: int) -> Any:
+    from numtok.errors import InputError
+
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not JSON: {error}", file, number) from error
+
+
+def _field(row: Any, path: str, file: str, number: int) -> Any:
+    """What lies at ``a.0.b``; text or a number."""
+    from numtok.errors import InputError
+
+    value = row
+    for name in [path] if isinstance(row, dict) and path in row else path.split("."):
+        try:
+            value = value[int(name)] if isinstance(value, list) else value[name]
+        except (KeyError, IndexError, TypeError, ValueError):
+            there = ", ".join(map(str, row)) if isinstance(row, dict) else type(row).__name__
+            raise InputError(
+                f"has no field {path!r}; there are {there:.200}", file, number
+            ) from None
+    if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
+        return value
+    raise InputError(
+        f"{path!r} is {type(value).__name__}, not a text or a number; name what lies in it, such as"
+        f" {path}.0",
+        file,
+        number,
+    )

@@ -1,0 +1,163 @@
+"""Whether two numbers are the same answer, and how near they are, in exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from fractions import Fraction
+
+from numtok.errors import NumtokError
+from numtok.score.final import final_number
+from numtok.score.policy import Policy, policy_named
+from numtok.score.reading import Answer
+
+Value = str | Answer | numbers.Real | Decimal | None
+_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_FAR = 10_000  # powers of ten between two numbers that need no exact comparison
+_SHORT = Context(prec=_FAR, Emax=MAX_EMAX, Emin=MIN_EMIN)
+_ROUNDED = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+def equal(
+    prediction: Value,
+    target: Value,
+    tolerance: float | str | Decimal = 0,
+    policy: Policy | str = "default",
+    *,
+    absolute: float | str | Decimal = 0,
+) -> bool:
+    """Whether a prediction gives the target's number.
+
+    Args:
+        prediction: a text, whose :func:`final_number` counts, or a number. A float is the decimal
+            that it prints as: 0.1 is 0.1. None and texts without a number equal nothing.
+        target: likewise.
+        tolerance: relative to the target, in decimals: 0.01 allows 1%.
+        policy: how texts are read and what may differ.
+        absolute: another tolerance, that is not relative; the larger one counts.
+
+    Raises:
+        NumtokError: for a tolerance below 0 or a policy that does not exist.
+    """
+    chosen = policy_named(policy)
+    found, wanted = answer_of(prediction, chosen), answer_of(target, chosen)
+    if found is None or wanted is None or not _same_kind(found, wanted, chosen):
+        return False
+    relative, fixed = _tolerance(tolerance), _tolerance(absolute)
+    return any(
+        _close(one, other, relative, fixed)
+        for one in _readings(found, chosen)
+        for other in _readings(wanted, chosen)
+    )
+
+
+def answer_of(given: Value, policy: Policy) -> Answer | None:
+    """A text's final number, or a number as an answer.
+
+    Raises:
+        NumtokError: for what is neither.
+    """
+    if given is None or isinstance(given, Answer):
+        return given
+    if isinstance(given, str):
+        return final_number(given, policy)
+    if isinstance(given, Decimal | Fraction):
+        value: Decimal | Fraction = given
+    elif isinstance(given, numbers.Integral):
+        value = Decimal(int(given))
+    elif isinstance(given, numbers.Real):
+        value = Decimal(repr(float(given)))
+    else:
+        raise NumtokError(f"{given!r:.60} is neither a text nor a number")
+    if isinstance(value, Decimal) and not value.is_finite():
+        return None
+    return Answer(value, str(given), 0, 0)
+
+
+def digits_right(prediction: Answer, target: Answer) -> float:
+    """How many leading digits are right: minus log10 of the relative error (McCullough 1998, "log
+    relative error"), at least 0; infinite if the two are equal.
+    """
+    one, other = prediction.value, target.value
+    if _close(one, other, Fraction(0), Fraction(0)):
+        return math.inf
+    rounded, wanted = _rounded(one), _rounded(other)
+    if not wanted:
+        return 0.0
+    error = _ROUNDED.divide(_ROUNDED.subtract(rounded, wanted), wanted).copy_abs()
+    return max(0.0, -float(_ROUNDED.log10(error))) if error else float(_ROUNDED.prec)
+
+
+def magnitude(value: Decimal | Fraction) -> tuple[int, int]:
+    """(sign, power of ten) of the first digit."""
+    if not value:
+        return 0, 0
+    if isinstance(value, Decimal):
+        return (-1 if value < 0 else 1), value.adjusted()
+    power = math.floor(_log10(abs(value)))
+    power += abs(value) >= Fraction(10) ** (power + 1)  # the logarithm is rounded
+    power -= abs(value) < Fraction(10) ** power
+    return (-1 if value < 0 else 1), power
+
+
+def _same_kind(found: Answer, wanted: Answer, policy: Policy) -> bool:
+    return (
+        (policy.percent != "match" or found.percent == wanted.percent)
+        and (policy.currency != "match" or found.currency == wanted.currency)
+        and (policy.units != "match" or found.unit == wanted.unit)
+    )
+
+
+def _readings(answer: Answer, policy: Policy) -> list[Decimal | Fraction]:
+    """The values that an answer may have."""
+    if not answer.percent or policy.percent in ("ignore", "match"):
+        return [answer.value]
+    value = answer.value
+    hundredth = value / 100 if isinstance(value, Fraction) else value.scaleb(-2, _EXACT)
+    return [hundredth] if policy.percent == "divide" else [value, hundredth]
+
+
+def _close(
+    one: Decimal | Fraction, other: Decimal | Fraction, relative: Fraction, fixed: Fraction
+) -> bool:
+    if isinstance(one, Decimal) and isinstance(other, Decimal) and one == other:
+        return True
+    largest = max(magnitude(one)[1], magnitude(other)[1])
+    if fixed and largest < _FAR:
+        near = [0 if magnitude(value)[1] < -_FAR else value for value in (one, other)]
+        if abs(_exactly(near[0]) - _exactly(near[1])) <= fixed:
+            return True
+    if not one or not other or abs(magnitude(one)[1] - magnitude(other)[1]) > _FAR:
+        return one == other
+    if isinstance(one, Decimal) and isinstance(other, Decimal):
+        error = _EXACT.multiply(_EXACT.subtract(one, other).copy_abs(), relative.denominator)
+        return error <= _EXACT.multiply(other.copy_abs(), relative.numerator)
+    found, wanted = _exactly(one), _exactly(other)
+    return abs(found - wanted) <= relative * abs(wanted)
+
+
+def _exactly(value: Decimal | Fraction | int) -> Fraction:
+    """As a fraction, of at most ``_FAR`` digits: more would take long, and no fraction has them."""
+    return Fraction(_SHORT.plus(value) if isinstance(value, Decimal) else value)
+
+
+def _rounded(value: Decimal | Fraction) -> Decimal:
+    if isinstance(value, Decimal):
+        return _ROUNDED.plus(value)
+    return _ROUNDED.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _tolerance(given: float | str | Decimal) -> Fraction:
+    try:
+        value = Fraction(str(given))
+    except (ValueError, ZeroDivisionError):
+        value = Fraction(-1)
+    if value < 0:
+        raise NumtokError(f"a tolerance is a number from 0 on, such as 0.01 for 1%, not {given!r}")
+    return value
+
+
+def _log10(value: Fraction) -> float:
+    """Of any size of numerator and denominator."""
+    return math.log10(value.numerator) - math.log10(value.denominator)

@@ -1,0 +1,88 @@
+"""What counts as the answer, and what may differ: named policies, each a few options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from numtok.errors import NumtokError
+
+_CHOICES = {
+    "answer": ("auto", "last", "boxed", "hash", "marker"),
+    "percent": ("ignore", "divide", "either", "match"),
+    "thousands": ("comma", "point", "none"),
+    "units": ("ignore", "match"),
+    "currency": ("ignore", "match"),
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How answers are read and compared.
+
+    Attributes:
+        answer: where the final number stands. ``last``: the last number of the text; ``boxed``: in
+            the last ``\\boxed{}``; ``hash``: behind the first ``####``; ``marker``: behind the last
+            "answer is", "Answer:" and their like in eleven languages; ``auto``: the first of
+            boxed, hash, marker, last that the text has.
+        thousands: ``comma``: 1,234.5; ``point``: 1.234,5; ``none``: no digits are grouped.
+        percent: ``ignore``: 25% is 25; ``divide``: 25% is 0.25; ``either``: it equals both;
+            ``match``: 25% equals only a per cent.
+        fractions: read ``3/4``, ``2 1/2``, ``½`` and ``\\frac{3}{4}`` as one number.
+        scales: read ``3.5 million`` and ``$20k`` as 3,500,000 and 20,000.
+        latex: read ``\\times 10^{5}``, ``10^{5}``, ``{,}`` and ``\\frac``.
+        units, currency: ``match``: another unit or currency than the target's is another answer.
+
+    Raises:
+        NumtokError: for a value that an option does not have.
+    """
+
+    answer: str = "auto"
+    thousands: str = "comma"
+    percent: str = "ignore"
+    fractions: bool = True
+    scales: bool = True
+    latex: bool = True
+    units: str = "ignore"
+    currency: str = "ignore"
+
+    def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise NumtokError(
+                    f"{name}={getattr(self, name)!r} is not known to a policy; use one of"
+                    f" {', '.join(choices)}"
+                )
+
+
+POLICIES = MappingProxyType(
+    {
+        "default": Policy(),
+        "strict": Policy(
+            answer="last",
+            percent="match",
+            fractions=False,
+            scales=False,
+            latex=False,
+            units="match",
+            currency="match",
+        ),
+        "gsm8k": Policy(),
+        "math": Policy(scales=False),
+        "finance": Policy(percent="either"),
+        "european": Policy(thousands="point"),
+    }
+)
+
+
+def policy_named(policy: Policy | str) -> Policy:
+    """The policy, or the one of that name.
+
+    Raises:
+        NumtokError: if there is none.
+    """
+    if isinstance(policy, Policy):
+        return policy
+    if policy not in POLICIES:
+        raise NumtokError(f"no policy is called {policy!r}; there are {', '.join(POLICIES)}")
+    return POLICIES[policy]

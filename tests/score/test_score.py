@@ -1,0 +1,166 @@
+"""The final number of an answer, comparing, reporting: on odd answers, and by properties."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from places import SAMPLE
+
+import numtok
+from numtok.score import POLICIES, Policy, equal, final_number, read_numbers, report
+from numtok.score.adapters import as_digits, number_reward
+
+ODD = [
+    json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text().splitlines()
+]
+SHORT = st.decimals(min_value=-(10**12), max_value=10**12, places=4)
+
+
+@pytest.mark.parametrize("why", sorted({case["why"] for case in ODD}))
+def test_odd_answers(why: str) -> None:
+    for case in (case for case in ODD if case["why"] == why):
+        found = final_number(case["text"], case["policy"])
+        wanted = case["value"] and Fraction(case["value"])
+        assert (found and Fraction(found.value)) == wanted, case["text"]
+        if found is not None:
+            assert case["text"][found.start : found.stop] == found.text
+
+
+def test_there_are_as_many_odd_answers_as_promised() -> None:
+    assert len({(case["text"], case["policy"]) for case in ODD}) >= 300
+
+
+@given(
+    SHORT, st.sampled_from(["{:f}", "{:,}", "${:,}", "\\boxed{{{:f}}}", "#### {:,}", "**{:f}**"])
+)
+def test_a_number_is_read_as_it_was_written(value: Decimal, form: str) -> None:
+    text = f"First 7, then 8.\n{form.format(value)}"
+    found = final_number(text)
+    assert found is not None and found.value == value
+    assert equal(text, value) and equal(value, text) and equal(text, text)
+
+
+@given(st.integers(-999, 999), st.integers(1, 999))
+def test_fractions(top: int, bottom: int) -> None:
+    sign = "-" if top < 0 else ""
+    for text in (f"{top}/{bottom}", f"{sign}\\frac{{{abs(top)}}}{{{bottom}}}"):
+        found = final_number(f"The answer is {text}.")
+        assert found is not None and found.value == Fraction(top, bottom)
+        assert equal(text, Fraction(top, bottom))
+
+
+@given(st.text(max_size=200) | st.lists(st.sampled_from(
+    ["1", "2.5", "/", "-", "\\frac", "{", "}", "^", "10", "\\boxed{", "####", " ", "=", "%", "$",
+     "answer is", "\n", "½", "×", ",", "e5", "million", "</think>", "Question:"]), max_size=20
+).map("".join))  # fmt: skip
+def test_any_text(text: str) -> None:
+    for policy in POLICIES:
+        for one in read_numbers(text, policy):
+            assert text[one.start : one.stop] == one.text
+        found = final_number(text, policy)
+        assert equal(text, text, 0, policy) == (found is not None)
+        report([text], [text], policy)
+
+
+def test_numbers_are_those_of_extract() -> None:
+    """Plain text is read by the rules of :mod:`numtok.numbers.grammar`."""
+    for line in SAMPLE.read_text("utf-8").splitlines():
+        text = json.loads(line)["text"]
+        found = [one.value for one in read_numbers(text, "strict")]
+        assert found == [one.value for one in numtok.extract(text)], text
+
+
+@pytest.mark.parametrize(
+    ("prediction", "target", "options", "same"),
+    [
+        ("99", "100", {"tolerance": 0.01}, True),
+        ("98.9", "100", {"tolerance": 0.01}, False),
+        ("101", 100, {"tolerance": "0.01"}, True),
+        ("0.1", 0.1, {}, True),
+        ("0.1", 0.1000000001, {}, False),
+        ("1/3", 0.333, {}, False),
+        ("1/3", 0.333, {"tolerance": 0.01}, True),
+        ("0.5", "1/2", {}, True),
+        ("0", 0.001, {"absolute": 0.01}, True),
+        ("0.001", 0, {"tolerance": 0.5}, False),
+        ("1e999999999", "1e999999999", {}, True),
+        ("1e999999999", "1e-999999999", {"tolerance": 0.1}, False),
+        ("1.01e999999999", "1e999999999", {"tolerance": 0.1}, True),
+        ("-5", "5", {"tolerance": 1}, False),
+        ("25%", "0.25", {"policy": "finance"}, True),
+        ("25%", "25", {"policy": "finance"}, True),
+        ("25%", "0.25", {}, False),
+        ("25%", "0.25", {"policy": Policy(percent="divide")}, True),
+        ("25%", "25", {"policy": Policy(percent="match")}, False),
+        ("5 km", "5 m", {"policy": Policy(units="match")}, False),
+        ("5 apples", "5 apple", {"policy": Policy(units="match")}, True),
+        ("$5", "€5", {"policy": Policy(currency="match")}, False),
+        ("none", "none", {}, False),
+        (None, 5, {}, False),
+        (float("nan"), float("nan"), {}, True),
+    ],
+)  # fmt: skip
+def test_equal(prediction: object, target: object, options: dict[str, object], same: bool) -> None:
+    if prediction != prediction:  # not a number equals nothing, itself included
+        same = False
+    assert equal(prediction, target, **options) is same  # type: ignore[arg-type]
+
+
+def test_hostile_numbers_end_soon() -> None:
+    long = "9" * 1_000_000
+    assert equal(long, long) and not equal(long, "5", 0.5)
+    for text in (f"{long}/{long}", f"{long}^{long}", "9^9^9^9", "1e" + long, "-" * 10**5 + "5"):
+        final_number(text)
+    for text in ("1," * 50_000, "\\boxed{" * 5_000 + "5", "answer is " * 5_000, "#### " * 5_000):
+        final_number(text)
+
+
+def test_report() -> None:
+    told = report(["100", "101", "120", "no idea", "900", "5"], ["100"] * 5 + ["none"])
+    assert (told.total, told.exact, told.within_1_percent, told.within_10_percent) == (5, 1, 2, 2)
+    assert (told.same_magnitude, told.unparseable, told.without_target) == (4, 1, 1)
+    assert told.accuracy == 0.2 and told.examples == [(3, "no idea")]
+    assert told.digits_right == pytest.approx((15 + 2 + 0.69897 + 0) / 4)
+    json.dumps(told.to_dict())
+    with pytest.raises(numtok.NumtokError, match="a target for each"):
+        report(["1"], [])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: equal("1", "1", -1), "tolerance is a number from 0"),
+        (lambda: equal("1", "1", 0, "maths"), "no policy is called 'maths'; there are default"),
+        (lambda: equal([1], "1"), "neither a text nor a number"),  # type: ignore[arg-type]
+        (lambda: Policy(percent="drop"), "percent='drop' is not known"),
+    ],
+)
+def test_errors(call: object, message: str) -> None:
+    with pytest.raises(numtok.NumtokError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_it_loads_without_the_rest() -> None:
+    check = (
+        "import sys, numtok.score; print({'numba', 'pyarrow', 'torch', 'numpy'} & {*sys.modules})"
+    )
+    assert subprocess.check_output([sys.executable, "-c", check], text=True).strip() == "set()"
+
+
+def test_a_reward_and_digits() -> None:
+    reward = number_reward("gold", tolerance=0.01)
+    chat = [[{"role": "assistant", "content": "The answer is 10."}], "#### 9.95", "none"]
+    assert reward(completions=chat, gold=["10", 10, "10"]) == [1.0, 1.0, 0.0]
+    assert [as_digits(text) for text in ("$1,000.50", "2 1/2", "?")] == [
+        "1000.50",
+        "5/2",
+        "[invalid]",
+    ]
