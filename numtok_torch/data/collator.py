@@ -16,12 +16,10 @@ S_labels              as S, likewise                              as S
 position_ids          int64 (batch, seq), packed rows and blocks  0
 ====================  ==========================================  ================
 
-The streams S are ``number_value`` and what the representations declare
-(:func:`numtok.representations.streams`), with the dtype, the shape and the fill of each
-:class:`numtok.representations.Column`. Only those that the rows have are there, and ``number_mask``
-if they say anything about numbers. Inverse: ``attention_mask`` (with ``pack_attention_mask=True``
-always there) and ``number_mask`` select the rows' tokens and numbers again, as long as nothing was
-cut or masked.
+The streams S are ``number_value`` and what the representations declare, with the dtype, shape and
+fill of each :class:`numtok.representations.Column`. Only those that the rows have are there, and
+``number_mask`` if they say anything about numbers. Inverse: the masks select the rows' tokens and
+numbers again, as long as nothing was cut or masked.
 """
 
 from __future__ import annotations
@@ -72,32 +70,31 @@ class NumberCollator:
             ``labels`` keep theirs. The model shifts them. ``"masked"``: masked language modelling
             (:mod:`numtok_torch.data.masking`). None: no labels but those of the rows, per token or
             one per row.
-        max_length: longer rows are cut, and the first time you are warned how much is lost; None
-            for no cut. (``NumberDataset(block_size=...)`` loses nothing.) A number of which a token
-            is cut loses its entry in all number streams; what is left of a spelled-out one stays as
-            tokens with their own place values. With a ``frame``, ``[CLS]`` and ``[SEP]`` are kept.
+        max_length: longer rows are cut, with a warning the first time
+            (``NumberDataset(block_size=...)`` loses nothing); None for no cut. A number of which a
+            token is cut loses its entry in all number streams; what is left of a spelled-out one
+            stays as tokens. With a ``frame``, ``[CLS]`` and ``[SEP]`` are kept.
         padding: to the ``"longest"`` row, or always to ``"max_length"``.
         padding_side, truncation_side: ``"right"`` or ``"left"``.
         pad_to_multiple_of: the width is rounded up to one of these, perhaps beyond ``max_length``.
         pack: put several rows into one line of at most ``max_length``. ``position_ids`` begin at 0
             in each; the label of each row's first token is -100, as it does not follow from the row
-            before. The same holds for the documents in rows that have ``position_ids``, such as
-            blocks, or ``seq_lengths``, the rows of packed files as ``datasets`` reads them.
-        pack_attention_mask: give lines of several rows or documents an ``attention_mask`` too; then
-            each sees those before it in its line. Without, :class:`numtok_torch.NumberModel` keeps
-            them apart, and so do causal models of transformers with ``use_cache=False``.
-            mask_token_id, vocab_size, mlm_probability, mask, mask_share, random_share: of the
-            masked objective; ``mask`` is ``"all"``, ``"numbers"``, ``"words"`` or ``"spans"``
-            (:class:`numtok_torch.data.masking.Masking`).
+            before. So it is with the documents in rows that have ``position_ids`` (blocks) or
+            ``seq_lengths`` (packed files as ``datasets`` reads them).
+        pack_attention_mask: give such lines an ``attention_mask`` too; then each document sees those
+            before it. Without, :class:`numtok_torch.NumberModel` keeps them apart, and so do causal
+            models of transformers with ``use_cache=False``.
+        mask_token_id, vocab_size, mlm_probability, mask, mask_share, random_share: of the masked
+            objective (:class:`numtok_torch.data.masking.Masking`); ``mask`` is ``"all"``,
+            ``"numbers"``, ``"words"`` or ``"spans"``.
         special_token_ids: never masked nor drawn; ``pad_token_id`` and ``mask_token_id`` are always
             among them.
         tokens: which ids belong to numbers.
         shapes: stream to the shape of one number's value, as in the schema.
         frame: how many special tokens begin and end every row.
         drop: keys of the rows to leave out. A key that is neither a stream nor here is an error.
-        seed: of the masking. None draws from torch's generator: ``torch.manual_seed`` repeats it,
-            and workers differ, also from epoch to epoch. A number makes batches in this process
-            repeatable by themselves; in workers, it is joined with their own seed.
+        seed: of the masking; in workers, joined with their own. None draws from torch's generator:
+            ``torch.manual_seed`` repeats it, and workers differ, also from epoch to epoch.
 
     Raises:
         SchemaError: for options that make no sense, and when called, for rows that do not fit

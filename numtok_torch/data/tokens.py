@@ -1,7 +1,5 @@
-"""Number and special tokens of a tokenizer: of a ``numtok.Tokenizer``, or of a transformers
-tokenizer to which numtok's tokens were added.
-
-In: a tokenizer. Out: plain ids, for :class:`numtok_torch.data.collator.NumberCollator`.
+"""The ids of number and special tokens of a ``numtok.Tokenizer`` or a
+``numtok.hf.NumberTokenizer``, for :class:`numtok_torch.data.collator.NumberCollator`.
 """
 
 from __future__ import annotations
@@ -9,41 +7,24 @@ from __future__ import annotations
 from typing import Any
 
 import numtok
-from numtok.engines.number_tokens import OWN_SYMBOL
 from numtok.errors import TokenizerError
-from numtok.representations import END_NUM, NUM
-from numtok.tokenizer.schema import read_metadata
 from numtok_torch.data.rows import NumberTokens, inner_shapes
 
 
 def tokens_of(tokenizer: Any) -> dict[str, Any]:
-    """``tokens``, ``vocab_size`` and, as far as known, ``shapes``."""
-    if isinstance(tokenizer, numtok.Tokenizer):
-        schema = tokenizer.batch_schema()
-        metadata = read_metadata(schema)
-        return {
-            "tokens": NumberTokens.from_metadata(metadata),
-            "shapes": inner_shapes(schema),
-            "vocab_size": metadata["vocab_size"],
-        }
-    if not hasattr(tokenizer, "get_added_vocab"):
+    """``tokens``, ``vocab_size`` and ``shapes``."""
+    inner = getattr(tokenizer, "numtok", tokenizer)  # of a numtok.hf.NumberTokenizer
+    if not isinstance(inner, numtok.Tokenizer):
         raise TokenizerError(
-            f"{type(tokenizer).__name__} is neither a numtok.Tokenizer nor a transformers"
-            " tokenizer; use NumberCollator.from_schema"
+            f"{type(tokenizer).__name__} is neither a numtok.Tokenizer nor a"
+            " numtok.hf.NumberTokenizer; use NumberCollator.from_schema"
         )
-    known = {"vocab_size": len(tokenizer)}
-    inner = getattr(tokenizer, "numtok", None)
-    if isinstance(inner, numtok.Tokenizer):  # a numtok.hf.NumberTokenizer
-        return tokens_of(inner) | known
-    added: dict[str, int] = tokenizer.get_added_vocab()
-    own = tuple(
-        sorted(
-            number
-            for content, number in added.items()
-            if content in (NUM, f" {NUM}", END_NUM) or OWN_SYMBOL.fullmatch(content)
-        )
-    )
-    return {"tokens": NumberTokens(own, own, added.get(END_NUM)), **known}
+    schema = inner.batch_schema()
+    return {
+        "tokens": NumberTokens.from_schema(schema),
+        "shapes": inner_shapes(schema),
+        "vocab_size": inner.vocab_size if inner is tokenizer else len(tokenizer),
+    }
 
 
 def special_ids(tokenizer: Any) -> tuple[int, ...]:

@@ -32,6 +32,8 @@ TEXT = 0  # the state outside of numbers
 LONGEST = 40  # characters of the largest integer of 128 bits, and a sign
 FAR = 30_000  # more tokens than any number needs
 
+ONE_SYMBOL = Continuation(np.array([[1], [NEVER]], np.int16), ends=np.array([False, True]))
+
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
@@ -67,7 +69,9 @@ class Rules:
         spelling = Spelling.of(representation, tokenizer.tokens)
         touching = numbers_touch(tokenizer)
         if isinstance(representation, SingleToken):
-            return None if touching else _one_token(*first_ids(tokenizer.tokens, spelling))
+            plain, spaced = first_ids(tokenizer.tokens, None)
+            spelling = Spelling(plain, range(len(plain)), spaced, 1, (-1, -1, -1))
+            return None if touching else _unbracketed(ONE_SYMBOL, spelling, touching)
         if spelling is None or not isinstance(representation, SpelledOut):
             return None
         if (continuation := representation.continuation(tokenizer.grammar)) is None:
@@ -122,21 +126,6 @@ class _Table:
         begins[[*plain, *spaced]], leaves[last] = True, True
         to_text = np.concatenate([[0], to_text, [0]])
         return Rules(column, self.after, self.allowed, begins, leaves, to_text, **known)
-
-
-def _one_token(plain: npt.NDArray[np.int32], spaced: npt.NDArray[np.int32]) -> Rules:
-    table, columns = _Table(0, len(plain) + len(spaced) + 1), len(plain) + len(spaced)
-    table.after[TEXT, :columns], table.allowed[TEXT] = table.behind, True
-    return table.rules(
-        [*plain, *spaced],
-        range(columns),
-        range(len(plain)),
-        range(len(plain), columns),
-        np.empty(0, np.int64),
-        False,
-        length=1,
-        brackets=0,
-    )
 
 
 def _bracketed(

@@ -4,7 +4,6 @@ May import numtok only.
 """
 
 from numtok_torch.metrics.metrics import (
-    adjusted_r_squared,
     digit_accuracy,
     exact_match,
     log_error,
@@ -20,7 +19,6 @@ from numtok_torch.metrics.metrics import (
 )
 
 __all__ = [
-    "adjusted_r_squared",
     "digit_accuracy",
     "exact_match",
     "log_error",

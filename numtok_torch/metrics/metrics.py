@@ -110,32 +110,7 @@ def r_squared(predictions: Any, references: Any, invalid: str = "error") -> floa
     """The coefficient of determination, 1 - Σ (r_i - p_i)² / Σ (r_i - r̄)²; nan if all references
     are equal (Draper and Smith 1998, section 1.3).
     """
-    return _r_squared(*_values(predictions, references, invalid))
-
-
-def adjusted_r_squared(
-    predictions: Any, references: Any, predictors: int, invalid: str = "error"
-) -> float:
-    """R² with the number of predictors p held against it: 1 - (1 - R²)(n - 1) / (n - p - 1); nan if
-    n <= p + 1 (Draper and Smith 1998, section 5).
-
-    Args:
-        predictions: n values.
-        references: n values.
-        predictors: p, what the predictions were fitted with, the intercept not counted; for a
-            probe, the dimensions of its input.
-        invalid: as in the other metrics; n counts what is left.
-    """
-    if predictors < 0:
-        raise InputError(f"predictors={predictors} must not be negative")
     predicted, expected = _values(predictions, references, invalid)
-    n, score = len(predicted), _r_squared(predicted, expected)
-    if n <= predictors + 1:
-        return float("nan")
-    return float(1 - (1 - score) * (n - 1) / (n - predictors - 1))
-
-
-def _r_squared(predicted: list[Decimal], expected: list[Decimal]) -> float:
     spread = differences(expected, expected[:1] * len(expected))
     residuals = differences(predicted, expected)
     scale = np.abs(spread).max()
@@ -165,13 +140,10 @@ def token_losses(logits: Any, labels: Any, ignore_index: int = IGNORED) -> Float
     Shape: float64 (labels that are not ignored,). Losses of several batches are concatenated.
     """
     scores, chosen = _scores(logits, labels, ignore_index)
-    highest = scores.max(axis=-1, keepdims=True)  # (n, 1)
-    with np.errstate(over="ignore", under="ignore"):
-        below = scores - highest  # (n, vocabulary), at most 0
-        return np.asarray(
-            np.log(np.exp(below).sum(axis=-1))
-            - np.take_along_axis(below, chosen[:, None], axis=-1)[:, 0]
-        )
+    losses = torch.nn.functional.cross_entropy(
+        torch.from_numpy(scores), torch.from_numpy(chosen), reduction="none"
+    )
+    return np.asarray(losses.numpy())
 
 
 def number_metrics(evaluated: Any) -> dict[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 import pickle
 import warnings
 from pathlib import Path
@@ -22,6 +21,7 @@ from numtok.errors import NumtokError, SchemaError
 from numtok.representations import B1999, P10, Digits, FloatBits, FoNE, PlaceValue, XVal
 
 torch = pytest.importorskip("torch")
+import trained
 from trained import config
 
 from numtok_torch.data import NumberCollator, NumberDataset
@@ -352,24 +352,17 @@ def test_from_a_tokenizer() -> None:
 
 
 def test_from_a_transformers_tokenizer() -> None:
+    hf = pytest.importorskip("numtok.hf")
     transformers = pytest.importorskip("transformers")
-    tok = numtok.Tokenizer(config("bert"), [XVal()])
-    plain = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=pytest.importorskip("tokenizers").Tokenizer.from_str(
-            json.dumps(tok.config)
-        ),
-        pad_token="[PAD]",
-        mask_token="[MASK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-    )
-    made = NumberCollator.from_tokenizer(plain, objective="masked")
-    assert (made.pad_token_id, made.mask_token_id) == (plain.pad_token_id, plain.mask_token_id)
-    assert made.tokens.ids == (plain.convert_tokens_to_ids("[NUM]"),)
-    assert set(plain.all_special_ids) <= set(made.special_token_ids)
-    encoded = plain(["The mass", "of the sample is"], return_special_tokens_mask=True)
-    batch = made([{name: encoded[name][number] for name in encoded} for number in range(2)])
-    assert batch["attention_mask"].sum() == sum(map(len, encoded["input_ids"]))
+    names = {"pad_token": "[PAD]", "mask_token": "[MASK]", "cls_token": "[CLS]"}
+    stock = transformers.PreTrainedTokenizerFast(tokenizer_object=trained.bert(), **names)
+    tok = hf.NumberTokenizer.from_tokenizer(stock, numbers=[XVal()])
+    made = NumberCollator.from_tokenizer(tok, objective="masked")
+    assert (made.pad_token_id, made.mask_token_id) == (tok.pad_token_id, tok.mask_token_id)
+    assert made.tokens.ids == (tok.convert_tokens_to_ids("[NUM]"),)
+    assert set(tok.all_special_ids) <= set(made.special_token_ids)
+    with pytest.raises(NumtokError, match=r"neither a numtok\.Tokenizer nor a numtok\.hf"):
+        NumberCollator.from_tokenizer(stock, objective="masked")
 
 
 def test_collator_can_be_pickled() -> None:

@@ -150,23 +150,6 @@ def test_a_random_model_writes_only_numbers(
         assert mistakes(tokenizer_of(name), row) == []
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in SPELLED if name != "fp15"]
-)  # a number of one token is always one
-def test_by_itself_it_writes_others(name: str) -> None:
-    """What the tests here are worth: the same models without the processor, or told nothing of
-    where they are cut.
-    """
-    tokenizer = tokenizer_of(name)
-    assert any(mistakes(tokenizer, row) for row in written(name, 0, 20, 8.0, "sampling"))
-    cut = (
-        written(name, seed, new, 8.0, "greedy", logits_processor=[NumberLogitsProcessor(tokenizer)])
-        for seed in range(2)
-        for new in range(1, 8)
-    )
-    assert any(mistakes(tokenizer, row) for rows in cut for row in rows)
-
-
 @pytest.mark.parametrize("way", ["greedy", "beams"])
 @pytest.mark.parametrize("name", [name for name in SPELLED if name != "fp15"])
 def test_a_prompt_that_ends_within_a_number(name: str, way: str) -> None:
@@ -183,64 +166,6 @@ def test_a_prompt_that_ends_within_a_number(name: str, way: str) -> None:
     rows = written(name, 1, 12, 2.0, way, prompts, logits_processor=[processor])
     assert all(mistakes(tokenizer, cut) for cut in cuts) and len(cuts) >= 2
     assert not [found for row in rows for found in mistakes(tokenizer, row)]
-
-
-def test_what_cannot_end_in_time_ends_as_soon_as_it_can() -> None:
-    """A number of a prompt that is longer than the longest, and one for which there is too little
-    room.
-    """
-    tokenizer = tokenizer_of("place")
-    of = tokenizer.tokens
-    long = [of["[NUM]"], *[of["7"]] * 12]
-    (row,) = written(
-        "place",
-        0,
-        3,
-        0.0,
-        "greedy",
-        [long],
-        logits_processor=[NumberLogitsProcessor(tokenizer, longest=5)],
-    )
-    assert row[13] == of["[/NUM]"]
-    (row,) = written(
-        "place",
-        0,
-        2,
-        0.0,
-        "greedy",
-        [[*long, of["e"]]],
-        logits_processor=[NumberLogitsProcessor(tokenizer, longest=5)],
-    )
-    assert (
-        tokenizer.decode(row).startswith("777777777777e")
-        and row[15] == of["[/NUM]"]
-        and mistakes(tokenizer, row) == []
-    )
-    processor = NumberLogitsProcessor(tokenizer, max_length=15)
-    (row,) = written("place", 0, 1, 0.0, "greedy", [[*long, of["."]]], logits_processor=[processor])
-    assert row[14] in [of[digit] for digit in "0123456789"]
-
-
-def test_numbers_end() -> None:
-    """A model that would write nothing but digits: at most so many symbols each."""
-    tokenizer = tokenizer_of("place")
-    wanted = {
-        "sequence_bias": [
-            [[tokenizer.tokens[one]], amount]
-            for one, amount in {"[NUM]": 200.0, "0": 50.0, "1": 50.0}.items()
-        ]
-    }
-    for longest in (1, 3, 7):
-        ids = model_of("place", 0).generate(
-            torch.tensor([[5, 6]]),
-            max_new_tokens=40,
-            logits_processor=[NumberLogitsProcessor(tokenizer, longest)],
-            **wanted,
-        )
-        numbers = tokenizer.numbers_in(ids[0].numpy().astype(np.int32))
-        assert len(numbers) >= 4 and {stop - start - 2 for start, stop, _ in numbers[:-1]} == {
-            longest
-        }
 
 
 def allowed_by_rule(tokenizer: Tokenizer, ids: list[int], room: int, longest: int) -> set[int]:
@@ -432,17 +357,6 @@ def test_a_decoder_that_is_made_to_end() -> None:
         assert [mistakes(tokenizer, ids) for ids in found.ids] == [[]] * 3
         written += sum(map(len, found.values))
     assert written >= 20
-
-
-def test_a_grammar_says_how_numbers_go_on() -> None:
-    grammar = Grammar(grouping="_", signs=False, exponent=False)
-    tokenizer = tokenizer_of("place", "gpt2", grammar)
-    held = NumberLogitsProcessor(tokenizer)(
-        torch.tensor([[tokenizer.tokens["[NUM]"], tokenizer.tokens["1"]]]),
-        torch.zeros(1, tokenizer.vocab_size),
-    )
-    allowed = set(torch.nonzero(held[0] == 0).flatten().tolist())
-    assert allowed == {tokenizer.tokens[one] for one in [*"0123456789._", "[/NUM]"]}
 
 
 @pytest.mark.parametrize(
