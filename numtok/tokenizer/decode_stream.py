@@ -26,9 +26,9 @@ class DecodeStream:
         skip_special_tokens: leave out special tokens; ``[NUM]`` is none.
     """
 
-    def __init__(self, ids: Sequence[int] = (), skip_special_tokens: bool = False) -> None:
+    def __init__(self, ids: Sequence[int] | None = None, skip_special_tokens: bool = False) -> None:
         self.skip_special_tokens = skip_special_tokens
-        self._ids: list[int] = list(ids)
+        self._ids: list[int] = list(ids or ())
         self._values = ["0"] * len(self._ids)  # of a prompt: they are not shown
         self._known = len(self._ids)  # of these ids the text was given
         self._has_values: bool | None = None  # None before the first number

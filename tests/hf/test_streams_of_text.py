@@ -79,10 +79,12 @@ def test_what_is_no_number_comes_too(representation: Representation) -> None:
         assert "".join(filter(None, pieces)) == tok.decode([*few, ids[-1]])
 
 
-def test_numbers_that_are_one_token() -> None:
-    tok = ours("gpt2", (XVal(),))
+@pytest.mark.parametrize("core", [False, True])
+def test_numbers_that_are_one_token(core: bool) -> None:
+    tok: Any = ours("gpt2", (XVal(),))
     ids = tok("of -1500 kg")["input_ids"]
     at = ids.index(tok.convert_tokens_to_ids(f" {NUM}"))
+    tok = tok.numtok if core else tok
     plain, valued, prompted = DecodeStream(), DecodeStream(), DecodeStream(ids[:at])
     assert "".join(filter(None, (plain.step(tok, one) for one in ids))) == f"of {NUM} kg"
     pieces = [valued.step(tok, one, -1500.0 if one == ids[at] else None) for one in ids]

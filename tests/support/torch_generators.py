@@ -51,6 +51,15 @@ CASES: dict[str, tuple[Any, dict[str, Any] | None, dict[str, Any] | None]] = {
 }
 
 
+def scripted(tokenizer: Tokenizer, prompt: str, ids: list[int]) -> dict[str, Any]:
+    """Options under which a model writes these ids behind the prompt."""
+    width = len(tokenizer.encode(prompt).input_ids)
+    return {
+        "max_new_tokens": len(ids),
+        "prefix_allowed_tokens_fn": lambda _, before: [ids[len(before) - width]],
+    }
+
+
 @functools.cache
 def _tokenizer(name: str) -> Tokenizer:
     return Tokenizer.from_pretrained(trained.source("gpt2"), [CASES[name][0]])

@@ -28,20 +28,18 @@ NUMBERS = NumberTokens(ids=(902, 903), own=(902, 903))
 
 
 def masker(**options: Any) -> NumberCollator:
-    known: dict[str, Any] = {
-        "objective": "masked",
-        "mask_token_id": MASK,
-        "vocab_size": VOCAB,
-        "seed": 0,
-        "tokens": NUMBERS,
-    }
-    return NumberCollator(PAD, **known | options)
+    known: dict[str, Any] = {"mask_token_id": MASK, "vocab_size": VOCAB, "tokens": NUMBERS}
+    return NumberCollator(PAD, "masked", **{"seed": 0} | known | options)
+
+
+def of_schema(data: NumberDataset, **options: Any) -> NumberCollator:
+    known: dict[str, Any] = {"objective": "masked", "mask_token_id": 1, "mlm_probability": 1.0}
+    return NumberCollator.from_schema(data.schema, PAD, **known | options)
 
 
 def encoded(representation: Any, texts: list[str]) -> tuple[NumberDataset, list[dict[str, Any]]]:
-    data = NumberDataset(
-        numtok.Tokenizer.from_pretrained(None, [representation]).encode_batch(texts)
-    )
+    tok = numtok.Tokenizer.from_pretrained(None, [representation])
+    data = NumberDataset(tok.encode_batch(texts))
     return data, [data[number] for number in range(len(data))]
 
 
@@ -158,9 +156,8 @@ def test_special_tokens_and_padding_are_never_masked() -> None:
 def test_frame_of_the_schema_is_special() -> None:
     tok = numtok.Tokenizer(config("bert"), [XVal()])
     batch = tok.encode_batch(["The mass 5 is"], add_special_tokens=True)
-    made = NumberCollator.from_schema(
-        batch.schema, 0, objective="masked", mask_token_id=4, mlm_probability=1.0
-    )([NumberDataset(batch)[0]])
+    data = NumberDataset(batch)
+    made = of_schema(data)([data[0]])
     chosen = (made["labels"] != -100)[0].tolist()
     assert chosen == [False, *[True] * (len(chosen) - 2), False]
 
@@ -169,17 +166,7 @@ def test_frame_of_the_schema_is_special() -> None:
 @pytest.mark.parametrize("mask", ["all", "numbers", "words"])
 def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str) -> None:
     data, rows = many_numbers(representation)
-    make = NumberCollator.from_schema(
-        data.schema,
-        PAD,
-        objective="masked",
-        mask_token_id=1,
-        mlm_probability=0.5,
-        mask=mask,
-        seed=3,
-        mask_share=1.0,
-        random_share=0.0,
-    )
+    make = of_schema(data, mlm_probability=0.5, mask=mask, seed=3, mask_share=1.0, random_share=0.0)
     batch = make(rows)
     tokens = NumberTokens.from_schema(data.schema)
     found = 0
@@ -212,16 +199,10 @@ def test_spelled_out_numbers_are_masked_as_a_unit(representation: Any, mask: str
 
 def test_what_is_left_of_a_cut_number_is_neither_number_nor_word() -> None:
     data, rows = encoded(PlaceValue(), ["12345 ab"])
-    options: dict[str, Any] = {
-        "objective": "masked",
-        "mask_token_id": 1,
-        "mlm_probability": 1.0,
-        "max_length": 5,
-        "truncation_side": "left",
-    }
+    options: dict[str, Any] = {"max_length": 5, "truncation_side": "left"}
     options |= {"mask_share": 1.0, "random_share": 0.0}
     for mask, chosen in (("numbers", 0), ("words", 1), ("all", 5)):
-        batch = NumberCollator.from_schema(data.schema, PAD, mask=mask, **options)(rows)
+        batch = of_schema(data, mask=mask, **options)(rows)
         labelled = batch["labels"] != -100
         assert not batch["number_labels_mask"].any()
         assert int(labelled.sum()) == chosen
@@ -232,19 +213,10 @@ def test_what_is_left_of_a_cut_number_is_neither_number_nor_word() -> None:
 def test_spans() -> None:
     data, rows = encoded(P10(), ["ab 123 cd"])
     row, first = rows[0], int(rows[0]["number_index"][0])
-    options: dict[str, Any] = {
-        "objective": "masked",
-        "mask_token_id": 1,
-        "mask": "spans",
-        "mlm_probability": 0.0,
-    }
-    make = NumberCollator.from_schema(data.schema, PAD, **options)
 
     def chosen(spans: list[list[int]], **changed: Any) -> list[int]:
-        made = (
-            NumberCollator.from_schema(data.schema, PAD, **options | changed) if changed else make
-        )
-        return np.flatnonzero((made([row | {"mask_spans": spans}])["labels"] != -100)[0]).tolist()
+        make = of_schema(data, mask="spans", mlm_probability=0.0, **changed)
+        return np.flatnonzero((make([row | {"mask_spans": spans}])["labels"] != -100)[0]).tolist()
 
     whole = list(range(first, first + 5))
     assert chosen([[first + 1, first + 2]]) == whole  # widened to the number
@@ -260,7 +232,7 @@ def test_spans() -> None:
         with pytest.raises(SchemaError, match="mask_spans"):
             chosen(wrong)
     with pytest.raises(SchemaError, match="mask_spans"):
-        make([row])
+        of_schema(data, mask="spans")([row])
 
 
 def test_labels_in_the_rows_are_refused() -> None:
@@ -291,9 +263,7 @@ def test_workers_mask_differently() -> None:
         ["the same words and 5 numbers 6 in every row of this data set, over and over again"] * 4,
     )
     for seed in (None, 1):
-        made = NumberCollator.from_schema(
-            data.schema, PAD, objective="masked", mask_token_id=1, mlm_probability=0.5, seed=seed
-        )
+        made = of_schema(data, mlm_probability=0.5, seed=seed)
         loader = torch.utils.data.DataLoader(data, batch_size=1, num_workers=2, collate_fn=made)
         epochs = [tuple(tuple(batch["labels"][0].tolist()) for batch in loader) for _ in range(2)]
         assert len(set(epochs[0] + epochs[1])) == 8

@@ -14,8 +14,9 @@ import torch
 import torch_models as tiny
 import trained
 import transformers
-from torch_generators import CASES, PROMPTS, setting
+from torch_generators import CASES, PROMPTS, scripted, setting
 
+import numtok
 from numtok import Numbers, Tokenizer
 from numtok.errors import InputError, NumtokError
 from numtok.representations import Digits, FoNE, PlaceValue, XVal
@@ -296,33 +297,17 @@ def test_digits_that_no_float_holds() -> None:
     ).eval()
     with torch.no_grad():
         made.embedding.projection.weight.mul_(5)
-    plain = tokenizer.tokens["[NUM]"]
-    (text,) = generate(
-        made,
-        tokenizer,
-        ["It is"],
-        max_new_tokens=5,
-        sequence_bias=[[[plain], 1000.0]],
-        well_formed=False,
-    )
-    batch = read_prompts(tokenizer, ["It is"], 0, 0, False, torch.device("cpu"))
-    words = []
-    for _ in range(5):
-        with torch.no_grad():
-            digits = made.head.predict(made(**batch).hidden[:, -1]).streams["number_digits"]
-        words.append(str(int("".join(map(str, digits[0].flip(0).tolist())))))
-        new = {
-            "input_ids": torch.tensor([[plain]]),
-            "number_mask": torch.tensor([[True]]),
-            "number_digits": digits[:, None],
-        }
-        new |= {
-            "attention_mask": torch.ones(1, 1, dtype=torch.int64),
-            "number_value": torch.ones(1, 1, dtype=torch.float64),
-        }
-        batch = {name: torch.cat([stream, new[name]], 1) for name, stream in batch.items()}
-    assert text == "".join(words)
-    assert any(int(word) != int(float(word)) for word in words)
+    script = [tokenizer.tokens[" [NUM]"], *tokenizer.encode(" of").input_ids.tolist()] * 4
+    options = scripted(tokenizer, "It is", script)
+    (text,) = generate(made, tokenizer, ["It is"], full_text=True, **options)
+    batch = read_prompts(tokenizer, [text], 0, 0, False, torch.device("cpu"))
+    words = [number.text for number in numtok.extract(text)]
+    assert len(words) == 4 and any(int(word) != int(float(word)) for word in words)
+    with torch.no_grad():
+        hidden = made(**batch).hidden
+    for at in batch["number_mask"][0].nonzero().flatten().tolist():
+        said = made.head.predict(hidden[:, at - 1]).streams["number_digits"]
+        assert torch.equal(said[0], batch["number_digits"][0, at])
 
 
 def test_ends() -> None:
@@ -407,10 +392,7 @@ def test_training_and_writing_show_the_same_places(
     )
     assert (trained_on[0, width:] != 0).sum() >= 4
     ids = batch["input_ids"][0].tolist()
-    script = {
-        "prefix_allowed_tokens_fn": lambda _, before: [ids[len(before)]],
-        "max_new_tokens": len(ids) - width,
-    }
+    script = scripted(tokenizer, question, ids[width:])
     for use_cache in (True, False):
         seen.clear()
         found = generate(made, tokenizer, [question], use_cache=use_cache, **script)
@@ -472,11 +454,7 @@ def test_places_follow_their_beam(name: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_spelled_out_numbers_are_ordinary_tokens() -> None:
     made, tokenizer, options = setting("p10")
     sequence = [tokenizer.tokens[f"[NUM:{symbol}]"] for symbol in ("-", "6", "0", "2", "E-1", "6")]
-    width = len(tokenizer.encode("is").input_ids)
-    script = {
-        "max_new_tokens": 6,
-        "prefix_allowed_tokens_fn": lambda _, ids: [sequence[len(ids) - width]],
-    }
+    script = scripted(tokenizer, "is", sequence)
     found = generate(made, tokenizer, ["is"], details=True, **script)
     assert found.ids == [sequence] and found.values == [[-60.2]]
     assert found.texts[0].startswith("-60.2")
@@ -493,11 +471,7 @@ def test_other_tokenizers(kind: str) -> None:
         head_from_config({"name": "scalar"}, tiny.D),
     ).eval()
     sequence = [*tokenizer.encode("the nation").input_ids.tolist(), number_ids(tokenizer)[0]]
-    width = len(tokenizer.encode("these 5").input_ids)
-    script = {
-        "max_new_tokens": len(sequence),
-        "prefix_allowed_tokens_fn": lambda _, ids: [sequence[len(ids) - width]],
-    }
+    script = scripted(tokenizer, "these 5", sequence)
     found = generate(made, tokenizer, ["these 5"], details=True, full_text=True, **script)
     assert found.ids == [sequence]
     whole = tokenizer.decode(

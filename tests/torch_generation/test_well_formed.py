@@ -17,6 +17,7 @@ import transformers
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_generators import scripted
 
 import numtok
 from numtok import Grammar, Tokenizer
@@ -367,11 +368,7 @@ def test_values_are_those_that_the_grammar_reads(grammar: Grammar, text: str) ->
     tokenizer = tokenizer_of("place", "gpt2", grammar)
     model = NumberModel(tiny.backbone("gpt2", 0, vocab_size=tokenizer.vocab_size), None)
     script = tokenizer.encode(text).input_ids.tolist()
-    width = len(tokenizer.encode("It").input_ids)
-    options = {
-        "prefix_allowed_tokens_fn": lambda _, before: [script[len(before) - width]],
-        "max_new_tokens": len(script),
-    }
+    options = scripted(tokenizer, "It", script)
     found = generate(model, tokenizer, ["It"], details=True, **options)
     assert found.texts == [text] and found.values == [[1234.5, 7000.0]]
 
