@@ -36,7 +36,7 @@ from numtok_torch.model.backbone import ModelError, PlainBackbone
 from numtok_torch.model.model import NumberModel
 from numtok_torch.model.objective import NumberModelOutput
 from numtok_torch.model.seq2seq import Seq2SeqNumberCollator
-from numtok_torch.model.xval_gpt2 import XVAL_MASKING, remove_biases_, xval_gpt2, xval_init_
+from numtok_torch.model.xval_gpt2 import XVAL_MASKING, xval_gpt2
 
 __all__ = [
     "XVAL_MASKING",
@@ -73,7 +73,5 @@ __all__ = [
     "generate",
     "head_from_config",
     "head_from_schema",
-    "remove_biases_",
     "xval_gpt2",
-    "xval_init_",
 ]

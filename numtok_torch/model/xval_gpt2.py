@@ -11,7 +11,6 @@ import functools
 import math
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from numtok_torch.model.backbone import ModelError
@@ -25,59 +24,6 @@ XVAL_MASKING: dict[str, Any] = {
     "mask_share": 1.0,
     "random_share": 0.0,
 }
-
-
-def xval_init_(model: nn.Module, n_layers: int | None = None) -> nn.Module:
-    """Draw the weights of all fully connected layers anew, with standard deviation (2 · fan_in ·
-    n_layers)^-1/2, and set their biases to 0.
-
-    Embeddings, norms, and an output layer that shares its weights with the word embedding stay as
-    they are.
-
-    Args:
-        model: changed in place, and returned.
-        n_layers: None for what ``model.config`` says.
-    """
-    if n_layers is None:
-        n_layers = getattr(getattr(model, "config", None), "num_hidden_layers", None)
-    if n_layers is None or n_layers < 1:
-        raise ModelError(
-            f"n_layers={n_layers} must be positive; {type(model).__name__} has no config that says"
-            " how many layers there are"
-        )
-    words = {id(one.weight) for one in model.modules() if isinstance(one, nn.Embedding)}
-    for module in model.modules():
-        weight = getattr(module, "weight", None)
-        if not is_fully_connected(module) or weight is None or id(weight) in words:
-            continue
-        # GPT-2's Conv1D has (in, out)
-        fan_in = weight.shape[1] if isinstance(module, nn.Linear) else weight.shape[0]
-        nn.init.normal_(weight, std=xval_std(fan_in, n_layers))
-        if isinstance(bias := getattr(module, "bias", None), nn.Parameter):
-            nn.init.zeros_(bias)
-    return model
-
-
-def xval_std(fan_in: int, n_layers: int) -> float:
-    """(2 · fan_in · n_layers)^-1/2."""
-    return 1 / math.sqrt(2 * fan_in * n_layers)
-
-
-def is_fully_connected(module: nn.Module) -> bool:
-    """Whether it is a linear layer, of torch or of Hugging Face's GPT-2."""
-    return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
-
-
-def remove_biases_(model: nn.Module) -> nn.Module:
-    """Set every bias to 0 for good, of fully connected layers and norms; changed in place, and
-    returned. They stay in the state dict, as zeros that are not trained: the stock class loads it.
-    """
-    for name, parameter in model.named_parameters():
-        if name.rpartition(".")[2] == "bias":
-            with torch.no_grad():
-                parameter.zero_()
-            parameter.requires_grad_(False)
-    return model
 
 
 class MLPTokenHead(nn.Linear):
@@ -161,4 +107,25 @@ def xval_gpt2(
     config = kind.config_class(
         vocab_size=vocab_size, n_embd=d_model, n_layer=n_layers, n_head=n_heads, **(own | options)
     )
-    return remove_biases_(xval_init_(kind(config)))
+    model: nn.Module = kind(config)
+    _initialise(model, n_layers)
+    return model
+
+
+def _initialise(model: Any, n_layers: int) -> None:
+    """Draw the weights of all fully connected layers anew, but for one that is shared with the word
+    embedding, and set every bias to 0 for good. They stay in the state dict, as zeros that are not
+    trained, so that the stock class loads it.
+    """
+    words = model.get_input_embeddings().weight
+    for module in model.modules():
+        weight: Any = getattr(module, "weight", None)
+        linear = isinstance(module, nn.Linear)
+        if weight is words or not (linear or type(module).__name__ == "Conv1D"):
+            continue
+        fan_in = weight.shape[1] if linear else weight.shape[0]  # GPT-2's Conv1D has (in, out)
+        nn.init.normal_(weight, std=1 / math.sqrt(2 * fan_in * n_layers))
+    for name, parameter in model.named_parameters():
+        if name.endswith("bias"):
+            nn.init.zeros_(parameter)
+            parameter.requires_grad_(False)

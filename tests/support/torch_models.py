@@ -31,42 +31,41 @@ SIZES: dict[str, Any] = {
 ENDS: dict[str, Any] = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": PAD}
 
 
+POSITIONS: dict[str, Any] = {"max_position_embeddings": 64}
+
+
 def _gpt2(**sizes: Any) -> Any:
     own = {"vocab_size": VOCAB, "n_embd": D, "n_layer": 2, "n_head": 2, "n_positions": 64}
-    config = transformers.GPT2Config(**(own | ENDS | sizes))
-    return transformers.GPT2LMHeadModel(config)
+    return transformers.GPT2Config(**(own | ENDS | sizes))
 
 
 def _neox(**sizes: Any) -> Any:
-    config = transformers.GPTNeoXConfig(
-        **(SIZES | ENDS | {"max_position_embeddings": 64, "tie_word_embeddings": False} | sizes)
-    )
-    return transformers.GPTNeoXForCausalLM(config)
+    own = SIZES | ENDS | POSITIONS | {"tie_word_embeddings": False}
+    return transformers.GPTNeoXConfig(**(own | sizes))
 
 
 def _llama(**sizes: Any) -> Any:
-    return transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(**(SIZES | ENDS | {"max_position_embeddings": 64} | sizes))
-    )
+    return transformers.LlamaConfig(**(SIZES | ENDS | POSITIONS | sizes))
 
 
 def _bert(**sizes: Any) -> Any:
-    return transformers.BertForMaskedLM(
-        transformers.BertConfig(
-            **(SIZES | {"max_position_embeddings": 64, "pad_token_id": PAD} | sizes)
-        )
-    )
+    return transformers.BertConfig(**(SIZES | POSITIONS | {"pad_token_id": PAD} | sizes))
 
 
 def _roberta(**sizes: Any) -> Any:
-    config = transformers.RobertaConfig(
-        **(SIZES | {"max_position_embeddings": 66, "pad_token_id": PAD} | sizes)
-    )
-    return transformers.RobertaForMaskedLM(config)
+    own = SIZES | {"max_position_embeddings": 66, "pad_token_id": PAD}
+    return transformers.RobertaConfig(**(own | sizes))
 
 
-CAUSAL: dict[str, Callable[..., Any]] = {"gpt2": _gpt2, "gpt_neox": _neox, "llama": _llama}
-MASKED: dict[str, Callable[..., Any]] = {"bert": _bert, "roberta": _roberta}
+CAUSAL: dict[str, tuple[str, Callable[..., Any]]] = {
+    "gpt2": ("GPT2LMHeadModel", _gpt2),
+    "gpt_neox": ("GPTNeoXForCausalLM", _neox),
+    "llama": ("LlamaForCausalLM", _llama),
+}
+MASKED: dict[str, tuple[str, Callable[..., Any]]] = {
+    "bert": ("BertForMaskedLM", _bert),
+    "roberta": ("RobertaForMaskedLM", _roberta),
+}
 ALL = CAUSAL | MASKED
 
 EMBEDDINGS: dict[str, dict[str, Any]] = {
@@ -85,16 +84,29 @@ HEADS: dict[str, dict[str, Any]] = {
 }
 
 
-def backbone(kind: str, seed: int = 0, **sizes: Any) -> Any:
+def lively(kind: Any, config: Any, seed: int = 0) -> Any:
     """Weights of order 1: at the usual standard deviation of 0.02 a tiny model hardly depends on
     its input.
     """
     torch.manual_seed(seed)
-    model = ALL[kind](**sizes).eval()
+    model = kind(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 2:
                 parameter.normal_(std=0.3)
+    return model
+
+
+def backbone(kind: str, seed: int = 0, **sizes: Any) -> Any:
+    name, config = ALL[kind]
+    return lively(getattr(transformers, name), config(**sizes), seed)
+
+
+def still(model: Any) -> Any:
+    """Without dropout."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
     return model
 
 
@@ -184,6 +196,14 @@ class Plain(nn.Module):
 
 def same(one: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
     torch.testing.assert_close(one, other, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def arguments(folder: Any, **options: Any) -> Any:
+    """Of a quiet Trainer on the CPU, which saves nothing if not told to."""
+    quiet = {"use_cpu": True, "report_to": [], "disable_tqdm": True, "seed": 0}
+    saves = "steps" if "save_steps" in options else "no"
+    options = {"save_strategy": saves, "logging_steps": 1, **quiet, **options}
+    return transformers.TrainingArguments(str(folder), **options)
 
 
 class SparseRows(torch.utils.data.Dataset[Any]):

@@ -195,9 +195,8 @@ def test_a_wrong_digit_costs_by_its_place() -> None:
         for at in range(3):
             logits[0, at, 11 + (3 if at == wrong else 2)] = 30
     value, token = NumberValueLoss(PLAIN, "relative"), NumberTokenLoss.from_digits(list(DIGITS))
-    assert value(first, labels).item() == pytest.approx(100 / 222, rel=1e-4) and value(
-        last, labels
-    ).item() == pytest.approx(1 / 222, rel=1e-4)
+    assert value(first, labels).item() == pytest.approx(100 / 222, rel=1e-4)
+    assert value(last, labels).item() == pytest.approx(1 / 222, rel=1e-4)
     assert token(first, labels).item() == pytest.approx(token(last, labels).item())
     assert NumberValueLoss(PLAIN)(first, labels).item() == pytest.approx(100 / 544, rel=1e-4)
 

@@ -57,16 +57,12 @@ def test_xval_masks_a_fifth_and_sets_values_to_one() -> None:
     _, batch = xval()
     chosen, mask = batch["labels"] != -100, batch["mask"]
     assert (batch["input_ids"][chosen] == mask).all()
-    assert (
-        (batch["number_scaled"][chosen] == 1).all()
-        and not batch["number_mask"][chosen].any()
-        and (batch["number_value"][chosen] == 1).all()
-    )
+    assert (batch["number_scaled"][chosen] == 1).all()
+    assert not batch["number_mask"][chosen].any()
+    assert (batch["number_value"][chosen] == 1).all()
     assert 0.1 < chosen.sum() / batch["attention_mask"].sum() < 0.3
-    assert (
-        batch["number_labels_mask"].any()
-        and (batch["number_scaled_labels"][batch["number_labels_mask"]] != 1).all()
-    )
+    assert batch["number_labels_mask"].any()
+    assert (batch["number_scaled_labels"][batch["number_labels_mask"]] != 1).all()
 
 
 def test_xval_sees_both_sides_and_no_value_that_it_predicts(tmp_path: Path) -> None:
@@ -128,17 +124,15 @@ def test_float_embedding_trains_word_head_and_number_module_only(kind: str, tmp_
         rows.schema, 0, objective="masked", mask="words", mask_token_id=mask, seed=1
     )
     batch = collate(list(rows))
-    assert not batch["number_labels_mask"].any() and batch["number_mask"].sum() == sum(
-        len(row["number_index"]) for row in rows
-    )
+    assert not batch["number_labels_mask"].any()
+    assert batch["number_mask"].sum() == sum(len(row["number_index"]) for row in rows)
     backbone = tiny.backbone(kind, vocab_size=tokenizer.vocab_size)
     made = NumberModel(
         backbone, embedding_from_schema(rows.schema, tiny.D), causal=False, freeze_backbone="trunk"
     ).train()
     words = made.get_input_embeddings().weight
-    assert made.get_output_embeddings().weight is not words and torch.equal(
-        made.get_output_embeddings().weight, words
-    )
+    assert made.get_output_embeddings().weight is not words
+    assert torch.equal(made.get_output_embeddings().weight, words)
     before = {name: value.detach().clone() for name, value in made.named_parameters()}
     optimizer = torch.optim.AdamW(made.parameters(), 1e-2, weight_decay=0)
     made(**batch).loss.backward()
@@ -191,11 +185,9 @@ def test_bits_of_float64_are_learnt_and_written_with_17_digits(options: dict[str
         found.loss.backward()
         optimizer.step()
         losses.append(float(found.number_loss.detach()))
-    assert (
-        np.isfinite(losses).all()
-        and losses[-1] < losses[50] < losses[10] < losses[0]
-        and losses[-1] < losses[0] / 10
-    )
+    assert np.isfinite(losses).all()
+    assert losses[-1] < losses[50] < losses[10] < losses[0]
+    assert losses[-1] < losses[0] / 10
     made.eval()
     assert generate(made, tokenizer, ["it is"], max_new_tokens=3, full_text=True) == [
         "it is -28.5 or 0.30000000000000004"

@@ -37,64 +37,31 @@ from numtok_torch.generation.written import number_ids, streams_of
 
 KINDS = pytest.mark.parametrize("kind", ["t5", "bart", "longt5", "mbart", "scaled"])
 LIKE = (
-    "number_value",
-    "number_scaled",
-    "number_bits",
-    "number_digits",
-    "number_bin",
-    "number_log_fourier",
-    "place_value",
+    *("number_value", "number_scaled", "number_bits", "number_digits", "number_bin"),
+    *("number_log_fourier", "place_value"),
 )
 
 
 def backbone(kind: str, vocab_size: int = tiny.VOCAB, seed: int = 0, d: int = tiny.D) -> Any:
-    """Weights of order 1, so that a tiny model depends on what it reads."""
     ends = {"pad_token_id": tiny.PAD, "decoder_start_token_id": tiny.PAD, "eos_token_id": 2}
+    sizes: dict[str, Any] = {"d_model": d, "vocab_size": vocab_size, **ends}
     if kind in ("t5", "longt5"):
-        sizes = {
-            "d_model": d,
-            "d_kv": d // 2,
-            "d_ff": 2 * d,
-            "num_layers": 2,
-            "num_heads": 2,
-            "vocab_size": vocab_size,
-            "dropout_rate": 0.0,
-        }
-        config, made = {
-            "t5": (transformers.T5Config, transformers.T5ForConditionalGeneration),
-            "longt5": (transformers.LongT5Config, transformers.LongT5ForConditionalGeneration),
-        }[kind]
-        extra = {"local_radius": 3} if kind == "longt5" else {}
+        name = {"t5": "T5", "longt5": "LongT5"}[kind]
+        layers = {"num_layers": 2, "num_heads": 2, "d_kv": d // 2, "d_ff": 2 * d}
+        sizes |= layers | {"dropout_rate": 0.0}
+        sizes |= {"local_radius": 3} if kind == "longt5" else {}
     else:
-        sides = {
-            f"{side}_{name}": value
-            for side in ("encoder", "decoder")
-            for name, value in (("layers", 2), ("attention_heads", 2), ("ffn_dim", 32))
-        }
-        sizes = {
-            "d_model": d,
-            "vocab_size": vocab_size,
+        name = "MBart" if kind == "mbart" else "Bart"
+        for side in ("encoder", "decoder"):
+            sizes |= {f"{side}_layers": 2, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 32}
+        sizes |= {
             "max_position_embeddings": 64,
             "dropout": 0.0,
-            **sides,
-        }
-        config, made = {
-            "bart": (transformers.BartConfig, transformers.BartForConditionalGeneration),
-            "scaled": (transformers.BartConfig, transformers.BartForConditionalGeneration),
-            "mbart": (transformers.MBartConfig, transformers.MBartForConditionalGeneration),
-        }[kind]
-        extra = {
             "scale_embedding": kind == "scaled",
-            "bos_token_id": 0,
-            "forced_eos_token_id": None,
         }
-    torch.manual_seed(seed)
-    model = made(config(**sizes, **ends, **extra)).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() == 2:
-                parameter.normal_(std=0.3)
-    return model
+        sizes |= {"bos_token_id": 0, "forced_eos_token_id": None}
+    config = getattr(transformers, f"{name}Config")(**sizes)
+    return tiny.lively(getattr(transformers, f"{name}ForConditionalGeneration"), config, seed)
 
 
 def batch(rows: int = 3, source: int = 9, target: int = 7) -> dict[str, torch.Tensor]:
@@ -108,13 +75,8 @@ def batch(rows: int = 3, source: int = 9, target: int = 7) -> dict[str, torch.Te
 def model(
     kind: str, embedding: str | None = "xval", head: str | None = "scalar", **options: Any
 ) -> NumberModel:
-    made = NumberModel(
-        backbone(kind),
-        tiny.embedding(embedding) if embedding else None,
-        tiny.head(head) if head else None,
-        **options,
-    )
-    return made.eval()
+    layers = tiny.embedding(embedding) if embedding else None, tiny.head(head) if head else None
+    return NumberModel(backbone(kind), *layers, **options).eval()
 
 
 # What it computes
@@ -193,23 +155,21 @@ def test_what_depends_on_what(kind: str, embedding: str, head: str | None) -> No
     suffixes = LIKE if embedding != "place" else ("place_value",)
     other = {name: stream.clone() for name, stream in given.items()}
     for name in suffixes:
-        other[f"{name}_labels"][:, 3] = torch.where(given[f"{name}_labels"][:, 3] == 0, 1, 0).to(
-            other[f"{name}_labels"].dtype
-        )
-    moved = made(**other)
-    same(moved.logits[:, :4], first.logits[:, :4])
-    assert not torch.allclose(moved.logits[:, 4:], first.logits[:, 4:], atol=1e-4)
+        moved = (given[f"{name}_labels"][:, 3] == 0).to(other[f"{name}_labels"].dtype)
+        other[f"{name}_labels"][:, 3] = moved
+    second = made(**other)
+    same(second.logits[:, :4], first.logits[:, :4])
+    assert not torch.allclose(second.logits[:, 4:], first.logits[:, 4:], atol=1e-4)
     other = {name: stream.clone() for name, stream in given.items()}
     for name in suffixes:
-        other[name][:, 4] = torch.where(given[name][:, 4] == 0, 1, 0).to(other[name].dtype)
+        other[name][:, 4] = (given[name][:, 4] == 0).to(other[name].dtype)
     assert not torch.allclose(made(**other).logits[:, 0], first.logits[:, 0], atol=1e-5)
     made.train()(**given).loss.backward()
     # T5's relative positions beyond the short rows, the cross attention's own ones: what the stock
     # model has no gradient for either
     stock = backbone(kind)
-    stock(
-        **{name: given[name] for name in ("input_ids", "attention_mask", "labels")}
-    ).loss.backward()
+    names = ("input_ids", "attention_mask", "labels")
+    stock(**{name: given[name] for name in names}).loss.backward()
     without = {f"backbone.{name}" for name, one in stock.named_parameters() if one.grad is None}
     assert {name for name, one in made.named_parameters() if one.grad is None} <= without
     assert all(one.grad.isfinite().all() for one in made.parameters() if one.grad is not None)
@@ -217,26 +177,21 @@ def test_what_depends_on_what(kind: str, embedding: str, head: str | None) -> No
 
 def test_errors() -> None:
     made, given = model("t5"), batch()
+
+    def without(*names: str) -> dict[str, torch.Tensor]:
+        return {name: stream for name, stream in given.items() if name not in names}
+
     with pytest.raises(SchemaError, match="no number_labels_mask"):
-        made(
-            **{
-                name: given[name]
-                for name in ("input_ids", "number_mask", "number_scaled", "labels")
-            }
-        )
+        made(**without("number_labels_mask"))
     with pytest.raises(ModelError, match="give labels"):
-        made(**{name: given[name] for name in ("input_ids", "number_mask", "number_scaled")})
+        made(**without("labels"))
     with pytest.raises(ModelError, match="leave causal out"):
         model("t5", causal=True)
     with pytest.raises(SchemaError, match="no number_scaled_labels"):
-        model("t5", "fone")(
-            **{name: stream for name, stream in given.items() if name != "number_scaled_labels"}
-        )
+        model("t5", "fone")(**without("number_scaled_labels"))
     nameless = backbone("t5")
-    nameless.config.decoder_start_token_id = nameless.generation_config.decoder_start_token_id = (
-        None
-    )
-    nameless.config.bos_token_id = nameless.generation_config.bos_token_id = None
+    for config in (nameless.config, nameless.generation_config):
+        config.decoder_start_token_id = config.bos_token_id = None
     with pytest.raises(ModelError, match="decoder_start_token_id"):
         NumberModel(nameless, None)(given["input_ids"], labels=given["labels"])
 
@@ -299,22 +254,15 @@ def test_the_collator() -> None:
     target = collator.targets([data[number][1] for number in range(3)])
     lengths = target["attention_mask"].sum(1)
     for row, length in enumerate(lengths.tolist()):
-        ids = target["input_ids"][row, :length].tolist()
-        assert found["labels"][row].tolist() == [*ids, 7] + [-100] * (
-            found["labels"].shape[1] - length - 1
-        )
+        ids, labels = target["input_ids"][row, :length].tolist(), found["labels"][row].tolist()
+        assert labels == [*ids, 7] + [-100] * (len(labels) - length - 1)
     width = target["number_mask"].shape[1]
-    assert (
-        torch.equal(found["number_labels_mask"][:, :width], target["number_mask"])
-        and not found["number_labels_mask"][:, width:].any()
-    )
+    assert torch.equal(found["number_labels_mask"][:, :width], target["number_mask"])
+    assert not found["number_labels_mask"][:, width:].any()
     assert found["number_value_labels"][found["number_labels_mask"]].tolist() == [3.5, 4.0]
     assert torch.equal(found["number_digits_labels"][:, :width], target["number_digits"])
-    assert set(found) - set(source) == {
-        "labels",
-        "number_labels_mask",
-        *(f"{name}_labels" for name in target if name in LIKE),
-    }
+    streams = {f"{name}_labels" for name in target if name in LIKE}
+    assert set(found) - set(source) == {"labels", "number_labels_mask", *streams}
     with pytest.raises(SchemaError, match="StackDataset"):
         collator([data[0][0], data[1][0]])
     with pytest.raises(SchemaError, match="packed"):
@@ -335,19 +283,9 @@ def test_it_learns_to_copy(kind: str, tmp_path: Path) -> None:
     torch.manual_seed(0)
     whole = backbone(kind, tokenizer.vocab_size, d=32)
     made = NumberModel(whole, embedding_from_schema(schema, 32), head_from_schema(schema, 32))
-    arguments = transformers.TrainingArguments(
-        str(tmp_path),
-        max_steps=200,
-        per_device_train_batch_size=20,
-        learning_rate=1e-2,
-        lr_scheduler_type="cosine",
-        logging_steps=10,
-        save_strategy="no",
-        use_cpu=True,
-        report_to=[],
-        disable_tqdm=True,
-        seed=0,
-    )
+    steps = {"max_steps": 200, "lr_scheduler_type": "cosine", "logging_steps": 10}
+    sizes = {"per_device_train_batch_size": 20, "learning_rate": 1e-2}
+    arguments = tiny.arguments(tmp_path, **steps, **sizes)
     collator = Seq2SeqNumberCollator.from_schema(schema, tiny.PAD, eos_token_id=2)
     trainer = transformers.Trainer(
         made, arguments, data_collator=collator, train_dataset=data, eval_dataset=data
@@ -356,9 +294,8 @@ def test_it_learns_to_copy(kind: str, tmp_path: Path) -> None:
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
     assert all(math.isfinite(loss) for loss in losses) and losses[-1] < 0.2 * losses[0], losses
     evaluated = trainer.predict(data)
-    assert evaluated.predictions[0].shape[0] == len(texts) and math.isfinite(
-        evaluated.metrics["test_loss"]
-    )
+    assert evaluated.predictions[0].shape[0] == len(texts)
+    assert math.isfinite(evaluated.metrics["test_loss"])
     made.save_pretrained(tmp_path / "model")
     back = NumberModel.from_pretrained(tmp_path / "model")
     found = generate(back, tokenizer, [source for source, _ in texts[::9]], max_new_tokens=8)
@@ -490,9 +427,8 @@ def test_other_ways_to_generate(way: str) -> None:
     found = generate(made, tokenizer, PROMPTS, **options, **WAYS[way])
     torch.manual_seed(5)
     again = generate(made, tokenizer, PROMPTS, use_cache=False, **options, **WAYS[way])
-    assert found.ids == again.ids and len(found.texts) == len(PROMPTS) * WAYS[way].get(
-        "num_return_sequences", 1
-    )
+    assert found.ids == again.ids
+    assert len(found.texts) == len(PROMPTS) * WAYS[way].get("num_return_sequences", 1)
     for text, values in zip(found.texts, found.values, strict=True):
         assert "[NUM]" not in text and len(values) <= sum(one.isdigit() for one in text)
     assert any(found.values)

@@ -43,38 +43,20 @@ class Uneven(SparseRows):
 
 
 def made(kind: str = "gpt2", head: str | None = "scalar", **options: Any) -> NumberModel:
-    backbone = tiny.backbone(kind)
-    for module in backbone.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
+    backbone = tiny.still(tiny.backbone(kind))
     numbers = (tiny.embedding("xval"), tiny.head(head)) if head else (None, None)
     return NumberModel(backbone, *numbers, **options)
 
 
+GIVEN = ("compute_metrics", "preprocess_logits_for_metrics", "callbacks", "data_collator")
+
+
 def trainer(folder: Path, model: Any, kind: Any = transformers.Trainer, **options: Any) -> Any:
-    given = {
-        name: options.pop(name)
-        for name in ("compute_metrics", "preprocess_logits_for_metrics", "callbacks")
-        if name in options
-    }
-    data = options.pop("train_dataset", Uneven())
-    settings: dict[str, Any] = {
-        "output_dir": str(folder),
-        "use_cpu": True,
-        "report_to": [],
-        "disable_tqdm": True,
-        "save_strategy": "no",
-        "logging_steps": 1,
-        "max_steps": 1,
-        "max_grad_norm": 0.0,
-        "per_device_eval_batch_size": 4,
-        "learning_rate": 0.0,
-    }
-    arguments = transformers.TrainingArguments(**(settings | options))
-    collator = given.pop("data_collator", CAUSAL)
-    return kind(
-        model, arguments, data_collator=collator, train_dataset=data, eval_dataset=data, **given
-    )
+    given = {name: options.pop(name) for name in GIVEN if name in options}
+    still = {"max_grad_norm": 0.0, "learning_rate": 0.0, "max_steps": 1}
+    arguments = tiny.arguments(folder, **{"per_device_eval_batch_size": 4} | still | options)
+    data = {"train_dataset": Uneven(), "eval_dataset": Uneven(), "data_collator": CAUSAL}
+    return kind(model, arguments, **data | given)
 
 
 class Gradients(transformers.TrainerCallback):
@@ -93,14 +75,9 @@ def step(
     processes share them.
     """
     gradients = Gradients()
+    options |= {"gradient_accumulation_steps": batches, "callbacks": [gradients]}
     made = trainer(
-        folder,
-        model,
-        kind,
-        callbacks=[gradients],
-        gradient_accumulation_steps=batches,
-        per_device_train_batch_size=4 // batches // share,
-        **options,
+        folder, model, kind, per_device_train_batch_size=4 // batches // share, **options
     )
     made.train()
     return made.state.log_history[0]["loss"], gradients.found
@@ -126,14 +103,10 @@ def test_a_step_of_four_batches_is_a_step_of_one(
 def test_tokens_are_trained_as_of_the_stock_model(
     kind: Any, smoothing: float, batches: int, tmp_path: Path
 ) -> None:
-    ours = step(tmp_path, made("llama", head=None), kind, batches, label_smoothing_factor=smoothing)
-    stock = step(
-        tmp_path,
-        made("llama", head=None).backbone,
-        transformers.Trainer,
-        batches,
-        label_smoothing_factor=smoothing,
-    )
+    options, model = {"label_smoothing_factor": smoothing}, made("llama", head=None)
+    plain = made("llama", head=None).backbone
+    ours = step(tmp_path, model, kind, batches, **options)
+    stock = step(tmp_path, plain, transformers.Trainer, batches, **options)
     same(ours[0], stock[0], rtol=1e-6)
     same(ours[1], stock[1], rtol=1e-5, atol=1e-6)
 
@@ -150,14 +123,9 @@ def test_numbers_alone(batches: int, tmp_path: Path) -> None:
     rows = NumberCollator(tiny.PAD, objective=None)
     model = made()
     loss = model.train()(**rows([Uneven()[row] for row in range(4)])).loss
-    found = trainer(
-        tmp_path,
-        model,
-        NumberTrainer,
-        gradient_accumulation_steps=batches,
-        per_device_train_batch_size=4 // batches,
-    )
-    found.data_collator = rows
+    options = {"gradient_accumulation_steps": batches, "data_collator": rows}
+    size = {"per_device_train_batch_size": 4 // batches}
+    found = trainer(tmp_path, model, NumberTrainer, **options, **size)
     found.train()
     same(found.state.log_history[0]["loss"], loss.item(), rtol=1e-6)
 
@@ -213,27 +181,16 @@ def test_trainer(kind: str, tmp_path: Path) -> None:
     """It keeps the columns, trains, evaluates, writes checkpoints that load as models, and resumes
     from them.
     """
-    settings: dict[str, Any] = {
-        "output_dir": str(tmp_path),
-        "per_device_train_batch_size": 4,
-        "per_device_eval_batch_size": 4,
-        "save_steps": 4,
-        "logging_steps": 4,
-        "learning_rate": 1e-2,
-        "use_cpu": True,
-        "gradient_checkpointing": True,
-        "gradient_accumulation_steps": 2,
-        "report_to": [],
-        "disable_tqdm": True,
-        "seed": 0,
-    }
     seen: list[Any] = []
 
     def trainer(steps: int) -> Any:
+        sizes = {"per_device_train_batch_size": 4, "per_device_eval_batch_size": 4}
+        every = {"save_steps": 4, "logging_steps": 4, "gradient_accumulation_steps": 2}
+        options = {"learning_rate": 1e-2, "gradient_checkpointing": True, "max_steps": steps}
         return NumberTrainer(
             NumberModel(tiny.backbone(kind), tiny.embedding("xval"), tiny.head("fone")),
-            transformers.TrainingArguments(**settings, max_steps=steps),
-            data_collator=NumberCollator(tiny.PAD, objective="causal"),
+            tiny.arguments(tmp_path, **sizes, **every, **options),
+            data_collator=CAUSAL,
             train_dataset=SparseRows(24),
             eval_dataset=SparseRows(6),
             compute_metrics=lambda found: seen.append(found.predictions) or {},
@@ -268,20 +225,8 @@ def test_trainer_with_a_column_dataset(tmp_path: Path) -> None:
         for name in ("input_ids", "number_index", "number_value", "number_scaled")
     }
     made = NumberModel(tiny.backbone("gpt2"), tiny.embedding("xval"), tiny.head("scalar"))
-    arguments = transformers.TrainingArguments(
-        str(tmp_path),
-        max_steps=1,
-        use_cpu=True,
-        report_to=[],
-        save_strategy="no",
-        disable_tqdm=True,
-    )
-    found = transformers.Trainer(
-        made,
-        arguments,
-        data_collator=NumberCollator(tiny.PAD, objective="causal"),
-        train_dataset=datasets.Dataset.from_dict(columns),
-    ).train()
+    data = {"train_dataset": datasets.Dataset.from_dict(columns), "data_collator": CAUSAL}
+    found = transformers.Trainer(made, tiny.arguments(tmp_path, max_steps=1), **data).train()
     assert math.isfinite(found.training_loss)
 
 

@@ -21,7 +21,6 @@ from numtok import Tokenizer
 from numtok.representations import XVal
 from numtok_torch import BitsHead, FoNEEmbedding, FoNEHead, NumberModel, ScalarHead, XValEmbedding
 from numtok_torch.data.collator import NumberCollator
-from numtok_torch.data.rows import NumberTokens
 from numtok_torch.embeddings.fone import digits_of_features
 from numtok_torch.generation.generate_texts import generate, read_prompts
 
@@ -140,72 +139,7 @@ def test_a_model_in_low_precision_keeps_every_digit(dtype: Any) -> None:
     assert torch.equal(model.head.predict(hidden.to(dtype)).streams["number_digits"], digits)
 
 
-# --- padding and truncation
-# -----------------------------------------------------------------------------------------------------------------------
-
-
-def rows_of_unequal_length() -> list[dict[str, Any]]:
-    draw, rows = np.random.default_rng(0), []
-    for length in (9, 4, 7, 2):
-        ids = draw.integers(2, 40, length)
-        places = np.sort(draw.choice(np.arange(1, length), max(1, length // 3), replace=False))
-        ids[places] = tiny.NUM
-        values = draw.normal(size=len(places)).round(3)
-        values[0] = 0.0
-        spans = [[0, length - length // 4]]
-        rows.append(
-            {
-                "input_ids": ids,
-                "number_index": places,
-                "number_value": values,
-                "number_scaled": values,
-                "mask_spans": spans,
-            }
-        )
-    return rows
-
-
-@pytest.mark.parametrize("side", ["right", "left"])
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "bert"])
-def test_padding_takes_no_loss(kind: str, side: str) -> None:
-    """Both losses of a padded batch are the means over the real tokens and numbers of its rows,
-    each by itself.
-    """
-    torch.manual_seed(0)
-    model = NumberModel(tiny.backbone(kind), XValEmbedding(tiny.D), ScalarHead(tiny.D)).eval()
-    objective = {
-        "objective": "masked",
-        "mask": "spans",
-        "mask_token_id": 41,
-        "vocab_size": 40,
-        "mask_share": 1.0,
-        "random_share": 0.0,
-    }
-    own = objective if kind in tiny.MASKED else {"objective": "causal", "drop": ("mask_spans",)}
-    collator = NumberCollator(
-        tiny.PAD, padding_side=side, tokens=NumberTokens((tiny.NUM,), (tiny.NUM,)), **own
-    )
-    # the first token of a causal row follows from nothing
-    rows, first = (rows_of_unequal_length(), int(kind not in tiny.MASKED))
-    together = collator(rows)
-    assert (together["labels"][together["attention_mask"] == 0] == -100).all()
-    with torch.no_grad():
-        whole = model(**together)
-        token = number = tokens = numbers = 0.0
-        for row in rows:
-            batch = collator([row])
-            alone = model(**batch)
-            count = int((batch["labels"][:, first:] != -100).sum())
-            targets = int(
-                batch["number_labels_mask" if "number_labels_mask" in batch else "number_mask"][
-                    :, first:
-                ].sum()
-            )
-            token, tokens = token + count * float(alone.token_loss), tokens + count
-            number, numbers = number + targets * float(alone.number_loss), numbers + targets
-    assert numbers > 3
-    assert float(whole.token_loss) == pytest.approx(token / tokens, rel=1e-5)
-    assert float(whole.number_loss) == pytest.approx(number / numbers, rel=1e-5)
+# --- truncation
 
 
 @pytest.mark.filterwarnings("ignore:max_length=")
@@ -225,7 +159,3 @@ def test_truncation_cuts_every_stream_of_dense_rows(
             collator([dense(row) for row in made]),
             slow_batch([cut(row, max_length, side) for row in made]),
         )
-
-
-# --- shared by accident
-# ---------------------------------------------------------------------------------------------------------------------------
