@@ -226,14 +226,7 @@ def _end(choose: Any, *ends: float | None) -> float | None:
 
 
 def _most_frequent(values: Values) -> Frequent:
-    """Of distinct values; those that certainly do not count among them get no text."""
-    if len(values.times) > VALUES:
-        least = np.partition(values.times, len(values.times) - VALUES - 1)[-VALUES - 1]
-        missed = int(least)
-        values = values.chosen(values.times > least)
-        values = values._replace(times=values.times - least)
-    else:
-        missed = 0
-    rows = zip(*(column.tolist() for column in values[1:]), strict=True)
-    counts = {written(mantissa, power): times for mantissa, power, times in rows}
-    return Frequent.of(counts, VALUES, missed)
+    """Of distinct values; those that cannot be among them get no text."""
+    top = values.chosen(np.argsort(values.times)[-VALUES - 1 :])
+    rows = zip(*(column.tolist() for column in top[1:]), strict=True)
+    return Frequent.of({written(mantissa, power): n for mantissa, power, n in rows}, VALUES)

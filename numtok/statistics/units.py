@@ -42,12 +42,14 @@ def count_units(numbers: Numbers) -> dict[str, int]:
     import pyarrow.compute as pc
 
     behind = pc.value_counts(_behind(numbers))
-    found = pc.extract_regex(behind.field("values"), PATTERN).to_pylist()
+    found = pc.extract_regex(behind.field("values"), PATTERN)
+    matched = pc.is_valid(found)
+    one_of_three = found.filter(matched).flatten()
+    units = pc.binary_join_element_wise(*one_of_three, pa.scalar("", one_of_three[0].type))
+    times = behind.field("counts").filter(matched)
     counts: Counter[str] = Counter()
-    for match, times in zip(found, behind.field("counts").to_pylist(), strict=True):
-        if match:
-            unit = (match["word"] or match["degrees"] or match["symbol"]).encode()[:BYTES]
-            counts[unit.decode(errors="ignore").removesuffix("/")] += times
+    for unit, count in zip(units.to_pylist(), times.to_pylist(), strict=True):
+        counts[unit.encode()[:BYTES].decode(errors="ignore").removesuffix("/")] += count
     return counts
 
 

@@ -56,7 +56,7 @@ def ok(words: str, **options: Any) -> Result:
 
 def process(words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [*NUMTOK, *shlex.split(words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
 
 
 def only_files(folder: Path) -> set[str]:

@@ -30,7 +30,7 @@ EVIL = "\x1b[31m\x9b\u202e\n.jsonl"
 
 def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=600
     )
 
 

@@ -179,36 +179,6 @@ def test_the_kinds_of_text_are_what_they_are_called(
     assert all(isinstance(json.loads(text), list) for text in texts["JSON"])
 
 
-def test_markdown(
-    tiny: Path, main: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments(tiny, "--only", "scan", "--markdown")) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("| re.finditer loop") for line in lines)
-    assert any(line.startswith("| scan against a re.finditer loop") for line in lines)
-    assert (
-        len({len(line) for line in lines if line.startswith("| ") and "finditer loop," in line})
-        == 1
-    )  # aligned
-
-
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        ("{}\n", "line 1: expected a JSON object with a text"),
-        ("", "holds no text"),
-        ("[1", "line 1"),
-    ],
-)
-def test_a_corpus_that_cannot_be_used_is_said_so(
-    tmp_path: Path, main: Callable[[list[str]], int], content: str, message: str
-) -> None:
-    path = tmp_path / "bad.jsonl"
-    path.write_text(content)
-    with pytest.raises(SystemExit, match=message):
-        main(["--quick", "--corpus", str(path), "--only", "scan"])
-
-
 def test_turns_alternate_and_ratios_are_pairwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks.timing import Goal, Timing

@@ -229,29 +229,6 @@ def test_a_section_shows_all_that_has_results(name: str, tmp_path: Path) -> None
     assert not (tmp_path / "none").exists()  # nothing to draw
 
 
-def test_what_is_seen_is_counted_from_the_results() -> None:
-    run = {"size": "small", "task": "decimal addition, 6 digits", "seed": 0}
-    exact = {
-        ("fone", 1600): 0.5,
-        ("fone", 6400): 0.995,
-        ("digits:1", 6400): 0.2,
-        ("digits:1", 25_600): 0.99,
-        ("place", 6400): 0.98,
-    }
-    found = [
-        ({**run, "numbers": numbers, "samples": samples}, share, 0.1)
-        for (numbers, samples), share in exact.items()
-    ]
-    found.append((found[1][0] | {"rate": 0.5}, 0.0, 0.2))  # of the search, and not the best
-    results = [(settings, {"exact": share, "unseen_loss": loss}) for settings, share, loss in found]
-    assert (
-        fone_addition.seen(results)
-        == "Fewest samples, of those that were tried, for 99% exact: `fone` 6,400, `digits:1`"
-        " 25,600 (up to 4 times as many). Not reached in these steps: `place` with 6,400"
-        " (98.0%)."
-    )
-
-
 def test_sums_are_of_all_pairs_of_lengths() -> None:
     """FoNE, appendix F: "all combinations of operand lengths (i, j) up to a maximum length k"."""
     lengths = list(itertools.product(range(1, 5), repeat=2))
@@ -262,18 +239,6 @@ def test_sums_are_of_all_pairs_of_lengths() -> None:
     assert all(40 <= counts[pair] <= 50 for pair in lengths if pair != (1, 1))
 
 
-def test_interpolation_is_asked_of_the_models_of_the_expressions(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """Its runs are the same: once they are there, nothing is missing."""
-    store = Store(tmp_path)
-    for settings, found in made_up("xval_expressions"):
-        store.put("xval_expressions", settings, found)
-    assert main(["xval_interpolation", "--results", str(tmp_path)]) == 0
-    assert capfd.readouterr().err == ""
-    assert not (tmp_path / "xval_interpolation").exists()
-
-
 def test_kept_results_are_of_runs_that_there_are() -> None:
     for experiment in EXPERIMENTS.values():
         known = list(
@@ -282,13 +247,6 @@ def test_kept_results_are_of_runs_that_there_are() -> None:
         for settings, found in Store().all(experiment.results):
             assert settings in known
             assert found
-
-
-def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--results", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert all(name in said for name in EXPERIMENTS)
-    assert "0 of" in said
 
 
 def test_a_name_that_no_run_has_is_an_error(

@@ -10,6 +10,7 @@ import email
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -36,16 +37,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name in repository_files():
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / "source" / name)
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        "--installer",
-        "uv",
-        "--outdir",
-        str(folder),
-        str(folder / "source"),
-    ]
+    options = ["--installer", "uv", "--outdir", str(folder), str(folder / "source")]
+    command = [sys.executable, "-m", "build", *options]
     done = subprocess.run(
         command, cwd=folder, env=os.environ | index_variables(), capture_output=True, text=True
     )
@@ -168,16 +161,9 @@ def check_round_trip(environment: Environment) -> None:
     assert place.is_relative_to(environment.home)
     shutil.copy(EXAMPLES / "sample.jsonl", environment.work)
     environment.run(
-        "numtok",
-        "encode",
-        "sample.jsonl",
-        "-o",
-        "sample.parquet",
-        "--numbers",
-        "xval,bits",
-        "--keep-text",
-        "--keep-column",
-        "id",
+        *shlex.split(
+            "numtok encode sample.jsonl -o sample.parquet --numbers xval,bits --keep-text --keep-column id"
+        )
     )
     environment.run("numtok", "decode", "sample.parquet", "-o", "back.jsonl")
     assert texts(environment.work / "back.jsonl") == texts(EXAMPLES / "sample.jsonl")
@@ -197,16 +183,9 @@ def check_core(environment: Environment) -> None:
     )
     environment.run("numtok", "train", "sample.jsonl", "-o", "trained", "--vocab-size", "500")
     environment.run(
-        "numtok",
-        "encode",
-        "sample.jsonl",
-        "-o",
-        "trained.arrow",
-        "--tokenizer",
-        "trained",
-        "--numbers",
-        "place",
-        "--keep-text",
+        *shlex.split(
+            "numtok encode sample.jsonl -o trained.arrow --tokenizer trained --numbers place --keep-text"
+        )
     )
     environment.run(
         "numtok", "decode", "trained.arrow", "-o", "trained.jsonl", "--tokenizer", "trained"
@@ -306,19 +285,7 @@ def check_report(environment: Environment, requirement: str) -> None:
 
 def check_ray(environment: Environment, requirement: str) -> None:
     """A cluster that is started for the command writes the shards."""
-    job = (
-        "numtok",
-        "encode",
-        "sample.jsonl",
-        "-o",
-        "parts/",
-        "--shards",
-        "2",
-        "--ray",
-        "local",
-        "--scale",
-        "1",
-    )
+    job = shlex.split("numtok encode sample.jsonl -o parts/ --shards 2 --ray local --scale 1")
     refused = environment.start(*job)
     assert refused.returncode != 0 and f"pip install '{requirement}'" in refused.stderr
     environment.install(requirement)

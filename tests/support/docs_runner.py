@@ -104,7 +104,7 @@ class Session:
         }
         command = ["bash", "-euo", "pipefail", "-c", source]
         done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 0, f"{block}: exit code {done.returncode}\n{done.stderr}"
         return done.stdout

@@ -37,5 +37,5 @@ def drawn(path: Path, folder: Path) -> str:
         f"--user-data-dir={folder}",
         path.absolute().as_uri(),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     return done.stdout.partition('<script type="application/json"')[0]
