@@ -40,8 +40,8 @@ class _Group(click.Group):
     def main(self, *args: Any, **more: Any) -> Any:
         try:
             return super().main(*args, **more)
-        except OSError as error:  # those of files are errors of numtok's own
-            if type(error) is not OSError:
+        except OSError as error:
+            if not _is_of_stdout(error):
                 raise
             discard(1)
             print_error(
@@ -68,11 +68,17 @@ class _Group(click.Group):
             print_error("interrupted; nothing half-written is left")
             ctx.exit(INTERRUPTED)
         except Exception as error:
-            if ctx.meta.get("numtok.debug") or type(error) is OSError:
+            if ctx.meta.get("numtok.debug") or _is_of_stdout(error):
                 raise
             for message in (*_other_failures(error), _told(error)):
                 print_error(in_options(message))
             ctx.exit(1)
+
+
+def _is_of_stdout(error: Exception) -> bool:
+    """Whether the system said it of a print; of files it is an error of numtok's own, or of Arrow."""
+    plain = type(error) is OSError and error.filename is None and error.errno is not None
+    return plain and error.strerror == os.strerror(error.errno)  # type: ignore[attr-defined]
 
 
 def _told(error: Exception) -> str:
