@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -47,25 +48,16 @@ def test_what_it_does_not_say() -> None:
 @pytest.mark.slow
 def test_after_it_nothing_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("The mass is -1,234.5e3 kg,  2  times.\n", "utf-8")
-    line = (
-        "encode",
-        str(tmp_path / "a.txt"),
-        "--scale",
-        "1",
-        "-o",
-        str(tmp_path / "a.parquet"),
-        "--overwrite",
-        "--workers",
-        "1",
-    )
+    text, out = str(tmp_path / "a.txt"), str(tmp_path / "a.parquet")
+    line = ("encode", text, "-o", out, "--overwrite", *shlex.split("--scale 1 --workers 1"))
     cold = numtok(*line, NUMBA_CACHE_DIR=str(tmp_path / "cold"))
     assert cold.stderr.count(COMPILING) == 1
     warmed = {"NUMBA_CACHE_DIR": str(tmp_path / "warm")}
     assert numtok("warm-up", "--numbers", "xval", "-q", **warmed).returncode == 0
     assert COMPILING not in numtok(*line, **warmed).stderr
     assert COMPILING not in numtok(*line, "--pack", "8", "--pack-mode", "best-fit", **warmed).stderr
-    assert COMPILING not in numtok("stats", str(tmp_path / "a.txt"), **warmed).stderr
-    assert COMPILING not in numtok("stats", str(tmp_path / "a.parquet"), **warmed).stderr
+    assert COMPILING not in numtok("stats", text, **warmed).stderr
+    assert COMPILING not in numtok("stats", out, **warmed).stderr
 
 
 def test_no_folder_for_what_was_compiled_is_an_error(
