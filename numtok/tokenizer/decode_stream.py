@@ -32,6 +32,7 @@ class DecodeStream:
         self._values = ["0"] * len(self._ids)  # of a prompt: they are not shown
         self._known = len(self._ids)  # of these ids the text was given
         self._has_values: bool | None = None  # None before the first number
+        self._byte_ids: set[int | None] | None = None  # None before the first id
 
     def step(self, tokenizer: Any, id: int | Sequence[int], number_value: Any = None) -> str | None:
         """The text that is settled by one more id, or several; None if there is none.
@@ -54,7 +55,9 @@ class DecodeStream:
         self._ids += more
         text = "0" if number_value is None else str(canonical([number_value])[0])
         self._values += [text] * len(more)
-        return None if self._is_in_number(inner) else self._settled(tokenizer, UNFINISHED)
+        if self._is_in_number(inner) or self._is_in_bytes(inner):
+            return None
+        return self._settled(tokenizer, UNFINISHED)
 
     def finish(self, tokenizer: Any) -> str | None:
         """The rest, if the last number or character is not whole; None if there is none."""
@@ -96,6 +99,17 @@ class DecodeStream:
             if bracketed and self._ids[-run] in (end, *begins):
                 return self._ids[-run] != end
         return not bracketed and run % (first.length or 1) > 0
+
+    def _is_in_bytes(self, tokenizer: Tokenizer) -> bool:
+        """Whether the last id is that of a byte, as SentencePiece has them: one byte that is wrong
+        changes the text of all that it stands in a row with.
+        """
+        if self._byte_ids is None:
+            vocab = tokenizer.config["model"]["vocab"]
+            if not isinstance(vocab, dict):  # of a Unigram model: [token, score] each
+                vocab = {token: at for at, (token, _) in enumerate(vocab)}
+            self._byte_ids = {vocab.get(f"<0x{byte:02X}>") for byte in range(256)}
+        return bool(self._ids) and self._ids[-1] in self._byte_ids
 
 
 def _value_ids(tokenizer: Tokenizer) -> set[int | None]:

@@ -10,7 +10,7 @@ import torch
 import torch_models as tiny
 import trained
 from effort import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch_generators import CASES, PROMPTS, scripted, setting
 from transformers import PreTrainedTokenizerFast, TextIteratorStreamer, TextStreamer
@@ -57,6 +57,7 @@ def test_what_is_streamed_is_what_is_returned(name: str, way: dict[str, Any]) ->
 
 
 @settings(max_examples=examples(25))
+@example("metaspace_first", Digits(1), "a日日", 1, False)  # bytes in a row are one text
 @given(
     st.sampled_from(["gpt2", "bert", "metaspace_first", "t5"]),
     st.sampled_from([Digits(1), Digits(3), P1000(), FP15(), Subword(), XVal()]),
