@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import numtok
-from numtok.corpus import decode_corpus, encode_corpus
+from numtok.corpus import decode_files, encode_corpus
 from numtok.tokenizer.inspect import inspect_text
 
 SAMPLE = Path(__file__).with_name("sample.jsonl")
@@ -54,7 +54,7 @@ def main() -> int:
         encoded, back = Path(folder, "sample.parquet"), Path(folder, "sample.jsonl")
         summary = encode_corpus([SAMPLE], encoded, tokenizer, keep_columns=["id"], keep_text=True)
         columns = ", ".join(pq.read_schema(encoded).names)
-        decode_corpus([encoded], back, tokenizer)
+        decode_files([encoded], back, tokenizer)
         same = texts_of(back) == original
     before, after, left = (
         summary.tokens_before,

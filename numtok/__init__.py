@@ -8,8 +8,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from numtok.corpus.calls import decode_files, encode_files, finish_job, job_status
+    from numtok.corpus.calls import encode_files
+    from numtok.corpus.decode import decode_files
     from numtok.corpus.export import export_files
+    from numtok.corpus.jobs.job import finish_job, job_status
     from numtok.corpus.stats import corpus_stats
     from numtok.errors import NumtokError
     from numtok.numbers.grammar import Grammar
@@ -60,8 +62,10 @@ _MODULES = {
     "numtok.tokenizer.expand": ("expand",),
     "numtok.tokenizer.results": ("EncodeReport", "Encoding"),
     "numtok.tokenizer.tokenizer": ("Tokenizer",),
-    "numtok.corpus.calls": ("decode_files", "encode_files", "finish_job", "job_status"),
+    "numtok.corpus.calls": ("encode_files",),
+    "numtok.corpus.decode": ("decode_files",),
     "numtok.corpus.export": ("export_files",),
+    "numtok.corpus.jobs.job": ("finish_job", "job_status"),
     "numtok.corpus.stats": ("corpus_stats",),
     "numtok.statistics": ("Statistics",),
 }

@@ -12,7 +12,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
@@ -28,9 +28,6 @@ from numtok.numbers.grammar import Grammar, check_grammar
 from numtok.representations import Representation
 from numtok.representations.chosen import for_files
 from numtok.tokenizer.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from numtok.corpus.jobs.job import Status
 
 Files = str | Path | Sequence[str | Path]
 Chosen = str | Representation | Sequence[Representation | str]
@@ -136,7 +133,8 @@ def encode_files(
             " give dense=True where there can be"
         )
     encoder = Encoder(made, tokenizer, engine, finding)
-    given, sharding = _listed(inputs), Sharding(shards, shard_size, shard, ray)
+    given = [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs
+    sharding = Sharding(shards, shard_size, shard, ray)
     summary = _encode(given, output, encoder, sharding, progress, options)
     if summary.documents and not summary.numbers and options.get("template") is None:
         first = find_inputs(given, options.get("input_format"))[0]
@@ -159,65 +157,6 @@ def _encode(
         )
     return corpus.encode_corpus(
         inputs, output, encoder.tokenizer, fit=encoder.fit, progress=progress, **options
-    )
-
-
-def finish_job(folder: str | Path, *, check: bool = False) -> Summary:
-    """Check that a folder whose shards several machines have written is complete, and write its
-    manifest: what ``numtok finish`` does.
-
-    Args:
-        folder: that :func:`encode_files` wrote to.
-        check: also read every shard, and hold it to the SHA-256 of its receipt.
-
-    Raises:
-        JobError: if shards are missing or damaged, or somebody works in the folder.
-    """
-    return corpus.finish_folder(folder, check)
-
-
-def job_status(folder: str | Path) -> Status:
-    """How far the job in a folder is: what is done, running and failed; what ``numtok status``
-    shows.
-
-    Raises:
-        JobError: if there is none.
-    """
-    return corpus.job_status(folder)
-
-
-def decode_files(
-    inputs: Files,
-    output: str | Path,
-    *,
-    tokenizer: Any = None,
-    workers: int | None = None,
-    overwrite: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-) -> Summary:
-    """The texts of encoded files, as .jsonl, .txt, .parquet or .arrow: what ``numtok decode`` does.
-
-    Args:
-        inputs: files or folders that :func:`encode_files` wrote: one, or a list of them.
-        output: its suffix decides. ``.txt`` has one text per line and nothing else.
-        tokenizer: the source tokenizer or the ``Tokenizer`` that they were encoded with.
-        workers: threads that decode; by default one per processor.
-        overwrite: replace an output that is there already, once the new one is complete.
-        progress: called from the calling thread, several times a second.
-
-    Raises:
-        NumtokError: if the files do not belong to the tokenizer, or cannot be read or written; no
-            output is left then.
-    """
-    made, source = (tokenizer, None) if isinstance(tokenizer, Tokenizer) else (None, tokenizer)
-    return corpus.decode_corpus(
-        _listed(inputs),
-        output,
-        made,
-        source=source,
-        workers=workers,
-        overwrite=overwrite,
-        progress=progress,
     )
 
 
@@ -255,7 +194,3 @@ def _refuse_beside_tokenizer(**given: Any) -> None:
                 f"{name}={value!r} is for a tokenizer that is yet to be made; this one has its own,"
                 " so leave it out"
             )
-
-
-def _listed(inputs: Files) -> Sequence[str | Path]:
-    return [os.fspath(inputs)] if isinstance(inputs, str | os.PathLike) else inputs

@@ -1,8 +1,4 @@
-"""Encoded files back to text.
-
-In: Parquet or Arrow files that ``encode_corpus`` wrote. Out: their texts as .jsonl, .txt, .parquet
-    or .arrow.
-"""
+"""Encoded files back to text: what ``numtok decode`` does."""
 
 from __future__ import annotations
 
@@ -14,10 +10,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from numtok.corpus.flow import Sink, run_ordered
+from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import saved_beside
-from numtok.corpus.read.documents import Source, find_inputs
 from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.read.find import find_inputs
 from numtok.corpus.summary import (
     BATCH_BYTES,
     Progress,
@@ -26,7 +22,7 @@ from numtok.corpus.summary import (
     processors,
     refuse_input_as_output,
 )
-from numtok.corpus.unpack import documents_of
+from numtok.corpus.unpack import EncodedPiece, encoded_pieces
 from numtok.corpus.write.encoded import open_writer
 from numtok.errors import NumtokError, SchemaError
 from numtok.numbers.grammar import Grammar
@@ -37,14 +33,6 @@ from numtok.tokenizer.stored import declared_columns
 from numtok.tokenizer.tokenizer import Tokenizer
 
 
-class _Piece(NamedTuple):
-    """An encoded batch, its file, and the stored bytes of all inputs up to its end."""
-
-    batch: pa.RecordBatch
-    path: str
-    read: int
-
-
 class _Decoded(NamedTuple):
     """The texts of a piece, what is counted of them, and how far its file is read."""
 
@@ -53,12 +41,11 @@ class _Decoded(NamedTuple):
     read: int
 
 
-def decode_corpus(
-    inputs: Sequence[str | Path],
+def decode_files(
+    inputs: str | Path | Sequence[str | Path],
     output: str | Path,
-    tokenizer: Tokenizer | None = None,
+    tokenizer: Any = None,
     *,
-    source: Any = None,
     workers: int | None = None,
     batch_bytes: int = BATCH_BYTES,
     overwrite: bool = False,
@@ -68,12 +55,10 @@ def decode_corpus(
     that were kept.
 
     Args:
-        inputs: files that :func:`encode_corpus` wrote, or folders of them.
+        inputs: files or folders that :func:`numtok.encode_files` wrote: one, or a list of them.
         output: its suffix decides. ``.txt`` has one text per line and nothing else.
-        tokenizer: the one they were encoded with; without it, one made by :func:`tokenizer_of` from
-            the first file and ``source``.
-        source: the source tokenizer, where ``tokenizer`` is not given; see :func:`tokenizer_of` for
-            the default.
+        tokenizer: the source tokenizer or the ``Tokenizer`` that they were encoded with; see
+            :func:`tokenizer_of` for the default.
         workers: threads that decode; by default one per processor.
         batch_bytes: about how much encoded data is decoded at once.
         overwrite: replace an output that is there already, once the new one is complete.
@@ -86,30 +71,26 @@ def decode_corpus(
     sources = find_inputs(inputs)
     refuse_input_as_output(sources, output)
     run, workers = Run.start(sources, output, progress), workers or processors()
-    tokenizer = tokenizer or tokenizer_of(sources[0].path, source)
-    described = _decoded_schema(sources[0])
+    first = sources[0].path
+    made = tokenizer if isinstance(tokenizer, Tokenizer) else tokenizer_of(first, tokenizer)
+    described = _decoded_schema(first)
 
-    def work(piece: _Piece) -> _Decoded:
-        missing = [
-            field.name
-            for field in list(described)[1:]
-            if field.name not in piece.batch.schema.names
-        ]
-        if missing:
-            raise SchemaError(
-                f"{piece.path}: has no column {missing[0]!r}, but {sources[0].name} has; decode the"
-                " two apart"
-            )
-        kept = [piece.batch.column(field.name).cast(field.type) for field in list(described)[1:]]
+    def work(piece: EncodedPiece) -> _Decoded:
+        kept = list(described)[1:]
+        for field in kept:
+            if field.name not in piece.batch.schema.names:
+                raise SchemaError(
+                    f"{piece.path}: has no column {field.name!r}, but {first} has; decode the two"
+                    " apart"
+                )
+        columns = [piece.batch.column(field.name).cast(field.type) for field in kept]
         try:
-            texts = pa.RecordBatch.from_arrays(
-                [tokenizer.decode_batch(piece.batch).cast(pa.large_string()), *kept],
-                schema=described,
-            )
+            texts = made.decode_batch(piece.batch).cast(pa.large_string())
         except NumtokError as error:
             error.move_to_file(piece.path)
             raise
-        return _Decoded(texts, _report(piece.batch, texts), piece.read)
+        decoded = pa.RecordBatch.from_arrays([texts, *columns], schema=described)
+        return _Decoded(decoded, _report(piece.batch, texts), piece.read)
 
     @contextmanager
     def sink() -> Iterator[Sink[_Decoded]]:
@@ -124,15 +105,8 @@ def decode_corpus(
             writer.finish()
             run.written = writer.bytes_written
 
-    run_ordered(
-        _pieces(sources, batch_bytes),
-        work,
-        sink,
-        _size,
-        workers,
-        (workers + 2) * batch_bytes,
-        run.tick,
-    )
+    pieces, budget = encoded_pieces(sources, batch_bytes), (workers + ON_THE_WAY) * batch_bytes
+    run_ordered(pieces, work, sink, lambda piece: piece.batch.nbytes, workers, budget, run.tick)
     return run.complete(Summary())
 
 
@@ -149,14 +123,13 @@ def tokenizer_of(path: str | Path, source: Any = None) -> Tokenizer:
         SchemaError: if the file was encoded with another source tokenizer.
     """
     source = saved_beside(path) if source is None else source
-    path = find_inputs([path])[0].path
+    path = find_inputs(path)[0].path
     metadata = schema.read_metadata(_described(path), str(path))
-    numbers, grammar = (
+    tokenizer = Tokenizer.from_pretrained(
+        source,
         [from_dict(options) for options in metadata["numbers"]],
         Grammar.from_dict(metadata["grammar"]),
-    )
-    tokenizer = Tokenizer.from_pretrained(
-        source, numbers, grammar, leading_space=metadata["leading_space"]
+        leading_space=metadata["leading_space"],
     )
     if tokenizer.encoded(metadata):
         return tokenizer
@@ -172,43 +145,18 @@ def _described(path: str | Path) -> pa.Schema:
         return file.schema
 
 
-def _decoded_schema(source: Source) -> pa.Schema:
+def _decoded_schema(path: str) -> pa.Schema:
     """The text, then the columns that are not numtok's, whatever they are called."""
-    described = _described(source.path)
-    own = declared_columns(described, source.path)
-    return pa.schema(
-        [
-            pa.field("text", pa.large_string()),
-            *(field for field in described if field.name not in own),
-        ]
-    )
+    described = _described(path)
+    own = declared_columns(described, path)
+    kept = (field for field in described if field.name not in own)
+    return pa.schema([pa.field("text", pa.large_string()), *kept])
 
 
-def _pieces(sources: Sequence[Source], batch_bytes: int) -> Iterator[_Piece]:
-    done = 0
-    for source in sources:
-        with closing(open_encoded(source.path)) as file:
-            for batch, rows in documents_of(file, batch_bytes):
-                yield _Piece(
-                    batch,
-                    source.name,
-                    done + (source.size or 0) * rows // max(file.rows or rows, 1),
-                )
-        done += source.size or 0
-
-
-def _size(piece: _Piece) -> int:
-    return int(piece.batch.nbytes)
-
-
-def _report(batch: pa.RecordBatch, texts: pa.RecordBatch) -> EncodeReport:
-    length = int(pc.sum(pc.binary_length(texts.column(0))).as_py() or 0)
-    return EncodeReport(
-        batch.num_rows, length, len(batch.column("input_ids").flatten()), _numbers(batch)
-    )
-
-
-def _numbers(batch: pa.RecordBatch) -> int:
+def _report(batch: pa.RecordBatch, texts: pa.Array) -> EncodeReport:
+    length = int(pc.sum(pc.binary_length(texts)).as_py() or 0)
     if "number_index" in batch.schema.names:
-        return len(batch.column("number_index").flatten())
-    return int(pc.sum(batch.column("number_mask").flatten()).as_py() or 0)
+        numbers = len(batch.column("number_index").flatten())
+    else:
+        numbers = int(pc.sum(batch.column("number_mask").flatten()).as_py() or 0)
+    return EncodeReport(batch.num_rows, length, len(batch.column("input_ids").flatten()), numbers)

@@ -1,8 +1,8 @@
 """Whole corpora: files of text to one file of encoded rows, and back.
 
 In: files, folders, globs or standard input. Out: one Parquet or Arrow file that appears when it is
-    complete, and a ``Summary``. Memory is bounded whatever the size of the input: a few batches are
-    on their way at once. ``decode_corpus`` is the inverse.
+complete, and a ``Summary``. Memory is bounded whatever the size of the input: a few batches are on
+their way at once.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.corpus.choose_rows import rows_for
 from numtok.corpus.fit import Fit, ScaleFit, sample_files, sample_stream
-from numtok.corpus.flow import Sink, run_ordered
+from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
+from numtok.corpus.layout import Rows, TokenRows
+from numtok.corpus.pack import PackedRows
 from numtok.corpus.pieces import Piece, Reader
-from numtok.corpus.read.batches import SkippedRow, TextBatch
-from numtok.corpus.read.documents import Source, check_text_unit, find_inputs
+from numtok.corpus.read.batches import TextBatch
+from numtok.corpus.read.documents import check_text_unit, find_inputs
 from numtok.corpus.read.parts import rows_before
 from numtok.corpus.read.sources import identify
 from numtok.corpus.settings import EncodeOptions, EncodeSettings
@@ -41,42 +42,13 @@ from numtok.files import write_file
 from numtok.locations import is_url
 from numtok.stores import changed
 from numtok.tokenizer import schema
+from numtok.tokenizer.end_token import end_token
 from numtok.tokenizer.metadata import MOST_TOKENS
 from numtok.tokenizer.results import EncodeReport
 from numtok.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numtok.statistics import Statistics
-
-ON_THE_WAY = 2  # batches between reader and writer, besides one for each worker
-
-
-class Origin(NamedTuple):
-    """Where rows come from.
-
-    Attributes:
-        source: the file.
-        stop: the row behind the last one, counted from 0; rows that were skipped count.
-        read: stored bytes of all inputs up to there.
-        bad: rows that were left out.
-        without_text, first_null: how many have no text; the first of them, counted from 1.
-    """
-
-    source: Source
-    stop: int
-    read: int
-    bad: tuple[SkippedRow, ...]
-    without_text: int
-    first_null: int
-
-    @classmethod
-    def of(cls, piece: Piece) -> Origin:
-        """That of a piece."""
-        batch, nulls = piece.batch, piece.batch.texts.null_count
-        stop = batch.first_row + len(batch.texts) + batch.skipped
-        return cls(
-            batch.source, stop, piece.read, batch.bad, nulls, _first_null(batch) if nulls else 0
-        )
 
 
 class Encoded(NamedTuple):
@@ -87,7 +59,7 @@ class Encoded(NamedTuple):
     rows: pa.RecordBatch
     report: EncodeReport
     statistics: Statistics | None
-    origin: Origin
+    read: int
 
 
 def encode_corpus(
@@ -134,17 +106,13 @@ def encode_corpus(
                     raise changed(source.name)
 
     summary = encode_sources(run, tokenizer, settings, fit=fit, check_inputs=check_inputs)
-    return summary if run.to_stdout else _with_quarantine(run, summary, settings.overwrite)
-
-
-def _with_quarantine(run: Run, summary: Summary, overwrite: bool) -> Summary:
-    """The same once what was left out is listed beside the output."""
-    listed = f"{run.output}.quarantine"
-    if run.bad:
-        write_file(listed, quarantine((source.name, *row) for source, row in run.bad))
-        summary.quarantine = listed
-    elif overwrite and not is_url(listed):
-        Path(listed).unlink(missing_ok=True)  # that of the file that was replaced
+    if run.output != "-":
+        listed = f"{run.output}.quarantine"
+        if run.bad:
+            write_file(listed, quarantine((source.name, *row) for source, row in run.bad))
+            summary.quarantine = listed
+        elif settings.overwrite and not is_url(listed):
+            Path(listed).unlink(missing_ok=True)  # that of the file that was replaced
     return summary
 
 
@@ -170,7 +138,7 @@ def encode_sources(
     check_inputs: Callable[[], None] = lambda: None,
 ) -> Summary:
     """:func:`encode_corpus` for sources that are found and options that are checked; with
-    ``settled``, what numbers cost is not measured.
+    ``settled``, what numbers cost is not measured, and the digest of the file is.
     """
     summary, reader = Summary(), Reader(run.sources, settings, 0 if settled else SAMPLE_BYTES)
     pieces, kept = reader.with_kept_columns(settings.keep_columns, settled and settled.kept)
@@ -187,18 +155,28 @@ def encode_sources(
 
     sink = functools.partial(_sink, encoder, run, before_the_end, settled is not None)
     workers = settings.workers or processors()
+    budget = (workers + ON_THE_WAY) * settings.batch_bytes
     run_ordered(
-        pieces,
-        encoder,
-        sink,
-        _size,
-        workers,
-        (workers + ON_THE_WAY) * settings.batch_bytes,
-        run.tick,
+        pieces, encoder, sink, lambda piece: piece.batch.texts.nbytes, workers, budget, run.tick
     )
     summary.text_column = reader.text_column
+    run.rows, run.bad = reader.rows, reader.bad
+    run.without_text, run.first_null = reader.without_text, reader.first_null
     run.stored_rows, run.cut_numbers = encoder.rows.count, encoder.rows.cut_numbers
     return run.complete(summary)
+
+
+def rows_for(settings: EncodeSettings, encoded: pa.Schema, tokenizer: Tokenizer) -> Rows:
+    """How the batches of a schema become the rows of a file: by document, in either layout, or
+    packed.
+
+    Raises:
+        TokenizerError: if documents are to be packed and the tokenizer has no such end token.
+    """
+    if settings.pack is not None:
+        end = end_token(tokenizer, settings.end_token)
+        return PackedRows(encoded, settings.pack, settings.pack_mode, end)
+    return TokenRows(encoded) if settings.layout == "token" else Rows(encoded)
 
 
 class _Encoder:
@@ -217,30 +195,34 @@ class _Encoder:
         metadata: Mapping[bytes, bytes],
     ) -> None:
         own = tokenizer.batch_schema(settings.keep_text, settings.add_special_tokens)
-        self.settings, self._encoded = (
-            settings,
-            pa.schema([*own, *kept], {**own.metadata, **metadata}),
-        )
+        self.settings, self._tokenizer, self._kept = settings, tokenizer, kept
+        self._encoded = pa.schema([*own, *kept], {**own.metadata, **metadata})
         self.rows = rows_for(settings, self._encoded, tokenizer)
-        self._tokenizer = tokenizer
 
     def __call__(self, piece: Piece) -> Encoded:
-        how = self.settings
-        with _located(piece.batch):
+        how, batch, statistics = self.settings, piece.batch, None
+        with _located(batch):
             encoded, report = self._tokenizer.encode_with_report(
-                piece.batch.texts, how.keep_text, how.add_special_tokens, how.parse_special
+                batch.texts, how.keep_text, how.add_special_tokens, how.parse_special
             )
-            rows = self.rows.convert(_with_kept(encoded, piece.batch, self._encoded))
-            done = Encoded(rows, report, self._counted(piece.batch.texts), Origin.of(piece))
-        memory.release_after(piece.batch.texts.nbytes)
-        return done
+            rows = self.rows.convert(self._with_kept(encoded, batch))
+            if how.stats:
+                from numtok.corpus.stats import counted  # takes longer to load than most starts may
 
-    def _counted(self, texts: pa.Array) -> Statistics | None:
-        if not self.settings.stats:
-            return None
-        from numtok.corpus.stats import counted  # takes longer to load than most starts may
+                statistics = counted(batch.texts, self._tokenizer)
+        memory.release_after(batch.texts.nbytes)
+        return Encoded(rows, report, statistics, piece.read)
 
-        return counted(texts, self._tokenizer)
+    def _with_kept(self, encoded: pa.RecordBatch, batch: TextBatch) -> pa.RecordBatch:
+        """The encoded rows with the kept columns behind them."""
+        ids = encoded.column("input_ids")
+        if len(ids.values) > MOST_TOKENS and np.diff(ids.offsets).max() > MOST_TOKENS:
+            raise InputError(
+                f"the document has more than {MOST_TOKENS:,} tokens, the most of a row; cut it into"
+                " several"
+            )
+        kept = [batch.kept[field.name].cast(field.type) for field in self._kept]
+        return pa.RecordBatch.from_arrays([*encoded.columns, *kept], schema=self._encoded)
 
 
 @contextmanager
@@ -263,18 +245,9 @@ def _sink(
                 writer.write(batch)
             run.report += encoded.report
             if encoded.statistics is not None:
-                run.statistics = (
-                    encoded.statistics
-                    if run.statistics is None
-                    else run.statistics + encoded.statistics
-                )
-            origin = encoded.origin
-            if origin.without_text:
-                run.without_text += origin.without_text
-                run.first_null = run.first_null or (origin.source, origin.first_null)
-            run.rows[origin.source] = origin.stop
-            run.bad += [(origin.source, row) for row in origin.bad]
-            run.read, run.written = origin.read, writer.bytes_written
+                before = run.statistics
+                run.statistics = before + encoded.statistics if before else encoded.statistics
+            run.read, run.written = encoded.read, writer.bytes_written
 
         yield write
         for batch in encoder.rows.rest():
@@ -293,20 +266,15 @@ def _fitted(
     """The tokenizer with the scale that was found; and all pieces, of which a pipe gives the first
     only once.
     """
+    texts: Iterable[pa.Array]
     if any(source.size is None for source in reader.sources):
         texts, pieces = sample_stream(pieces, lambda piece: piece.batch.texts)
-        representations, found_on = fit(tokenizer.representations, tokenizer.grammar, texts)
     else:
-        representations, found_on = fit(
-            tokenizer.representations, tokenizer.grammar, sample_files(reader.sources, **reader.how)
-        )
+        texts = sample_files(reader.sources, **reader.how)
+    representations, found_on = fit(tokenizer.representations, tokenizer.grammar, texts)
     # what a long document among the sample took is more than it costs to begin anew
     memory.release()
     return tokenizer.with_options(representations), pieces, found_on
-
-
-def _size(piece: Piece) -> int:
-    return int(piece.batch.texts.nbytes)
 
 
 def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
@@ -327,27 +295,6 @@ def refuse_own_names(keep_columns: Sequence[str], tokenizer: Tokenizer) -> None:
         raise InputError(
             f"column {taken[0]!r} cannot be kept, as numtok writes one of that name itself; {hint}"
         )
-
-
-def _first_null(batch: TextBatch) -> int:
-    """The row, counted from 1, of the first document without a text."""
-    return batch.first_row + int(memory.from_arrow(batch.texts.is_null()).argmax()) + 1
-
-
-def _with_kept(encoded: pa.RecordBatch, batch: TextBatch, described: pa.Schema) -> pa.RecordBatch:
-    """The encoded rows with the kept columns behind them."""
-    own = len(encoded.schema)
-    ids = encoded.column("input_ids")
-    if len(ids.values) > MOST_TOKENS and np.diff(ids.offsets).max() > MOST_TOKENS:
-        raise InputError(
-            f"the document has more than {MOST_TOKENS:,} tokens, the most of a row; cut it into"
-            " several"
-        )
-    kept = [batch.kept[field.name] for field in list(described)[own:]]
-    cast = [
-        column.cast(field.type) for column, field in zip(kept, list(described)[own:], strict=True)
-    ]
-    return pa.RecordBatch.from_arrays([*encoded.columns, *cast], schema=described)
 
 
 @contextmanager

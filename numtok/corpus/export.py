@@ -1,8 +1,19 @@
-"""Encoded files for other people's trainers: what ``numtok export`` does.
+"""Encoded files for other people's trainers: what ``numtok export`` does. Each row is a sequence,
+and a document; each stream has one value per token in a ``.bin``, all values end to end,
+little-endian, and an ``.idx``, as Megatron-LM and GPT-NeoX map them into memory:
 
-In: files that ``numtok encode`` wrote, in either layout, packed or not. Out: twin files of the ids
-    and of every stream, one value per token (:mod:`numtok.corpus.indexed_files`), of the same
-    lengths and order, and ``PREFIX.json``, which says what they are. Each row is a sequence.
+========================  ==================  ====================================================
+bytes                     type                content
+========================  ==================  ====================================================
+9                         ``MMIDIDX\\0\\0``     magic
+8                         uint64              version, 1
+1                         uint8               code of the dtype
+8                         uint64              n sequences
+8                         uint64              d + 1, for d documents
+4 n                       int32[n]            values of each sequence
+8 n                       int64[n]            the byte of the ``.bin`` at which each begins
+8 (d + 1)                 int64[d + 1]        the sequence with which each document begins, and n
+========================  ==================  ====================================================
 """
 
 from __future__ import annotations
@@ -10,10 +21,12 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +35,9 @@ import pyarrow as pa
 from numtok import locations
 from numtok.arrays import memory
 from numtok.corpus.decode import tokenizer_of
-from numtok.corpus.indexed_files import CODES, SMALL_VOCABULARY, IndexedFile, open_indexed
-from numtok.corpus.read.documents import find_inputs
 from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.read.find import find_inputs
+from numtok.corpus.read.sources import Source
 from numtok.corpus.settings import check_choice
 from numtok.corpus.summary import BATCH_BYTES, Progress, Run
 from numtok.errors import OutputError, SchemaError
@@ -37,11 +50,16 @@ from numtok.tokenizer.schema import flat, read_metadata
 from numtok.tokenizer.stored import declared_columns
 from numtok.tokenizer.token_layout import to_number_layout, to_token_layout, token_schema
 
-_STORED = {
-    "bool": "uint8",
-    "uint32": "int32",
-    "uint64": "int64",
-}  # what the format has no code for, as the type that holds the same bits
+MAGIC = b"MMIDIDX\x00\x00"
+_COMMON = {"uint8": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint16": 8}
+CODES = {  # of dtypes; those of the two floats are not the same in the two programs
+    "megatron": {**_COMMON, "float64": 6, "float32": 7},
+    "gpt-neox": {**_COMMON, "float32": 6, "float64": 7},
+}
+SMALL_VOCABULARY = 65500  # both programs take uint16 for fewer tokens
+_AT_ONCE = 1 << 20  # entries of an index that are made at once
+# What the format has no code for, as the type that holds the same bits.
+_STORED = {"bool": "uint8", "uint32": "int32", "uint64": "int64"}
 
 
 @dataclass
@@ -93,48 +111,29 @@ def export_files(
             left then.
     """
     check_choice("to", to, tuple(CODES))
-    sources = find_inputs([inputs] if isinstance(inputs, str | Path) else inputs)
+    sources = find_inputs(inputs)
     run, exported = Run.start(sources, f"{prefix}.bin", progress), Exported()
-    with contextlib.closing(open_encoded(sources[0].path)) as first:
+    path = sources[0].path
+    with contextlib.closing(open_encoded(path)) as first:
         described = first.schema
-    metadata = read_metadata(described, sources[0].path)
-    if end_token is not None and metadata["pack"]:
-        raise SchemaError(
-            "the documents of packed rows end with their end token already; leave out end_token",
-            path=sources[0].path,
-        )
-    end = (
-        find_end_token(tokenizer_of(sources[0].path, tokenizer), end_token)
-        if isinstance(end_token, str)
-        else end_token
-    )
-    if end is not None and not 0 <= end < metadata["vocab_size"]:
-        raise SchemaError(
-            f"end_token={end} is no id of the tokenizer, which has {metadata['vocab_size']}",
-            path=sources[0].path,
-        )
+    metadata = read_metadata(described, path)
+    end = _end(end_token, tokenizer, metadata, path)
     streams = _streams(described)
     with contextlib.ExitStack() as stack:
         about = stack.enter_context(new_file(f"{prefix}.json", overwrite))
         files = {}
         for name, column in streams.items():
             exported.files[name] = str(prefix) if name == "input_ids" else f"{prefix}_{name}"
-            files[name] = stack.enter_context(
-                open_indexed(exported.files[name], _dtype(column, metadata), to, overwrite)
-            )
-        for batch, path, read in _batches(sources, described, end):
-            _write(batch, path, streams, files, exported)
-            run.read, run.report.tokens, run.written = (
-                read,
-                exported.tokens,
-                sum(file.bytes_written for file in files.values()),
-            )
+            dtype = _dtype(column, metadata)
+            opened = open_indexed(exported.files[name], dtype, to, overwrite)
+            files[name] = stack.enter_context(opened)
+        for batch, of, run.read in _batches(sources, metadata, end):
+            _write(batch, of, streams, files, exported)
+            run.report.tokens = exported.tokens
+            run.written = sum(file.bytes_written for file in files.values())
             run.tick()
-        _put(
-            about,
-            json.dumps(_about(streams, files, exported, metadata, to), indent=1) + "\n",
-            f"{prefix}.json",
-        )
+        told = _about(streams, files, exported, metadata, to)
+        _put(about, f"{json.dumps(told, indent=1)}\n".encode(), f"{prefix}.json")
     exported.bytes = sum(
         locations.size(f"{name}{suffix}") or 0
         for name in exported.files.values()
@@ -142,6 +141,24 @@ def export_files(
     )
     exported.seconds = run.seconds
     return exported
+
+
+def _end(
+    token: str | int | None, tokenizer: Any, metadata: dict[str, Any], path: str
+) -> int | None:
+    """The id of the end token."""
+    if token is not None and metadata["pack"]:
+        raise SchemaError(
+            "the documents of packed rows end with their end token already; leave out end_token",
+            path=path,
+        )
+    end = find_end_token(tokenizer_of(path, tokenizer), token) if isinstance(token, str) else token
+    if end is not None and not 0 <= end < metadata["vocab_size"]:
+        raise SchemaError(
+            f"end_token={end} is no id of the tokenizer, which has {metadata['vocab_size']}",
+            path=path,
+        )
+    return end
 
 
 def _streams(schema: pa.Schema) -> dict[str, Column]:
@@ -167,12 +184,12 @@ def _dtype(column: Column, metadata: dict[str, Any]) -> str:
 
 
 def _batches(
-    sources: Sequence[Any], described: pa.Schema, end: int | None
+    sources: Sequence[Source], first: dict[str, Any], end: int | None
 ) -> Iterator[tuple[pa.RecordBatch, str, int]]:
     """(rows in token layout, their file, bytes read so far)."""
-    first, done = read_metadata(described), 0
+    done = 0
     for source in sources:
-        rows = 0
+        rows, size = 0, source.size or 0
         with contextlib.closing(open_encoded(source.path)) as file:
             metadata = read_metadata(file.schema, source.path)
             for key in ("tokenizer", "numbers", "pack", "frame"):
@@ -185,12 +202,9 @@ def _batches(
                 rows += batch.num_rows
                 if end is not None:
                     batch = with_ends(to_number_layout(batch), end)
-                yield (
-                    to_token_layout(batch),
-                    source.path,
-                    done + (source.size or 0) * rows // max(file.rows or rows, 1),
-                )
-        done += source.size or 0
+                read = done + size * rows // max(file.rows or rows, 1)
+                yield to_token_layout(batch), source.path, read
+        done += size
 
 
 def _write(
@@ -220,11 +234,8 @@ def _write(
 
 
 def _array(values: pa.Array) -> npt.NDArray[Any]:
-    return (
-        tensor_values(values)
-        if isinstance(values, pa.ExtensionArray)
-        else memory.from_arrow(values)
-    )
+    tensors = isinstance(values, pa.ExtensionArray)
+    return tensor_values(values) if tensors else memory.from_arrow(values)
 
 
 def _about(
@@ -235,15 +246,16 @@ def _about(
     to: str,
 ) -> dict[str, Any]:
     """What ``PREFIX.json`` says."""
-    about = {}
-    for name, column in streams.items():
-        types = {"stored": files[name].dtype.name, "dtype": _value_dtype(column)}
-        about[name] = {
+    about = {
+        name: {
             "file": Path(exported.files[name]).name,
-            **types,
+            "stored": files[name].dtype.name,
+            "dtype": _value_dtype(column),
             "shape": list(column.shape),
             "fill": column.fill,
         }
+        for name, column in streams.items()
+    }
     return {
         "to": to,
         "sequences": exported.sequences,
@@ -253,12 +265,97 @@ def _about(
     }
 
 
-def _put(file: Any, text: str, path: str) -> None:
-    data = memoryview(text.encode())
+def _put(file: Any, data: Any, path: str) -> None:
+    """All of the bytes."""
+    left = memoryview(data)
     try:
-        while data:
-            data = data[file.write(data) :]
+        while left:
+            left = left[file.write(left) :]
     except OSError as error:
         raise OutputError(
-            f"cannot write {path}: {error.strerror or error}; make room, then run again"
+            f"cannot write {path}: {error.strerror or error}; nothing is left under that name: make"
+            " room, then run again"
         ) from error
+
+
+class IndexedFile:
+    """One stream's pair; use :func:`open_indexed`, which gives both files their names once they are
+    whole.
+
+    Attributes:
+        dtype: of the values.
+        bytes_written: of the ``.bin``.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        values: BinaryIO,
+        index: BinaryIO,
+        dtype: npt.DTypeLike,
+        codes: dict[str, int],
+    ) -> None:
+        self.dtype, self.bytes_written = np.dtype(dtype), 0
+        self._path, self._values, self._index, self._codes = path, values, index, codes
+        self._sizes: list[npt.NDArray[np.int32]] = []
+
+    def write(self, values: npt.NDArray[Any], sizes: npt.NDArray[np.int64]) -> None:
+        """Append sequences.
+
+        Args:
+            values: end to end.
+            sizes: int64[sequences], how many of them each has.
+
+        Raises:
+            OutputError: for a sequence of more than 2**31 - 1 values; or if the disk refuses.
+        """
+        if len(sizes) and sizes.max() > np.iinfo(np.int32).max:
+            raise OutputError(
+                f"{self._path}: a sequence has {sizes.max():,} values, more than the format can"
+                " tell; export shorter rows, encoded with pack=..."
+            )
+        self._sizes.append(sizes.astype(np.int32))
+        self._put(self._values, np.ascontiguousarray(values, self.dtype.newbyteorder("<")))
+
+    def finish(self) -> None:
+        """Write the index, and force both files to the disk."""
+        sizes = np.concatenate(self._sizes) if self._sizes else np.empty(0, np.int32)
+        header = MAGIC + struct.pack(
+            "<QBQQ", 1, self._codes[self.dtype.name], len(sizes), len(sizes) + 1
+        )
+        self._put(self._index, np.frombuffer(header, np.uint8))
+        self._put(self._index, sizes.astype("<i4", copy=False))
+        begin = 0
+        for at in range(0, len(sizes), _AT_ONCE):
+            ends = (
+                begin + np.cumsum(sizes[at : at + _AT_ONCE], dtype=np.int64) * self.dtype.itemsize
+            )
+            self._put(self._index, np.append(begin, ends[:-1]).astype("<i8", copy=False))
+            begin = int(ends[-1])
+        for at in range(0, len(sizes) + 1, _AT_ONCE):
+            self._put(self._index, np.arange(at, min(at + _AT_ONCE, len(sizes) + 1), dtype="<i8"))
+        for file in (self._values, self._index):
+            os.fsync(file.fileno())
+
+    def _put(self, file: BinaryIO, values: npt.NDArray[Any]) -> None:
+        _put(file, values.data.cast("B") if values.size else b"", self._path)
+        self.bytes_written += values.nbytes if file is self._values else 0
+
+
+@contextlib.contextmanager
+def open_indexed(
+    prefix: str, dtype: npt.DTypeLike, to: str, overwrite: bool
+) -> Iterator[IndexedFile]:
+    """A context in which to ``write`` sequences to ``prefix.bin`` and ``prefix.idx``.
+
+    Raises:
+        OutputError: if one of them exists, or the system refuses. Neither gets its name then.
+    """
+    path = f"{prefix}.bin"
+    with (
+        new_file(f"{prefix}.idx", overwrite) as index,
+        new_file(path, overwrite) as values,
+    ):  # the index gets its name last
+        file = IndexedFile(path, values, index, dtype, CODES[to])
+        yield file
+        file.finish()

@@ -25,6 +25,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 TICK = 0.1  # seconds between two looks at the clock while waiting
+ON_THE_WAY = 2  # batches between reader and writer, besides one for each worker
 
 
 class _Stopped(BaseException):

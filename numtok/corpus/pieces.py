@@ -1,9 +1,4 @@
-"""The batches of all inputs as one stream.
-
-In: sources. Out: ``Piece`` s, each a batch and how far into the inputs it ends; the columns that
-    are kept beside the texts; and the first megabyte of text, put aside for what is measured on a
-    sample.
-"""
+"""The batches of all inputs as one stream, with what is counted and put aside on the way."""
 
 from __future__ import annotations
 
@@ -13,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from numtok.corpus.read.batches import TextBatch
+from numtok.arrays import memory
+from numtok.corpus.read.batches import SkippedRow, TextBatch
 from numtok.corpus.read.documents import Source, read_batches
 from numtok.corpus.settings import EncodeSettings
 from numtok.corpus.summary import SAMPLE_BYTES, front
@@ -27,18 +23,34 @@ class Piece(NamedTuple):
 
 
 class Reader:
-    """All batches of all sources, with the first ``sample_bytes`` of text put aside."""
+    """All batches of all sources.
+
+    Attributes:
+        text_column: of the first file that has one.
+        sampled: the first ``sample_bytes`` of text.
+        rows: read so far of each source; those that were skipped count.
+        bad: those that were skipped.
+        without_text, first_null: documents without a text, and the source and row, from 1, of the
+            first of them.
+    """
 
     def __init__(
-        self, sources: Sequence[Source], settings: EncodeSettings, sample_bytes: int = SAMPLE_BYTES
+        self,
+        sources: Sequence[Source],
+        settings: EncodeSettings,
+        sample_bytes: int = SAMPLE_BYTES,
     ) -> None:
         self.sources = sources
         self.how: dict[str, Any] = {
             name: getattr(settings, name)
             for name in ("text_column", "batch_bytes", "text_unit", "on_error", "template")
         }
-        self.text_column = ""  # of the first file that has one
+        self.text_column = ""
         self.sampled: list[pa.Array] = []
+        self.rows: dict[Source, int] = {}
+        self.bad: list[tuple[Source, SkippedRow]] = []
+        self.without_text = 0
+        self.first_null: tuple[Source, int] | None = None
         self._sample_left = sample_bytes
 
     def with_kept_columns(
@@ -47,8 +59,8 @@ class Reader:
         """(pieces, the fields of the kept columns): their types are those of the first batch,
         unless they are ``known``.
         """
-        kinds: dict[str, pa.DataType] = {field.name: field.type for field in known or ()}
-        pieces = self._pieces(tuple(names), kinds)
+        types: dict[str, pa.DataType] = {field.name: field.type for field in known or ()}
+        pieces = self._pieces(tuple(names), types)
         if not names or known is not None:
             return pieces, list(known or ())
         first: list[Piece] = []
@@ -57,24 +69,29 @@ class Reader:
             if len(piece.batch.texts):
                 break
         known_by = first[-1].batch.kept if first else {}
-        kinds.update({name: known_by[name].type if first else pa.string() for name in names})
-        return itertools.chain(first, pieces), [
-            pa.field(name, kind) for name, kind in kinds.items()
-        ]
+        types.update({name: known_by[name].type if first else pa.string() for name in names})
+        fields = [pa.field(name, dtype) for name, dtype in types.items()]
+        return itertools.chain(first, pieces), fields
 
-    def _pieces(self, names: tuple[str, ...], kinds: dict[str, pa.DataType]) -> Iterator[Piece]:
+    def _pieces(self, names: tuple[str, ...], types: dict[str, pa.DataType]) -> Iterator[Piece]:
         done = 0
         for source in self.sources:
-            for batch in read_batches(source, keep_columns=names, kept_types=kinds, **self.how):
-                self.text_column = self.text_column or batch.column
-                self._put_aside(batch.texts)
+            for batch in read_batches(source, keep_columns=names, kept_types=types, **self.how):
+                self._count(batch)
                 yield Piece(batch, done + batch.position)
             done += source.size or 0
 
-    def _put_aside(self, texts: pa.Array) -> None:
+    def _count(self, batch: TextBatch) -> None:
+        texts, source = batch.texts, batch.source
+        self.text_column = self.text_column or batch.column
+        self.rows[source] = batch.first_row + len(texts) + batch.skipped
+        self.bad += [(source, row) for row in batch.bad]
+        if texts.null_count:
+            self.without_text += texts.null_count
+            first = batch.first_row + int(memory.from_arrow(texts.is_null()).argmax()) + 1
+            self.first_null = self.first_null or (source, first)
         if self._sample_left > 0 and len(texts):
-            copied = pa.concat_arrays(
-                [front(texts, self._sample_left)]
-            )  # a slice would keep the whole batch in memory
+            # A slice would keep the whole batch in memory.
+            copied = pa.concat_arrays([front(texts, self._sample_left)])
             self.sampled.append(copied)
             self._sample_left -= copied.nbytes

@@ -1,53 +1,52 @@
 """The statistics of whole corpora: files of text, or encoded ones, to one
-:class:`~numtok.statistics.Statistics`.
-
-In: what ``numtok encode`` takes, and the files that it wrote. Out: the statistics. Memory is
-    bounded whatever the size of the input, and the result does not depend on the number of threads.
-    Tokens are counted on a part of every batch, as that takes longer than all the rest.
+:class:`~numtok.statistics.Statistics`, the same for any number of threads. Tokens are counted on a
+part of every batch, as that takes longer than all the rest. Of encoded files is known what they
+store of each number: its text where it was kept, else its float64.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from numtok import locations
-from numtok.corpus.encoded_stats import is_encoded, statistics_of_encoded
-from numtok.corpus.flow import Sink, run_ordered
+from numtok.arrays import memory
+from numtok.corpus.flow import ON_THE_WAY, Sink, run_ordered
 from numtok.corpus.jobs.folder import read_manifest
 from numtok.corpus.read.batches import TextBatch
 from numtok.corpus.read.documents import Source, check_text_unit, find_inputs, read_batches
 from numtok.corpus.read.encoded import open_encoded
-from numtok.corpus.summary import BATCH_BYTES, Progress, front, processors
-from numtok.corpus.unpack import documents_of
+from numtok.corpus.summary import BATCH_BYTES, Progress, Run, front, processors
+from numtok.corpus.unpack import EncodedPiece, encoded_pieces
 from numtok.errors import InputError, NumtokError
 from numtok.numbers.grammar import Grammar, check_grammar
+from numtok.numbers.numbers import Numbers
+from numtok.numbers.scan import scan
 from numtok.representations import Subword
+from numtok.representations.values import numbers_from_floats
 from numtok.statistics import Statistics
 from numtok.statistics.tokens import TokenCosts
+from numtok.tokenizer.results import EncodeReport
+from numtok.tokenizer.schema import METADATA_KEY, column, flat, read_metadata
+from numtok.tokenizer.token_layout import to_number_layout
 from numtok.tokenizer.tokenizer import Tokenizer
 
-TOKEN_SHARE, TOKEN_BYTES = (
-    16,
-    1 << 16,
-)  # of each batch's text one part in so many is also tokenized, and of a small one so much
-ON_THE_WAY = 2  # batches between reader and the end, besides one for each worker
+# Of each batch's text one part in so many is also tokenized, and of a small one so much.
+TOKEN_SHARE, TOKEN_BYTES = 16, 1 << 16
 
 
-class _Piece(NamedTuple):
-    """A batch, of texts or encoded, where it comes from, and the stored bytes of all inputs up to
-    its end.
-    """
+class _TextPiece(NamedTuple):
+    """A batch of texts, and the stored bytes of all inputs up to its end."""
 
-    batch: TextBatch | pa.RecordBatch
-    path: str
+    batch: TextBatch
     read: int
 
 
@@ -89,13 +88,9 @@ def corpus_stats(
     Raises:
         NumtokError: naming the file and row.
     """
-    given = (
-        [os.fspath(inputs)]
-        if isinstance(inputs, str | os.PathLike)
-        else [os.fspath(one) for one in inputs]
-    )
-    kept, given = ([], given) if text_column or template or input_format else _kept(given)
-    sources = find_inputs(given, input_format) if given or not kept else []
+    given = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    stored, given = ([], given) if text_column or template or input_format else _stored(given)
+    sources = find_inputs(given, input_format) if given or not stored else []
     check_text_unit(sources, text_unit)
     for name, value in (("grammar", grammar), ("tokenizer", tokenizer)):
         if value is not None and text_column is template is None and all(map(is_encoded, sources)):
@@ -104,8 +99,7 @@ def corpus_stats(
                 " leave it out, or name a column of texts by text_column=NAME"
             )
     if not sources:
-        return Statistics.merge(kept)
-    rules = check_grammar(grammar)
+        return Statistics.merge(stored)
     reading = {
         "text_column": text_column,
         "template": template,
@@ -113,31 +107,37 @@ def corpus_stats(
         "text_unit": text_unit,
         "on_error": on_error,
     }
-    run = _Run([source.size for source in sources], progress)
-    counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), rules))
+    run, total = Run.start(sources, "-", progress), Statistics()
+    counting = _Counting(Tokenizer.from_pretrained(tokenizer, Subword(), check_grammar(grammar)))
+
+    @contextlib.contextmanager
+    def sink() -> Iterator[Sink[tuple[Statistics, int]]]:
+        def add(result: tuple[Statistics, int]) -> None:
+            nonlocal total
+            counted, run.read = result
+            total = total + counted
+            run.report = EncodeReport(total.documents, tokens=total.tokens.tokens)
+
+        yield add
+
     workers = workers or processors()
-    run_ordered(
-        _pieces(sources, reading),
-        counting,
-        run.sink,
-        _size,
-        workers,
-        (workers + ON_THE_WAY) * batch_bytes,
-        run.tick,
-    )
-    return Statistics.merge([*kept, run.statistics])
+    pieces, budget = _pieces(sources, reading), (workers + ON_THE_WAY) * batch_bytes
+    run_ordered(pieces, counting, sink, _size, workers, budget, run.tick)
+    return Statistics.merge([*stored, total])
 
 
-def _kept(inputs: Sequence[str]) -> tuple[list[Statistics], list[str]]:
-    """(what the manifests of folders have kept, the other inputs)."""
-    kept, others = [], []
+def _stored(inputs: Sequence[str | Path]) -> tuple[list[Statistics], list[str | Path]]:
+    """(what the manifests of folders have of statistics, the other inputs)."""
+    found: list[Statistics] = []
+    others: list[str | Path] = []
     for given in inputs:
-        manifest = read_manifest(given) if given != "-" and locations.is_folder(given) else None
+        folder = str(given) != "-" and locations.is_folder(given)
+        manifest = read_manifest(given) if folder else None
         if manifest is not None and "statistics" in manifest:
-            kept.append(Statistics.from_json(manifest["statistics"]))
+            found.append(Statistics.from_json(manifest["statistics"]))
         else:
             others.append(given)
-    return kept, others
+    return found, others
 
 
 class _Counting:
@@ -146,20 +146,16 @@ class _Counting:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
-    def __call__(self, piece: _Piece) -> tuple[Statistics, int]:
-        return self._counted(piece), piece.read
-
-    def _counted(self, piece: _Piece) -> Statistics:
-        if not isinstance(piece.batch, TextBatch):
-            return statistics_of_encoded(piece.batch, piece.path)
+    def __call__(self, piece: _TextPiece | EncodedPiece) -> tuple[Statistics, int]:
+        if isinstance(piece, EncodedPiece):
+            return statistics_of_encoded(piece.batch, piece.path), piece.read
         batch = piece.batch
         try:
-            return counted(batch.texts, self._tokenizer)
+            return counted(batch.texts, self._tokenizer), piece.read
         except NumtokError as error:
             row = batch.first_row + (error.document or 0) + 1
-            error.move_to_file(
-                batch.source.name, row, near=error.document is None or batch.skipped > 0
-            )
+            near = error.document is None or batch.skipped > 0
+            error.move_to_file(batch.source.name, row, near=near)
             raise
 
 
@@ -172,59 +168,65 @@ def counted(texts: pa.Array, tokenizer: Tokenizer) -> Statistics:
     return dataclasses.replace(made, tokens=tokens)
 
 
-class _Run:
-    """What was counted so far, and how far that is."""
-
-    def __init__(
-        self, sizes: Sequence[int | None], progress: Callable[[Progress], None] | None
-    ) -> None:
-        self.statistics = Statistics()
-        self._total = None if None in sizes else sum(size or 0 for size in sizes)
-        self._progress, self._read, self._started = progress, 0, time.perf_counter()
-
-    @contextmanager
-    def sink(self) -> Iterator[Sink[tuple[Statistics, int]]]:
-        """Adds up, in order."""
-
-        def add(result: tuple[Statistics, int]) -> None:
-            counted, self._read = result
-            self.statistics = self.statistics + counted
-
-        yield add
-
-    def tick(self) -> None:
-        if self._progress:
-            seconds = time.perf_counter() - self._started
-            self._progress(
-                Progress(
-                    self._read,
-                    self._total,
-                    self.statistics.documents,
-                    self.statistics.tokens.tokens,
-                    0,
-                    seconds,
-                )
-            )
-
-
-def _pieces(sources: Sequence[Source], reading: dict[str, Any]) -> Iterator[_Piece]:
-    done = 0
+def _pieces(
+    sources: Sequence[Source], reading: dict[str, Any]
+) -> Iterator[_TextPiece | EncodedPiece]:
+    read, asked = 0, reading["text_column"] or reading["template"]
     for source in sources:
-        if reading["text_column"] is reading["template"] is None and is_encoded(source):
-            with closing(open_encoded(source.path)) as file:
-                for batch, rows in documents_of(file, reading["batch_bytes"]):
-                    yield _Piece(
-                        batch,
-                        source.name,
-                        done + (source.size or 0) * rows // max(file.rows or rows, 1),
-                    )
+        if not asked and is_encoded(source):
+            yield from encoded_pieces([source], reading["batch_bytes"], read)
         else:
             for texts in read_batches(source, **reading):
-                yield _Piece(texts, source.name, done + texts.position)
-        done += source.size or 0
+                yield _TextPiece(texts, read + texts.position)
+        read += source.size or 0
 
 
-def _size(piece: _Piece) -> int:
-    return int(
-        piece.batch.texts.nbytes if isinstance(piece.batch, TextBatch) else piece.batch.nbytes
+def _size(piece: _TextPiece | EncodedPiece) -> int:
+    batch = piece.batch
+    return int(batch.texts.nbytes if isinstance(batch, TextBatch) else batch.nbytes)
+
+
+def is_encoded(source: Source) -> bool:
+    """Whether a source is a file with numtok's metadata; a damaged one is left to whoever reads it."""
+    if source.path == "-" or source.format not in ("parquet", "arrow") or source.compression:
+        return False
+    with contextlib.suppress(NumtokError), contextlib.closing(open_encoded(source.path)) as file:
+        return METADATA_KEY in (file.schema.metadata or {})
+    return False
+
+
+def statistics_of_encoded(batch: pa.RecordBatch, path: str = "") -> Statistics:
+    """Of one batch with its metadata.
+
+    Raises:
+        SchemaError: if it lacks a column.
+    """
+    batch = to_number_layout(batch)
+    stored, offsets = flat(column(batch, "number_value"))
+    values = memory.from_arrow(stored)
+    numbers, written = None, False
+    if "number_text" in batch.schema.names:
+        surfaces = scan(
+            flat(batch.column("number_text"))[0],
+            Grammar.from_dict(read_metadata(batch.schema, path)["grammar"]),
+        )
+        written = len(surfaces) == len(values) and bool((np.diff(surfaces.document) == 1).all())
+        numbers = surfaces if written else None
+    if numbers is None:
+        numbers = _of_floats(values)
+    nulls = int(batch.column("number_value").null_count)
+    return Statistics.of_values(
+        numbers, np.asarray(offsets, np.int64), without_text=nulls, written=written
     )
+
+
+def _of_floats(values: npt.NDArray[np.float64]) -> Numbers:
+    """Infinite ones as a number that is beyond float64."""
+    finite = np.isfinite(values)
+    numbers = numbers_from_floats(np.where(finite, values, 0.0), "number_value")
+    if finite.all():
+        return numbers
+    texts = numbers.format().to_pylist()
+    for place in np.flatnonzero(~finite).tolist():
+        texts[place] = "1e999" if values[place] > 0 else "-1e999"
+    return Numbers.parse(texts)

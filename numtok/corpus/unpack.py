@@ -9,14 +9,17 @@ In: record batches of a packed file, in order. Out: the documents in the order o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from numtok.arrays import memory
-from numtok.corpus.read.encoded import EncodedFile
+from numtok.corpus.read.encoded import open_encoded
+from numtok.corpus.read.sources import Source
 from numtok.errors import SchemaError
 from numtok.representations.columns import (
     PACKED,
@@ -37,22 +40,36 @@ def is_packed(schema: pa.Schema) -> bool:
     return METADATA_KEY in (schema.metadata or {}) and read_metadata(schema)["pack"] is not None
 
 
-def documents_of(file: EncodedFile, batch_bytes: int) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """(batches with a row for each document, the rows of the file that were read for them), of a
-    file that is packed or not.
+class EncodedPiece(NamedTuple):
+    """A batch with a row for each document, its file, and the stored bytes of all inputs up to its
+    end.
+    """
+
+    batch: pa.RecordBatch
+    path: str
+    read: int
+
+
+def encoded_pieces(
+    sources: Sequence[Source], batch_bytes: int, read: int = 0
+) -> Iterator[EncodedPiece]:
+    """The documents of encoded files, packed or not, in order; ``read`` bytes were read before.
 
     Raises:
         SchemaError: for rows that do not hold together.
     """
-    rows, unpacker = 0, Unpacker(file.schema, file.path) if is_packed(file.schema) else None
-    for stored in file.batches(batch_bytes):
-        rows += stored.num_rows
-        if unpacker is None:
-            yield stored, rows
-        else:
-            yield from ((documents, rows) for documents in unpacker.documents(stored))
-    if unpacker is not None:
-        unpacker.finish()
+    for source in sources:
+        with closing(open_encoded(source.path)) as file:
+            unpacker = Unpacker(file.schema, file.path) if is_packed(file.schema) else None
+            size, rows = source.size or 0, 0
+            for stored in file.batches(batch_bytes):
+                rows += stored.num_rows
+                done = read + size * rows // max(file.rows or rows, 1)
+                for batch in unpacker.documents(stored) if unpacker else [stored]:
+                    yield EncodedPiece(batch, source.name, done)
+            if unpacker is not None:
+                unpacker.finish()
+        read += size
 
 
 class Unpacker:

@@ -23,7 +23,7 @@ import trained
 
 import numtok
 from numtok.corpus.checksums import checksum
-from numtok.corpus.decode import decode_corpus
+from numtok.corpus.decode import decode_files
 from numtok.corpus.read.arrow import ArrowFile
 from numtok.corpus.read.encoded import read_encoded
 from numtok.corpus.write.encoded import open_writer
@@ -47,7 +47,7 @@ def write(path: Path, tokenizer: numtok.Tokenizer = TOKENIZER, compression: str 
 def decoded(path: Path) -> list[str | None]:
     out = path.with_suffix(".out.parquet")
     try:
-        decode_corpus([path], out, TOKENIZER, workers=1, overwrite=True)
+        decode_files([path], out, TOKENIZER, workers=1, overwrite=True)
         return pq.read_table(out)["text"].to_pylist()
     finally:
         out.unlink(missing_ok=True)
@@ -316,7 +316,7 @@ def test_rows_that_do_not_hold_together(
             writer.write(good)
             writer.write(batch)
         for reader in (
-            lambda path=path: decode_corpus([path], tmp_path / "o.jsonl", tokenizer),
+            lambda path=path: decode_files([path], tmp_path / "o.jsonl", tokenizer),
             lambda path=path: NumberDataset(path)[9],
         ):
             with pytest.raises(SchemaError, match=f"{path}, row {row + 4}: .*({message})"):

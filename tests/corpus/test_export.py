@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from numtok_cli.main import cli
 
 import numtok
-from numtok.corpus.indexed_files import open_indexed
+from numtok.corpus.export import open_indexed
 from numtok.corpus.read.encoded import read_encoded
 from numtok.errors import InputError, OutputError, SchemaError, TokenizerError
 from numtok.tokenizer.token_layout import to_token_layout

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numtok
-from numtok.corpus import decode_corpus, encode_corpus
+from numtok.corpus import decode_files, encode_corpus
 from numtok.errors import InputError, NumtokError, OutputError
 
 
@@ -37,7 +37,7 @@ def round_trip(
         keep_columns=names,
         overwrite=True,
     )
-    decode_corpus([path.parent / "o.parquet"], path.parent / output, tokenizer, overwrite=True)
+    decode_files([path.parent / "o.parquet"], path.parent / output, tokenizer, overwrite=True)
     return [
         json.loads(line, parse_constant=refuse_constant)
         for line in (path.parent / output).read_text().split("\n")
@@ -160,7 +160,7 @@ def test_what_json_cannot_hold_is_never_written_as_json(
     ):
         round_trip(path, tokenizer, "n")
     assert not (tmp_path / "back.jsonl").exists()
-    decode_corpus([tmp_path / "o.parquet"], tmp_path / "back.parquet", tokenizer)
+    decode_files([tmp_path / "o.parquet"], tmp_path / "back.parquet", tokenizer)
     assert str(pq.read_table(tmp_path / "back.parquet").column("n").to_pylist()) == "[1.5, nan]"
     pq.write_table(pa.table({"text": ["a"], "n": [b"\xff"]}), tmp_path / "bytes.parquet")
     with pytest.raises(OutputError, match="column 'n' of document 1"):

@@ -17,7 +17,7 @@ import pytest
 from places import ROOT
 
 import numtok
-from numtok.corpus import decode_corpus, encode_corpus, tokenizer_of
+from numtok.corpus import decode_files, encode_corpus, tokenizer_of
 from numtok.corpus.flow import Budget, run_ordered
 from numtok.corpus.pieces import Reader
 from numtok.corpus.read.documents import find_inputs
@@ -297,10 +297,10 @@ def test_nulls_empty_texts_and_everything_else_come_back(
     source = write_rows(tmp_path / "in.jsonl", TEXTS)
     encode_corpus([source], tmp_path / "a.arrow", tokenizer, keep_text=True, keep_columns=["id"])
     assert column(tmp_path / "a.arrow", "input_ids")[2] is None
-    decode_corpus([tmp_path / "a.arrow"], tmp_path / "back.jsonl", tokenizer)
+    decode_files([tmp_path / "a.arrow"], tmp_path / "back.jsonl", tokenizer)
     rows = [json.loads(line) for line in (tmp_path / "back.jsonl").read_text().splitlines()]
     assert rows == [{"text": text, "id": k} for k, text in enumerate(TEXTS)]
-    decode_corpus(
+    decode_files(
         [tmp_path / "a.arrow"], tmp_path / "back.parquet"
     )  # the tokenizer by the file's metadata
     assert pq.read_table(tmp_path / "back.parquet").column("text").to_pylist() == TEXTS
@@ -331,7 +331,7 @@ def test_the_metadata_give_the_tokenizer_back(
     again = tokenizer_of(tmp_path / "a.parquet")
     assert again.fingerprint == made.fingerprint
     assert again.representations == made.representations
-    decode_corpus([tmp_path / "a.parquet"], tmp_path / "b.jsonl", again)
+    decode_files([tmp_path / "a.parquet"], tmp_path / "b.jsonl", again)
     assert [
         json.loads(line)["text"] for line in (tmp_path / "b.jsonl").read_text().splitlines()
     ] == TEXTS
@@ -392,7 +392,7 @@ def test_an_empty_input_gives_a_file_without_rows(
     )
     assert (summary.documents, summary.tokens_before) == (0, None)
     assert pq.read_table(tmp_path / "o.parquet").num_rows == 0
-    decode_corpus([tmp_path / "o.parquet"], tmp_path / "o.jsonl", tokenizer)
+    decode_files([tmp_path / "o.parquet"], tmp_path / "o.jsonl", tokenizer)
     assert (tmp_path / "o.jsonl").read_bytes() == b""
 
 
@@ -514,7 +514,7 @@ def test_output_that_must_not_be_touched(tokenizer: numtok.Tokenizer, tmp_path: 
     with pytest.raises(OutputError, match="also an input"):
         encode_corpus([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
     with pytest.raises(OutputError, match="also an input"):
-        decode_corpus([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
+        decode_files([tmp_path / "o.parquet"], tmp_path / "o.parquet", tokenizer, overwrite=True)
 
 
 @pytest.mark.parametrize(
@@ -540,23 +540,23 @@ def test_decoding_with_another_tokenizer_is_refused(
     with pytest.raises(
         SchemaError, match=r"o\.parquet: the batch was encoded by another tokenizer"
     ):
-        decode_corpus([tmp_path / "o.parquet"], tmp_path / "b.jsonl", other)
+        decode_files([tmp_path / "o.parquet"], tmp_path / "b.jsonl", other)
     pq.write_table(pa.table({"text": ["1"]}), tmp_path / "foreign.parquet")
     with pytest.raises(SchemaError, match=r"foreign\.parquet: .*not written by numtok"):
-        decode_corpus([tmp_path / "foreign.parquet"], tmp_path / "b.jsonl")
+        decode_files([tmp_path / "foreign.parquet"], tmp_path / "b.jsonl")
     assert not (tmp_path / "b.jsonl").exists()
 
 
 def test_lines_of_text_cannot_hold_line_breaks(tokenizer: numtok.Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("one 1\n\ntwo 2\n")
     encode_corpus([tmp_path / "in.txt"], tmp_path / "o.parquet", tokenizer, keep_text=True)
-    decode_corpus([tmp_path / "o.parquet"], tmp_path / "b.txt", tokenizer)
+    decode_files([tmp_path / "o.parquet"], tmp_path / "b.txt", tokenizer)
     assert (tmp_path / "b.txt").read_bytes() == (tmp_path / "in.txt").read_bytes()
     encode_corpus(
         [write_rows(tmp_path / "in.jsonl", ["fine", "a\nb"])], tmp_path / "p.parquet", tokenizer
     )
     with pytest.raises(OutputError, match=r"document 2 has a line break.*jsonl"):
-        decode_corpus([tmp_path / "p.parquet"], tmp_path / "c.txt", tokenizer)
+        decode_files([tmp_path / "p.parquet"], tmp_path / "c.txt", tokenizer)
     assert not (tmp_path / "c.txt").exists()
 
 
@@ -601,7 +601,7 @@ def test_a_literal_of_a_million_digits(tmp_path: Path) -> None:
         made = numtok.Tokenizer.from_pretrained(numbers=[representation])
         started = time.perf_counter()
         encode_corpus([source], tmp_path / "o.parquet", made, keep_text=True, overwrite=True)
-        decode_corpus([tmp_path / "o.parquet"], tmp_path / "b.jsonl", made, overwrite=True)
+        decode_files([tmp_path / "o.parquet"], tmp_path / "b.jsonl", made, overwrite=True)
         assert time.perf_counter() - started < 10
         assert json.loads((tmp_path / "b.jsonl").read_text())["text"] == text
 

@@ -141,8 +141,8 @@ def _listed(shards: Sequence[int]) -> str:
 # -------------------------------------------------------------------------------------------------
 
 
-def finish_folder(output: str | Path, check: bool = False) -> Summary:
-    """Check that a job is complete, and write its manifest.
+def finish_job(output: str | Path, *, check: bool = False) -> Summary:
+    """Check that a job is complete, and write its manifest: what ``numtok finish`` does.
 
     Args:
         output: the folder.

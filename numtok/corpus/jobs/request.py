@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from numtok import locations
-from numtok.corpus.choose_rows import rows_for
-from numtok.corpus.encode import refuse_own_names
+from numtok.corpus.encode import refuse_own_names, rows_for
 from numtok.corpus.fit import ScaleFit
 from numtok.corpus.jobs.folder import DATA
 from numtok.corpus.jobs.plan import FILE_SUFFIXES

@@ -24,11 +24,13 @@ from numtok.stores import is_url
 SIDECARS = frozenset({"dataset_info.json", "dataset_dict.json", "state.json"})
 
 
-def find_inputs(inputs: Sequence[str | Path], format: str | None = None) -> list[Source]:
+def find_inputs(
+    inputs: str | Path | Sequence[str | Path], format: str | None = None
+) -> list[Source]:
     """The files behind ``inputs``, in the order given; folders and globs are sorted by path.
 
     Args:
-        inputs: paths or URLs of files; folders (read recursively: known suffixes only, names with a
+        inputs: one, or a list of them: paths or URLs of files; folders (read recursively: known suffixes only, names with a
             leading dot skipped, links to folders not followed; of the folder of a job, the shards);
             globs (``**`` works; hits that are folders are ignored); ``-`` for standard input.
         format: overrides the suffix of files, globs and standard input (JSON lines unless told); in
@@ -41,7 +43,8 @@ def find_inputs(inputs: Sequence[str | Path], format: str | None = None) -> list
     if format is not None and format not in SUFFIXES:
         raise InputError(f"unknown format {format!r}; known are {', '.join(SUFFIXES)}")
     asked = None if format is None else SUFFIXES[format]
-    sources = [source for item in inputs for source in _expand(str(item), asked)]
+    given = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    sources = [source for item in given for source in _expand(str(item), asked)]
     if not sources:
         raise InputError("no input given; name files, folders, globs, or - for standard input")
     _refuse_twice(sources)
